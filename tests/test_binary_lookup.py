@@ -151,7 +151,8 @@ def test_without_a_writable_cache_nothing_is_kept(tmp_path: Path, cache: Path) -
 
 def test_a_binary_without_functions_has_no_reader(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(symbols=()))
-    assert find_gsym(path, SEARCH) == FoundGsym(None)
+    found = find_gsym(path, SEARCH)
+    assert (found.reader, found.notes) == (None, ())
 
 
 def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:

@@ -162,7 +162,26 @@ def test_the_text_shows_everything_in_the_file(file: str, capsys: Captured) -> N
 def test_json_shows_the_fields_of_the_records(file: str, capsys: Captured) -> None:
     assert main(["dump", "--json", file]) == 0
     lines = capsys.readouterr().out.splitlines()
+    assert [without_demangled(json.loads(line)) for line in lines] == OBJECTS
+    assert main(["dump", "--json", "--no-demangle", file]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line) for line in lines] == OBJECTS
+
+
+def without_demangled(value: object) -> object:
+    """*value* without the demangled names, each of which stands beside a name."""
+    if isinstance(value, list):
+        return [without_demangled(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    assert ("name" in value) == ("demangled" in value)
+    if "name" in value:
+        assert value["demangled"] == gsym.demangle(value["name"])
+    return {
+        key: without_demangled(each)
+        for key, each in value.items()
+        if key != "demangled"
+    }
 
 
 def test_the_two_byte_orders_and_versions_dump_alike(

@@ -35,7 +35,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def export(source: Path, *options: str) -> int:
-    return main(["export", "--format", "breakpad", str(source), *options])
+    return main(["export", "--to", "breakpad", str(source), *options])
 
 
 LINUX = ("--os", "Linux", "--arch", "x86_64")
@@ -142,7 +142,7 @@ def test_what_is_not_known_is_asked_for(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--format", "symbfile"), "option '--format': choose breakpad"),
+        (("--to", "symbfile"), "option '--to': choose breakpad"),
         (("--arch", ""), "option '--arch': '' is not one word"),
         (("--os", "a b"), "option '--os': 'a b' is not one word"),
         (("--code-id", "1\n2"), r"option '--code-id': '1\x0a2' is not one word"),
@@ -158,7 +158,7 @@ def test_a_wrong_option_is_a_usage_error(
 
 def test_the_format_must_be_chosen(source: Path, capsys: Captured) -> None:
     assert main(["export", str(source)]) == 2
-    assert "option '--format': choose breakpad" in capsys.readouterr().err
+    assert "option '--to' is missing: choose breakpad" in capsys.readouterr().err
 
 
 def test_the_input_is_not_replaced(source: Path, capsys: Captured) -> None:

@@ -95,7 +95,7 @@ def test_names_and_paths_in_other_forms(
     done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
     assert done.out == shown + b"\n"
     is_told = options[-1] == "--relativenames"
-    assert (b"GSYM files hold whole paths" in done.err) == is_told
+    assert (b"GSYM files have complete paths" in done.err) == is_told
 
 
 @pytest.mark.parametrize("option", ["-f", "--functions", "-if"])
@@ -105,10 +105,7 @@ def test_in_style_llvm_a_value_is_not_the_next_word(option: str, run: Run) -> No
     assert run(log, "--style=llvm", option, "linkage") == whole
     done = run(log, "--style=llvm", option, "none")
     assert done.out == whole.out
-    assert done.err == (
-        b"gsym: '--functions none' is '--functions=linkage' in style llvm, as to "
-        b"llvm-symbolizer; '--functions=none' is the other\n"
-    )
+    assert done.err == whole.err
 
 
 def test_what_only_llvm_symbolizer_has_is_taken_in_its_style(run: Run) -> None:
@@ -149,7 +146,7 @@ def test_a_page_is_whole_where_the_next_log_cannot_be_read(
     log.write_bytes(CONTEXT + FRAME + b"{{{pc:0x1080:pc}}}\n{{{pc:0")
     if readable:
         Path(run.path).write_bytes(gzip.compress(readable)[:-9])
-    done = run.again(str(log), "--format=html")
+    done = run.again(str(log), "--to=html")
     assert done.status == 1
     assert done.out.endswith(b"{{{pc:0" + readable + HTML_END)
     summary, reason = done.err.splitlines()
@@ -160,7 +157,7 @@ def test_a_page_is_whole_where_the_next_log_cannot_be_read(
 
 def test_a_page_of_no_log_is_whole(run: Run, tmp_path: Path) -> None:
     run.path = str(tmp_path / "none.log")
-    out = run.again("--format=html").out
+    out = run.again("--to=html").out
     assert out.startswith(b"<!doctype html>")
     assert out.endswith(HTML_END)
 
@@ -170,7 +167,7 @@ def test_combined_colours_are_removed_and_shown_like_others(
 ) -> None:
     log = b"\x1b[1;31ma {{{symbol:x}}}\x1b[m b \x1b[01mc\x1b[0m\n"
     assert run(log, "--color=never").out == b"a x b c\n"
-    page = run(log, "--format=html").out.decode()
+    page = run(log, "--to=html").out.decode()
     assert '<span class="s c1 bold">a </span>' in page
     assert ' b <span class="bold">c</span>\n' in page
 
@@ -193,7 +190,7 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
     assert shown == b"red \x1b[1mx %s\n" % (
         b"bare[<invalid>:0]" if style == "llvm" else b"bare"
     )
-    page = run(log, "--color=never", "--format=html", *options).out
+    page = run(log, "--color=never", "--to=html", *options).out
     assert b'class="s' not in page
     if style != "llvm":  # without the option, the log is not changed
         assert run(log, *options).out.startswith(b"\x1b[31mred ")
@@ -203,18 +200,17 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
     "options",
     [
         ["--style=gnu"],
-        ["--format=xml"],
+        ["--to=xml"],
         ["--color=red"],
         ["--hexdict=no"],
         ["--demux=("],
         ["--join=("],
-        ["--json", "--format=html"],
+        ["--json", "--to=html"],
         ["--debuginfod"],
         ["--source=gopher://x"],
         ["-x"],
         ["-sx"],
         ["--style=llvm", "-fnone"],
-        ["--style=llvm", "--version"],
     ],
 )
 def test_a_wrong_command_line(
@@ -435,7 +431,7 @@ def test_all_lines_made_from_a_line_name_its_process(
         b"[1] \t{{{bt:2:0x1019}}} {{{symbol:x}}}\n"
         b"[1] {{{hexdict:A: 0x1018}}}\n[1] {{{reset}}}\n"
     )
-    options = [f"--style={style}", f"--format={form}", "--hexdict=notes"]
+    options = [f"--style={style}", f"--to={form}", "--hexdict=notes"]
     out = run(log, *options, r"--demux=^\[(\d+)\]").out.partition(b"<pre>\n")
     shown = out[0] if form == "text" else PAGE_ONLY.sub(b"", out[2])
     lines = shown.decode().strip().splitlines()
@@ -604,7 +600,7 @@ class Page(HTMLParser):
 
 def test_a_page_that_shows_details(run: Run) -> None:
     log = CONTEXT + FRAME + b"<script>alert(1)</script> & {{{symbol:<b>}}}\n\x1b[31m"
-    done = run(log, "--format=html")
+    done = run(log, "--to=html")
     page = Page()
     page.feed(done.out.decode())
     assert "script" not in page.tags
@@ -612,7 +608,7 @@ def test_a_page_that_shows_details(run: Run) -> None:
     assert page.tags.count("span") == 4
     assert "<script>alert(1)</script> & <b>" in page.text
     assert "build id abcdef" in page.text
-    unknown = run(CONTEXT + b"{{{pc:0x1080:pc}}}\n", "--format=html").out
+    unknown = run(CONTEXT + b"{{{pc:0x1080:pc}}}\n", "--to=html").out
     assert (
         b"a.o + 0x80 (rx), build id abcdef\nno symbol at this address</span>" in unknown
     )
@@ -622,7 +618,7 @@ def test_a_page_that_shows_details(run: Run) -> None:
 
 def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -> None:
     log = b"a \x1b[31mb\x1b[1m {{{symbol:c}}}\x1b[4m\x1b[38;5;1m d\n\x1b[1me\x1b[0mf\ng"
-    out = run(log, "--format=html").out.decode()
+    out = run(log, "--to=html").out.decode()
     body = out[out.index("<pre>\n") + 6 :]
     assert re.sub(r"<span role=.*?</span>", "", body) == (
         'a <span class="s c1">b</span><span class="s c1 bold"> </span>'
@@ -634,7 +630,7 @@ def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -
 
 def test_registers_on_a_page_show_what_is_there(run: Run) -> None:
     log = CONTEXT + b"{{{hexdict: RIP: 0x1011 <b>: 0x1 }}}\n"
-    out = run(log, "--format=html").out.decode()
+    out = run(log, "--to=html").out.decode()
     assert (
         ' RIP: <span class="e" tabindex="0">0x1011<span role="tooltip">first() '
         "/src/a.c:3 (a.o+0x11)</span></span> &lt;b&gt;: 0x1 \n"

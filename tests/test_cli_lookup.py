@@ -180,7 +180,7 @@ def test_merged_functions_are_shown_when_asked_for(
         ([], "FILE is missing"),
         (["a.gsym"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "0x10", "--stdin"], "give either ADDRESS or '--stdin'"),
-        (["a.gsym", "main"], "ADDRESS: 'main' is not a number"),
+        (["a.gsym", "main"], "ADDRESS: 'main' is not an address"),
         (["a.gsym", "1", "--load-address", "x"], "option '--load-address': 'x' is not"),
     ],
 )
@@ -215,7 +215,7 @@ def test_standard_input_is_answered_line_by_line(file: str) -> None:
     )
 
 
-def test_lines_before_a_bad_one_are_answered(file: str) -> None:
+def test_lines_around_a_bad_one_are_answered(file: str) -> None:
     process = subprocess.run(
         [*LOOKUP, file],
         input=b"\n0x401000\nzz\n0x401000\n",
@@ -223,7 +223,8 @@ def test_lines_before_a_bad_one_are_answered(file: str) -> None:
         check=False,
     )
     assert process.returncode == 1
-    assert process.stdout.decode() == "0x401000: outer at /src/a.c:10\n"
+    answer = "0x401000: outer at /src/a.c:10\n"
+    assert process.stdout.decode() == f"{answer}zz: ?? (not an address)\n{answer}"
     assert process.stderr.decode() == (
         "gsym: error: standard input, line 3: 'zz' is not an address\n"
     )

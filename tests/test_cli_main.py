@@ -6,7 +6,6 @@ import errno
 import os
 import subprocess
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,9 @@ import pytest
 
 import gsym
 from gsym.cli import main as command
-from gsym.cli.options import UsageError
+from gsym.cli.grammar import Command, Operand, UsageError, Values
 from gsym.cli.terminal import describe, printable
+from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,24 +24,30 @@ Captured = pytest.CaptureFixture[str]
 
 
 class Verb(ModuleType):
-    run: Callable[[list[str]], int]
+    """A verb `probe` whose `work` a test replaces."""
+
+    work: Callable[[Values], int]
+    COMMAND: Command
 
 
 @pytest.fixture
 def verb(monkeypatch: pytest.MonkeyPatch) -> Verb:
-    """A verb `probe` whose `run` a test replaces."""
     module = Verb("gsym.cli.verbs.probe")
+    words = Operand("WORD", "any", many=True, required=False)
+    command = Command("gsym probe", (words,))
+    module.COMMAND = command(lambda values: module.work(values))  # noqa: PLW0108
     monkeypatch.setitem(sys.modules, "gsym.cli.verbs.probe", module)
-    monkeypatch.setitem(command.VERBS, "probe", "Probe")
+    monkeypatch.setitem(VERBS, "probe", ("probe", "Probe"))
     return module
 
 
 def test_help_lists_every_verb(capsys: Captured) -> None:
     assert command.main(["--help"]) == 0
     out = capsys.readouterr().out
-    for name, summary in command.VERBS.items():
-        assert name in out
-        assert summary in out
+    assert sorted(verbs_of("")) == sorted(sum(GROUPS.values(), ()))
+    for name in verbs_of(""):
+        assert f"  {name} " in out
+        assert VERBS[name][1] in out
 
 
 def test_no_arguments_is_a_usage_error_that_shows_the_help(capsys: Captured) -> None:
@@ -61,6 +67,8 @@ def test_the_version_is_printed(capsys: Captured) -> None:
     [
         (["lokup"], "unknown verb 'lokup'; did you mean 'lookup'?"),
         (["xyzzy"], "unknown verb 'xyzzy'"),
+        (["gsym"], "unknown verb 'gsym'"),
+        (["store add"], "unknown verb 'store add'"),
         (["--nope"], "unknown option '--nope'"),
     ],
 )
@@ -71,23 +79,63 @@ def test_an_unknown_verb_is_refused(
     assert capsys.readouterr().err == (f"gsym: error: {reason}\nTry 'gsym --help'.\n")
 
 
-@pytest.mark.parametrize("name", sorted(command.VERBS))
+@pytest.mark.parametrize("name", sorted(VERBS))
 def test_every_verb_explains_itself_as_the_overview_does(
     name: str, capsys: Captured
 ) -> None:
-    assert command.main([name, "--help"]) == 0
+    assert command.main([*name.split(), "--help"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith(f"usage: gsym {name} ")
+    assert f"\n{VERBS[name][1]}.\n" in captured.out
     assert captured.err == ""
-    verb = import_module(f"gsym.cli.verbs.{name}")
-    assert verb.COMMAND.summary == command.VERBS[name]
+    assert command.main(["help", *name.split()]) == 0
+    assert capsys.readouterr() == captured
+    assert command.main([*name.split(), "--version"]) == 0
+    assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
 
 
-def raising(error: BaseException) -> Callable[[list[str]], int]:
-    def run(_arguments: list[str]) -> int:
+# The same thing has the same word on every verb.
+SHARED = {
+    "--json": ("", ""),
+    "--quiet": ("-q", ""),
+    "--verbose": ("-v", ""),
+    "--output": ("-o", "OUT"),
+    "--threads": ("-j", "N"),
+    "--strict": ("", ""),
+    "--demangle": ("-C", ""),
+    "--color": ("", "WHEN"),
+    "--to": ("", "FORMAT"),
+    "--from-time": ("", "TIME"),
+    "--to-time": ("", "TIME"),
+    "--timeout": ("", "TIME"),
+    "--max-size": ("", "SIZE"),
+    "--segment-size": ("", "SIZE"),
+    "--part-size": ("", "SIZE"),
+    "--source": ("", "SOURCE"),
+}
+
+
+def test_shared_options_are_alike_on_every_verb() -> None:
+    met = set()
+    for name in VERBS:
+        if not VERBS[name][0]:
+            continue
+        for option in command.find_command(name).options:
+            if option.name in SHARED:
+                met.add(option.name)
+                assert (option.short, option.metavar) == SHARED[option.name], name
+            else:
+                assert option.short not in {
+                    short for short, _ in SHARED.values() if short
+                }
+    assert met == set(SHARED)
+
+
+def raising(error: BaseException) -> Callable[[Values], int]:
+    def work(_values: Values) -> int:
         raise error
 
-    return run
+    return work
 
 
 @pytest.mark.parametrize(
@@ -125,18 +173,18 @@ def test_an_error_becomes_an_exit_code_and_one_line(
     verb: Verb,
     capsys: Captured,
 ) -> None:
-    verb.run = raising(error)
+    verb.work = raising(error)
     assert command.main(["probe"]) == status
     assert capsys.readouterr().err == message
 
 
 def test_the_exit_code_of_a_verb_is_handed_on(verb: Verb) -> None:
-    verb.run = len
+    verb.work = lambda values: len(values.operands("WORD"))
     assert command.main(["probe", "a", "b", "c"]) == 3
 
 
 def test_a_mistake_in_the_program_is_not_hidden(verb: Verb) -> None:
-    verb.run = raising(ZeroDivisionError())
+    verb.work = raising(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         command.main(["probe"])
 
@@ -145,13 +193,14 @@ def program(body: str) -> list[str]:
     """A process that runs `gsym probe`, the verb being *body*."""
     script = (
         "import sys, types\n"
+        "from gsym.cli.grammar import Command\n"
         "from gsym.cli import main as command\n"
-        "def run(arguments):\n"
+        "def work(values):\n"
         f"    {body}\n"
         "    return 0\n"
         "verb = sys.modules['gsym.cli.verbs.probe'] = types.ModuleType('probe')\n"
-        "verb.run = run\n"
-        "command.VERBS['probe'] = 'Probe'\n"
+        "verb.COMMAND = Command('gsym probe')(work)\n"
+        "command.VERBS['probe'] = 'probe', 'Probe'\n"
         "sys.exit(command.main(['probe']))\n"
     )
     return [sys.executable, "-c", script]

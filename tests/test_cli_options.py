@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gsym.cli.options import (
+from gsym.cli.grammar import (
+    GSYM,
     Command,
     HelpRequested,
     Operand,
@@ -12,11 +13,13 @@ from gsym.cli.options import (
     UsageError,
     Values,
     parse_number,
+    scan_getopt,
 )
+from gsym.cli.options import parse_address
+from gsym.cli.verbs import VERBS
 
 COMMAND = Command(
     "tool copy",
-    "Copy things",
     (
         Operand("FROM", "what to copy"),
         Operand("TO", "where to", many=True, required=False),
@@ -47,9 +50,15 @@ options:
   -q, --quiet             say nothing
   -v, --verbose           say all
   -h, --help              show this text
+  --version               show the version
 
 That is all.
 """
+
+
+@pytest.fixture(autouse=True)
+def summaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "tool copy", ("", "Copy things"))
 
 
 def parse(line: str) -> Values:
@@ -136,7 +145,7 @@ def test_a_wrong_command_line_is_refused_with_the_reason(
 
 
 def test_an_operand_too_many_is_refused() -> None:
-    command = Command("tool", "Do it", (Operand("ONE", "the one"),), ())
+    command = Command("tool", (Operand("ONE", "the one"),), ())
     with pytest.raises(UsageError, match="unexpected argument 'b'"):
         command.parse(["a", "b"])
 
@@ -166,3 +175,96 @@ def test_other_text_is_no_number(text: str) -> None:
 def test_a_number_below_the_minimum_is_refused() -> None:
     with pytest.raises(UsageError, match="option '--level': 0 is less than 1"):
         parse("a -l 0").number("--level", minimum=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("500000", 500_000),
+        ("500M", 500_000_000),
+        ("500k", 500_000),
+        ("2GB", 2_000_000_000),
+        ("64B", 64),
+        ("1GiB", 1 << 30),
+        ("0x10", 16),
+    ],
+)
+def test_sizes_have_units(text: str, number: int) -> None:
+    assert parse(f"a -l {text}").size("--level") == number
+
+
+@pytest.mark.parametrize("text", ["", "M", "1.5M", "5Q", "1GiBs", "-1", "1iB"])
+def test_other_text_is_not_a_size(text: str) -> None:
+    with pytest.raises(UsageError, match="option '--level': "):
+        COMMAND.parse(["a", f"-l={text}"[:2], text]).size("--level")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 30),
+        ("1.5", 1.5),
+        ("30s", 30),
+        ("250ms", 0.25),
+        ("5min", 300),
+        ("1h", 3600),
+    ],
+)
+def test_times_have_units(text: str, seconds: float) -> None:
+    assert parse(f"a -l {text}").seconds("--level") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "s", "0", "-1s", "5 parsecs", "nan", "inf", "1e999"]
+)
+def test_other_text_is_not_a_time(text: str) -> None:
+    with pytest.raises(UsageError, match="invalid time"):
+        COMMAND.parse(["a", "-l", text]).seconds("--level")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1f64", 0x1F64),
+        ("0x1f64", 0x1F64),
+        ("0X1F64", 0x1F64),
+        ("0000000000001064", 0x1064),
+        ("1064", 1064),
+        ("0", 0),
+        ("012", 0x12),
+        ("0b101", 5),
+    ],
+)
+def test_addresses_are_read_as_nm_prints_them(text: str, number: int) -> None:
+    assert parse_address(text, "ADDRESS") == number
+
+
+@pytest.mark.parametrize("text", ["", "0x", "main", "1_0", "-3", "+3", " 3", "1.5"])
+def test_other_text_is_not_an_address(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^ADDRESS: .* is not an address"):
+        parse_address(text, "ADDRESS")
+
+
+CHOICE = Option("--color", metavar="WHEN", short="-c", choices=("a", "b"), optional="a")
+LAST = Option("--module", metavar="M", short="-m", is_last=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--color x", "color=a x"),
+        ("--color b x", "color=b x"),
+        ("--color=c x", "color=c x"),
+        ("-c", "color=a"),
+        ("-c b x", "color=b x"),
+        ("-c=c x", "color=c x"),
+        ("-m x -c --color", "module=x -c --color"),
+        ("--module x -- -c", "module=x -- -c"),
+    ],
+)
+def test_values_may_be_optional_and_options_the_last(line: str, words: str) -> None:
+    found = [
+        value if option is None else f"{option.name[2:]}={value}"
+        for option, value in scan_getopt(line.split(), (CHOICE, LAST), GSYM)
+    ]
+    assert " ".join(found) == words

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
-from gsym.cli.verbs.module_list import read_module_list
+from gsym.cli.verbs.store_adding import read_module_list
 from gsym.errors import FormatError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -61,13 +61,13 @@ def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> N
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is no NAME ID"),
+        (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is not NAME ID"),
         ("app xyz", "line 1: 'app/xyz'"),
-        ("{", "no request of the API"),
-        ("{}", "no request of the API"),
-        ('{"jobs": 1}', "no request of the API"),
-        ('{"jobs": [{"memoryMap": [[1]]}]}', "no request of the API"),
-        ('{"memoryMap": ' + "[" * 99999, "no request of the API"),
+        ("{", "not a request of the API"),
+        ("{}", "not a request of the API"),
+        ('{"jobs": 1}', "not a request of the API"),
+        ('{"jobs": [{"memoryMap": [[1]]}]}', "not a request of the API"),
+        ('{"memoryMap": ' + "[" * 99999, "not a request of the API"),
     ],
 )
 def test_a_list_of_another_form_is_told(text: str, reason: str) -> None:

@@ -128,7 +128,7 @@ def test_what_is_no_key_is_refused_and_not_shown(
     monkeypatch.setenv("GSYM_API_KEY", key)
     assert push(*words) == 2
     told = capsys.readouterr()
-    assert "this is no API key" in told.err
+    assert "not an API key" in told.err
     assert "SECRET" not in told.err
     assert "SSSS" not in told.err
 
@@ -349,7 +349,7 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
         (("-e", "app", "-u", "http://x", "--names", "x"), "choose symblib or"),
         (("-e", "app", "-u", "http://x", "--part-size", "0"), "less than 1"),
         (("-e", "app", "-u", "http://x", "--attempts", "0"), "less than 1"),
-        (("-e", "app", "-u", "http://x", "--timeout", "0"), "less than 1"),
+        (("-e", "app", "-u", "http://x", "--timeout", "0"), "invalid time"),
         (("-e", "app", "-e", "b", "-d", "c", "-u", "http://x"), "one '--debug-file'"),
         (("-e", "app", "-e", "b", "-u", "http://x", "c"), "is of one '--executable'"),
         (("-e", "app", "-u", "http://x", "c", "-d", "b"), "sent as it is"),

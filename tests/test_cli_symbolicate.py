@@ -121,8 +121,8 @@ def test_headers_come_from_the_command_line_and_from_a_file(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "this is no JSON"),
-        ("[" * 100_000, "this is no JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("3", "no symbolication request"),
         ('{"jobs": 3}', "no symbolication request"),
     ],

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from gsym import RemoteSymbolizer, SymbolicationClient
 from gsym.cli.main import main
-from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.remote_symbols import RemoteSymbols
 from gsym.markup.symbols import SymbolOptions

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli import line_stream, main as gsym_main
+from gsym.cli import main as gsym_main, streams
 from gsym.cli.dropins import addr2line, gsymutil, symbolizer
 from tests import oracle, strategies
 from tests.conftest import REPOSITORY
@@ -56,7 +56,7 @@ def run(main: Main, arguments: list[str], blocks: list[bytes]) -> tuple[int, byt
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
     read = mock.Mock(side_effect=[*filter(None, blocks), b""])
     with (
-        mock.patch.object(line_stream, "_read", read),
+        mock.patch.object(streams, "_read", read),
         mock.patch.object(sys, "stdin", Source()),
         mock.patch.object(sys, "stderr", io.TextIOWrapper(io.BytesIO())),
         contextlib.redirect_stdout(out),
@@ -248,7 +248,7 @@ def test_addresses_are_of_the_module_up_to_its_bounds(
     assert run(gsym_main.main, [*arguments, "--stdin"], [lines]) == singles
 
 
-def test_a_line_that_is_no_address_is_told_with_its_number(
+def test_a_line_that_is_not_an_address_is_reported_with_its_number(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     reading, writing = os.pipe()
@@ -258,7 +258,7 @@ def test_a_line_that_is_no_address_is_told_with_its_number(
         status = gsym_main.main(["lookup", "--stdin", str(folder / "small")])
     os.close(reading)
     out, err = capfd.readouterr()
-    assert (status, len(out.splitlines())) == (1, 6)
+    assert (status, len(out.splitlines())) == (1, 8)
     assert err == "gsym: error: standard input, line 14: 'zz' is not an address\n"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.elements import (
     Backtrace,
     Data,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.address_space import (
     AddressSpace,
     ContextError,

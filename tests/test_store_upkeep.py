@@ -338,9 +338,9 @@ def test_a_module_that_tells_too_little_is_left_out_and_told(
     captured = capsys.readouterr()
     assert "lib1.so.sym: the architecture of the module must be given" in captured.err
     assert captured.out == f"lib2.so/{identity(2).debug_id}/lib2.so.sym\n"
-    assert main([*arguments, "-o", output, "--format", "gsym", "LIB1*"]) == 0
+    assert main([*arguments, "-o", output, "--to", "gsym", "LIB1*"]) == 0
     assert capsys.readouterr().out == f"lib1.so/{identity(1).debug_id}/lib1.so.gsym\n"
-    assert main([*arguments, "-o", output, "--format", "x"]) == 2
+    assert main([*arguments, "-o", output, "--to", "x"]) == 2
     assert main(arguments) == 2
 
 

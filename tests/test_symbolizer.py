@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.cli.dropins.symbolizer_options import Options, UsageError, help_text, parse
+from gsym.cli.dropins.symbolizer_options import Options, help_text, parse
 from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
+from gsym.cli.grammar import UsageError
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import ABSOLUTE, FILE, LOCAL, OBJECT, Elf, Section, Symbol
 from tests.symbolizer_runs import COMMAND, Printed, Run, install, stream

@@ -69,7 +69,7 @@ gsym convert -v {e}.sym -o {e}.out
 gsym convert {e}.gsym --keep-functions {e} -o {e}.out
 gsym convert {d}/none{e}
 gsym merge {e}.gsym {d}/app.gsym -o {e}.out
-gsym export --format breakpad {e}.gsym -o {e}.out
+gsym export --to breakpad {e}.gsym -o {e}.out
 gsym embed {e}.gsym {e} -o {e}.out
 gsym extract {e}.embedded -o {e}.out
 gsym store add --store {d}/new {e}.sym {e}.gsym {d}/none{e}
@@ -84,7 +84,7 @@ gsym store import --store {d}/store {d}/none{e}
 gsym symbolicate --store {d}/store {e}.json
 gsym filter --color=never --gsym-dir {d} {d}/app.log
 gsym filter --gsym-dir {d} --style=llvm --color=never {d}/app.log
-gsym filter --gsym-dir {d} --format=json {d}/app.log
+gsym filter --gsym-dir {d} --to=json {d}/app.log
 gsym filter {d}/none{e}
 gsym serve --source {d}/none{e}
 gsym symbfile dump {e}.symbfile

@@ -1,9 +1,9 @@
-"""Write into the manual the parts that the code declares.
+"""Write into the manual what the code says of itself.
 
-These are each command's `--help` after its `<!-- help: ... -->` mark in docs/cli.md,
-and the tables of settings, limits, metrics and codes in docs/server.md.
-`refresh_docs.py` rewrites the files; with `--check` it only reports whether they are up
-to date.
+That is each command's `--help` after its `<!-- help: ... -->` mark in docs/cli.md and
+docs/cli/, the list of these pages, and the tables of settings, metrics and codes in
+docs/server.md. `refresh_docs.py` rewrites the files; with `--check` it only reports
+whether they are up to date.
 """
 
 from __future__ import annotations
@@ -12,26 +12,38 @@ import re
 import sys
 from pathlib import Path
 
+from gsym.cli.main import help_text
+from gsym.cli.verbs import GROUPS, VERBS
 from gsym.server.monitoring import METRICS
 from gsym.server.settings import Limits, Settings, setting_rows
 from gsym.server.symbfiles.protocol import FAULTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = DOCS / "cli.md"
+PAGES = (DOCS / "cli.md", *sorted((DOCS / "cli").glob("*.md")))
+LIST_MARK = "<!-- verbs -->\n"
+DROP_INS = ("gsymutil", "gsym-addr2line", "gsym-symbolizer")
 SERVER_PAGE = DOCS / "server.md"
 MARK = re.compile(r"(<!-- help: gsym ?([\w ]*) -->\n)(\n```text\n.*?```\n)?", re.DOTALL)
 
 
-def help_text(verbs: str) -> str:
-    """What `gsym VERB... --help` prints."""
-    name = f"verbs.{verbs.replace(' ', '_')}" if verbs else "main"
-    module = __import__(f"gsym.cli.{name}", fromlist=("COMMAND",))
-    return str(module.COMMAND.help())
-
-
 def refreshed(page: str) -> str:
     """*page* with each marked block as the commands print it now."""
-    return MARK.sub(lambda mark: f"{mark[1]}\n```text\n{help_text(mark[2])}```\n", page)
+    page = MARK.sub(lambda mark: f"{mark[1]}\n```text\n{help_text(mark[2])}```\n", page)
+    before, mark, _ = page.partition(LIST_MARK)
+    return f"{before}{mark}\n{verb_list()}" if mark else page
+
+
+def verb_list() -> str:
+    """The pages of the verbs by their groups, then those of the drop-ins."""
+    lines = []
+    for title, names in GROUPS.items():
+        lines += ["", f"## {title.capitalize().replace('gsym', 'GSYM')}", ""]
+        lines += [f"- [gsym {name}](cli/{name}.md): {VERBS[name][1]}" for name in names]
+    lines += ["", "## In place of other programs", ""]
+    lines += [f"- [{name}](cli/{name}.md)" for name in DROP_INS]
+    pages = (*(name for names in GROUPS.values() for name in names), *DROP_INS)
+    toctree = [":hidden:", "", *(f"cli/{name}" for name in pages)]
+    return "\n".join([*lines, "", "```{toctree}", *toctree, "```", ""])
 
 
 def with_table(page: str, heading: str, rows: list[list[str]]) -> str:
@@ -74,7 +86,8 @@ def server_page(page: str) -> str:
 def main() -> int:
     """Refresh or check; return the exit code."""
     is_old = False
-    for path, refresh in ((PAGE, refreshed), (SERVER_PAGE, server_page)):
+    pages = [(page, refreshed) for page in PAGES]
+    for path, refresh in (*pages, (SERVER_PAGE, server_page)):
         page = path.read_text(encoding="utf-8")
         new = refresh(page)
         is_old |= page != new

@@ -1,42 +1,21 @@
-"""The `gsym` command: runs a verb, turns errors into exit codes.
+"""The `gsym` command: finds a verb, runs it, turns errors into exit codes.
 
-Exit codes: 0 it ran (an address without an answer is no error), 1 an input or
-output could not be used, 2 the command line is wrong, 3 `--strict` and an address
-had no answer.
+Exit codes: 0 it ran (an address without an answer is not an error), 1 an input or
+output could not be used, 2 the command line is wrong, 3 `--strict` was given and the
+result is incomplete.
 """
 
 from __future__ import annotations
 
 import sys
 
-from gsym.cli.program import run_program
-from gsym.cli.verb_command import VerbCommand
+from gsym.cli.grammar import Command, HelpRequested, UsageError, suggestion
+from gsym.cli.program import EXIT_USAGE, run_program
+from gsym.cli.terminal import printable
+from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
-VERBS = {
-    "convert": "Convert the debug information of binaries to GSYM files",
-    "merge": "Make one GSYM file of several",
-    "lookup": "Find function, file, line and inline chain of addresses",
-    "dump": "Print a GSYM file in readable form",
-    "verify": "Check a GSYM file, by itself or against its binary",
-    "export": "Write a GSYM file in the format of other tools",
-    "stats": "Show what the bytes of a GSYM file are spent on",
-    "embed": "Put a GSYM file into a section of its binary",
-    "extract": "Take the GSYM file out of a binary that holds one",
-    "store": "Keep GSYM files by the ids of their modules",
-    "symbolicate": "Symbolicate stacks, by a server or from a store",
-    "filter": "Replace symbolizer markup in a log by symbols",
-    "serve": "Answer symbolication requests over HTTP",
-    "symbfile": "Read and write symbfiles, which eBPF profilers use",
-    "trace": "Read Fuchsia traces and profiles, symbolize and convert them",
-}
-
-COMMAND = VerbCommand(
-    "gsym",
-    "Turn debug information into GSYM files and look addresses up in them",
-    VERBS,
-    "gsym.cli.verbs.",
-    "'gsym VERB --help' explains a verb, 'gsym --version' prints the version.",
-)
+_MODULES = "gsym.cli.verbs."
+_SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,18 +24,90 @@ def main(argv: list[str] | None = None) -> int:
     return run_program(lambda: _dispatch(arguments), _complain)
 
 
+def find_command(verb: str) -> Command:
+    """The command line of a verb, such as `store add`."""
+    module = __import__(_MODULES + VERBS[verb][0], fromlist=("*",))
+    program = f"gsym {verb}"
+    for value in vars(module).values():
+        if isinstance(value, Command) and value.program == program:
+            return value
+    raise LookupError(program)
+
+
+def help_text(verb: str = "") -> str:
+    """What `gsym VERB --help` prints; without a verb `gsym --help`."""
+    if verb and VERBS[verb][0]:
+        return find_command(verb).help()
+    program = f"gsym {verb}".rstrip()
+    names = verbs_of(verb)
+    width = max(map(len, names))
+    summary = VERBS[verb][1] if verb else _SUMMARY
+    lines = [f"usage: {program} VERB [ARGUMENT]...", "", f"{summary}."]
+    for title, members in GROUPS.items() if not verb else (("verbs", names),):
+        lines += ["", f"{title}:"]
+        for name in members:
+            text = VERBS[f"{verb} {name}".lstrip()][1]
+            lines.append(f"  {name:<{width}} {text}")
+    lines += ["", f"'{program} VERB --help' explains a verb."]
+    if not verb:
+        lines.append("'gsym help VERB' does the same, 'gsym --version' is the version.")
+    return "\n".join(lines) + "\n"
+
+
+def _version_text(_verb: str) -> str:
+    from gsym import __version__
+
+    return f"gsym {__version__}\n"
+
+
+_ANSWERS = dict.fromkeys(("--help", "-h"), help_text) | dict.fromkeys(
+    ("--version", "-V"), _version_text
+)
+
+
 def _complain(reason: str) -> None:
     print(f"gsym: error: {reason}", file=sys.stderr)
 
 
 def _dispatch(arguments: list[str]) -> int:
     _let_any_name_through()
-    if arguments[:1] in (["--version"], ["-V"]):
-        from gsym import __version__
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    return _run(arguments, "")
 
-        print(f"gsym {__version__}")
+
+def _run(arguments: list[str], parent: str) -> int:
+    """Run the verb below *parent*; the exit code, also of a wrong command line."""
+    if not arguments:
+        print(help_text(parent), end="", file=sys.stderr)
+        return EXIT_USAGE
+    first, *rest = arguments
+    program = f"gsym {parent}".rstrip()
+    if first in _ANSWERS:
+        print(_ANSWERS[first](parent), end="")
         return 0
-    return COMMAND.run(arguments)
+    verb = f"{parent} {first}".lstrip()
+    if verb not in VERBS or " " in first:
+        kind = "option" if first.startswith("-") else "verb"
+        hint = suggestion(first, verbs_of(parent))
+        return _refuse(program, f"unknown {kind} '{first}'{hint}")
+    return _run_command(rest, verb) if VERBS[verb][0] else _run(rest, verb)
+
+
+def _run_command(arguments: list[str], verb: str) -> int:
+    try:
+        return find_command(verb).run(arguments)
+    except HelpRequested as request:
+        print(request, end="")
+        return 0
+    except UsageError as error:
+        return _refuse(f"gsym {verb}", str(error))
+
+
+def _refuse(program: str, reason: str) -> int:
+    print(f"{program}: error: {printable(reason)}", file=sys.stderr)
+    print(f"Try '{program} --help'.", file=sys.stderr)
+    return EXIT_USAGE
 
 
 def _let_any_name_through() -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3  # under --strict
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 

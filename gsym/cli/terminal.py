@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TextIO
 
+    from typing_extensions import Self
+
 _SHOW_AFTER = 0.5  # seconds; shorter work needs no bar
 _REDRAW_AFTER = 0.1
 _BAR_WIDTH = 32
@@ -131,17 +133,36 @@ def let_colours_through() -> None:
 
 
 class Progress:
-    """A bar on standard error: only on a terminal, only when the work is long."""
+    """A bar on standard error: only on a terminal, only when the work is long.
 
-    def __init__(self, label: str) -> None:
-        self._label = label
+    The end of a `with` block wipes it.
+
+    Args:
+        label: What the work is about.
+        is_shown: Whether there may be a bar at all.
+    """
+
+    def __init__(self, label: str, *, is_shown: bool = True) -> None:
+        self._label = printable(label)
+        self._is_shown = is_shown
         self._next = time.monotonic() + _SHOW_AFTER
         self._drawn = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    @property
+    def callback(self) -> Self | None:
+        """What the work calls; None where nothing would be shown."""
+        return self if self._is_shown else None
 
     def __call__(self, done: int, total: int) -> None:
         """Draw *done* of *total*, if it is time to."""
         now = time.monotonic()
-        if now < self._next or not total:
+        if not self._is_shown or now < self._next or not total:
             return
         self._next = now + _REDRAW_AFTER
         filled = min(_BAR_WIDTH, _BAR_WIDTH * done // total)
@@ -162,6 +183,18 @@ class Progress:
         terminal.flush()
 
 
-def progress_for(label: str) -> Progress | None:
-    """A bar named *label*, or None where standard error is no terminal."""
-    return Progress(printable(label)) if sys.stderr.isatty() else None
+def progress_for(label: str, *, quiet: bool = False) -> Progress:
+    """A bar named *label*, shown where standard error is a terminal."""
+    return Progress(label, is_shown=not quiet and sys.stderr.isatty())
+
+
+def print_json(record: object) -> None:
+    """Print an object of JSON on a line."""
+    import json
+
+    print(json.dumps(record))
+
+
+def warn(text: str, program: str = "gsym") -> None:
+    """Print a warning: something is wrong that did not stop the work."""
+    print(f"{program}: warning: {printable(text)}", file=sys.stderr)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from gsym.arguments import pairs_of, paths_of, strings_of
+from gsym.arguments import strings_of
 from gsym.containers.archive import (
     is_archive,
     matching_members,
@@ -22,12 +22,10 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import recognise_file, refuse
 from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.conversion.companions.macho import bundle_member
-from gsym.conversion.debug_info import SearchOptions
 from gsym.conversion.inputs import INPUTS
-from gsym.conversion.output import PCLNTAB_CHOICES, ConversionRequest
-from gsym.engine.native import uuid_bytes
+from gsym.conversion.options import read_options
+from gsym.conversion.output import ConversionRequest
 from gsym.errors import MemberError, UnsupportedError
-from gsym.model import UINT64_END
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.selection import Selection
 
@@ -151,6 +149,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         ValueError: An argument is out of its range, no regular expression, or *output*
             is an input.
     """
+    options = read_options(locals())  # first: other names are not options
     started = time.perf_counter()
     source_path = bundle_member(os.fspath(input))
     target = _output_path(input, output)
@@ -158,48 +157,27 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         started=started,
         input=source_path,
         output=target,
-        architecture=architecture,
-        member=member,
-        threads=threads,
-        version=version,
-        byteorder=byteorder,
-        uuid=None if uuid is None else uuid_bytes(uuid),
-        merged_functions=merged_functions,
-        call_sites=call_sites,
-        call_sites_yaml=None if call_sites_yaml is None else os.fspath(call_sites_yaml),
-        selection=Selection(keep_functions, drop_functions, address_ranges),
-        segment_size=segment_size,
-        has_index=index,
-        has_data_symbols=data_symbols,
-        path_map=pairs_of("path_map", path_map),
-        keep_warnings=keep_warnings,
-        keep_same=keep_same,
-        full_walk=full_walk,
-        pclntab=pclntab,
-        search=SearchOptions(
-            paths_of("debug_directories", debug_directories),
-            debuginfod,
-            None if dwp is None else os.fspath(dwp),
-            pairs_of("object_map", object_map),
-            None if symbol_table is None else os.fspath(symbol_table),
+        options=options,
+        selection=Selection(
+            options.keep_functions, options.drop_functions, options.address_ranges
         ),
         progress=progress,
     )
     _check(request)
     kind = recognise_file(source_path)
-    if member is not None and kind != "archive":
+    if options.member is not None and kind != "archive":
         raise MemberError("not an archive: it has no members", path=source_path)
     found = INPUTS.get(kind)
     if found is None:
         refuse(kind, source_path)
-    if data_symbols and not found.has_data_symbols:
+    if options.data_symbols and not found.has_data_symbols:
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=source_path)
-    if pclntab == "only" and not found.is_binary:
+    if options.pclntab == "only" and not found.is_binary:
         raise UnsupportedError("it has no pclntab, its binary has", path=source_path)
-    if kind == "archive" and member is None:
+    if kind == "archive" and options.member is None:
         names = _member_names(source_path, ())
-        request = request._replace(member=names[0])
+        request = request.with_options(member=names[0])
     return found.convert(request)
 
 
@@ -333,23 +311,14 @@ def _output_path(
 
 
 def _check(request: ConversionRequest) -> None:
-    if request.threads is not None and request.threads < 1:
-        raise ValueError(f"threads: at least 1, not {request.threads}")
-    if request.byteorder not in {None, "little", "big"}:
-        raise ValueError(f"byteorder: 'little' or 'big', not {request.byteorder!r}")
-    if request.pclntab not in PCLNTAB_CHOICES:
-        raise ValueError(
-            f"pclntab: {', '.join(PCLNTAB_CHOICES)}; not {request.pclntab!r}"
-        )
-    has_both = request.has_data_symbols and request.has_index
-    if has_both and request.version != _INDEX_AND_MORE:
+    options = request.options
+    has_both = options.data_symbols and options.index
+    if has_both and options.version != _INDEX_AND_MORE:
         raise ValueError("data_symbols: only version 2 holds them and an index")
-    if request.has_data_symbols and request.segment_size is not None:
-        raise ValueError("data_symbols: segments do not hold them")
-    if request.segment_size is not None:
-        if not 1 <= request.segment_size < UINT64_END:
-            raise ValueError(f"segment_size: {request.segment_size} is out of range")
+    if options.segment_size is not None:
+        if options.data_symbols:
+            raise ValueError("data_symbols: segments do not hold them")
         return
-    for path in (request.input, request.call_sites_yaml):
+    for path in (request.input, options.call_sites_yaml):
         if path is not None and is_same_file(request.output, path):
             raise ValueError(f"{request.output}: the output would replace the input")

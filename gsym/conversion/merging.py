@@ -10,6 +10,7 @@ import time
 
 from gsym.arguments import paths_of
 from gsym.containers.mapped_file import map_file
+from gsym.conversion.options import ConvertOptions
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import FormatError, UuidMismatchError
@@ -115,11 +116,13 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         started=started,
         input=target,
         output=target,
-        version=version,
-        byteorder=byteorder,
-        segment_size=segment_size,
-        has_index=index or any(source.header.index_size for source in sources),
-        keep_same=keep_same,
+        options=ConvertOptions(
+            version=version,
+            byteorder=byteorder,
+            segment_size=segment_size,
+            index=index or any(source.header.index_size for source in sources),
+            keep_same=keep_same,
+        ),
     )
     result = ConversionOutput(
         request,

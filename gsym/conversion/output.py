@@ -7,6 +7,7 @@ import time
 
 from gsym.containers.archive import member_label
 from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
@@ -25,40 +26,34 @@ if TYPE_CHECKING:
     from gsym.writing.selection import Selection
 
 
-# When a pclntab is read: where nothing else describes its functions, instead of all
-# debug information, or not at all.
-PCLNTAB_CHOICES = ("auto", "only", "never")
-
-
 class ConversionRequest(NamedTuple):
-    """The arguments of `gsym.convert`, checked; the paths as `str`.
+    """A conversion: its files as `str`, and what is wanted of it.
 
-    *started* is what `time.perf_counter` said when it was called.
+    *started* is what `time.perf_counter` said when it was asked for.
     """
 
     started: float
     input: str
     output: str
-    architecture: str | None = None
-    member: str | None = None
-    threads: int | None = None
-    version: int | None = None
-    byteorder: str | None = None
-    uuid: bytes | None = None
-    merged_functions: bool = False
-    call_sites: bool = False
-    call_sites_yaml: str | None = None
+    options: ConvertOptions = ConvertOptions()
     selection: Selection | None = None
-    segment_size: int | None = None
-    has_index: bool = False
-    has_data_symbols: bool = False
-    path_map: tuple[tuple[str, str], ...] = ()
-    keep_warnings: bool = False
-    keep_same: bool = False
-    full_walk: bool = False
-    pclntab: str = "auto"
-    search: SearchOptions = SearchOptions()
     progress: Callable[[int, int], None] | None = None
+
+    @property
+    def search(self) -> SearchOptions:
+        """Where to look for files that belong to the input."""
+        options = self.options
+        return SearchOptions(
+            options.debug_directories,
+            options.debuginfod,
+            options.dwp,
+            options.object_map,
+            options.symbol_table,
+        )
+
+    def with_options(self, **options: Any) -> ConversionRequest:
+        """The same with other options."""
+        return self._replace(options=self.options._replace(**options))
 
 
 _NO_VARIABLES = "No variable found: only symbol tables of ELF files name them"
@@ -96,18 +91,19 @@ class ConversionOutput:
         keep_all: bool = False,
     ) -> None:
         self._request = request
-        self._label = member_label(request.input, request.member)
+        self._label = member_label(request.input, request.options.member)
         self._uuid = b""
         self._is_selection = False
         self._error: Any = new_error()
-        self._version = version if request.version is None else request.version
-        order = request.byteorder
+        options = request.options
+        self._version = version if options.version is None else options.version
+        order = options.byteorder
         self.creator: Any = new_creator(
             version=self._version,
             big_endian=big_endian if order is None else order == "big",
             base_address=base_address,
             keep_all=keep_all,
-            has_index=request.has_index,
+            has_index=options.index,
             path=self._label,
         )
 
@@ -117,7 +113,7 @@ class ConversionOutput:
         Raises:
             LimitError: Version 1 cannot hold it.
         """
-        uuid = own if self._request.uuid is None else self._request.uuid
+        uuid = own if self._request.options.uuid is None else self._request.options.uuid
         self._check(
             lib.gsym_creator_set_uuid(self.creator, uuid, len(uuid), self._error)
         )
@@ -161,17 +157,19 @@ class ConversionOutput:
             LimitError: It does not fit the version.
         """
         request = self._request
-        if request.call_sites_yaml is not None:
+        if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites
 
-            add_call_sites(self.creator, request.call_sites_yaml)
-            companions = (*companions, request.call_sites_yaml)
+            add_call_sites(self.creator, request.options.call_sites_yaml)
+            companions = (*companions, request.options.call_sites_yaml)
         found = self._select(request.selection) if request.selection else None
         part = data_part or make_data_part(variables, self._uuid)
-        if request.has_data_symbols and not part:
+        if request.options.data_symbols and not part:
             warnings = warnings | {_NO_VARIABLES: 1}
-        if request.segment_size is None:
-            with AtomicFile(request.output, keep_same=request.keep_same) as file:
+        if request.options.segment_size is None:
+            with AtomicFile(
+                request.output, keep_same=request.options.keep_same
+            ) as file:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator):
                     file.write(chunk)
@@ -185,7 +183,7 @@ class ConversionOutput:
             outputs: tuple[str, ...] = (request.output,)
         else:
             counts = self._finish()
-            outputs = self._write_segments(request.segment_size)
+            outputs = self._write_segments(request.options.segment_size)
             warnings = warnings | _left_out(part, "in segments")
         dropped = 0
         if found is not None:
@@ -194,7 +192,7 @@ class ConversionOutput:
             counts |= {name: found[name] for name in _COUNTS_OF_INPUT}
         return ConversionReport(
             input=request.input,
-            member=request.member or "",
+            member=request.options.member or "",
             outputs=outputs,
             architecture=architecture,
             uuid=self._uuid,
@@ -237,7 +235,9 @@ class ConversionOutput:
 
         whole = self._finished()
         request = self._request
-        return write_segments(whole, request.output, size, keep_same=request.keep_same)
+        return write_segments(
+            whole, request.output, size, keep_same=request.options.keep_same
+        )
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._label)

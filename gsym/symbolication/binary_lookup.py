@@ -4,8 +4,10 @@ In this order:
 
 1. the path is a GSYM file, or a binary that holds one;
 2. `BINARY.gsym` beside the binary, or under that name in a folder of such files;
-3. one that was made before, in the cache;
-4. one that is made now from the debug information, and goes into the cache.
+3. the module of the binary in the user's store, if that is asked for;
+4. one that was made before, in the cache;
+5. one that is made now from the debug information, and goes into the cache, of which
+   least recently used files are removed when it is too large.
 
 A file beside a binary counts only if it carries the binary's UUID; where neither has
 one, only if it is not older than the binary. The cache is a folder per version of this
@@ -21,6 +23,7 @@ import gsym.reading.reader
 from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError
 from gsym.records import NamedTuple
+from gsym.symbolication.conversion_cache import cache_root, collect_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class BinarySearch(NamedTuple):
         debug_directories: Folders of installed debug files.
         debuginfod: Whether servers are asked for debug files.
         dwp: The package with the split units of the binary.
+        store: Whether the user's store is asked.
         cache: Folder for what is made here; None: that of the user.
         read_ahead: See `gsym.open`.
         index_limit: See `Reader`.
@@ -51,6 +55,7 @@ class BinarySearch(NamedTuple):
     debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
     debuginfod: bool = False
     dwp: str | None = None
+    store: bool = False
     cache: str | None = None
     read_ahead: bool = False
     index_limit: int | None = None
@@ -62,14 +67,50 @@ class FoundGsym(NamedTuple):
     Attributes:
         reader: Answers for the binary; None where it names no function at all.
         notes: Sentences on files that were not used, for standard error.
+        origin: What it is, in words.
     """
 
     reader: Reader | None
     notes: tuple[str, ...] = ()
+    origin: str = ""
 
 
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _SUFFIX = ".gsym"
+
+
+def open_module(
+    path: str,
+    uuid: bytes | str | None = None,
+    *,
+    index_limit: int | None = None,
+    read_ahead: bool = False,
+) -> FoundGsym:
+    """The GSYM file at *path*, or the one of the binary there, wherever it is.
+
+    Args:
+        path: Of either.
+        uuid: See `gsym.open`.
+        index_limit: See `Reader`.
+        read_ahead: See `gsym.open`.
+
+    Raises:
+        GsymError: As for `find_gsym`.
+        OSError: It cannot be read.
+        UuidMismatchError: It belongs to another binary.
+    """
+    search = BinarySearch(store=True, index_limit=index_limit, read_ahead=read_ahead)
+    found = find_gsym(path, search)
+    if uuid is not None and found.reader is not None:
+        from gsym.engine.native import uuid_bytes
+        from gsym.errors import UuidMismatchError
+
+        wanted, has = uuid_bytes(uuid), found.reader.uuid
+        if wanted != has:
+            found.reader.close()
+            reason = f"its UUID is {has.hex() or 'missing'}, not {wanted.hex()}"
+            raise UuidMismatchError(reason, path=path)
+    return found
 
 
 def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
@@ -86,7 +127,7 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     kind = recognise_file(path) if not os.path.isdir(path) else "bundle"
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
-        return FoundGsym(_open(path, chosen))
+        return FoundGsym(_open(path, chosen), origin=path)
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
     from gsym.conversion.companions.macho import bundle_member
@@ -110,16 +151,36 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
     with ObjectFile(data, path) as binary:
         if any(map(binary.has_section, _EMBEDDED_SECTIONS)):
             limit = search.index_limit
-            return FoundGsym(
-                gsym.reading.reader.Reader(data, path=path, index_limit=limit)
-            )
+            held = gsym.reading.reader.Reader(data, path=path, index_limit=limit)
+            return FoundGsym(held, origin=f"{path}, in which it is embedded")
         for candidate in _candidates(path, search, binary.architecture):
             reader = _open_fitting(candidate, binary, search, notes)
             if reader is not None:
-                return FoundGsym(reader, tuple(notes))
+                return FoundGsym(reader, tuple(notes), candidate)
+        kept = _in_store(binary, search)
+        if kept is not None:
+            return FoundGsym(kept, tuple(notes), f"{kept.path}, in the store")
         key = _cache_key(binary, search)
     found = _convert(path, search, key)
-    return FoundGsym(found.reader, (*notes, *found.notes))
+    return found._replace(notes=(*notes, *found.notes))
+
+
+def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
+    """The reader of the binary's module in the user's store, if it has one."""
+    if not search.store or not binary.uuid:
+        return None
+    from gsym.store.layout import default_store
+
+    if not os.path.isdir(default_store()):
+        return None
+    from gsym.store.directory import Store
+    from gsym.store.modules import ModuleKey
+
+    entry = Store(default_store()).get(ModuleKey(code_id=binary.uuid.hex()))
+    try:
+        return None if entry is None else _open(entry.path, search)
+    except (GsymError, OSError):
+        return None
 
 
 def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:
@@ -173,15 +234,20 @@ def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
     if key is not None:
         kept = os.path.join(_cache_folder(search), key)
         try:
-            return FoundGsym(_open(kept, search))
+            found = _open(kept, search)
+            os.utime(kept)  # the least recently used go first
+            return FoundGsym(found, origin=f"{kept}, made before")
         except (OSError, GsymError):
             pass  # not there, or spoiled: it is made anew
         if _is_writable(os.path.dirname(kept)):
-            return _make(path, kept, search)
+            made = _make(path, kept, search)
+            collect_cache(root=search.cache, kept=kept)
+            return made._replace(origin=f"{kept}, converted from {path}")
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
-        return _make(path, os.path.join(temporary, "out" + _SUFFIX), search)
+        made = _make(path, os.path.join(temporary, "out" + _SUFFIX), search)
+        return made._replace(origin=f"{path}, converted")
 
 
 def _is_writable(folder: str) -> bool:
@@ -213,11 +279,7 @@ def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
 def _cache_folder(search: BinarySearch) -> str:
     from gsym import __version__
 
-    folder = search.cache or os.environ.get("GSYM_CACHE_DIR")
-    if not folder:
-        home = os.path.expanduser("~")
-        caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-        folder = os.path.join(caches, "gsym")
+    folder = search.cache or cache_root()
     return os.path.join(folder, __version__)
 
 

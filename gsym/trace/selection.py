@@ -88,7 +88,7 @@ def parse_moment(text: str) -> Moment:
     except ValueError:
         raise ValueError(
             f"invalid time '{text}': expected a number with a unit (1.5ms from the "
-            "start, @1.5ms by the clock of the trace)"
+            "start, or @1.5ms by the clock of the trace)"
         ) from None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.verbs.filter_modules import FolderModules
+from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions

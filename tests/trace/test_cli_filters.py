@@ -38,19 +38,19 @@ _ALL = ["click", "read", "write", "switch", "switch", "write"]
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--from", "1500ns"], ["read", "write", "switch", "switch", "write"]),
-        (["--from", "2.5us"], ["switch", "write"]),
-        (["--from", "@3us"], ["read", "switch", "switch", "write"]),
-        (["--from", "2501"], ["switch", "write"]),
-        (["--to", "99999999999999999999s"], _ALL),
-        (["--from", "99999999999999999999s"], []),
-        (["--to", "@0"], []),
+        (["--from-time", "1500ns"], ["read", "write", "switch", "switch", "write"]),
+        (["--from-time", "2.5us"], ["switch", "write"]),
+        (["--from-time", "@3us"], ["read", "switch", "switch", "write"]),
+        (["--from-time", "2501"], ["switch", "write"]),
+        (["--to-time", "99999999999999999999s"], _ALL),
+        (["--from-time", "99999999999999999999s"], []),
+        (["--to-time", "@0"], []),
         (["--name", "[rc]*"], ["click", "read"]),
         (["--name", "writ?", "--category", "[!u]o"], ["write", "write"]),
-        (["--to", "1us"], ["read"]),
-        (["--to", "1.001us"], ["click", "read"]),
-        (["--from", "@2500", "--to", "@2501"], ["read", "write"]),
-        (["--to", "@1000ns"], []),
+        (["--to-time", "1us"], ["read"]),
+        (["--to-time", "1.001us"], ["click", "read"]),
+        (["--from-time", "@2500", "--to-time", "@2501"], ["read", "write"]),
+        (["--to-time", "@1000ns"], []),
         (["--name", "w*"], ["write", "write", "object"]),
         (["--name", "read", "--name", "click"], ["click", "read"]),
         (["--name", "re"], []),
@@ -97,17 +97,14 @@ def test_a_moment_is_a_number_with_a_unit(text: str, moment: Moment) -> None:
 @pytest.mark.parametrize(
     "text", ["", "s", "-1s", "1m", "1.s", ".5s", "1e3", "1 s", "@"]
 )
-def test_other_texts_are_invalid(text: str) -> None:
+def test_other_texts_are_no_moments(text: str, trace: Path, capsys: Capture) -> None:
     with pytest.raises(ValueError, match="invalid time"):
         parse_moment(text)
+    assert run("dump", trace, f"--from-time={text}") == 2
+    assert f"option '--from-time': invalid time '{text}'" in capsys.readouterr().err
 
 
-def test_an_invalid_time_names_its_option(trace: Path, capsys: Capture) -> None:
-    assert run("dump", trace, "--from=1m") == 2
-    assert "option '--from': invalid time '1m'" in capsys.readouterr().err
-
-
-def test_a_number_has_at_most_24_digits() -> None:
+def test_the_longest_number_is_a_moment_and_a_longer_one_none() -> None:
     assert parse_moment("9" * 24).ns == int("9" * 24)
     with pytest.raises(ValueError, match="invalid time"):
         parse_moment("9" * 25)

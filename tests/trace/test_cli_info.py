@@ -128,7 +128,7 @@ def test_faults_are_listed_with_their_offsets(trace: Path, capsys: Capture) -> N
     output = capsys.readouterr()
     (fault,) = json.loads(output.out)["faults"]
     assert f"at offset {fault['offset']:#x}" in output.err
-    assert run("info", "--strict", trace) == 1
+    assert run("info", "--strict", trace) == 3
 
 
 def test_times_of_more_than_64_bits_are_exact(trace: Path, capsys: Capture) -> None:

@@ -98,7 +98,7 @@ def test_a_pipe_is_counted_twice_where_that_is_needed(
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"", "offset 0x0: it is empty"), (b"some text\n", "not a Fuchsia trace")],
+    [(b"", "offset 0x0: the file is empty"), (b"some text\n", "not a Fuchsia trace")],
 )
 def test_a_pipe_without_a_trace_is_refused(
     data: bytes, reason: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
@@ -243,4 +243,4 @@ def test_a_thread_is_told_alike_with_and_without_the_others(
     assert run("top", path, "--thread", "main") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["no samples", "", "1 thread on processors"]
-    assert threads("--process", "app", "--from", "90ns")[0]["waiting"] < 45
+    assert threads("--process", "app", "--from-time", "90ns")[0]["waiting"] < 45

@@ -10,8 +10,8 @@ import os
 import sys
 
 from gsym.cli.dropins.addr2line_options import PROGRAM, ExitRequested, parse
-from gsym.cli.line_stream import answer_lines
 from gsym.cli.program import run_program
+from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import escape_for_output, flush_or_discard, one_line
 from gsym.engine.native import to_str
 from gsym.reading.reader import wants_read_ahead

@@ -8,63 +8,70 @@ from __future__ import annotations
 
 import os
 
-from gsym.cli.response_files import split_words
+from gsym.cli.grammar import (
+    GNU,
+    Option,
+    UsageError,
+    expand_response_files,
+    help_entry,
+    scan_getopt,
+)
 from gsym.errors import CopyableError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROGRAM = "gsym-addr2line"
 
-_MOST_FILES = 2000  # one may name itself
+_MAX_FILES = 2000  # one may name itself
 _DEFAULT_FILE = "a.out"
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
-_NO, _OPTIONAL, _REQUIRED = range(3)
-# Long name -> letter, and whether there is a value.
-_LONG = {
-    "addresses": ("a", _NO),
-    "basenames": ("s", _NO),
-    "demangle": ("C", _OPTIONAL),
-    "exe": ("e", _REQUIRED),
-    "functions": ("f", _NO),
-    "inlines": ("i", _NO),
-    "pretty-print": ("p", _NO),
-    "recurse-limit": ("R", _NO),
-    "recursion-limit": ("R", _NO),
-    "no-recurse-limit": ("r", _NO),
-    "no-recursion-limit": ("r", _NO),
-    "section": ("j", _REQUIRED),
-    "target": ("b", _REQUIRED),
-    "help": ("h", _NO),
-    "version": ("v", _NO),
-}
-_LETTERS = "aCsfipRrhHvV"
-_LETTERS_WITH_VALUE = "bej"
-
-_HELP = """\
-Usage: {program} [option(s)] [addr(s)]
- Convert addresses into line number/file name pairs.
- If no addresses are specified on the command line, they will be read from stdin
- The options are:
-  @<file>                Read options from <file>
-  -a --addresses         Show addresses
-  -b --target=<bfdname>  Accepted and ignored: files are told by their content
-  -e --exe=<file>        Binary, or GSYM file, to look addresses up in
-                         (default is a.out)
-  -i --inlines           Show the functions that one was inlined into
-  -j --section=<name>    Read section-relative offsets instead of addresses
-  -p --pretty-print      Show each place on one line
-  -s --basenames         Strip directory names
-  -f --functions         Show function names
-  -C --demangle[=style]  Demangle function names
-  -R --recurse-limit     Accepted and ignored: demangling is always limited
-  -r --no-recurse-limit  Accepted and ignored
-  -h --help              Display this information
-  -v --version           Display the program's version
-
-"""
+_OPTIONS = (
+    Option("@<file>", "Read options from <file>"),
+    Option("--addresses", "Show addresses", short="-a"),
+    Option(
+        "--target",
+        "Accepted and ignored: files are recognized by their content",
+        short="-b",
+        metavar="bfdname",
+    ),
+    Option(
+        "--exe",
+        "Binary, or GSYM file, to look addresses up in\n(default is a.out)",
+        short="-e",
+        metavar="file",
+    ),
+    Option("--inlines", "Show the functions that one was inlined into", short="-i"),
+    Option(
+        "--section",
+        "Read section-relative offsets instead of addresses",
+        short="-j",
+        metavar="name",
+    ),
+    Option("--pretty-print", "Show each location on one line", short="-p"),
+    Option("--basenames", "Strip directory names", short="-s"),
+    Option("--functions", "Show function names", short="-f"),
+    Option(
+        "--demangle",
+        "Demangle function names",
+        short="-C",
+        metavar="style",
+        optional="auto",
+    ),
+    Option(
+        "--recurse-limit",
+        "Accepted and ignored: demangling is always limited",
+        short="-R",
+        aliases=("--recursion-limit",),
+    ),
+    Option(
+        "--no-recurse-limit",
+        "Accepted and ignored",
+        short="-r",
+        aliases=("--no-recursion-limit",),
+    ),
+    Option("--help", "Display this information", short="-h", aliases=("-H",)),
+    Option("--version", "Display the program's version", short="-v", aliases=("-V",)),
+)
+_HELP_COLUMN = 25
 
 
 class ExitRequested(CopyableError):  # noqa: N818 - leaves the scanner; need not be an error
@@ -100,18 +107,19 @@ class Options:
         """Whether names shall be demangled."""
         return self.has("C") and self._style != "none"
 
-    def take(self, letter: str, value: str | None) -> None:
+    def take(self, option: Option, value: str) -> None:
         """An option as it comes; help and version end the program at once."""
-        if letter in "hH":
+        letter = option.short[1:]
+        if letter == "h":
             raise ExitRequested(help_text(), 0)
-        if letter in "vV":
+        if letter == "v":
             raise ExitRequested(_version_text(), 0)
         self._letters.add(letter)
         if letter == "e":
-            self.file = value or ""
+            self.file = value
         elif letter == "j":
             self.section = value
-        elif letter == "C" and value is not None:
+        elif letter == "C":
             if value not in _STYLES:
                 reason = f"unknown demangling style `{value}'"
                 raise ExitRequested(f"{PROGRAM}: {reason}\n", 1)
@@ -120,7 +128,21 @@ class Options:
 
 def help_text() -> str:
     """The text of `--help`."""
-    return _HELP.format(program=PROGRAM)
+    lines = [
+        f"Usage: {PROGRAM} [option(s)] [addr(s)]",
+        " Convert addresses into line number/file name pairs.",
+        (
+            " If no addresses are specified on the command line, they will be read "
+            "from stdin"
+        ),
+        " The options are:",
+    ]
+    for option in _OPTIONS:
+        value = f"=<{option.metavar}>" if option.metavar else ""
+        value = f"[={option.metavar}]" if option.optional else value
+        head = f"{option.short} {option.name}{value}".strip()
+        lines += help_entry(head, option.help, _HELP_COLUMN, wraps=False)
+    return "\n".join(lines) + "\n\n"
 
 
 def _version_text() -> str:
@@ -136,94 +158,19 @@ def parse(arguments: list[str]) -> Options:
         ExitRequested: It asks for help or the version, or is wrong.
     """
     options = Options()
-    words = iter(_expanded(arguments))
-    for word in words:
-        if word == "--":
-            options.addresses.extend(words)
-        elif word.startswith("--"):
-            _take_long(word[2:], words, options)
-        elif word.startswith("-") and word != "-":
-            _take_letters(word[1:], words, options)
-        else:
-            options.addresses.append(word)
-            if "POSIXLY_CORRECT" in os.environ:
-                options.addresses.extend(words)
-    return options
-
-
-def _take_letters(letters: str, words: Iterator[str], options: Options) -> None:
-    while letters:
-        letter, letters = letters[0], letters[1:]
-        if letter in _LETTERS_WITH_VALUE:
-            value = letters or next(words, None)
-            if value is None:
-                raise _mistake(f"option requires an argument -- '{letter}'")
-            options.take(letter, value)
-            return
-        if letter not in _LETTERS:
-            raise _mistake(f"invalid option -- '{letter}'")
-        options.take(letter, None)
-
-
-def _take_long(word: str, words: Iterator[str], options: Options) -> None:
-    given, equals, text = word.partition("=")
-    name = _full_name(given)
-    letter, kind = _LONG[name]
-    value = text if equals else None
-    if value is not None and kind == _NO:
-        raise _mistake(f"option '--{name}' doesn't allow an argument")
-    if value is None and kind == _REQUIRED:
-        value = next(words, None)
-        if value is None:
-            raise _mistake(f"option '--{name}' requires an argument")
-    options.take(letter, value)
-
-
-def _full_name(given: str) -> str:
-    """The option that a name, or the beginning of one, stands for."""
-    if given in _LONG:
-        return given
-    names = [name for name in _LONG if name.startswith(given)]
-    if not names:
-        raise _mistake(f"unrecognized option '--{given}'")
-    if len({_LONG[name] for name in names}) > 1:
-        known = " ".join(f"'--{name}'" for name in names)
-        raise _mistake(f"option '--{given}' is ambiguous; possibilities: {known}")
-    return names[0]
-
-
-def _mistake(reason: str) -> ExitRequested:
-    return ExitRequested(f"{PROGRAM}: {reason}\n{help_text()}", 1)
-
-
-# ---- words in files
-
-
-def _expanded(arguments: list[str]) -> list[str]:
-    """*arguments* with the words of a file in place of each `@FILE` that is there."""
-    waiting = arguments[::-1]
-    words: list[str] = []
-    files = 0
-    while waiting:
-        word = waiting.pop()
-        text = _text_of(word[1:]) if word.startswith("@") else None
-        if text is None:
-            words.append(word)
-            continue
-        files += 1
-        if files >= _MOST_FILES:
-            raise ExitRequested(f"{PROGRAM}: error: too many @-files encountered\n", 1)
-        waiting += split_words(text)[::-1]
-    return words
-
-
-def _text_of(path: str) -> str | None:
-    """None where there is no such file; the word then means itself."""
     try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read())
-    except IsADirectoryError:
-        reason = "error: @-file refers to a directory"
-        raise ExitRequested(f"{PROGRAM}: {reason}\n", 1) from None
-    except OSError:
-        return None
+        words = expand_response_files(arguments, _MAX_FILES, is_strict=True)
+    except UsageError as error:
+        raise ExitRequested(f"{PROGRAM}: {error}\n", 1) from None
+    is_posix = "POSIXLY_CORRECT" in os.environ
+    try:
+        for option, value in scan_getopt(
+            words, _OPTIONS[1:], GNU, options_first=is_posix
+        ):
+            if option is None:
+                options.addresses.append(value)
+            else:
+                options.take(option, value)
+    except UsageError as error:
+        raise ExitRequested(f"{PROGRAM}: {error}\n{help_text()}", 1) from None
+    return options

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli.dropins.gsymutil_options import PROGRAM, UsageError, help_text, parse
+from gsym.cli.dropins.gsymutil_options import PROGRAM, help_text, parse
 from gsym.cli.dropins.gsymutil_streams import Failure, open_reader, put, say, say_line
+from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
 from gsym.cli.terminal import flush_or_discard, one_line
 

@@ -13,8 +13,8 @@ from gsym.cli.dropins.gsymutil_streams import (
     say_line,
     standard_input,
 )
-from gsym.cli.line_stream import answer_lines
 from gsym.cli.program import EXIT_FAILED
+from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import shortened
 from gsym.formatting.gsymutil import LlvmText
 

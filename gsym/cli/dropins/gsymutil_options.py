@@ -7,9 +7,7 @@ number may open with 0 for octal.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from gsym.cli.grammar import Option, UsageError, help_entry, scan_llvm
 
 PROGRAM = "gsymutil"
 
@@ -21,112 +19,100 @@ _SHORTEST_SUGGESTION = 4
 
 # Name, value ("" = a flag), help ("" = not shown). In the order of the help.
 _OPTIONS = (
-    ("--address", "value", "Look up an address; may be given many times"),
-    (
+    Option("--address", "Look up an address; may be given many times", metavar="value"),
+    Option(
         "--addresses-from-stdin",
-        "",
-        (
-            "Look up addresses read from standard input, one a line,\n"
-            "each followed by a space and the path of a GSYM file: <addr> <gsym-path>"
-        ),
+        "Look up addresses read from standard input, one a line,\n"
+        "each followed by a space and the path of a GSYM file: <addr> <gsym-path>",
     ),
-    (
+    Option(
         "--arch",
-        "value",
-        (
-            "Of a file for several architectures convert only this one, given by\n"
-            "name or number; may be given many times"
-        ),
+        "Of a file for several architectures convert only this one, given by\n"
+        "name or number; may be given many times",
+        metavar="value",
     ),
-    ("--benchmark-reader", "", ""),
-    ("--callsites-yaml-file", "value", ""),
-    (
+    Option("--benchmark-reader", metavar="value", optional=""),
+    Option("--callsites-yaml-file", metavar="value"),
+    Option(
         "--convert",
-        "value",
-        (
-            "Convert the debug information (DWARF) and symbol table of a file to\n"
-            "GSYM, or the records of a Breakpad symbol file"
-        ),
+        "Convert the debug information (DWARF) and symbol table of a file to\n"
+        "GSYM, or the records of a Breakpad symbol file",
+        metavar="value",
     ),
-    (
+    Option(
         "--dwarf-callsites",
-        "",
         "Convert call sites as well, where the debug information has them",
     ),
-    ("--help", "", "Print this text"),
-    ("-h", "", "Same as --help"),
-    (
+    Option("--help", "Print this text"),
+    Option("-h", "Same as --help"),
+    Option(
         "--json-summary-file",
-        "value",
         "Write how often each kind of warning occurred to this file, as JSON",
+        metavar="value",
     ),
-    (
+    Option(
         "--merged-functions-filter",
-        "value",
-        (
-            "Of merged functions show those only whose name matches this regular\n"
-            "expression; may be given many times to show what matches any of them"
-        ),
+        "Of merged functions show those only whose name matches this regular\n"
+        "expression; may be given many times to show what matches any of them",
+        metavar="value",
     ),
-    (
+    Option(
         "--merged-functions",
-        "",
-        (
-            "With --convert: keep all functions of one address range, the others as\n"
-            "merged functions of the first; without it one of them is kept.\n"
-            "With lookups: answer with all functions at an address"
-        ),
+        "With --convert: keep all functions of one address range, the others as\n"
+        "merged functions of the first; without it one of them is kept.\n"
+        "With lookups: answer with all functions at an address",
     ),
-    ("--num-threads", "value", "Threads that convert (default: one for each core)"),
-    (
+    Option(
+        "--num-threads",
+        "Threads that convert (default: one for each core)",
+        metavar="value",
+    ),
+    Option(
         "--out-file",
-        "value",
         "Where the converted file goes (default: input path with .gsym behind it)",
+        metavar="value",
     ),
-    ("-o", "value", "Same as --out-file"),
-    ("--output-version", "value", "GSYM version to write, 1 or 2 (default: 1)"),
-    ("--quiet", "", "Print counts of warnings, not the warnings"),
-    (
+    Option("-o", "Same as --out-file", metavar="value"),
+    Option(
+        "--output-version",
+        "GSYM version to write, 1 or 2 (default: 1)",
+        metavar="value",
+    ),
+    Option("--quiet", "Print counts of warnings, not the warnings"),
+    Option(
         "--segment-size",
-        "value",
         "Split the output into files of about this many bytes",
+        metavar="value",
     ),
-    (
+    Option(
         "--statistics",
-        "",
-        (
-            "Print what the bytes of a file are spent on; --statistics=json and\n"
-            "--statistics=pretty-json print it as JSON"
-        ),
+        "Print what the bytes of a file are spent on; --statistics=json and\n"
+        "--statistics=pretty-json print it as JSON",
+        metavar="value",
+        optional="",
     ),
-    (
+    Option(
         "--symtab-file",
-        "value",
-        ("Take the symbol table from this file, not from the one converted"),
+        "Take the symbol table from this file, not from the one converted",
+        metavar="value",
     ),
-    ("--verbose", "", "With lookups: print all that is known of the function"),
-    ("--verify", "", "Check the converted file against the debug information"),
-    ("--version", "", "Print the version"),
-    ("-v", "", "Same as --version"),
-    # As the proposal of the format spelled them.
-    ("-dwarf", "value", "Same as --convert, for an object file only"),
-    ("-breakpad", "value", "Same as --convert, for a Breakpad symbol file only"),
-    ("-out-file", "value", "Same as --out-file"),
+    Option("--verbose", "With lookups: print all that is known of the function"),
+    Option("--verify", "Check the converted file against the debug information"),
+    Option("--version", "Print the version"),
+    Option("-v", "Same as --version"),
+    Option("-dwarf", "Same as --convert, for an object file only", metavar="value"),
+    Option(
+        "-breakpad",
+        "Same as --convert, for a Breakpad symbol file only",
+        metavar="value",
+    ),
+    Option("-out-file", "Same as --out-file", metavar="value"),
 )
-# Options whose value is optional take it behind `=` only.
-_OPTIONAL_VALUE = {"--benchmark-reader", "--statistics"}
-_LONG_OF = {"-h": "--help", "-o": "--out-file", "-v": "--version"}
-_PROPOSED = {
+_SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
     "-dwarf": "--convert",
     "-breakpad": "--convert",
     "-out-file": "--out-file",
 }
-_TAKES_VALUE = {name for name, value, _ in _OPTIONS if value}
-_FLAGS = {name for name, value, _ in _OPTIONS if not value}
-
-
-class UsageError(Exception):
-    """The command line is wrong; the text is the whole message."""
 
 
 class Options:
@@ -237,76 +223,24 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Read the words behind the program's name.
+    """Read the words after the program's name.
 
     Raises:
         UsageError: They are not a command line of this program.
     """
     given: dict[str, list[str]] = {}
     inputs: list[str] = []
-    unknown: list[str] = []
-    rest = iter(arguments)
-    for argument in rest:
-        if not argument:
+    faults: list[str] = []
+    for option, value in scan_llvm(arguments, _OPTIONS, faults):
+        if option is None:
+            inputs += filter(None, [value])
             continue
-        if argument.partition("=")[0] in _PROPOSED:
-            _take_proposed(argument, rest, given)
-        elif argument.startswith("--"):
-            _take_long(argument, rest, given, unknown)
-        elif argument.startswith("-") and argument != "-":
-            _take_short(argument, rest, given, unknown)
-        else:
-            inputs.append(argument)
-    if unknown:
-        raise UsageError(f"unknown argument '{unknown[0]}'{_suggestion(unknown[0])}")
+        for name in filter(None, (option.name, _SAME_AS.get(option.name))):
+            given.setdefault(name, []).append(value)
+    if faults:
+        _, _, word = faults[0].partition("unknown argument ")
+        raise UsageError(faults[0] + _suggestion(word.strip("'")))
     return Options(given, inputs)
-
-
-def _take_long(
-    argument: str,
-    rest: Iterator[str],
-    given: dict[str, list[str]],
-    unknown: list[str],
-) -> None:
-    name, equals, value = argument.partition("=")
-    if name in _FLAGS and (not equals or name in _OPTIONAL_VALUE):
-        given.setdefault(name, []).append(value)
-    elif name in _TAKES_VALUE:
-        given.setdefault(name, []).append(value if equals else _next(name, rest))
-    else:
-        unknown.append(argument)
-
-
-def _take_proposed(
-    argument: str, rest: Iterator[str], given: dict[str, list[str]]
-) -> None:
-    name, equals, value = argument.partition("=")
-    value = value if equals else _next(name, rest)
-    given.setdefault(name, []).append(value)
-    given.setdefault(_PROPOSED[name], []).append(value)
-
-
-def _take_short(
-    argument: str,
-    rest: Iterator[str],
-    given: dict[str, list[str]],
-    unknown: list[str],
-) -> None:
-    for place, letter in enumerate(argument[1:], 2):
-        name = "-" + letter
-        if name in _FLAGS:
-            given.setdefault(_LONG_OF[name], []).append("")
-        elif name in _TAKES_VALUE and place == len(argument):
-            given.setdefault(_LONG_OF[name], []).append(_next(name, rest))
-        else:
-            unknown.append(name)
-
-
-def _next(name: str, rest: Iterator[str]) -> str:
-    value = next(rest, None)
-    if value is None:
-        raise UsageError(f"{name}: missing argument")
-    return value
 
 
 def _parse(name: str, text: str, end: int) -> int:
@@ -343,12 +277,12 @@ def parse_number(text: str) -> int | None:
 def _suggestion(word: str) -> str:
     """A known option one edit away, in the words of LLVM; else nothing."""
     name, equals, value = word.partition("=")
-    for option in sorted(_FLAGS | _TAKES_VALUE):
-        if equals and option in _TAKES_VALUE | _OPTIONAL_VALUE:
-            if _is_one_edit(name, option):
-                return f", did you mean '{option}={value}'?"
-        elif _is_one_edit(word, option):
-            return f", did you mean '{option}'?"
+    for option in sorted(_OPTIONS, key=lambda each: each.name):
+        if equals and option.metavar:
+            if _is_one_edit(name, option.name):
+                return f", did you mean '{option.name}={value}'?"
+        elif _is_one_edit(word, option.name):
+            return f", did you mean '{option.name}'?"
     return ""
 
 
@@ -378,16 +312,12 @@ def help_text() -> str:
         "",
         "OPTIONS:",
     ]
-    for name, value, text in _OPTIONS:
-        if text:
-            lines += _help_entry(name, value, text.split("\n"))
+    for option in _OPTIONS:
+        if option.help:
+            separator = "=" if option.name.startswith("--") else " "
+            has_value = option.metavar and option.optional is None
+            value = f"{separator}<{option.metavar}>" if has_value else ""
+            lines += help_entry(
+                option.name + value, option.help, _HELP_COLUMN, wraps=False
+            )
     return "\n".join(lines) + "\n"
-
-
-def _help_entry(name: str, value: str, texts: list[str]) -> list[str]:
-    separator = "=" if name.startswith("--") else " "
-    head = f"  {name}{separator}<{value}>" if value else f"  {name}"
-    indent = " " * _HELP_COLUMN
-    if len(head) < _HELP_COLUMN:
-        return [head.ljust(_HELP_COLUMN) + texts[0], *(indent + t for t in texts[1:])]
-    return [head, *(indent + text for text in texts)]

@@ -11,13 +11,13 @@ import sys
 from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules, merged_location
 from gsym.cli.dropins.symbolizer_options import (
     PROGRAM,
-    UsageError,
     help_text,
     parse,
 )
 from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
-from gsym.cli.line_stream import answer_lines
+from gsym.cli.grammar import UsageError
 from gsym.cli.program import EXIT_FAILED, run_program
+from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import flush_or_discard, one_line, shortened
 from gsym.errors import GsymError
 

@@ -7,8 +7,7 @@ import sys
 
 from gsym.cli.terminal import escape_for_output
 from gsym.cli.verbs.filter import filter_log, tell_fault
-from gsym.cli.verbs.filter_modules import FolderModules, SeveralModules
-from gsym.cli.verbs.module_options import open_store
+from gsym.cli.verbs.modules import FolderModules, SeveralModules, open_store
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.errors import UnsupportedError
 from gsym.markup.filter import MarkupFilter

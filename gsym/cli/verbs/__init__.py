@@ -1,1 +1,101 @@
-"""The verbs of `gsym`."""
+"""The verbs of `gsym`: where each one is, and what it does.
+
+The list of verbs must not import them all, so their summaries stand here.
+"""
+
+# Verb -> its module below this package, "" for verbs of verbs; what it does.
+VERBS = {
+    "convert": ("convert", "Convert the debug information of binaries to GSYM files"),
+    "merge": ("merge", "Make one GSYM file of several"),
+    "lookup": ("lookup", "Find function, file, line and inline chain of addresses"),
+    "find": ("find", "Find functions by name"),
+    "dump": ("dump", "Print a GSYM file in readable form"),
+    "stats": ("stats", "Show what the bytes of a GSYM file are spent on"),
+    "verify": ("verify", "Check a GSYM file, by itself or against its binary"),
+    "export": ("export", "Write a GSYM file in the format of other tools"),
+    "embed": ("embed", "Put a GSYM file into a section of its binary"),
+    "extract": ("embed", "Take the GSYM file out of a binary that holds one"),
+    "store": ("", "Keep GSYM files by the ids of their modules"),
+    "symbolicate": ("symbolicate", "Symbolicate stacks, by a server or from a store"),
+    "filter": ("filter", "Replace symbolizer markup in a log by symbols"),
+    "serve": ("serve", "Answer symbolication requests over HTTP"),
+    "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),
+    "trace": ("", "Read Fuchsia traces and profiles, symbolize and convert them"),
+    "store add": (
+        "store_adding",
+        "Put the modules of files, folders and archives into a store",
+    ),
+    "store get": ("store", "Find the GSYM file of a module"),
+    "store list": ("store", "List the modules of a store"),
+    "store info": ("store", "Show what is known of a module"),
+    "store verify": ("store_upkeep", "Check a store"),
+    "store gc": ("store_upkeep", "Remove least recently used modules and files"),
+    "store export": ("store", "Write the modules of a store for other tools"),
+    "store prefetch": ("store_adding", "Fetch the modules of a list into a store"),
+    "store import": (
+        "store_adding",
+        "Put all modules of a symbol tree or a bucket into a store",
+    ),
+    "store misses": (
+        "store_upkeep",
+        "Show the modules that were asked for and not found",
+    ),
+    "symbfile dump": ("symbfile", "Print the records of a symbfile"),
+    "symbfile stats": ("symbfile", "Show what a symbfile holds"),
+    "symbfile verify": ("symbfile", "Check what a symbfile says"),
+    "symbfile diff": ("symbfile", "Show what two symbfiles say differently"),
+    "symbfile lookup": (
+        "symbfile",
+        "Find the functions, files and lines at addresses",
+    ),
+    "symbfile convert": ("symbfile", "Convert symbfiles to a GSYM file"),
+    "symbfile extract": (
+        "symbfile_extract",
+        "Write what is at the addresses of a binary as symbfiles",
+    ),
+    "symbfile push": (
+        "symbfile_push",
+        "Send the symbols of executables to a server of profilers",
+    ),
+    "symbfile id": ("symbfile", "Print the FileID of executables"),
+    "trace info": (
+        "trace_records",
+        "Show what a trace is: who wrote it, when, processes and threads",
+    ),
+    "trace stats": ("trace_stats", "Count records, bytes and events of a trace"),
+    "trace dump": ("trace_records", "Print the records of a trace"),
+    "trace blobs": (
+        "trace_records",
+        "List the data that a trace carries, or write it to files",
+    ),
+    "trace convert": ("trace_convert", "Write a trace or a profile in another format"),
+    "trace symbolize": (
+        "trace_convert",
+        "Look up the functions, files and lines of a profile",
+    ),
+    "trace flame": ("trace_profiles", "Draw a profile as a flame graph"),
+    "trace top": (
+        "trace_profiles",
+        "Show where the time of a profile or a trace went",
+    ),
+    "trace diff": ("trace_profiles", "Show what changed between two profiles"),
+    "trace merge": ("trace_records", "Make one trace of several"),
+    "trace record": (
+        "trace_record",
+        "Run a Python program and write a trace of its function calls",
+    ),
+}
+GROUPS = {
+    "make GSYM files": ("convert", "merge"),
+    "look into them": ("lookup", "find", "dump", "stats"),
+    "check them": ("verify",),
+    "hand them on": ("export", "embed", "extract", "store"),
+    "serve": ("symbolicate", "serve"),
+    "logs, traces and profiles": ("filter", "trace", "symbfile"),
+}
+
+
+def verbs_of(parent: str) -> list[str]:
+    """The names of the verbs below *parent*, "" for `gsym` itself."""
+    names = [name.rpartition(" ") for name in VERBS]
+    return [verb for above, _, verb in names if above == parent]

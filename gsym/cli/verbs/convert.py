@@ -5,26 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-from gsym.cli import conversion_report
-from gsym.cli.options import (
-    Command,
-    Operand,
-    Option,
-    UsageError,
-    Values,
-    address_range,
-    hex_bytes,
-    path_rule,
-    version_and_byteorder,
-)
-from gsym.cli.program import EXIT_FAILED
-from gsym.cli.search_options import SEARCH_OPTIONS, search_options
+from gsym.cli import conversion as conversion_report
+from gsym.cli.conversion import convert_keywords, convert_options, search_options
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import QUIET, STRICT, output_option
+from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.job import convert, member_outputs, slice_outputs
-from gsym.conversion.output import PCLNTAB_CHOICES
 from gsym.errors import GsymError
 from gsym.writing.atomic_file import is_same_file
 
@@ -33,15 +23,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import ParamSpec
 
+    from gsym.cli.grammar import Values
     from gsym.conversion.report import ConversionReport
 
     Converter = Callable[[str, str, str | None, str | None], ConversionReport]
     P = ParamSpec("P")
     SliceStep = Callable[[str, str | None, str | None, str], bool]
 
-COMMAND = Command(
+# With these the output does not say what its input says.
+_UNVERIFIABLE = (
+    "--segment-size",
+    "--uuid",
+    "--keep-functions",
+    "--drop-functions",
+    "--address-range",
+    "--pclntab",
+)
+
+
+# In the order of the help.
+_KEYWORDS = (
+    *("threads", "version", "byteorder", "merged_functions", "call_sites"),
+    *("call_sites_yaml", "keep_functions", "drop_functions", "address_ranges"),
+    *("segment_size", "index", "data_symbols", "pclntab", "uuid", "path_map"),
+    *("debug_directories", "debuginfod", "dwp", "object_map"),
+)
+
+
+@Command(
     "gsym convert",
-    "Convert the debug information of binaries to GSYM files",
     (
         Operand(
             "INPUT",
@@ -51,12 +61,7 @@ COMMAND = Command(
         ),
     ),
     (
-        Option(
-            "--output",
-            "file to write (default: INPUT.gsym)",
-            short="-o",
-            metavar="OUT",
-        ),
+        output_option("file to write (default: INPUT.gsym)"),
         Option(
             "--output-dir",
             "folder for the outputs, each named as its input with .gsym",
@@ -76,123 +81,18 @@ COMMAND = Command(
             metavar="NAME",
             repeatable=True,
         ),
-        Option("--if-changed", "leave an output alone that would stay the same"),
+        *convert_options("keep_same"),
         Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
-        Option("--threads", "worker threads (default: one per core)", metavar="N"),
-        Option(
-            "--output-version",
-            "version of the format, 1 or 2 (default: 1, or that of a GSYM file)",
-            metavar="V",
-        ),
-        Option(
-            "--byte-order",
-            "byte order of the output, little or big (default: that of INPUT)",
-            metavar="ORDER",
-        ),
-        Option(
-            "--merged-functions",
-            "keep identical functions folded to one address, all with their lines",
-        ),
-        Option("--dwarf-callsites", "keep call sites"),
-        Option(
-            "--call-sites-yaml",
-            "add call sites from a YAML file, as llvm-gsymutil takes it",
-            metavar="FILE",
-        ),
-        Option(
-            "--keep-functions",
-            "keep only functions in whose name, as the linker knows it, the regular "
-            "expression (of Python) is found",
-            metavar="REGEX",
-            repeatable=True,
-        ),
-        Option(
-            "--drop-functions",
-            "leave such functions out, also of those that are kept",
-            metavar="REGEX",
-            repeatable=True,
-        ),
-        Option(
-            "--address-range",
-            "keep only functions that answer for addresses from START on and below END",
-            metavar="START-END",
-            repeatable=True,
-        ),
-        Option(
-            "--segment-size",
-            "split into files of about N bytes, named OUT-0xADDRESS",
-            metavar="N",
-        ),
-        Option(
-            "--index",
-            "add an index of large functions, which makes the first lookup in one as "
-            "fast as any later one; other readers of the file pass over it",
-        ),
-        Option(
-            "--data-symbols",
-            "keep the symbols of variables, too, for 'gsym filter'; other readers of "
-            "the file pass over them",
-        ),
-        Option(
-            "--pclntab",
-            "read the table of functions in a Go binary: auto (where no debug "
-            "information describes them, the default), only (instead of debug "
-            "information) or never",
-            metavar="WHEN",
-        ),
-        Option("--uuid", "id of a binary that has no build id", metavar="HEX"),
-        Option(
-            "--path-map",
-            "let source paths that start with OLD start with NEW",
-            metavar="OLD=NEW",
-            repeatable=True,
-        ),
-        *SEARCH_OPTIONS,
-        Option(
-            "--dwp",
-            "package with the split units (default: INPUT.dwp, else .dwo files)",
-            metavar="FILE",
-        ),
-        Option(
-            "--object-prefix-map",
-            "look for object files of a debug map that start with OLD where NEW is",
-            metavar="OLD=NEW",
-            repeatable=True,
-        ),
-        Option(
-            "--strict",
-            "exit with 3 when an output is incomplete (part of INPUT was left out, or "
-            "a file that belongs to it was not found); the output is still written",
-        ),
-        Option("--quiet", "print only errors and reports of missing data", short="-q"),
-        Option(
-            "--verbose",
-            "print each warning with the offset of its DIE or its line, and where "
-            "code sections of a relocatable file are placed",
-            short="-v",
-        ),
+        *convert_options(*_KEYWORDS),
+        STRICT,
+        QUIET,
+        *convert_options("keep_warnings"),
         Option("--json-summary", "write the report as JSON", metavar="FILE"),
         Option("--verify", "check each output against its input afterwards"),
     ),
 )
-
-EXIT_INCOMPLETE = 3
-
-_UINT32_END = 1 << 32
-# With these the output does not say what its input says.
-_UNVERIFIABLE = (
-    "--segment-size",
-    "--uuid",
-    "--keep-functions",
-    "--drop-functions",
-    "--address-range",
-    "--pclntab",
-)
-
-
-def run(arguments: list[str]) -> int:
+def convert_all(values: Values) -> int:
     """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
-    values = COMMAND.parse(arguments)
     for option in _UNVERIFIABLE:
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
@@ -319,53 +219,20 @@ def _jobs(values: Values) -> list[tuple[str, str]]:
 
 def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
-    threads = values.number("--threads", minimum=1, end=_UINT32_END)
-    version, byteorder = version_and_byteorder(values)
-    uuid = hex_bytes("--uuid", values.text("--uuid"))
-    segment_size = values.number("--segment-size", minimum=1)
-    path_map = tuple(_path_rules(values, "--path-map"))
-    object_map = _path_rules(values, "--object-prefix-map")
-    search = search_options(values)
-    pclntab = values.choice("--pclntab", PCLNTAB_CHOICES) or "auto"
-    patterns = [_patterns(values, f"--{verb}-functions") for verb in ("keep", "drop")]
-    ranges = [address_range(text) for text in values.texts("--address-range")]
+    keywords = convert_keywords(values, *_KEYWORDS, "keep_same", "keep_warnings")
 
     def run_conversion(
         source: str, target: str, member: str | None, architecture: str | None
     ) -> ConversionReport:
-        progress = progress_for(source)
-        try:
+        with progress_for(source, quiet=values.flag("--quiet")) as progress:
             return convert(
                 source,
                 target,
-                architecture=architecture,
                 member=member,
-                threads=threads,
-                version=version,
-                byteorder=byteorder,
-                uuid=uuid,
-                merged_functions=values.flag("--merged-functions"),
-                call_sites=values.flag("--dwarf-callsites"),
-                call_sites_yaml=values.text("--call-sites-yaml"),
-                keep_functions=patterns[0],
-                drop_functions=patterns[1],
-                address_ranges=ranges,
-                segment_size=segment_size,
-                index=values.flag("--index"),
-                data_symbols=values.flag("--data-symbols"),
-                pclntab=pclntab,
-                path_map=path_map,
-                keep_warnings=values.flag("--verbose"),
-                keep_same=values.flag("--if-changed"),
-                debug_directories=search.debug_directories,
-                debuginfod=search.debuginfod,
-                dwp=values.text("--dwp"),
-                object_map=object_map,
-                progress=progress,
+                architecture=architecture,
+                progress=progress.callback,
+                **keywords,
             )
-        finally:
-            if progress is not None:
-                progress.clear()
 
     return run_conversion
 
@@ -391,7 +258,7 @@ def _verify(report: ConversionReport, values: Values) -> bool:
     from gsym.cli.verbs.verify import verify
 
     (output,) = report.outputs
-    rules = _path_rules(values, "--path-map")
+    rules = convert_keywords(values, "path_map").get("path_map", ())
     quiet = values.flag("--quiet")
     # A GSYM file names no architecture, and is nothing to compare DWARF with.
     binary = report.input if report.architecture else None
@@ -404,24 +271,3 @@ def _verify(report: ConversionReport, values: Values) -> bool:
         extracted.flush()
         copy = extracted.name
         return verify(output, copy, path_map=rules, search=search, quiet=quiet)
-
-
-def _path_rules(values: Values, option: str) -> list[tuple[str, str]]:
-    return [path_rule(option, rule) for rule in values.texts(option)]
-
-
-def _patterns(values: Values, option: str) -> list[str]:
-    """The values of *option*, which are regular expressions."""
-    patterns = values.texts(option)
-    for pattern in patterns:
-        _check_pattern(option, pattern)
-    return patterns
-
-
-def _check_pattern(option: str, pattern: str) -> None:
-    import re
-
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"option '{option}': '{pattern}': {error}") from None

@@ -4,51 +4,49 @@ from __future__ import annotations
 
 import sys
 
-import gsym.reading.reader
-from gsym.cli.options import Command, Operand, Option
+from gsym.cli.grammar import Command
+from gsym.cli.gsym_input import open_gsym
+from gsym.cli.options import DEMANGLE, GSYM_FILE, JSON, VERBOSE, json_names, text_names
 from gsym.cli.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from gsym.cli.grammar import Values
     from gsym.model import CallSite, FunctionInfo, Header, InlineInfo
-
-COMMAND = Command(
-    "gsym dump",
-    "Print a GSYM file in readable form",
-    (Operand("FILE", "GSYM file"),),
-    (Option("--json", "print one JSON object a line for each function"),),
-    "The tables as llvm-gsymutil prints them: gsymutil FILE.",
-)
 
 _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
 
 
-def run(arguments: list[str]) -> int:
+@Command(
+    "gsym dump",
+    (GSYM_FILE,),
+    (JSON, *DEMANGLE, VERBOSE),
+    "The tables as llvm-gsymutil prints them: gsymutil FILE.",
+)
+def dump(values: Values) -> int:
     """Print all functions in the order of their addresses."""
-    values = COMMAND.parse(arguments)
-    with gsym.reading.reader.open(values.operand("FILE")) as reader:
+    with open_gsym(values.operand("FILE"), values) as reader:
         if values.flag("--json"):
             import json
 
+            names = json_names(values)
             for info in reader.functions():
-                sys.stdout.write(json.dumps(_function_object(info)) + "\n")
+                sys.stdout.write(json.dumps(_function_object(info, names)) + "\n")
         else:
             _write_lines(_header_lines(reader.header))
             if reader.stored_index_size:
                 _write_lines(iter([f"index         {reader.stored_index_size} bytes"]))
+            show = text_names(values)
             for info in reader.functions():
                 sys.stdout.write("\n")
-                _write_lines(_function_lines(info))
+                _write_lines(_function_lines(info, show))
     return 0
 
 
 def _write_lines(lines: Iterator[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
-
-
-# ---- text for people
 
 
 def _header_lines(header: Header) -> Iterator[str]:
@@ -60,9 +58,11 @@ def _header_lines(header: Header) -> Iterator[str]:
     yield f"strings       {header.strtab_size} bytes"
 
 
-def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
+def _function_lines(
+    info: FunctionInfo, show: Callable[[str], str], indent: str = ""
+) -> Iterator[str]:
     end = info.address + info.size
-    yield f"{indent}{info.address:#x}..{end:#x} {printable(info.name)}"
+    yield f"{indent}{info.address:#x}..{end:#x} {show(info.name)}"
     if info.line_table is not None:
         yield f"{indent}  lines"
         for row in info.line_table:
@@ -72,7 +72,7 @@ def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
         yield f"{indent}  inlined calls"
         for depth, node in _in_order(info.inline):
             if depth:  # the root is the function itself
-                yield f"{indent}  {_inline_line(depth, node)}"
+                yield f"{indent}  {_inline_line(depth, node, show)}"
     if info.call_sites:
         yield f"{indent}  call sites"
         for site in info.call_sites:
@@ -81,13 +81,13 @@ def _function_lines(info: FunctionInfo, indent: str = "") -> Iterator[str]:
         yield f"{indent}  InfoType {info_type}: {payload.hex()}"
     for other in info.merged:
         yield f"{indent}  merged"
-        yield from _function_lines(other, f"{indent}    ")
+        yield from _function_lines(other, show, f"{indent}    ")
 
 
-def _inline_line(depth: int, node: InlineInfo) -> str:
+def _inline_line(depth: int, node: InlineInfo, show: Callable[[str], str]) -> str:
     ranges = " ".join(f"{start:#x}..{end:#x}" for start, end in node.ranges)
     place = printable(f"{node.call_path}:{node.call_line}")
-    return f"{'  ' * depth}{ranges} {printable(node.name)} called at {place}"
+    return f"{'  ' * depth}{ranges} {show(node.name)} called at {place}"
 
 
 def _call_site(site: CallSite) -> str:
@@ -96,31 +96,32 @@ def _call_site(site: CallSite) -> str:
     return " ".join([f"+{site.return_offset:#x}", *flags, *patterns])
 
 
-# ---- JSON for programs
-
-
-def _function_object(info: FunctionInfo) -> dict[str, object]:
+def _function_object(
+    info: FunctionInfo, names: Callable[[str], dict[str, str]]
+) -> dict[str, object]:
     """The record with the format's own field names; None where it has no such part."""
     rows = info.line_table
     return {
         "address": info.address,
         "size": info.size,
-        "name": info.name,
+        **names(info.name),
         "line_table": None if rows is None else [row._asdict() for row in rows],
-        "inline": None if info.inline is None else _inline_objects(info.inline),
-        "merged": [_function_object(other) for other in info.merged],
+        "inline": None if info.inline is None else _inline_objects(info.inline, names),
+        "merged": [_function_object(other, names) for other in info.merged],
         "call_sites": [site._asdict() for site in info.call_sites],
         "extra": {str(kind): payload.hex() for kind, payload in info.extra.items()},
     }
 
 
-def _inline_objects(root: InlineInfo) -> list[dict[str, object]]:
+def _inline_objects(
+    root: InlineInfo, names: Callable[[str], dict[str, str]]
+) -> list[dict[str, object]]:
     """The tree as a flat list: programs that read JSON bound how deep it nests."""
     objects = []
     for depth, node in _in_order(root):
         fields = node._asdict()
         del fields["children"]
-        objects.append({"depth": depth, **fields})
+        objects.append({"depth": depth, **names(fields.pop("name")), **fields})
     return objects
 
 

@@ -1,51 +1,45 @@
-"""`gsym embed`: a GSYM file into a section of its binary."""
+"""`gsym embed` and `gsym extract`: GSYM files in sections of binaries."""
 
 from __future__ import annotations
 
 import sys
 
-from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import QUIET, output_option
 from gsym.cli.terminal import printable
-from gsym.embedding.transfer import embed
+from gsym.embedding.transfer import embed, extract
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.cli.grammar import Values
     from gsym.embedding.transfer import EmbeddingReport
 
-COMMAND = Command(
+
+@Command(
     "gsym embed",
-    "Put a GSYM file into a section of its binary",
     (
         Operand("FILE", "GSYM file"),
         Operand("BINARY", "ELF or Mach-O file or dSYM bundle that it belongs to"),
     ),
     (
-        Option(
-            "--output",
-            "file to write (default: BINARY itself)",
-            short="-o",
-            metavar="OUT",
-        ),
+        output_option("file to write (default: BINARY itself)"),
         Option(
             "--share-strings",
             "leave out the strings that the binary's symbol table has; what rewrites "
             "that table later, such as strip, makes the embedded file unusable",
         ),
-        Option("--quiet", "print errors only", short="-q"),
+        QUIET,
     ),
     """\
 The section is .gsym of an ELF file, __GSYM,__gsym of a Mach-O file; one that is there
 is replaced. Code and data that are loaded stay as they are. A signed Mach-O file is
 signed again, ad hoc. All commands that read a GSYM file take the binary as well.""",
 )
-
-
-def run(arguments: list[str]) -> int:
+def embed_file(values: Values) -> int:
     """Embed one file and say where it went."""
-    values = COMMAND.parse(arguments)
     source, binary = values.operand("FILE"), values.operand("BINARY")
     output = values.text("--output")
     if is_same_file(source, binary if output is None else output):
@@ -84,3 +78,29 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
     yield f"  the binary takes {report.output_size} bytes, {report.binary_size} before"
     if report.signature:
         yield "  signed ad hoc"
+
+
+@Command(
+    "gsym extract",
+    (Operand("BINARY", "ELF or Mach-O file or dSYM bundle that holds one"),),
+    (
+        output_option("file to write (default: BINARY.gsym)"),
+        QUIET,
+    ),
+    """\
+OUT has the bytes of the file that was embedded; strings that it shares with the binary
+are copied, and then it says the same in other bytes. BINARY stays as it is.""",
+)
+def extract_file(values: Values) -> int:
+    """Write one file and say how large it is."""
+    binary = values.operand("BINARY")
+    output = values.text("--output")
+    if output is None:
+        output = binary + ".gsym"
+    if is_same_file(binary, output):
+        raise UsageError(f"the output would replace '{binary}'")
+    size = extract(binary, output)
+    if not values.flag("--quiet"):
+        print(printable(f"{binary} -> {output}"))
+        print(f"  {size} bytes")
+    return 0

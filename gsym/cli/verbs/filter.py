@@ -2,33 +2,111 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from contextlib import ExitStack
 
-from gsym.cli.log_input import IDLE, IDLE_AFTER, log_pieces
-from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.grammar import (
+    GSYM,
+    Command,
+    Operand,
+    Option,
+    UsageError,
+    scan_getopt,
+    scan_llvm,
+)
+from gsym.cli.options import COLOR, DEMANGLE, JSON, uses_color
 from gsym.cli.program import EXIT_INTERRUPTED
-from gsym.cli.terminal import escape_for_output, let_colours_through, printable
-from gsym.cli.verbs.filter_sources import MODULE_OPTIONS, PLACES, open_modules
-from gsym.cli.verbs.filter_words import CHOICES, read_words
+from gsym.cli.streams import IDLE, IDLE_AFTER, log_pieces
+from gsym.cli.terminal import (
+    describe,
+    escape_for_output,
+    let_colours_through,
+    printable,
+)
+from gsym.cli.verbs.modules import MODULE_OPTIONS, PLACES, open_modules
+from gsym.engine.native import to_bytes
+from gsym.errors import GsymError
+from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import WrittenOutput
-from gsym.markup.settings import FilterSettings
+from gsym.markup.settings import HEXDICT_FORMS, FilterSettings
 from gsym.markup.styles import STYLES
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any
 
-    from gsym.cli.options import Values
-    from gsym.cli.verbs.filter_dumps import DumpHandler, DumpList
+    from typing_extensions import Self
+
+    from gsym.cli.grammar import Scanned, Values
+    from gsym.markup.address_space import AddressSpace
+    from gsym.markup.elements import DumpFile
     from gsym.markup.outputs import Output
     from gsym.markup.styles import Style
+    from gsym.markup.symbols import Symbols
 
-COMMAND = Command(
+_ON_DUMPS = ("--dumpfile-output", "--sancov")
+# Options of llvm-symbolizer -> ours.
+_OF_LLVM = {
+    "--fallback-debug-path": "--debug-file-directory",
+    "--gsym-file-directory": "--gsym-dir",
+}
+
+
+def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
+    """The words of a command line; in style llvm, by the rules of llvm-symbolizer."""
+    styles = [
+        following if word == "--style" else word.removeprefix("--style=")
+        for word, following in zip(words, [*words[1:], ""], strict=False)
+        if word == "--style" or word.startswith("--style=")
+    ]
+    if styles[-1:] == ["llvm"]:
+        return _scan_as_llvm(words, {option.name: option for option in options})
+    return scan_getopt(words, options, GSYM)
+
+
+def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
+    """As llvm-symbolizer reads them; what has no effect on a filter is left out."""
+    from gsym.cli.dropins.symbolizer_options import OPTIONS
+
+    foreign = {option.name for option in OPTIONS}
+    known = (*OPTIONS, *(each for name, each in own.items() if name not in foreign))
+    end = words.index("--") if "--" in words else len(words)
+    faults: list[str] = []
+    last: list[tuple[Option, str]] = []  # what counts, whatever else is said
+    alone: Option | None = None  # the option before, if it had no value
+    for option, value in scan_llvm(words[:end], known, faults):
+        before, alone = alone, None
+        if option is None:
+            if before is None or value not in before.choices:
+                yield None, value
+            elif before.name not in foreign:
+                yield before, value
+            continue
+        name = _OF_LLVM.get(option.name, option.name)
+        if option.name == "--exact":
+            faults.append(f"unknown option '{option.name}'")
+        elif name in own and option.optional and value == option.optional:
+            alone = own[name]
+            last.append((alone, alone.optional or ""))
+            if name not in foreign:
+                yield last.pop()
+        elif name in own:
+            yield own[name], value or "yes"
+    if faults:
+        raise UsageError(faults[0])
+    yield from last
+    yield from ((None, word) for word in words[end + 1 :])
+
+
+@Command(
     "gsym filter",
-    "Replace symbolizer markup in a log by symbols",
     (
         Operand(
             "LOG",
@@ -42,36 +120,36 @@ COMMAND = Command(
             "--style",
             "rules to follow: spec (default), llvm, fuchsia",
             metavar="STYLE",
+            choices=("spec", "llvm", "fuchsia"),
         ),
         *MODULE_OPTIONS,
-        Option(
-            "--color",
-            "colours: always, auto (default: on a terminal) or never, which also "
-            "removes those of the log; without WHEN: always",
-            metavar="WHEN",
-        ),
+        COLOR,
         Option(
             "--functions",
             "names of functions: none, short, linkage (default)",
             short="-f",
             metavar="KIND",
+            choices=FUNCTION_NAMES,
+            optional=FUNCTION_NAMES[0],
         ),
         Option("--inlines", "frames of inlined calls (default)", short="-i"),
         Option("--no-inlines", "no frames of inlined calls; not in style llvm"),
-        Option("--demangle", "names as people write them (default)", short="-C"),
-        Option("--no-demangle", "names of functions as the linker knows them"),
+        *DEMANGLE,
         Option("--basenames", "files without their folders", short="-s"),
         Option("--relativenames", "files whole, for GSYM files hold no other paths"),
         Option(
             "--context",
             "lines on what is loaded: summary (default), elide, keep",
             metavar="HOW",
+            choices=("summary", "elide", "keep"),
         ),
         Option(
             "--hexdict",
             "what is at the values of a dictionary: notes behind it, inline, plain "
             "(on a page: on hover), off; alone: notes",
             metavar="HOW",
+            choices=(*HEXDICT_FORMS, "off"),
+            optional=HEXDICT_FORMS[0],
         ),
         Option(
             "--dumpfile", "show dumps also in style llvm, as all options on them do"
@@ -93,14 +171,15 @@ COMMAND = Command(
             "pattern of what begins a line that is a part of the one before",
             metavar="REGEX",
         ),
-        Option("--json", "print one JSON object for each element"),
+        JSON,
         Option(
-            "--format",
-            "text (default), json (as --json), html: a page that shows details on "
-            "hover",
-            metavar="FORM",
+            "--to",
+            "format: text (default), json (as --json), html: a page that shows details "
+            "on hover",
+            metavar="FORMAT",
+            choices=("text", "json", "html"),
         ),
-        Option("--summary", "tell what was not resolved at the end (default)"),
+        Option("--summary", "report what was not resolved at the end (default)"),
         Option("--no-summary", "do not; the default in style llvm"),
     ),
     """\
@@ -112,23 +191,18 @@ kept. docs/markup.md lists the rules of each style.
   gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
   tail -f app.log | gsym filter --gsym-dir build     one that grows
   gsym filter --demux '^\\[(\\d+)\\]' all.log           lines [PID] of many processes
-  gsym filter --format=html crash.log > crash.html   a page""",
+  gsym filter --to html crash.log > crash.html       a page""",
+    scan=_scan_words,
 )
-
-_ON_DUMPS = ("--dumpfile-output", "--sancov")
-
-
-def run(arguments: list[str]) -> int:
+def filter_logs(values: Values) -> int:
     """Filter all logs; how much is resolved makes no difference to the exit code."""
-    words, notes = read_words(arguments, COMMAND.options)
-    values = COMMAND.parse(words)
-    style = STYLES[_choice(values, "--style", ("spec", *STYLES))]
+    style = STYLES[values.chosen("--style")]
     form = _form(values)
     dumps = _dump_handler(values)
     try:
         log_filter = MarkupFilter(
             open_modules(values, style),
-            symbols=_symbol_options(values, words, style),
+            symbols=_symbol_options(values, style),
             settings=_settings(values, style, form, dumps),
             tell=tell_fault,
             output=_output(form),
@@ -137,15 +211,13 @@ def run(arguments: list[str]) -> int:
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if _last_of(words, "--relativenames", "--basenames", default=False):
-        notes.append("--relativenames: GSYM files hold whole paths; they are shown so")
     with ExitStack() as stack:
         path = values.text("--dumpfile-output")
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(_dump_list(path))
-        for note in notes:
-            _tell(note)
-        if _last_of(words, "--summary", "--no-summary", default=style.name != "llvm"):
+        if values.last_of("--relativenames", "--basenames", default=False):
+            _tell("--relativenames: GSYM files have complete paths, which are shown")
+        if values.last_of("--summary", "--no-summary", default=style.name != "llvm"):
             is_told_where = any(map(values.texts, PLACES))
             stack.callback(_tell_summary, log_filter, is_told_where=is_told_where)
         if form == "html":
@@ -180,42 +252,21 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
 
 
 def _form(values: Values) -> str:
-    form = _choice(values, "--format", ("text", "json", "html"))
+    form = values.chosen("--to")
     if values.flag("--json"):
-        if values.text("--format") not in {None, "json"}:
-            raise UsageError(f"option '--json' excludes '--format={form}'")
+        if values.choice("--to") not in {None, "json"}:
+            raise UsageError(f"option '--json' excludes '--to {form}'")
         return "json"
     return form
 
 
-def _choice(values: Values, name: str, known: Sequence[str]) -> str:
-    """The value of an option; the first of *known* where it is not given."""
-    value = values.text(name)
-    if value is None:
-        return known[0]
-    if value not in known:
-        words = ", ".join(dict.fromkeys(known))
-        raise UsageError(f"option '{name}': choose one of {words}")
-    return value
-
-
-def _last_of(words: Sequence[str], yes: str, no: str, *, default: bool = True) -> bool:
-    """Which of two options came last."""
-    for word in reversed(words):
-        if word in {yes, no}:
-            return word == yes
-    return default
-
-
-def _symbol_options(
-    values: Values, words: Sequence[str], style: Style
-) -> SymbolOptions:
-    inlines = _last_of(words, "--inlines", "--no-inlines")
+def _symbol_options(values: Values, style: Style) -> SymbolOptions:
+    inlines = values.last_of("--inlines", "--no-inlines", default=True)
     return SymbolOptions(
-        functions=_choice(values, "--functions", FUNCTION_NAMES),
+        functions=values.chosen("--functions"),
         inlines=inlines or style.name == "llvm",
-        demangle=_last_of(words, "--demangle", "--no-demangle"),
-        basenames=_last_of(words, "--basenames", "--relativenames", default=False),
+        demangle=values.last_of("--demangle", "--no-demangle", default=True),
+        basenames=values.last_of("--basenames", "--relativenames", default=False),
         escape=escape_for_output(),
     )
 
@@ -223,21 +274,22 @@ def _symbol_options(
 def _settings(
     values: Values, style: Style, form: str, dumps: DumpHandler | None
 ) -> FilterSettings:
-    hexdict = values.text("--hexdict")
+    hexdict = values.choice("--hexdict")
     if hexdict is not None:
-        _choice(values, "--hexdict", CHOICES["--hexdict"])
         added = frozenset() if hexdict == "off" else {b"hexdict"}
         style = style._replace(elements=style.elements - {b"hexdict"} | added)
     if any(map(values.texts, _ON_DUMPS)) or values.flag("--dumpfile"):
         style = style._replace(elements=style.elements | {b"dumpfile"})
-    when = _choice(values, "--color", ("auto", "always", "never"))
-    is_coloured = when == "always" or (when == "auto" and sys.stdout.isatty())
+    when = values.chosen("--color")
+    is_colored = uses_color(
+        when, is_terminal=sys.stdout.isatty(), environment=os.environ
+    )
     settings = FilterSettings(
         style=style,
-        colour=is_coloured and form == "text",
+        colour=is_colored and form == "text",
         # Objects contain columns of the original line, and not its text.
         keeps_colours=when != "never" or form == "json",
-        context=_choice(values, "--context", ("summary", "elide", "keep")),
+        context=values.chosen("--context"),
         hexdict=hexdict or ("plain" if form == "html" else "notes"),
     )
     return settings if dumps is None else settings._replace(on_dump=dumps)
@@ -247,13 +299,13 @@ def _dump_handler(values: Values) -> DumpHandler | None:
     """What takes dumps; None where nothing shall be done with them."""
     if not any(map(values.texts, _ON_DUMPS)):
         return None
-    from gsym.cli.verbs.filter_dumps import DumpHandler
+    from gsym.cli.verbs.filter import DumpHandler
 
     return DumpHandler(coverage=values.text("--sancov") or "", tell=_tell)
 
 
 def _dump_list(path: str) -> DumpList:
-    from gsym.cli.verbs.filter_dumps import DumpList
+    from gsym.cli.verbs.filter import DumpList
 
     return DumpList(path)
 
@@ -295,3 +347,97 @@ def _tell_summary(log_filter: MarkupFilter, *, is_told_where: bool) -> None:
 
 def _tell(sentence: str) -> None:
     print(f"gsym: {printable(sentence)}", file=sys.stderr)
+
+
+_MOST_COVERAGE = 1 << 28  # bytes of a file
+
+
+class DumpList:
+    """A JSON list of dumps, which is there when its `with` block has ended.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = AtomicFile(path)
+        self._between = "["
+
+    def __enter__(self) -> Self:
+        self._file.__enter__()
+        return self
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Append a dump.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._put(f"{self._between}\n{json.dumps(record)}")
+        self._between = ","
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._put("[]\n" if self._between == "[" else "\n]\n")
+        self._file.__exit__(kind, error, traceback)
+
+    def _put(self, text: str) -> None:
+        self._file.write(text.encode("utf-8", "replace"))
+
+
+class DumpHandler:
+    """Handles the dumps of a log.
+
+    Args:
+        coverage: Folder with .sancov files, whose points are written to a file beside
+            each; "" for none.
+        tell: Gets sentences on what failed.
+
+    Attributes:
+        kept: Gets all dumps; None: they are not kept.
+    """
+
+    def __init__(self, *, coverage: str, tell: Callable[[str], object]) -> None:
+        self.kept: DumpList | None = None
+        self._coverage = coverage
+        self._tell = tell
+
+    def __call__(
+        self, dump: DumpFile, space: AddressSpace, symbols: Symbols
+    ) -> bytes | None:
+        """The text that replaces the element; None to show the element."""
+        if self.kept is not None:
+            self.kept.add(dump_record(dump, space))
+        if self._coverage and dump.kind == "sancov":
+            return self._symbolize(dump, space, symbols)
+        return None
+
+    def _symbolize(
+        self, dump: DumpFile, space: AddressSpace, symbols: Symbols
+    ) -> bytes | None:
+        name = dump.name
+        is_within = name == os.path.basename(name) and name not in {"", ".", ".."}
+        if not is_within or "\0" in name:
+            self._tell(f"'{printable(name)}' is no name of a dump")
+            return None
+        path = os.path.join(self._coverage, name)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(_MOST_COVERAGE)
+            count = 0
+            with AtomicFile(f"{path}.txt") as output:
+                for line in coverage_lines(data, space, symbols):
+                    output.write(to_bytes(f"{line}\n"))
+                    count += 1
+        except (GsymError, OSError) as error:
+            self._tell(describe(error))
+            return None
+        return to_bytes(f"[[[sancov: {count} points in {path}.txt]]]")

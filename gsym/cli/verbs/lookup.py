@@ -5,32 +5,43 @@ from __future__ import annotations
 import sys
 
 import gsym.reading.reader
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
-    Command,
-    Operand,
-    Option,
-    UsageError,
-    Values,
+    DEMANGLE,
+    GSYM_FILE,
+    JSON,
+    STRICT,
+    VERBOSE,
+    demangles,
     hex_bytes,
-    parse_number,
+    parse_address,
 )
-from gsym.cli.terminal import printable, printable_bytes
+from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
+from gsym.cli.terminal import printable, printable_bytes, shortened
+from gsym.engine.native import to_bytes
 from gsym.errors import FormatError, GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.cli.grammar import Values
     from gsym.formatting.lookup import LookupText
     from gsym.model import Frame, Lookup
     from gsym.reading.reader import Reader
 
-COMMAND = Command(
+_ADDRESS_END = 1 << 64
+
+
+@Command(
     "gsym lookup",
-    "Find function, file, line and inline chain of addresses",
     (
-        Operand("FILE", "GSYM file, or binary that holds one"),
+        GSYM_FILE,
         Operand(
             "ADDRESS",
-            "link-time address, decimal or hexadecimal with 0x",
+            "link-time address as nm prints it: 1f64, 0x1f64; only digits, without a "
+            "leading zero, are decimal",
             many=True,
             required=False,
         ),
@@ -38,7 +49,7 @@ COMMAND = Command(
     (
         Option("--uuid", "refuse FILE unless it has this id", metavar="HEX"),
         Option("--stdin", "read addresses from standard input, one a line"),
-        Option("--json", "print one JSON object a line for each address"),
+        JSON,
         Option(
             "--load-address",
             "the addresses are those of a process that has the module loaded at X",
@@ -48,33 +59,29 @@ COMMAND = Command(
             "--return-addresses",
             "the addresses are where calls return to: look up the call before them",
         ),
-        Option("--demangle", "print names as people write them", short="-C"),
+        *DEMANGLE,
         Option("--merged-functions", "show functions folded into one as well"),
-        Option("--strict", "exit with 3 when an address has no answer"),
+        STRICT,
+        VERBOSE,
     ),
     """\
 Frames stand innermost first; [inlined] marks a call that the compiler folded into
 the function below it. `+ N` counts bytes from the start of the function.""",
 )
-
-EXIT_DAMAGED = 1
-EXIT_MISSES = 3
-
-_ADDRESS_END = 1 << 64
-
-
-def run(arguments: list[str]) -> int:
+def lookup(values: Values) -> int:
     """Look up every address; the exit code is 3 for misses under `--strict`."""
-    values = COMMAND.parse(arguments)
     path, words = values.operand("FILE"), values.operands("ADDRESS")
     if values.flag("--stdin") == bool(words):
         raise UsageError("give either ADDRESS or '--stdin'")
-    addresses = [parse_number(word, "ADDRESS") for word in words]
-    load_address = values.number("--load-address")
+    addresses = [parse_address(word, "ADDRESS") for word in words]
+    load_address = values.text("--load-address")
     uuid = hex_bytes("--uuid", values.text("--uuid"))
     read_ahead = gsym.reading.reader.wants_read_ahead(len(addresses))
-    with gsym.reading.reader.open(path, uuid, read_ahead=read_ahead) as reader:
-        session = _Session(reader, values, load_address)
+    base = None
+    if load_address is not None:
+        base = parse_address(load_address, "option '--load-address'")
+    with open_gsym(path, values, uuid=uuid, read_ahead=read_ahead) as reader:
+        session = _Session(reader, values, base)
         if addresses:
             session.answer(addresses)
         else:
@@ -95,7 +102,7 @@ class _Session:
             self._shift -= 1
         self._merged = values.flag("--merged-functions")
         self._strict = values.flag("--strict")
-        self._demangles = values.flag("--demangle")
+        self._demangles = demangles(values)
         self._is_json = values.flag("--json")
         self._engine: LookupText | None = None
         self._missed = self._damaged = False
@@ -105,24 +112,42 @@ class _Session:
         """1 for a damaged record, 3 for a miss that counts, else 0."""
         engine = self._engine
         if self._damaged or (engine is not None and engine.damaged):
-            return EXIT_DAMAGED
+            return EXIT_FAILED
         missed = self._missed or (engine is not None and engine.missed)
-        return EXIT_MISSES if self._strict and missed else 0
+        return EXIT_INCOMPLETE if self._strict and missed else 0
 
     def answer(self, addresses: list[int]) -> None:
         """Print the answers to *addresses*."""
         for address in addresses:
             sys.stdout.write(self._answer_one(address))
+        if self._missed:
+            self._explain(addresses)
+
+    def _explain(self, addresses: list[int]) -> None:
+        """Say on standard error if an address is not of the module at all."""
+        from gsym.reading.names import module_range
+
+        found = module_range(self._reader)
+        if found is None:
+            return
+        start, end = (bound - self._shift for bound in found)
+        outside = next((each for each in addresses if not start <= each < end), None)
+        if outside is not None:
+            print(
+                f"gsym: note: {outside:#x} is outside of the module, whose addresses "
+                f"are {start:#x}-{end:#x}: is it of a running process? "
+                "(see --load-address)",
+                file=sys.stderr,
+            )
 
     def answer_standard_input(self) -> None:
         """Answer each line as soon as it is there, many at a time when they are."""
         if sys.stdin is None:
             raise GsymError("standard input is closed")
-        from gsym.cli.line_stream import answer_lines
-        from gsym.cli.verbs.lookup_stream import LookupStream
+        from gsym.cli.streams import answer_lines
 
         self._engine = self._make_engine()
-        stream = LookupStream(self._engine, self._answer_one)
+        stream = LookupStream(self._engine, self._answer_one, self._refuse)
         answer_lines(sys.stdin.fileno(), stream.answer)
 
     def _make_engine(self) -> LookupText | None:
@@ -163,6 +188,27 @@ class _Session:
         line = _json_line if self._is_json else _text
         return line(address, found, reason or "no function covers this address")
 
+    def _refuse(self, word: str, number: int) -> str:
+        """The answer to a line that is not an address."""
+        self._damaged = True
+        reason = "not an address"
+        print(
+            f"gsym: error: standard input, line {number}: '{printable(word)}' is "
+            f"{reason}",
+            file=sys.stderr,
+        )
+        if not self._is_json:
+            return f"{printable(word)}: ?? ({reason})\n"
+        import json
+
+        answer: dict[str, object] = {
+            "address": None,
+            "line": word,
+            "function": None,
+            "frames": [],
+        }
+        return json.dumps({**answer, "reason": reason}) + "\n"
+
 
 def _demangled(found: Lookup) -> Lookup:
     from gsym.engine.demangling import demangle
@@ -174,9 +220,6 @@ def _demangled(found: Lookup) -> Lookup:
         ),
         merged=tuple(map(_demangled, found.merged)),
     )
-
-
-# ---- text for people
 
 
 def _text(address: int, found: Lookup | None, reason: str) -> str:
@@ -207,9 +250,6 @@ def _frame_line(frame: Frame) -> str:
     return printable(frame.name) + offset + place + inlined
 
 
-# ---- JSON for programs
-
-
 def _json_line(address: int, found: Lookup | None, reason: str) -> str:
     import json
 
@@ -231,3 +271,56 @@ def _json_answer(found: Lookup) -> dict[str, object]:
     if found.call_site_patterns:
         answer["call_site_patterns"] = found.call_site_patterns
     return answer
+
+
+class LookupStream:
+    """Answers lines as they come.
+
+    Args:
+        text: Answers what it can; None: nothing.
+        answer: Answers any one address.
+        refuse: Answers a line that is not an address, given with its number.
+    """
+
+    def __init__(
+        self,
+        text: LookupText | None,
+        answer: Callable[[int], str],
+        refuse: Callable[[str, int], str],
+    ) -> None:
+        self._text = text
+        self._answer = answer
+        self._refuse = refuse
+        self._line_count = 0  # of lines that came before
+
+    def answer(self, lines: bytes) -> bytes:
+        """Print the answers to all complete lines; what is left of *lines*."""
+        view, at = memoryview(lines), 0
+        while True:
+            if self._text is not None:
+                at += self._text.answer(view[at:], sys.stdout.buffer.write)
+            behind = self._answer_one(lines, at)
+            if not behind:
+                break
+            at = behind
+        self._line_count += lines.count(b"\n")
+        return lines[lines.rfind(b"\n") + 1 :]
+
+    def _answer_one(self, lines: bytes, at: int) -> int:
+        """Answer the next line that is not blank: the place behind it, 0 for none."""
+        while behind := lines.find(b"\n", at) + 1:
+            word = lines[at:behind].strip()
+            if word:
+                sys.stdout.buffer.write(to_bytes(self._text_of(word, lines, at)))
+                break
+            at = behind
+        return behind
+
+    def _text_of(self, word: bytes, lines: bytes, at: int) -> str:
+        try:
+            address = parse_address(word.decode("ascii", "replace"), "line")
+        except UsageError:
+            number = self._line_count + lines.count(b"\n", 0, at) + 1
+            shown = shortened(word.decode("utf-8", "backslashreplace"))
+            return self._refuse(shown, number)
+        return self._answer(address)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from gsym.cli.options import (
-    Command,
-    Operand,
-    Option,
-    UsageError,
-    version_and_byteorder,
-)
-from gsym.cli.terminal import printable
+from gsym.cli.conversion import convert_keywords, convert_options
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import QUIET, STRICT, output_option
+from gsym.cli.program import EXIT_INCOMPLETE
+from gsym.cli.terminal import printable, warn
 from gsym.conversion.merging import merge_files
 from gsym.errors import GsymError
 
@@ -19,73 +14,46 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.cli.grammar import Values
     from gsym.conversion.merging import MergeReport
 
-COMMAND = Command(
+
+@Command(
     "gsym merge",
-    "Make one GSYM file of several",
     (Operand("FILE", "GSYM file", many=True),),
     (
-        Option("--output", "file to write", short="-o", metavar="OUT"),
+        output_option("file to write"),
         Option(
             "--force",
             "also merge files whose UUIDs or base addresses differ: the first UUID and "
             "the lowest base address are taken",
         ),
-        Option("--if-changed", "leave an output alone that would stay the same"),
-        Option(
-            "--output-version",
-            "version of the format, 1 or 2 (default: the highest of the files)",
-            metavar="V",
-        ),
-        Option(
-            "--byte-order",
-            "byte order of the output, little or big (default: that of the first FILE)",
-            metavar="ORDER",
-        ),
-        Option(
-            "--segment-size",
-            "split into files of about N bytes, named OUT-0xADDRESS",
-            metavar="N",
-        ),
+        *convert_options("keep_same", "version", "byteorder", "segment_size"),
         Option(
             "--index",
             "add an index of large functions (without it: if one of the files has one)",
         ),
-        Option(
-            "--strict",
-            "exit with 3 when part of a FILE was left out; OUT is still written",
-        ),
-        Option("--quiet", "print only errors and reports of missing data", short="-q"),
+        STRICT,
+        QUIET,
     ),
     """\
 Of functions with the same range the one that says most is taken. The segments that
-`gsym convert --segment-size` wrote become the whole again:
+`gsym convert --segment-size` wrote become one file again:
 gsym merge app.gsym-0x* -o app.gsym""",
 )
-
-
-EXIT_INCOMPLETE = 3
-
-
-def run(arguments: list[str]) -> int:
+def merge(values: Values) -> int:
     """Merge the files; the exit code is 3 as `--strict` says."""
-    values = COMMAND.parse(arguments)
     output = values.text("--output")
     if output is None:
         raise UsageError("option '--output' is missing")
-    version, byteorder = version_and_byteorder(values)
-    segment_size = values.number("--segment-size", minimum=1)
+    chosen = ("keep_same", "version", "byteorder", "segment_size")
     try:
         report = merge_files(
             values.operands("FILE"),
             output,
             force=values.flag("--force"),
-            version=version,
-            byteorder=byteorder,
-            segment_size=segment_size,
             index=values.flag("--index"),
-            keep_same=values.flag("--if-changed"),
+            **convert_keywords(values, *chosen),
         )
     except ValueError as error:
         raise GsymError(str(error)) from None
@@ -94,7 +62,7 @@ def run(arguments: list[str]) -> int:
             print(line)
     for category, count in report.warnings.items():
         times = f"{count} time{'s' if count != 1 else ''}"
-        print(f"gsym merge: warning: {category} ({times})", file=sys.stderr)
+        warn(f"{category} ({times})", "gsym merge")
     return EXIT_INCOMPLETE if values.flag("--strict") and report.warnings else 0
 
 

@@ -7,7 +7,8 @@ import os
 import sys
 from functools import partial
 
-from gsym.cli.options import Command, Option, UsageError
+from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.options import STORE
 from gsym.cli.terminal import printable
 from gsym.errors import UnsupportedError
 
@@ -15,13 +16,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
 
-COMMAND = Command(
+_LISTS = {
+    "--source": "sources",
+    "--path-map": "path_map",
+    "--source-map": "source_map",
+    "--source-root": "source_roots",
+    "--binary-dir": "binary_dirs",
+}
+_SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
+_TEXTS = {
+    "--host": "host",
+    "--port": "port",
+    "--workers": "workers",
+    "--store": "store",
+    "--root-path": "root_path",
+}
+
+
+@Command(
     "gsym serve",
-    "Answer symbolication requests over HTTP",
     (),
     (
         Option(
@@ -34,12 +51,12 @@ COMMAND = Command(
             metavar="PORT",
         ),
         Option("--workers", "processes that answer (default: 1)", metavar="N"),
-        Option("--store", "folder of the symbol store", metavar="DIR"),
+        STORE,
         Option(
             "--source",
             "where modules come from that the store lacks: a folder, or the URL of a "
             "symbol server (default: the current folder)",
-            metavar="URL|DIR",
+            metavar="SOURCE",
             repeatable=True,
         ),
         Option("--config", "TOML file with settings", metavar="FILE", repeatable=True),
@@ -77,12 +94,6 @@ COMMAND = Command(
             repeatable=True,
         ),
         Option(
-            "--limit",
-            "a limit of the server, such as max_body=16MiB",
-            metavar="NAME=VALUE",
-            repeatable=True,
-        ),
-        Option(
             "--set",
             "any other setting",
             metavar="NAME=VALUE",
@@ -91,33 +102,13 @@ COMMAND = Command(
     ),
     """\
 Each setting is also read from the environment, --port from GSYM_PORT; flags count more
-than it, and it counts more than files. docs/server.md has the tables.
+than it, and it counts more than files. docs/server.md has the table.
 This needs the extra `server`: pip install 'gsym[server]'.
 
 To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
 )
-
-_LISTS = {
-    "--source": "sources",
-    "--path-map": "path_map",
-    "--source-map": "source_map",
-    "--source-root": "source_roots",
-    "--binary-dir": "binary_dirs",
-    "--limit": "limits",
-}
-_SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
-_TEXTS = {
-    "--host": "host",
-    "--port": "port",
-    "--workers": "workers",
-    "--store": "store",
-    "--root-path": "root_path",
-}
-
-
-def run(arguments: list[str]) -> int:
+def serve(values: Values) -> int:
     """Serve until a signal says to stop."""
-    values = COMMAND.parse(arguments)
     flags = _flags(values)
     try:
         from gsym.server.reloading import reloading_app

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import sys
 
-import gsym.reading.reader
-from gsym.cli.options import Command, Operand, Option
+from gsym.cli.grammar import Command, Option
+from gsym.cli.gsym_input import open_gsym
+from gsym.cli.options import DEMANGLE, GSYM_FILE, JSON, VERBOSE, json_names, text_names
 from gsym.cli.terminal import printable
 from gsym.reading.statistics import biggest, directories, footprints, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from gsym.cli.grammar import Values
     from gsym.reading.statistics import Directory, Footprint, InfoBytes, Statistics
-
-COMMAND = Command(
-    "gsym stats",
-    "Show what the bytes of a GSYM file are spent on",
-    (Operand("FILE", "GSYM file"),),
-    (
-        Option("--json", "print one JSON object"),
-        Option(
-            "--top",
-            "how many functions and directories to list (default: 10)",
-            metavar="N",
-        ),
-    ),
-    """\
-A function takes the bytes of its record: size, name, lines, inlined calls and what
-is merged into it. Its directory is that of its first line.""",
-)
 
 _TOP = 10
 _BAR_WIDTH = 30
 _LABEL_WIDTH = 30
-
 _SECTIONS = (
     ("header", "header"),
     ("directory", "section directory"),
@@ -58,25 +42,41 @@ _INFO_TYPES = (
 )
 
 
-def run(arguments: list[str]) -> int:
+@Command(
+    "gsym stats",
+    (GSYM_FILE,),
+    (
+        JSON,
+        *DEMANGLE,
+        VERBOSE,
+        Option(
+            "--top",
+            "how many functions and directories to list (default: 10)",
+            metavar="N",
+        ),
+    ),
+    """\
+A function takes the bytes of its record: size, name, lines, inlined calls and what
+is merged into it. Its directory is that of its first line.""",
+)
+def stats(values: Values) -> int:
     """Measure one file and print the result."""
-    values = COMMAND.parse(arguments)
     path = values.operand("FILE")
     top = values.number("--top")
     top = _TOP if top is None else top
-    with gsym.reading.reader.open(path) as reader:
+    with open_gsym(path, values) as reader:
         statistics = measure(reader)
         entries = list(footprints(reader))
     functions, folders = biggest(entries, top), directories(entries)[:top]
     if values.flag("--json"):
-        sys.stdout.write(_json(path, statistics, functions, folders))
+        sys.stdout.write(
+            _json(path, statistics, functions, folders, json_names(values))
+        )
     else:
-        lines = _text(path, statistics, functions, folders)
+        show = text_names(values)
+        lines = _text(path, statistics, functions, folders, show)
         sys.stdout.writelines(line + "\n" for line in lines)
     return 0
-
-
-# ---- text for people
 
 
 def _text(
@@ -84,6 +84,7 @@ def _text(
     statistics: Statistics,
     functions: list[Footprint],
     folders: list[Directory],
+    show: Callable[[str], str],
 ) -> Iterator[str]:
     uuid = f"build id {statistics.uuid.hex()}" if statistics.uuid else "no build id"
     size = f"{statistics.num_addresses:,} functions, {statistics.file_size:,} bytes"
@@ -96,7 +97,7 @@ def _text(
     if statistics.merged_count:
         title = f"{statistics.merged_count:,} merged functions"
         yield from _chart(title, _merged(statistics), whole)
-    rows = [(entry.name, entry.record_size) for entry in functions]
+    rows = [(show(entry.name), entry.record_size) for entry in functions]
     yield from _chart("biggest functions", rows, whole)
     rows = [
         (
@@ -155,14 +156,12 @@ def _fit(label: str) -> str:
     return label[:front] + "..." + label[front + 3 - _LABEL_WIDTH :]
 
 
-# ---- JSON for programs
-
-
 def _json(
     path: str,
     statistics: Statistics,
     functions: list[Footprint],
     folders: list[Directory],
+    names: Callable[[str], dict[str, str]],
 ) -> str:
     import json
 
@@ -182,7 +181,9 @@ def _json(
         "function_records": own | {"padding": statistics.function_info_padding},
         "merged_functions": merged
         | {"count": statistics.merged_count, "envelope": statistics.merged_envelope},
-        "biggest_functions": [entry._asdict() for entry in functions],
+        "biggest_functions": [
+            {**entry._asdict(), **names(entry.name)} for entry in functions
+        ],
         "directories": [folder._asdict() for folder in folders],
     }
     return json.dumps(found) + "\n"

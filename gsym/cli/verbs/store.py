@@ -1,28 +1,336 @@
-"""`gsym store`: finds the verb behind it."""
+"""`gsym store list`, `info`, `get`, `export`: what a store holds."""
 
 from __future__ import annotations
 
-from gsym.cli.verb_command import VerbCommand
+import sys
+import time
+from contextlib import suppress
 
-VERBS = {
-    "add": "Put the modules of files, folders and archives into a store",
-    "get": "Find the GSYM file of a module",
-    "list": "List the modules of a store",
-    "info": "Show what is known of a module",
-    "verify": "Check a store",
-    "gc": "Remove what was not used for longest",
-    "export": "Write the modules of a store for other tools",
-    "prefetch": "Fetch the modules of a list into a store",
-    "import": "Put all modules of a symbol tree or a bucket into a store",
-    "misses": "Show the modules that were asked for and not found",
-}
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import JSON, QUIET, STORE, output_option
+from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import describe, print_json, printable
+from gsym.conversion.identity import read_debug_id
+from gsym.errors import GsymError
+from gsym.store.directory import Store
+from gsym.store.layout import build_id_digits, default_store
+from gsym.store.modules import ModuleKey
+from gsym.store.tree_export import copy_file, export_modules
 
-COMMAND = VerbCommand(
-    "gsym store",
-    "Keep GSYM files by the ids of their modules",
-    VERBS,
-    "gsym.cli.verbs.store_",
-    "'gsym store VERB --help' explains a verb.",
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.errors import FormatError
+    from gsym.store.modules import Entry
+
+NAMES = Operand(
+    "NAME",
+    "only modules of such a name, of which `*` stands for any part",
+    many=True,
+    required=False,
 )
+MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
+_LEVELS = ("names", "lines", "inlined calls")
+_UNITS = ("KB", "MB", "GB", "TB")
+_THOUSAND = 1000
 
-run = COMMAND.run
+
+def open_store(values: Values) -> Store:
+    """The store that the command line means."""
+    return Store(values.text(STORE.name) or default_store())
+
+
+def existing_store(values: Values) -> Store:
+    """The store that the command line means, which has to be there.
+
+    Raises:
+        GsymError: It is not: nothing is found in a folder whose name is mistyped.
+    """
+    store = open_store(values)
+    if not store.exists():
+        raise GsymError("there is no store", path=store.path)
+    return store
+
+
+def module_keys(text: str) -> list[ModuleKey]:
+    """What *text* may mean, the likeliest first.
+
+    Raises:
+        UsageError: It can mean no module.
+    """
+    name, _, identifier = text.rpartition("/")
+    keys = []
+    if build_id_digits(identifier):
+        keys.append(ModuleKey(debug_file=name, code_id=identifier))
+    with suppress(ValueError):
+        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
+    if name:
+        keys.append(ModuleKey(code_file=name, code_id=identifier))
+    if not keys:
+        raise UsageError(f"MODULE: '{text}' is not NAME/ID, a debug id or build id")
+    return keys
+
+
+def find_entry(store: Store, text: str, *, is_use: bool = True) -> Entry:
+    """The module that *text* means, which then counts as used, unless not *is_use*.
+
+    Raises:
+        GsymError: The store does not have it.
+        UsageError: It can mean no module.
+    """
+    for key in module_keys(text):
+        entry = store.get(key, is_use=is_use)
+        if entry is not None:
+            return entry
+    raise GsymError(f"has no module {printable(text)}", path=store.path)
+
+
+def selected_entries(
+    store: Store, patterns: list[str], problems: list[FormatError]
+) -> Iterator[Entry]:
+    """The modules of a store with such names, all without *patterns*.
+
+    Args:
+        store: The store.
+        patterns: For names of modules and of their binaries, of any case.
+        problems: Gets what is damaged.
+    """
+    from fnmatch import fnmatchcase
+
+    lower = [pattern.lower() for pattern in patterns]
+    for entry in store.entries(damaged=problems.append):
+        names = {entry.identity.debug_file.lower(), entry.identity.code_file.lower()}
+        if not lower or any(
+            fnmatchcase(name, pattern) for name in names for pattern in lower
+        ):
+            yield entry
+
+
+def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
+    """A module as `--json` prints it."""
+    return {
+        **entry.identity._asdict(),
+        "uuid": entry.uuid.hex(),
+        "functions": entry.quality.functions,
+        "detail": _LEVELS[entry.quality.level],
+        "size": entry.size,
+        "added": entry.added,
+        "last_used": store.last_used(entry),
+        "source": entry.source,
+        "path": entry.path,
+        "originals": entry.originals,
+        "missing": list(entry.missing),
+    }
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people: `1.5 MB`."""
+    if size < _THOUSAND:
+        return f"{size} B"
+    number = float(size)
+    for unit in _UNITS:
+        number /= _THOUSAND
+        text = f"{number:.1f} {unit}"
+        if round(number, 1) < _THOUSAND:
+            break
+    return text
+
+
+_HEADS = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")
+_TO_THE_RIGHT = {"FUNCTIONS", "SIZE"}
+
+
+@Command(
+    "gsym store list",
+    (NAMES,),
+    (
+        STORE,
+        JSON,
+    ),
+    "Modules come in the order of their names. The exit code is 1 if one is damaged.",
+)
+def list_modules(values: Values) -> int:
+    """Print a line for each module."""
+    store = existing_store(values)
+    problems: list[FormatError] = []
+    entries = list(selected_entries(store, values.operands("NAME"), problems))
+    entries.sort(key=lambda entry: (entry.identity.debug_file.lower(), entry.identity))
+    if values.flag("--json"):
+        for entry in entries:
+            print_json(entry_record(store, entry))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _table(store, entries))
+    for problem in problems:
+        print(f"gsym store list: {describe(problem)}", file=sys.stderr)
+    return EXIT_FAILED if problems else 0
+
+
+def _table(store: Store, entries: Iterable[Entry]) -> Iterator[str]:
+    rows = [_HEADS, *(_row(store, entry) for entry in entries)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if head in _TO_THE_RIGHT else cell.ljust(width)
+            for head, cell, width in zip(_HEADS, row, widths, strict=True)
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _row(store: Store, entry: Entry) -> tuple[str, ...]:
+    identity = entry.identity
+    used = time.strftime("%Y-%m-%d %H:%M", time.localtime(store.last_used(entry)))
+    return (
+        printable(identity.debug_file) or "-",
+        identity.debug_id,
+        printable(identity.os) or "-",
+        printable(identity.architecture) or "-",
+        f"{entry.quality.functions:,}",
+        size_text(entry.size),
+        used,
+        printable(entry.source) or "-",
+    )
+
+
+_LABELS = {
+    "debug_file": "name",
+    "code_file": "binary",
+    "debug_id": "debug id",
+    "code_id": "code id",
+    "uuid": "identifier",
+    "os": "OS",
+    "architecture": "architecture",
+    "functions": "functions",
+    "detail": "detail",
+    "size": "size",
+    "added": "added",
+    "last_used": "last used",
+    "source": "source",
+    "path": "file",
+}
+_TIMES = {"added", "last_used"}
+
+
+@Command(
+    "gsym store info",
+    (MODULE,),
+    (STORE, JSON),
+)
+def show_module(values: Values) -> int:
+    """Print all that is known of one module."""
+    store = existing_store(values)
+    entry = find_entry(store, values.operand("MODULE"), is_use=False)
+    record = entry_record(store, entry)
+    if values.flag("--json"):
+        print_json(record)
+        return 0
+    width = max(map(len, _LABELS.values()))
+    for label, text in _lines(record):
+        print(f"{label:<{width}}  {printable(text)}")
+    return 0
+
+
+def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for field, label in _LABELS.items():
+        value = record[field]
+        if field in _TIMES:
+            value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+        elif field == "size":
+            value = f"{size_text(value)} ({value:,} bytes)"
+        elif field == "functions":
+            value = f"{value:,}"
+        if value:
+            yield label, value
+    for text in record["missing"]:
+        yield "missing", text
+    for kind, path in record["originals"].items():
+        yield f"kept {kind}", path
+
+
+@Command(
+    "gsym store get",
+    (MODULE,),
+    (
+        STORE,
+        output_option("copy the file to OUT"),
+        Option(
+            "--original",
+            "the file that the module was made from and that is kept: sym, ranges, "
+            "debuginfo",
+            metavar="KIND",
+        ),
+        JSON,
+    ),
+    """\
+Prints the path of the file, which stays good until the module is replaced or removed.
+The exit code is 1 if the store does not have the module.""",
+)
+def get_file(values: Values) -> int:
+    """Print the path of the file, or copy it."""
+    store = existing_store(values)
+    entry = find_entry(store, values.operand("MODULE"))
+    path = _file(entry, values.text("--original"))
+    output = values.text("--output")
+    if output is not None:
+        copy_file(path, output)
+    if values.flag("--json"):
+        print_json(entry_record(store, entry))
+    elif output is None:
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _file(entry: Entry, original: str | None) -> str:
+    if original is None:
+        return entry.path
+    if original not in entry.originals:
+        kept = ", ".join(entry.originals) or "none"
+        reason = f"has no original of kind {original}; kept: {kept}"
+        raise GsymError(reason, path=entry.path)
+    return entry.originals[original]
+
+
+_KINDS = {"breakpad": "sym", "gsym": "gsym"}
+
+
+@Command(
+    "gsym store export",
+    (NAMES,),
+    (
+        STORE,
+        output_option("folder, or archive (.zip, .tar, .tar.gz, .tar.xz) to write"),
+        Option(
+            "--to",
+            "format: .sym files of breakpad (default), or gsym",
+            metavar="FORMAT",
+            choices=tuple(_KINDS),
+        ),
+        QUIET,
+    ),
+    """\
+Files stand as symbol servers have them: NAME/DEBUGID/NAME.sym. A Breakpad file that
+is kept with its module is written as it is, with its unwind records; others are made
+of the GSYM file. The exit code is 1 if a module could not be written.""",
+)
+def export_files(values: Values) -> int:
+    """Write the modules; a line for each."""
+    output = values.text("--output")
+    if output is None:
+        raise UsageError("option '--output' is missing")
+    kind = _KINDS[values.chosen("--to")]
+    problems: list[FormatError] = []
+    store = existing_store(values)
+    entries = selected_entries(store, values.operands("NAME"), problems)
+    is_whole = True
+    for module in export_modules(entries, output, kind=kind):
+        if module.reason:
+            is_whole = False
+            text = printable(f"{module.path}: {module.reason}")
+            print(f"gsym store export: {text}", file=sys.stderr)
+        elif not values.flag("--quiet"):
+            print(printable(module.path))
+    for problem in problems:
+        print(f"gsym store export: {describe(problem)}", file=sys.stderr)
+    return 0 if is_whole and not problems else EXIT_FAILED

@@ -1,27 +1,309 @@
-"""`gsym symbfile`: finds the verb behind it."""
+"""`gsym symbfile dump`, `stats`, `verify`, `diff`, `lookup`, `id`, `convert`."""
 
 from __future__ import annotations
 
-from gsym.cli.verb_command import VerbCommand
+import json
+import os
+import sys
 
-VERBS = {
-    "dump": "Print the records of a symbfile",
-    "stats": "Show what a symbfile holds",
-    "verify": "Check what a symbfile says",
-    "diff": "Show what two symbfiles say differently",
-    "lookup": "Find the functions, files and lines at addresses",
-    "convert": "Convert symbfiles to a GSYM file",
-    "extract": "Write ranges and return pads of a binary as symbfiles",
-    "push": "Send the symbols of executables to a server of profilers",
-    "id": "Print the FileID of executables",
-}
-
-COMMAND = VerbCommand(
-    "gsym symbfile",
-    "Read and write symbfiles, which eBPF profilers use",
-    VERBS,
-    "gsym.cli.verbs.symbfile_",
-    "'gsym symbfile VERB --help' explains a verb.",
+from gsym.cli.conversion import convert_keywords, convert_options
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import (
+    JSON,
+    QUIET,
+    STRICT,
+    output_option,
+    parse_address,
 )
+from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
+from gsym.cli.terminal import print_json, printable
+from gsym.symbfile.address_index import AddressIndex
+from gsym.symbfile.file_id import FileId, kernel_id
+from gsym.symbfile.format import open_symbfile
+from gsym.symbfile.inspection import (
+    MOST_DEPTH,
+    compare,
+    differing_fields,
+    measure,
+    record_lines,
+    record_object,
+    record_title,
+    verify,
+)
+from gsym.symbfile.to_gsym import convert_symbfiles
 
-run = COMMAND.run
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.cli.grammar import Values
+    from gsym.symbfile.address_index import ChainFrame
+    from gsym.symbfile.inspection import Difference, Statistics
+
+
+SYMBFILE = Operand("FILE", "symbfile, plain or compressed by zstd")
+
+
+@Command(
+    "gsym symbfile dump",
+    (SYMBFILE,),
+    (JSON,),
+    "A damaged file is printed up to the damage; the error names its byte offset.",
+)
+def dump(values: Values) -> int:
+    """Print all records in file order."""
+    records = open_symbfile(values.operand("FILE")).records()
+    if values.flag("--json"):
+        for record in records:
+            sys.stdout.write(json.dumps(record_object(record)) + "\n")
+        return 0
+    for record in records:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in record_lines(record))
+    return 0
+
+
+_LABEL_WIDTH = 18
+
+
+@Command(
+    "gsym symbfile stats",
+    (SYMBFILE,),
+    (JSON,),
+)
+def show_statistics(values: Values) -> int:
+    """Measure one file and print the result."""
+    path = values.operand("FILE")
+    statistics = measure(open_symbfile(path))
+    size = os.stat(path).st_size
+    if values.flag("--json"):
+        figures = statistics._asdict()
+        counts = figures.pop("counts")._asdict()
+        print_json({"file": path, "file_size": size, **counts, **figures})
+        return 0
+    for label, text in _stats_lines(statistics, size):
+        print(f"{label:<{_LABEL_WIDTH}} {text}")
+    return 0
+
+
+def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]:
+    counts = statistics.counts
+    yield "file size", f"{size} bytes"
+    yield "ranges", f"{counts.ranges}, {counts.range_bytes} bytes"
+    yield "  functions", f"{statistics.functions} of {statistics.bytes_covered} bytes"
+    for depth, count in statistics.depths.items():
+        if depth:
+            more = " and more" if depth == MOST_DEPTH else ""
+            yield f"  depth {depth}{more}", str(count)
+    yield "  line rows", str(counts.line_rows)
+    pads = f"{counts.return_pads}, {counts.return_pad_bytes} bytes"
+    yield "return pads", pads
+    yield "  entries", str(counts.entries)
+    tables = f"{counts.string_tables}, {counts.string_table_bytes} bytes"
+    yield "string tables", tables
+    yield "  strings", f"{counts.table_strings}, named {counts.references} times"
+    yield "strings in ranges", str(counts.inline_strings)
+    if counts.unknown_messages:
+        unknown = f"{counts.unknown_messages}, {counts.unknown_bytes} bytes"
+        yield "unknown messages", unknown
+    if statistics.first_address is not None:
+        addresses = f"{statistics.first_address:#x}..{statistics.end_address:#x}"
+        yield "addresses", addresses
+
+
+@Command(
+    "gsym symbfile verify",
+    (SYMBFILE,),
+    (
+        JSON,
+        QUIET,
+    ),
+    """\
+Checked are the order and the nesting of inlined calls, overlaps, line tables and
+missing fields. A note tells of something that is not known, such as bytes without a
+line. The exit code is 1 if there is an error.""",
+)
+def verify_records(values: Values) -> int:
+    """Print what is wrong; the exit code is 1 if anything is."""
+    path = values.operand("FILE")
+    is_json, is_quiet = values.flag("--json"), values.flag("--quiet")
+    errors = 0
+    for finding in verify(open_symbfile(path)):
+        errors += finding.is_error
+        if is_quiet and not finding.is_error:
+            continue
+        if is_json:
+            print_json(finding._asdict())
+            continue
+        kind = "error" if finding.is_error else "note"
+        where = f"{path}: offset {finding.offset:#x}, address {finding.elf_va:#x}"
+        print(printable(f"{where}: {kind}: {finding.rule}: {finding.reason}"))
+    if not errors and not is_json and not is_quiet:
+        print(f"{printable(path)}: the records are sound")
+    return EXIT_FAILED if errors else 0
+
+
+@Command(
+    "gsym symbfile diff",
+    (
+        Operand("OLD", "symbfile, plain or compressed by zstd"),
+        Operand("NEW", "symbfile to compare it with"),
+    ),
+    (
+        JSON,
+        QUIET,
+    ),
+    """\
+- stands before a record that only OLD has, + before one that only NEW has, ! before one
+that both have with different fields. The order of records and how strings are stored
+make no difference. The exit code is 1 if the files differ.""",
+)
+def diff(values: Values) -> int:
+    """Print the differences; the exit code is 1 if there is one."""
+    old, new = (open_symbfile(values.operand(name)) for name in ("OLD", "NEW"))
+    code = 0
+    for difference in compare(old.records(), new.records()):
+        code = EXIT_FAILED
+        if values.flag("--quiet"):
+            break
+        if values.flag("--json"):
+            print_json(_object(difference))
+        else:
+            for line in _diff_lines(difference):
+                print(printable(line))
+    return code
+
+
+def _object(difference: Difference) -> dict[str, object]:
+    old, new = difference
+    return {
+        "old": None if old is None else record_object(old),
+        "new": None if new is None else record_object(new),
+        "fields": differing_fields(difference),
+    }
+
+
+def _diff_lines(difference: Difference) -> Iterator[str]:
+    old, new = difference
+    if old is None or new is None:
+        mark, record = ("-", old) if new is None else ("+", new)
+        if record is not None:
+            yield f"{mark} {record_title(record)}"
+        return
+    yield f"! {record_title(new)}"
+    for name in differing_fields(difference):
+        one, other = record_object(old)[name], record_object(new)[name]
+        yield f"  {name}: {json.dumps(one)} -> {json.dumps(other)}"
+
+
+@Command(
+    "gsym symbfile lookup",
+    (
+        SYMBFILE,
+        Operand(
+            "ADDRESS",
+            "link-time address: 1f64, 0x1f64, or decimal",
+            many=True,
+        ),
+    ),
+    (
+        JSON,
+        STRICT,
+    ),
+    """\
+Return pads answer for their own addresses, which are those where calls return to, minus
+1; ranges for all others. Functions stand innermost first. The file is read whole: for
+many addresses convert it first ('gsym symbfile convert').""",
+)
+def look_up(values: Values) -> int:
+    """Print the chain at each address."""
+    addresses = [parse_address(word, "ADDRESS") for word in values.operands("ADDRESS")]
+    index = AddressIndex(open_symbfile(values.operand("FILE")).records())
+    missed = False
+    for address in addresses:
+        chain = index.lookup(address)
+        missed |= chain is None
+        if values.flag("--json"):
+            frames = [frame._asdict() for frame in chain or ()]
+            print_json({"address": address, "frames": frames})
+            continue
+        for line in _lookup_lines(address, chain or ()):
+            print(printable(line))
+    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+
+
+def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
+    head = f"{address:#x}: "
+    if not chain:
+        yield f"{head}no function covers this address"
+    for func, file, line in chain:
+        place = f" at {file or '?'}:{line or '?'}" if file or line else ""
+        yield f"{head}{func}{place}"
+        head = " " * len(head)
+
+
+@Command(
+    "gsym symbfile id",
+    (Operand("FILE", "executable as it is deployed", many=True),),
+    (
+        Option(
+            "--kernel",
+            "FILE is a Linux kernel or a module of it, whose FileID is made of its "
+            "build id",
+        ),
+        Option("--kernel-debug", "FILE is the debug file of one"),
+        JSON,
+    ),
+    "A line has the FileID in hexadecimal, as base64 for headers, and the file.",
+)
+def print_ids(values: Values) -> int:
+    """Print a line for each file."""
+    is_debug = values.flag("--kernel-debug")
+    is_kernel = is_debug or values.flag("--kernel")
+    for path in values.operands("FILE"):
+        if is_kernel:
+            found = kernel_id(path, debug_file=is_debug)
+        else:
+            found = FileId.of_file(path)
+        if values.flag("--json"):
+            print_json({"file": path, "hex": found.hex(), "base64": found.base64})
+        else:
+            print(f"{found.hex()} {found.base64} {printable(path)}")
+    return 0
+
+
+@Command(
+    "gsym symbfile convert",
+    (Operand("FILE", "symbfile with ranges; of several parts all", many=True),),
+    (
+        output_option("file to write (default: the first FILE with .gsym added)"),
+        *convert_options("version", "byteorder", "uuid"),
+        JSON,
+        QUIET,
+    ),
+    """\
+A lookup in OUT answers as the ranges do. Names stay what they are in FILE; return pads
+are passed over.""",
+)
+def convert(values: Values) -> int:
+    """Write the output and print what is in it."""
+    paths = values.operands("FILE")
+    output = values.text("--output") or paths[0] + ".gsym"
+    chosen = convert_keywords(values, "version", "byteorder", "uuid")
+    try:
+        report = convert_symbfiles(
+            paths,
+            output,
+            **{"version": 1, "byteorder": "little", **chosen},
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if values.flag("--json"):
+        print_json({"inputs": paths, "output": output, **report._asdict()})
+    elif not values.flag("--quiet"):
+        print(printable(f"{paths[0]} -> {output}"))
+        print(
+            f"  {report.functions} functions, {report.functions_with_lines} with "
+            f"lines, {report.functions_with_inlines} with inlined calls; "
+            f"{report.file_size} bytes"
+        )
+    return 0

@@ -4,29 +4,88 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.conversion_report import input_warning_lines, json_report
-from gsym.cli.options import Command, Operand, Option, UsageError
-from gsym.cli.terminal import printable, progress_for
-from gsym.cli.verbs.extraction_text import extraction_lines, loss_lines
-from gsym.cli.verbs.symbfile_options import (
-    CONVERSION_OPTIONS,
-    NAMES,
-    extraction_options,
-    read_kinds,
+from gsym.cli.conversion import (
+    convert_keywords,
+    convert_options,
+    input_warning_lines,
+    json_report,
 )
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import (
+    JSON,
+    QUIET,
+    output_option,
+)
+from gsym.cli.terminal import print_json, printable, progress_for
 from gsym.errors import GsymError
-from gsym.symbfile.extraction import KINDS, NoCallsError, check_output, extract
+from gsym.symbfile.extraction import (
+    KINDS,
+    NoCallsError,
+    check_output,
+    extract as extract_symbfiles,
+)
+from gsym.symbfile.names import STYLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
     from gsym.symbfile.extraction import ExtractionReport
 
-COMMAND = Command(
+NAMES = Option(
+    "--names",
+    "symblib: demangled, without template arguments (default); full: demangled; "
+    "mangled: as the linker knows them",
+    metavar="STYLE",
+    choices=tuple(STYLES),
+)
+_KEYWORDS = ("architecture", "debug_directories", "debuginfod", "dwp", "threads")
+CONVERSION_OPTIONS = convert_options(*_KEYWORDS)
+RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
+
+
+def extraction_options(values: Values) -> dict[str, Any]:
+    """What a command line with `NAMES` and `CONVERSION_OPTIONS` asks for.
+
+    Raises:
+        UsageError: A value is not one of its choices.
+    """
+    names = values.choice("--names") or "symblib"
+    return {"names": names, **convert_keywords(values, *_KEYWORDS)}
+
+
+def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
+    """What was written of *path*."""
+    for kind, written in report.kinds.items():
+        for output in written.outputs:
+            yield printable(f"{path} -> {output}")
+        for part in written.removed:
+            yield printable(f"  removed {part}, a part of an earlier extraction")
+        counts = written.counts
+        functions = f"{counts['functions']} functions"
+        if kind == "ranges":
+            found = (
+                f"{functions}, {counts['inlined_calls']} ranges of inlined calls, "
+                f"{counts['line_rows']} lines"
+            )
+        else:
+            origin = f"in {functions}" if counts["functions"] else "of call sites"
+            found = f"{counts['return_pads']} return pads {origin}"
+        yield f"  {found}; {written.file_size} bytes in {report.seconds:.2f} s"
+
+
+def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
+    """A warning for each thing that was left out."""
+    head = printable(f"{path}: warning: ")
+    for loss, count in losses.items():
+        times = "once" if count == 1 else f"{count} times"
+        yield f"{head}{loss} ({times})"
+
+
+@Command(
     "gsym symbfile extract",
-    "Write what is at the addresses of a binary as symbfiles",
     (Operand("INPUT", "what 'gsym convert' takes, or a GSYM file"),),
     (
         Option(
@@ -34,13 +93,11 @@ COMMAND = Command(
             "ranges: functions, inlined calls and lines (default); returnpads: the "
             "functions at each call; both",
             metavar="KIND",
+            choices=tuple(RECORD_KINDS),
         ),
-        Option(
-            "--output",
+        output_option(
             "file to write, of both OUT.ranges.symbfile and OUT.returnpads.symbfile "
-            "(default: INPUT with the same endings)",
-            short="-o",
-            metavar="OUT",
+            "(default: INPUT with the same endings)"
         ),
         Option(
             "--binary",
@@ -50,45 +107,39 @@ COMMAND = Command(
         NAMES,
         Option(
             "--part-size",
-            "write several files of about N bytes, OUT-0, OUT-1, ...; more such parts "
-            "of an earlier extraction are removed",
-            metavar="N",
+            "write several files of about SIZE bytes, OUT-0, OUT-1, ...; more such "
+            "parts of an earlier extraction are removed",
+            metavar="SIZE",
         ),
         *CONVERSION_OPTIONS,
-        Option("--json", "print one JSON object that tells what was written"),
-        Option("--quiet", "print errors only", short="-q"),
+        JSON,
+        QUIET,
     ),
     """\
 At every address the ranges answer as a lookup in the GSYM file of INPUT does. Return
 pads are made of machine code; without any, of the call sites that INPUT has. OUT has
-the same bytes for the same input; each part is a whole symbfile.""",
+the same bytes for the same input; each part is a complete symbfile.""",
 )
-
-
-def run(arguments: list[str]) -> int:
+def extract(values: Values) -> int:
     """Write the outputs; what they cannot say is told on standard error."""
-    values = COMMAND.parse(arguments)
     path = values.operand("INPUT")
     outputs = _outputs(path, values)
-    part_size = values.number("--part-size", minimum=1)
-    progress = None if values.flag("--quiet") else progress_for(path)
-    try:
-        report = extract(
-            path,
-            ranges=outputs.get("ranges"),
-            return_pads=outputs.get("returnpads"),
-            binary=values.text("--binary"),
-            part_size=part_size,
-            progress=progress,
-            **extraction_options(values),
-        )
-    except NoCallsError as error:
-        raise GsymError(f"{error.reason}: use --binary", path=path) from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    finally:
-        if progress is not None:
-            progress.clear()
+    part_size = values.size("--part-size")
+    with progress_for(path, quiet=values.flag("--quiet")) as progress:
+        try:
+            report = extract_symbfiles(
+                path,
+                ranges=outputs.get("ranges"),
+                return_pads=outputs.get("returnpads"),
+                binary=values.text("--binary"),
+                part_size=part_size,
+                progress=progress.callback,
+                **extraction_options(values),
+            )
+        except NoCallsError as error:
+            raise GsymError(f"{error.reason}: use --binary", path=path) from None
+        except ValueError as error:
+            raise UsageError(str(error)) from None
     _print_report(path, report, values)
     return 0
 
@@ -114,7 +165,7 @@ def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
     """The file for each kind of records that is wanted."""
-    kinds = read_kinds(values, "ranges")
+    kinds = RECORD_KINDS[values.choice("--kind") or "ranges"]
     given = values.text("--output")
     if given is not None and len(kinds) == 1:
         outputs = dict.fromkeys(kinds, given)
@@ -132,8 +183,6 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
 
 def _print_json(path: str, report: ExtractionReport) -> None:
     """One object with the report of each kind, null for what was not written."""
-    import json
-
     record: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
     record["input"], record["missing"] = path, report.missing or None
     if report.conversion is not None:
@@ -147,4 +196,4 @@ def _print_json(path: str, report: ExtractionReport) -> None:
             "file_size": written.file_size,
             "seconds": report.seconds,
         }
-    print(json.dumps(record))
+    print_json(record)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 import time
 from functools import partial
+from itertools import zip_longest
 
-from gsym.cli.api_key import API_KEY_OPTIONS, read_api_key
-from gsym.cli.options import Command, Operand, Option, UsageError
-from gsym.cli.terminal import describe
-from gsym.cli.verbs.push_jobs import progress_of, push_jobs
-from gsym.cli.verbs.push_report import (
-    PushReport,
-    error_lines,
-    json_report,
-    push_lines,
-    warning_lines,
+from gsym.cli import conversion as conversion_report
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import API_KEY_OPTIONS, JSON, QUIET, read_api_key
+from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import describe, print_json, printable, progress_for
+from gsym.cli.verbs.symbfile_extract import (
+    CONVERSION_OPTIONS,
+    NAMES,
+    RECORD_KINDS,
+    extraction_options,
+    loss_lines,
 )
-from gsym.cli.verbs.symbfile_options import CONVERSION_OPTIONS, NAMES
 from gsym.errors import GsymError, ServerError
 from gsym.net.web_address import read_web_address
+from gsym.records import NamedTuple
 from gsym.symbfile.file_id import FileId, kernel_id
-from gsym.symbfile.upload import PART_SIZE
+from gsym.symbfile.upload import PART_SIZE, extract_upload, ready_upload
 from gsym.symbolication.client.symbfile_client import (
     SymbfileClient,
     UploadFolder,
@@ -33,19 +34,20 @@ from gsym.symbolication.client.symbfile_client import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from gsym.cli.options import Values
-    from gsym.cli.verbs.push_jobs import Preparation
-    from gsym.symbfile.upload import UploadPart
+    from gsym.cli.grammar import Values
+    from gsym.conversion.report import ConversionReport
+    from gsym.symbfile.upload import Upload, UploadPart
+    from gsym.symbolication.client.symbfile_client import PartOutcome
 
-    # Parts of an executable go where they shall; gives fields of its `PushReport`.
     Delivery = Callable[[str, Sequence[UploadPart]], dict[str, Any]]
+    Preparation = Callable[[str, FileId, str], Upload]
 
-COMMAND = Command(
+
+@Command(
     "gsym symbfile push",
-    "Send the symbols of executables to a server of profilers",
     (
         Operand(
             "SYMBFILE",
@@ -72,11 +74,16 @@ COMMAND = Command(
         ),
         Option("--url", "of the server", short="-u", metavar="URL"),
         *API_KEY_OPTIONS,
-        Option("--kind", "ranges, returnpads or both (default)", metavar="KIND"),
+        Option(
+            "--kind",
+            "ranges, returnpads or both (default)",
+            metavar="KIND",
+            choices=tuple(RECORD_KINDS),
+        ),
         Option(
             "--part-size",
-            f"bytes of a part, about (default: {PART_SIZE})",
-            metavar="N",
+            f"size of a part, about (default: {PART_SIZE >> 20}MiB)",
+            metavar="SIZE",
         ),
         Option(
             "--kernel",
@@ -87,9 +94,8 @@ COMMAND = Command(
         *CONVERSION_OPTIONS,
         Option(
             "--timeout",
-            "seconds in which the server must answer, once it has a part (default: "
-            "300)",
-            metavar="N",
+            "time in which the server must answer, once it has a part (default: 300s)",
+            metavar="TIME",
         ),
         Option(
             "--attempts",
@@ -101,18 +107,15 @@ COMMAND = Command(
             "send nothing: write the requests to a folder, which is empty or made",
             metavar="DIR",
         ),
-        Option("--json", "print one JSON object that tells what arrived"),
-        Option("--quiet", "print errors only", short="-q"),
+        JSON,
+        QUIET,
     ),
     """\
 The exit code is 1 if anything did not arrive. To resume, push again: what arrived is
 replaced.""",
 )
-
-
-def run(arguments: list[str]) -> int:
+def push(values: Values) -> int:
     """Push each executable; the exit code is 1 if a part of one did not arrive."""
-    values = COMMAND.parse(arguments)
     started = time.perf_counter()
     url = values.text("--url")
     if url is None:
@@ -135,14 +138,14 @@ def run(arguments: list[str]) -> int:
     if values.flag("--json"):
         seconds = time.perf_counter() - started
         shown = str(read_web_address(url))
-        print(json.dumps(json_report(shown, reports, seconds)))
+        print_json(json_report(shown, reports, seconds))
     return _exit_code(reports)
 
 
 def _settings(values: Values) -> UploadSettings:
     settings = UploadSettings()
     return settings._replace(
-        timeout=values.number("--timeout", minimum=1) or settings.timeout,
+        timeout=values.seconds("--timeout") or settings.timeout,
         attempts=values.number("--attempts", minimum=1) or settings.attempts,
     )
 
@@ -150,8 +153,9 @@ def _settings(values: Values) -> UploadSettings:
 def _send(
     client: SymbfileClient, values: Values, executable: str, parts: Sequence[UploadPart]
 ) -> dict[str, Any]:
-    with progress_of(f"{executable}: sending", values) as progress:
-        return {"outcomes": tuple(client.send(parts, progress))}
+    label = f"{executable}: sending"
+    with progress_for(label, quiet=values.flag("--quiet")) as progress:
+        return {"outcomes": tuple(client.send(parts, progress.callback))}
 
 
 def _push_all(
@@ -160,7 +164,7 @@ def _push_all(
     deliver: Delivery,
     why_stopped: Callable[[], str],
 ) -> list[PushReport]:
-    """What became of each executable, which is told at once."""
+    """What became of each executable, which is printed at once."""
     reports: list[PushReport] = []
     for executable, prepare in jobs:
         report = PushReport(executable)
@@ -215,4 +219,154 @@ def _exit_code(reports: list[PushReport]) -> int:
     if failed:
         what = f"nothing was sent of {failed} of {len(reports)} executables"
         print(f"gsym: error: {what}", file=sys.stderr)
-    return 1 if lost or failed else 0
+    return EXIT_FAILED if lost or failed else 0
+
+
+def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
+    """Each executable, and how its parts are made.
+
+    Raises:
+        UsageError: The command line makes no sense.
+    """
+    executables = values.texts("--executable")
+    debug_files = values.texts("--debug-file")
+    symbfiles = values.operands("SYMBFILE")
+    part_size = values.size("--part-size")
+    kinds = RECORD_KINDS[values.choice("--kind") or "both"]
+    extraction = extraction_options(values)
+    if not executables:
+        raise UsageError("option '--executable' is missing: what to push")
+    if debug_files and len(debug_files) != len(executables):
+        raise UsageError("give one '--debug-file' for each '--executable', or none")
+    if symbfiles:
+        if len(executables) > 1:
+            raise UsageError("SYMBFILE is of one '--executable'")
+        if debug_files or part_size or values.texts("--kind"):
+            raise UsageError("SYMBFILE is sent as it is: leave out how to extract it")
+        yield (
+            executables[0],
+            lambda _, file_id, folder: ready_upload(symbfiles, file_id, folder),
+        )
+        return
+
+    def extraction_of(debug_file: str | None) -> Preparation:
+        def extract(executable: str, file_id: FileId, folder: str) -> Upload:
+            with progress_for(executable, quiet=values.flag("--quiet")) as progress:
+                return extract_upload(
+                    executable,
+                    file_id,
+                    folder,
+                    debug_file=debug_file,
+                    kinds=kinds,
+                    part_size=part_size or PART_SIZE,
+                    progress=progress.callback,
+                    **extraction,
+                )
+
+        return extract
+
+    for executable, debug_file in zip_longest(executables, debug_files):
+        yield executable, extraction_of(debug_file)
+
+
+class PushReport(NamedTuple):
+    """What became of one executable.
+
+    Attributes:
+        executable: Its path.
+        file_id: None where it could not be read.
+        outcomes: Of each part; none where there is an error.
+        heads: Of a dry run, the files with the heads of the requests.
+        notes: What its symbols lack, and why.
+        losses: What was left out -> how often.
+        conversion: The report on the conversion of its symbols, if there was one.
+        error: Why there are no parts; else "".
+    """
+
+    executable: str
+    file_id: FileId | None = None
+    outcomes: tuple[PartOutcome, ...] = ()
+    heads: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    losses: dict[str, int] | None = None
+    conversion: ConversionReport | None = None
+    error: str = ""
+
+
+def push_lines(report: PushReport) -> Iterator[str]:
+    """What arrived of an executable."""
+    if report.file_id is not None:
+        yield printable(f"{report.executable}: FileID {report.file_id.base64}")
+    for head in report.heads:
+        yield printable(f"  {head}")
+    for kind in dict.fromkeys(each.part.kind for each in report.outcomes):
+        parts = [each for each in report.outcomes if each.part.kind == kind]
+        arrived = [each for each in parts if each.arrived]
+        size = sum(each.part.size for each in arrived)
+        again = sum(max(each.attempts - 1, 0) for each in parts)
+        resent = f", {again} sent again" if again else ""
+        yield f"  {kind}: {len(arrived)} of {len(parts)} arrived, {size} bytes{resent}"
+
+
+def warning_lines(report: PushReport) -> Iterator[str]:
+    """What is not in the symbfiles."""
+    if report.conversion is not None:
+        yield from conversion_report.input_warning_lines(report.conversion)
+    yield from loss_lines(report.executable, report.losses or {})
+    for note in report.notes:
+        yield printable(f"{report.executable}: warning: {note}")
+
+
+def error_lines(report: PushReport) -> Iterator[str]:
+    """What did not arrive, and why."""
+    if report.error:
+        yield printable(report.error)
+    for each in report.outcomes:
+        if not each.arrived:
+            part = f"{each.part.kind}, part {each.part.file_part}"
+            times = f", sent {each.attempts} times" if each.attempts > 1 else ""
+            log = f" (uuid {each.uuid})" if each.uuid else ""
+            reason = f"did not arrive{times}: {each.reason}{log}"
+            yield printable(f"{report.executable}: {part}: {reason}")
+
+
+def json_report(url: str, reports: list[PushReport], seconds: float) -> dict[str, Any]:
+    """All that is known, for programs."""
+    outcomes = [each for report in reports for each in report.outcomes]
+    return {
+        "url": url,
+        "arrived": sum(each.arrived for each in outcomes),
+        "not_arrived": sum(not each.arrived for each in outcomes),
+        "seconds": seconds,
+        "executables": [_executable(report) for report in reports],
+    }
+
+
+def _executable(report: PushReport) -> dict[str, Any]:
+    file_id = report.file_id
+    return {
+        "executable": report.executable,
+        "file_id": file_id and {"hex": file_id.hex(), "base64": file_id.base64},
+        "parts": [_part(each) for each in report.outcomes],
+        "heads": list(report.heads),
+        "notes": list(report.notes),
+        "losses": report.losses or {},
+        "conversion": report.conversion
+        and conversion_report.json_report(report.conversion),
+        "error": report.error or None,
+    }
+
+
+def _part(outcome: PartOutcome) -> dict[str, Any]:
+    part = outcome.part
+    return {
+        "kind": part.kind,
+        "file_part": part.file_part,
+        "file_parts": part.file_parts,
+        "size": part.size,
+        "arrived": outcome.arrived,
+        "attempts": outcome.attempts,
+        "status": outcome.status or None,
+        "reason": outcome.reason or None,
+        "uuid": outcome.uuid or None,
+    }

@@ -1,44 +1,54 @@
-"""`gsym trace convert`: a trace or a profile in another form."""
+"""`gsym trace convert` and `symbolize`: profiles in other formats, with symbols."""
 
 from __future__ import annotations
 
-import json
+import sys
 
-from gsym.cli.options import Command, Option, UsageError
-from gsym.cli.verbs.trace_forms import ProfileForm
-from gsym.cli.verbs.trace_input import warn
-from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS_BUT_END, JSON, STRICT
-from gsym.cli.verbs.trace_output import OUTPUT, write_output
+from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.options import JSON, STRICT
+from gsym.cli.program import EXIT_INCOMPLETE
+from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.verbs.modules import (
+    SYMBOL_OPTIONS,
+    ProfileModules,
+    open_places,
+    symbolize_profile,
+)
+from gsym.cli.verbs.trace_input import FILTER_HELP, FILTERS, OUTPUT, write_output
 from gsym.cli.verbs.trace_profile import (
     PROFILE,
     PROFILE_OPTIONS,
+    TRACE_FORM,
     VALUE,
+    ProfileForm,
     ProfileInput,
     open_profile_input,
 )
 from gsym.errors import UnsupportedError
 from gsym.trace.chrome_json import ChromeJson
+from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.outputs import FORMS, form_of
+from gsym.trace.profiles.symbolizing import resolution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.cli.options import Values
+    from collections.abc import Iterable
+
+    from gsym.cli.grammar import Values
+    from gsym.trace.profiles.model import Profile
 
 CHROME = "chrome"
-_TIME_STARTS = ("@", *"0123456789")
 _TEXT_FORMS = frozenset({CHROME, "collapsed", "speedscope", "firefox", "html"})
-
 ALL_FORMS = (CHROME, *FORMS)
 
 
 def to_option(forms: tuple[str, ...], by_default: str) -> Option:
-    """The option that names a form, or a time as the other verbs have it."""
+    """The option that names a format."""
     return Option(
         "--to",
-        f"a form: {', '.join(forms)} (default: {by_default}); or a TIME: only what is "
-        "in front of it",
-        metavar="FORM|TIME",
-        repeatable=True,
+        f"format: {', '.join(forms)} (default: {by_default})",
+        metavar="FORMAT",
+        choices=forms,
     )
 
 
@@ -49,9 +59,9 @@ ROOTS = Option(
     metavar="ROOTS",
 )
 
-COMMAND = Command(
+
+@Command(
     "gsym trace convert",
-    "Write a trace or a profile in another form",
     (PROFILE,),
     (
         OUTPUT,
@@ -60,39 +70,34 @@ COMMAND = Command(
         VALUE,
         ROOTS,
         *PROFILE_OPTIONS,
-        *FILTERS_BUT_END,
+        *FILTERS,
         STRICT,
     ),
     f"""\
 {FILTER_HELP}
-chrome has the events of a trace, the other forms its samples or those of a profile; fxt
+chrome has the events of a trace, other formats its samples or those of a profile; fxt
 has both, the samples as durations that nest. Names of outputs: .json is chrome, .pb.gz
 pprof, .folded or .txt collapsed, .speedscope.json speedscope, .firefox.json firefox,
 .html a flame graph, .fxt fxt. Addresses are not looked up: 'gsym trace symbolize' does.
-What a form has no place for is told.""",
+What a format cannot represent is reported.""",
 )
-
-
-def run(arguments: list[str]) -> int:
+def convert(values: Values) -> int:
     """Convert one file."""
-    values = COMMAND.parse(arguments)
     form = chosen_form(values, ALL_FORMS)
     if form is None:
-        raise UsageError(f"which form? choose '--to' {' or '.join(ALL_FORMS)}")
+        raise UsageError(f"which format? choose '--to' {' or '.join(ALL_FORMS)}")
     chosen_roots(values)
     if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
-    with open_profile_input(values, forms=ALL_FORMS) as source:
+    with open_profile_input(values) as source:
         if form == CHROME:
             made = _write_chrome(source, values)
         else:
             made = _write_samples(source, values, form)
         if values.flag(JSON.name):
             path = values.text(OUTPUT.name)
-            print(
-                json.dumps({"file": source.name, "output": path, "form": form, **made})
-            )
-    return 0
+            print_json({"file": source.name, "output": path, "form": form, **made})
+    return source.exit_code
 
 
 def _write_samples(
@@ -115,24 +120,19 @@ def _write_samples(
 
 
 def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
-    """The form that a command line asks for, or that its output is named for.
+    """The format that a command line asks for, or that its output is named for.
 
     Raises:
-        UsageError: There is no such form.
+        UsageError: There is no such format.
     """
-    form = None
-    for text in values.texts("--to"):
-        if text in forms:
-            form = text
-        elif not text.startswith(_TIME_STARTS):
-            raise UsageError(f"option '--to': choose {' or '.join(forms)}, or a time")
+    form = values.choice("--to")
     path = values.text("--output") or "-"
     if form is not None or path == "-":
         return form
     form = form_of(path) or (CHROME if path.endswith(".json") else None)
     if form not in forms:
         raise UsageError(
-            f"which form shall '{path}' have? choose '--to' {' or '.join(forms)}"
+            f"which format is '{path}'? choose '--to' {' or '.join(forms)}"
         )
     return form
 
@@ -173,3 +173,93 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         "left_out": converter.left_out,
         "changed": converter.changed,
     }
+
+
+_BINARY_FORMS = frozenset({"pprof", TRACE_FORM})
+_MOST_TOLD = 10  # reasons
+
+
+@Command(
+    "gsym trace symbolize",
+    (PROFILE,),
+    (
+        OUTPUT,
+        to_option(
+            FORMS, "by the name of the output, else pprof of pprof, collapsed of others"
+        ),
+        JSON,
+        *SYMBOL_OPTIONS,
+        VALUE,
+        ROOTS,
+        *PROFILE_OPTIONS,
+        *FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+Modules are found by their build ids: in the folders, in the store, at their own paths.
+pprof that stays pprof keeps all else that is in the file.""",
+)
+def symbolize(values: Values) -> int:
+    """Symbolize one file."""
+    asked, roots = chosen_form(values, FORMS), chosen_roots(values)
+    with open_profile_input(values) as source:
+        form = asked or ("pprof" if source.kind == "pprof" else "collapsed")
+        is_in_place = form == source.kind == "pprof" and not source.has_filters
+        made = None
+        pieces: Iterable[bytes]
+        if is_in_place:
+            data, profile = _symbolize_in_place(source, values)
+            pieces = (data,)
+        else:
+            profile = source.read()
+            source.require_samples(profile)
+            made = ProfileForm(source, form)
+            symbolize_profile(profile, values)
+            source.select(profile)
+            pieces = made.pieces(profile, values, roots)
+        path = values.text("--output")
+        is_told_apart = path not in {None, "-"} or not values.flag("--json")
+        if is_told_apart:
+            write_output(path, pieces, is_text=form not in _BINARY_FORMS)
+        if made is not None:
+            made.tell_losses(profile)
+        is_complete = _tell(profile, values, source.name)
+    if values.flag("--strict") and not is_complete:
+        return EXIT_INCOMPLETE
+    return source.exit_code
+
+
+def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
+    from gsym.trace.profiles.pprof_output import symbolize_pprof
+
+    modules, binaries = open_places(values)
+    paths = {mapping.build_id: mapping.path for mapping in source.read().mappings}
+    return symbolize_pprof(
+        read_inflated(source.path)[0],
+        ProfileModules(modules, paths),
+        binaries,
+        return_addresses=values.flag("--return-addresses"),
+        path=source.name,
+    )
+
+
+def _tell(profile: Profile, values: Values, name: str) -> bool:
+    """Report what became of the addresses; whether all of them have functions."""
+    known, missing = resolution(profile)
+    total = len(profile.locations)
+    if values.flag("--json"):
+        rows = [row._asdict() for row in missing]
+        summary = {"file": name, "locations": total, "known": known}
+        print_json({**summary, "unknown": rows})
+        return not missing
+    lines = [f"{name}: {known} of {total} addresses have functions"]
+    lines += [
+        f"  {row.locations} without, {row.module or 'of no module'}: {row.reason}"
+        for row in missing[:_MOST_TOLD]
+    ]
+    if len(missing) > _MOST_TOLD:
+        lines.append(f"  and {len(missing) - _MOST_TOLD} more reasons")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+    return not missing

@@ -1,39 +1,139 @@
-"""A trace as the verbs of `gsym trace` read it: filters, progress, warnings."""
+"""A trace as the verbs of `gsym trace` read it: filters, progress, warnings, output."""
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+import zlib
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 
-from gsym.cli.terminal import printable, progress_for
-from gsym.cli.verbs.trace_options import read_selection
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import STRICT, output_option
+from gsym.cli.program import EXIT_INCOMPLETE
+from gsym.cli.terminal import progress_for, warn
+from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import KINDS
-from gsym.trace.fxt.reader import open_trace
+from gsym.trace.fxt.reader import HEAD_SIZE, is_trace, open_trace
 from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
 from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
-from gsym.trace.opening import InputFile
-from gsym.trace.selection import RecordSelection, Selection, coarse_filter
+from gsym.trace.selection import (
+    Moment,
+    RecordSelection,
+    Selection,
+    coarse_filter,
+    parse_moment,
+)
+from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from types import TracebackType
+    from collections.abc import Collection, Iterable, Iterator
+    from typing import Any
 
     from typing_extensions import Self
 
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
     from gsym.trace.fxt.decoder import Columns, Counts, Filter, Problem
     from gsym.trace.fxt.reader import Trace
     from gsym.trace.fxt.records import Record
 
+TRACE = Operand("FILE", "Fuchsia trace, compressed by gzip or not; - is standard input")
+FILTERS = (
+    Option(
+        "--from-time",
+        "only from this time on: 1.5ms from the start, @1.5ms by the clock",
+        metavar="TIME",
+    ),
+    Option("--to-time", "only what is before this time", metavar="TIME"),
+    Option(
+        "--process",
+        "only of processes with this koid or name",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--thread",
+        "only of threads with this koid or name",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--category",
+        "only of this category; of samples: of a module in the stack",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+    Option(
+        "--name",
+        "only what is called so; of samples: a function in the stack",
+        metavar="PATTERN",
+        repeatable=True,
+    ),
+)
+FILTER_HELP = """\
+A TIME is a number with ns, us, ms or s. In a PATTERN, * is any text, ? any character,
+[ab] one of some. Of several patterns of one option any will do; all options must fit.
+"""
+
+
+def read_selection(values: Values) -> Selection:
+    """What a command line with `FILTERS` asks for.
+
+    Raises:
+        UsageError: A value is not a time.
+    """
+    return Selection(
+        _moment(values, "--from-time"),
+        _moment(values, "--to-time"),
+        tuple(values.texts("--process")),
+        tuple(values.texts("--thread")),
+        tuple(values.texts("--category")),
+        tuple(values.texts("--name")),
+    )
+
+
+def _moment(values: Values, option: str) -> Moment | None:
+    text = values.text(option)
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise UsageError(f"option '{option}': {error}") from None
+
+
+OUTPUT = output_option("where to write it (default and -: standard output)")
+
+
+def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
+    """Write to a file, or to standard output, which may be a terminal for text only.
+
+    Raises:
+        OSError: It cannot be written.
+        UsageError: It is no text, and standard output is a terminal.
+    """
+    if path is not None and path != "-":
+        with AtomicFile(path) as file:
+            for piece in pieces:
+                file.write(piece)
+        return
+    if not is_text and sys.stdout.isatty():
+        raise UsageError("this is no text: choose a file with '-o FILE'")
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+STANDARD_INPUT = "-"
 _EVERYTHING = Selection()
 _MOST_TOLD = 5  # problems
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _PROVIDERS = ("provider_info", "provider_event")
 _PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
-
-
-def warn(text: str) -> None:
-    """Tell a person of something that did not stop the work."""
-    print(f"gsym: warning: {printable(text)}", file=sys.stderr)
 
 
 class TraceInput:
@@ -45,47 +145,39 @@ class TraceInput:
     Args:
         path: Of a file or a pipe; `STANDARD_INPUT`.
         selection: What is wanted of it.
-        strict: The first error in it ends the command.
-        source: The same if it is open already, and known to be a trace.
 
     Raises:
-        FormatError: It is not a trace; or, while it is read and *strict* is set, it is
-            damaged.
+        FormatError: It is not a trace.
         OSError: It cannot be read.
     """
 
-    def __init__(
-        self,
-        path: str,
-        selection: Selection = _EVERYTHING,
-        *,
-        strict: bool = False,
-        source: InputFile | None = None,
-    ) -> None:
-        self.input = source or InputFile(path)
-        self.name = self.input.name
+    def __init__(self, path: str, selection: Selection = _EVERYTHING) -> None:
+        self.path = path
+        self.name = "standard input" if path == STANDARD_INPUT else path
         self.selection = selection
-        self._strict = strict
+        self._stream: Any = _stream_of(path)
+        self._is_kept = False
         self._survey: Survey | None = None
         self._names: dict[int | None, str] = {}
         self._dropped: dict[int | None, int] = {}
         self._read: Trace | None = None
-        if source is None:
-            self.input.require_trace()
+        if self._stream is None:
+            with open(path, "rb") as file:
+                _require_trace(file.read(HEAD_SIZE), self.name)
+        else:
+            head = self._stream.read(HEAD_SIZE)
+            _require_trace(head, self.name)
+            self._stream = _Begun(head, self._stream)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             sys.stdout.flush()
             self._warn()
-        self.input.__exit__(kind, error, traceback)
+        if self._is_kept or (self._stream and self.path != STANDARD_INPUT):
+            self._stream.close()
 
     @property
     def has_filters(self) -> bool:
@@ -97,13 +189,10 @@ class TraceInput:
     ) -> Iterator[Columns]:
         """Records of some kinds as columns; all, or what the engine is to choose."""
         trace = self._open(kinds, chosen)
-        progress = progress_for(self.name)
-        for columns in trace.columns():
-            yield columns
-            if progress is not None:
+        with progress_for(self.name) as progress:
+            for columns in trace.columns():
+                yield columns
                 progress(trace.bytes_read, trace.size or 0)
-        if progress is not None:
-            progress.clear()
 
     def watched_columns(self) -> Iterator[Columns]:
         """All records as columns; what they say of dropped ones is noted."""
@@ -169,6 +258,11 @@ class TraceInput:
         """Those of the last reading."""
         return [] if self._read is None else self._read.problems
 
+    def exit_code(self, values: Values) -> int:
+        """3 under `STRICT` if the last reading met a fault, else 0."""
+        has_fault = self._read is not None and (self.counts().problems or self.problems)
+        return EXIT_INCOMPLETE if values.flag(STRICT.name) and has_fault else 0
+
     @property
     def size(self) -> int | None:
         """Bytes of the file; None of a pipe."""
@@ -218,20 +312,49 @@ class TraceInput:
         )
 
     def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
-        source = self.input.source()
-        self._read = open_trace(source, strict=self._strict, kinds=kinds, chosen=chosen)
+        source = self.path if self._stream is None else self._stream
+        if self._is_kept:
+            self._stream.seek(0)
+        self._read = open_trace(source, kinds=kinds, chosen=chosen)
         return self._read
 
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""
-        self.input.file()
+        if self._stream is None or self._is_kept:
+            return
+        kept = TemporaryFile()  # noqa: SIM115 - it lives as long as this
+        copyfileobj(self._stream, kept)
+        if self.path != STANDARD_INPUT:
+            self._stream.close()
+        self._stream, self._is_kept = kept, True
+
+
+class _Begun:
+    """A stream of which something was read, from its start.
+
+    Args:
+        head: What was read.
+        rest: The stream.
+    """
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head = head
+        self._rest = rest
+        self.close = rest.close
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        if not self._head:
+            return bytes(self._rest.read(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
 
 
 def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
     """The trace that a command line names, with its filters.
 
     Args:
-        values: Of a command with `TRACE`, `FILTERS` and `STRICT`.
+        values: Of a command with `TRACE` and `FILTERS`.
         passes: How many times it will be read.
 
     Raises:
@@ -239,10 +362,43 @@ def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
         FormatError: It is no trace.
         OSError: It cannot be opened.
     """
-    selection = read_selection(values)
-    trace = TraceInput(
-        values.operand("FILE"), selection, strict=values.flag("--strict")
-    )
+    trace = TraceInput(values.operand("FILE"), read_selection(values))
     if passes > 1:
         trace.keep()
     return trace
+
+
+def is_trace_file(path: str) -> bool:
+    """Whether a file begins as a trace does, compressed or not."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD_SIZE)
+    return bool(head) and is_trace(_inflated_head(head))
+
+
+def _stream_of(path: str) -> Any:
+    """What is read once; None of a regular file."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return open(path, "rb")
+
+
+def _inflated_head(head: bytes) -> bytes:
+    """The first bytes of a file as they are without gzip; b"" where it is damaged."""
+    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+        return head
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
+    except zlib.error:
+        return b""
+
+
+def _require_trace(head: bytes, name: str) -> None:
+    if not head:
+        raise FormatError("the file is empty", path=name, offset=0)
+    head = _inflated_head(head)
+    # Where nothing can be inflated, whoever reads it says what is wrong.
+    if head and not is_trace(head):
+        raise FormatError("not a Fuchsia trace", path=name)

@@ -1,28 +1,31 @@
-"""A profile as the verbs of `gsym trace` read it: of any format, with filters."""
+"""A profile as the verbs of `gsym trace` read and write it, in any format."""
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from collections import Counter
 from contextlib import contextmanager
+from shutil import copyfileobj
+from tempfile import NamedTemporaryFile
 
-from gsym.cli.options import Operand, Option, UsageError
-from gsym.cli.verbs.trace_input import TraceInput, warn
-from gsym.cli.verbs.trace_options import read_selection
-from gsym.errors import GsymError
-from gsym.trace.opening import (
-    InputFile,
-    ProfileOptions,
-    read_profile,
-    unknown_format,
-)
+from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.terminal import warn
+from gsym.cli.verbs.trace_input import STANDARD_INPUT, TraceInput, read_selection
+from gsym.errors import FormatError, GsymError
+from gsym.trace.merging import TraceMerger
+from gsym.trace.opening import KINDS, ProfileOptions, profile_kind, read_profile
+from gsym.trace.profiles.fxt_output import with_samples
 from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
+from gsym.trace.profiles.outputs import write_form
 from gsym.trace.selection import Selection, select_samples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
     from gsym.trace.profiles.model import Profile
 
 
@@ -60,31 +63,33 @@ class ProfileInput:
     """A file with a profile.
 
     Args:
-        source: The file.
-        values: The command line, with filters, `STRICT` and `PROFILE_OPTIONS`.
-        forms: What its `--to` may name besides times.
+        path: A regular file.
+        name: What a user calls it.
+        values: The command line, with filters and `PROFILE_OPTIONS`.
 
     Attributes:
-        path: Of a regular file with its contents.
-        name: What a user calls it.
-        kind: One of `gsym.trace.opening.KINDS`.
-        trace: The same as a trace; None if it is not one.
+        kind: One of `gsym.trace.profiles.opening.KINDS`.
+        trace: The same as a trace; None where it is none.
     """
 
-    def __init__(
-        self, source: InputFile, values: Values, forms: tuple[str, ...] = ()
-    ) -> None:
-        self.kind = source.kind()
-        self.path = source.file()
-        self.name = source.name
+    def __init__(self, path: str, name: str, values: Values) -> None:
+        self.path = path
+        self.name = name
+        self.kind = profile_kind(path)
         if not self.kind:
-            raise unknown_format(self.name)
-        self.selection = read_selection(values, forms)
+            known = ", ".join(KINDS)
+            raise FormatError(f"it is of no known format ({known})", path=name)
+        self.selection = read_selection(values)
         self._values = values
         self.trace: TraceInput | None = None
         if self.kind == "fxt":
-            strict = values.flag("--strict")
-            self.trace = TraceInput(source.path, strict=strict, source=source)
+            self.trace = TraceInput(path)
+            self.trace.name = name
+
+    @property
+    def exit_code(self) -> int:
+        """See `TraceInput.exit_code`."""
+        return 0 if self.trace is None else self.trace.exit_code(self._values)
 
     @property
     def has_filters(self) -> bool:
@@ -158,9 +163,7 @@ _STRUCTURE = (
 
 
 @contextmanager
-def open_profile_input(
-    values: Values, operand: str = "FILE", forms: tuple[str, ...] = ()
-) -> Iterator[ProfileInput]:
+def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[ProfileInput]:
     """The profile that an operand or an option names; its faults are told at the end.
 
     Raises:
@@ -170,8 +173,9 @@ def open_profile_input(
     """
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
-    with InputFile(given) as source:
-        opened = ProfileInput(source, values, forms)
+    name = "standard input" if given == STANDARD_INPUT else given
+    with _regular_file(given) as path, _errors_of(path, name):
+        opened = ProfileInput(path, name, values)
         if opened.trace is None:
             yield opened
             return
@@ -206,3 +210,96 @@ def tell_losses(
     if left_out:
         parts = ", ".join(f"{kind} {count}" for kind, count in left_out.items())
         warn(f"{name}: left out, for {form} has no place for it: {parts}")
+
+
+@contextmanager
+def _errors_of(path: str, name: str) -> Iterator[None]:
+    """See to it that errors name what the user named, not the copy of it."""
+    try:
+        yield
+    except GsymError as error:
+        if error.path != path or path == name:
+            raise
+        raise type(error)(error.reason, path=name, offset=error.offset) from error
+
+
+@contextmanager
+def _regular_file(path: str) -> Iterator[str]:
+    """The path of a file with what a pipe brings; others as they are."""
+    is_input = path == STANDARD_INPUT
+    if not is_input:
+        mode = os.stat(path).st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            yield path
+            return
+    with NamedTemporaryFile(prefix="gsym-") as kept:
+        if is_input:
+            copyfileobj(sys.stdin.buffer, kept)
+        else:
+            with open(path, "rb") as pipe:
+                copyfileobj(pipe, kept)
+        kept.flush()
+        yield kept.name
+
+
+TRACE_FORM = "fxt"
+
+
+class ProfileForm:
+    """A form of a file that was read.
+
+    A trace that becomes a trace keeps all its records.
+
+    Args:
+        source: What was read.
+        form: One of `gsym.trace.profiles.forms.FORMS`.
+
+    Attributes:
+        left_out: Records of a trace that have no place in the form, by kind.
+    """
+
+    def __init__(self, source: ProfileInput, form: str) -> None:
+        self._source = source
+        self._form = form
+        self._trace = source.trace if form == TRACE_FORM else None
+        self.left_out = {} if self._trace else source.left_out()
+        self._dropped: dict[str, int] = {}
+
+    def pieces(
+        self, profile: Profile, values: Values, roots: tuple[str, ...]
+    ) -> Iterator[bytes]:
+        """The bytes of the file."""
+        source = self._source
+        if self._trace is None:
+            yield write_form(
+                profile,
+                self._form,
+                value=self._value(profile, values),
+                title=os.path.basename(source.name),
+                roots=roots,
+            )
+            return
+        self._trace.selection = source.selection
+        merger = TraceMerger()
+        records = self._trace.records(keep_context=True)
+        yield from merger.pieces(with_samples(records, profile), source.name)
+        self._dropped = merger.dropped
+
+    def _value(self, profile: Profile, values: Values) -> int:
+        """The index of the value type that is written."""
+        if self._form != "firefox":
+            return chosen_value(profile, values)
+        from gsym.trace.profiles.firefox import default_value, weight_of
+
+        value = chosen_value(profile, values, default_value(profile))
+        chosen = profile.value_types[value]
+        if weight_of(chosen) is None:
+            text = f"firefox has no unit for '{chosen.type}': written as samples"
+            warn(f"{self._source.name}: {text}")
+        return value
+
+    def tell_losses(self, profile: Profile) -> None:
+        """Tell of what is not in the file."""
+        tell_losses(profile, self.left_out, self._source.name, self._form)
+        for kind, times in self._dropped.items():
+            warn(f"{self._source.name}: dropped: {kind} ({times})")

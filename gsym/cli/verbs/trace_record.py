@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 
-from gsym.cli.options import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import output_option
 from gsym.cli.terminal import unguard_terminals
 from gsym.errors import GsymError
 from gsym.trace.recording.program import FunctionCalls, run_module, run_script
@@ -17,23 +18,24 @@ from gsym.trace.selection import parse_moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
 
-COMMAND = Command(
+
+@Command(
     "gsym trace record",
-    "Run a Python program and write a trace of its function calls",
     (
         Operand("SCRIPT", "what to run; without with -m", required=False),
         Operand("ARGUMENT", "of the program", many=True, required=False),
     ),
     (
+        output_option("where to write the trace (default: trace.fxt)"),
         Option(
-            "--output",
-            "where to write the trace (default: trace.fxt)",
-            short="-o",
-            metavar="FILE",
+            "--module",
+            "run a module, as python -m",
+            short="-m",
+            metavar="MODULE",
+            is_last=True,
         ),
-        Option("--module", "run a module, as python -m", short="-m", metavar="MODULE"),
         Option(
             "--only",
             "only functions of modules or packages with this name",
@@ -53,19 +55,15 @@ COMMAND = Command(
         ),
     ),
     """\
-Options stand in front of SCRIPT; all behind it, or behind MODULE, is the program's. It
+Options stand before SCRIPT; all after it, or after MODULE, is the program's. It
 runs as by the python that runs gsym: its exit status is that of the command. Perfetto
 and 'gsym trace' read the trace. In a PATTERN, * is any text.""",
+    options_first=True,
 )
-
-_PACKAGE_ENDS = ("-m", "--module")
-
-
-def run(arguments: list[str]) -> int:
+def record(values: Values) -> int:
     """Run the program."""
-    own, rest = _split(arguments)
-    values = COMMAND.parse(own)
     module = values.text("--module")
+    rest = values.operands("SCRIPT") + values.operands("ARGUMENT")
     if module is None and not rest:
         raise UsageError("SCRIPT is missing")
     minimum = _minimum(values)
@@ -96,28 +94,6 @@ def run(arguments: list[str]) -> int:
     finally:
         if sys.stdout is None or sys.stdout.closed:  # it will be flushed
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-
-
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our options, and the words of the program."""
-    with_value = {
-        name
-        for option in COMMAND.options
-        if option.metavar
-        for name in (option.name, option.short)
-    }
-    rest = list(arguments)
-    own: list[str] = []
-    while rest and rest[0].startswith("-"):
-        word = rest.pop(0)
-        if word == "--":
-            break
-        own.append(word)
-        if word in with_value and rest:
-            own.append(rest.pop(0))
-        if word.startswith(_PACKAGE_ENDS):
-            break
-    return own, rest
 
 
 def _minimum(values: Values) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
-from gsym.cli.options import Command, Option
-from gsym.cli.terminal import printable
-from gsym.cli.verbs.trace_input import TraceInput, open_trace_input
-from gsym.cli.verbs.trace_options import FILTER_HELP, FILTERS, JSON, STRICT, TRACE
+from gsym.cli.grammar import Command, Option
+from gsym.cli.options import JSON, STRICT
+from gsym.cli.terminal import print_json, printable
+from gsym.cli.verbs.trace_input import (
+    FILTER_HELP,
+    FILTERS,
+    TRACE,
+    TraceInput,
+    open_trace_input,
+)
 from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
 from gsym.trace.fxt.records import Event, kind_of
 from gsym.trace.fxt.summary import EventKey, EventSums, Tally
@@ -20,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-COMMAND = Command(
+    from gsym.cli.grammar import Values
+
+
+@Command(
     "gsym trace stats",
-    "Count records, bytes and events of a trace",
     (TRACE,),
     (
         LIMIT,
@@ -37,13 +44,10 @@ COMMAND = Command(
     ),
     f"""\
 {FILTER_HELP}
-With a filter, what fits it is counted, and its bytes are not told.""",
+With a filter, only what fits it is counted, and its bytes are not printed.""",
 )
-
-
-def run(arguments: list[str]) -> int:
+def stats(values: Values) -> int:
     """Measure one trace and print the result."""
-    values = COMMAND.parse(arguments)
     limit = row_limit(values)
     with open_trace_input(values, passes=1 + values.flag("--unmatched")) as trace:
         figures = _measure(trace)
@@ -51,10 +55,10 @@ def run(arguments: list[str]) -> int:
             halves = trace.records(MATCHED_KINDS)
             figures["unmatched"] = unmatched_halves(halves)
         if values.flag("--json"):
-            print(json.dumps(figures))
+            print_json(figures)
         else:
             _print(figures, limit)
-    return 0
+    return trace.exit_code(values)
 
 
 def _measure(trace: TraceInput) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from gsym.cli.options import Option
+from gsym.cli.grammar import Option
 from gsym.cli.terminal import printable
 from gsym.trace.profiles.top import GROUPS
 
@@ -12,20 +12,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gsym.cli.options import Values
+    from gsym.cli.grammar import Values
 
 _DEFAULT_LIMIT = 20
 BY = Option(
     "--by",
     f"what a row stands for: {', '.join(GROUPS)} (default: function)",
     metavar="GROUP",
+    choices=GROUPS,
 )
 LIMIT = Option(
     "--limit",
     f"number of rows of a table; 0: all (default: {_DEFAULT_LIMIT})",
     metavar="N",
 )
-
 _LEAST_NAME = 16
 _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
@@ -39,7 +39,7 @@ def chosen_group(values: Values) -> str:
     Raises:
         UsageError: It is none of `GROUPS`.
     """
-    return values.choice(BY.name, GROUPS) or "function"
+    return values.choice(BY.name) or "function"
 
 
 def row_limit(values: Values) -> int | None:

@@ -1,26 +1,40 @@
-"""`gsym verify`: is a GSYM file sound, and does it say what its binary says?"""
+"""`gsym verify`: the structure of a GSYM file, and its answers against its binary."""
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
 
-from gsym.cli.options import Command, Operand, Option, UsageError, path_rule
-from gsym.cli.search_options import SEARCH_OPTIONS, search_options
-from gsym.cli.terminal import printable, progress_for
+from gsym.cli.conversion import (
+    SEARCH_OPTIONS,
+    convert_keywords,
+    convert_options,
+    search_options,
+)
+from gsym.cli.grammar import Command, Option, UsageError
+from gsym.cli.gsym_input import is_gsym, open_gsym
+from gsym.cli.options import (
+    GSYM_FILE,
+    QUIET,
+    VERBOSE,
+)
+from gsym.cli.program import EXIT_FAILED
+from gsym.cli.terminal import printable, progress_for, warn
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.cli.grammar import Values
     from gsym.conversion.debug_info import SearchOptions
     from gsym.verification.check import Comparison
 
-COMMAND = Command(
+_SHOWN = 50
+
+
+@Command(
     "gsym verify",
-    "Check a GSYM file, by itself or against its binary",
-    (Operand("FILE", "GSYM file"),),
+    (GSYM_FILE,),
     (
         Option(
             "--against",
@@ -33,13 +47,10 @@ COMMAND = Command(
             "compare only N compilation units, spread over BINARY",
             metavar="N",
         ),
-        Option(
-            "--path-map",
-            "FILE was converted with this option",
-            metavar="OLD=NEW",
-            repeatable=True,
-        ),
+        *convert_options("path_map"),
         *SEARCH_OPTIONS,
+        QUIET,
+        VERBOSE,
     ),
     """\
 The exit code is 1 if anything is wrong, including a nested function that hides the rest
@@ -48,25 +59,27 @@ seconds for a megabyte of .debug_info: use --sample for large files. Units that 
 cannot decode, such as split ones, are reported; the run fails if no function can be
 compared.""",
 )
-
-EXIT_WRONG = 1
-_SHOWN = 50
-
-
-def run(arguments: list[str]) -> int:
+def check(values: Values) -> int:
     """Print what is wrong with the file; the exit code is 1 if anything is."""
-    values = COMMAND.parse(arguments)
     path, binary = values.operand("FILE"), values.text("--against")
     sample = values.number("--sample", minimum=1)
     if sample is not None and binary is None:
         raise UsageError("option '--sample' needs '--against'")
-    rules = values.texts("--path-map")
-    if rules and binary is None:
+    path_map = convert_keywords(values, "path_map").get("path_map", ())
+    if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
-    path_map = [path_rule("--path-map", rule) for rule in rules]
-    search = search_options(values)
-    is_right = verify(path, binary, sample=sample, path_map=path_map, search=search)
-    return 0 if is_right else EXIT_WRONG
+    if not is_gsym(path):
+        with open_gsym(path, values) as reader:
+            path = reader.path or path
+    is_right = verify(
+        path,
+        binary,
+        sample=sample,
+        path_map=path_map,
+        search=search_options(values),
+        quiet=values.flag("--quiet"),
+    )
+    return 0 if is_right else EXIT_FAILED
 
 
 def verify(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -109,19 +122,15 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
     )
     if binary is None:
         return not unanswered
-    progress = progress_for(binary)
-    try:
+    with progress_for(binary, quiet=quiet) as progress:
         comparison = compare(
             path,
             binary,
             sample=sample,
             path_map=path_map,
             search=search,
-            progress=progress,
+            progress=progress.callback,
         )
-    finally:
-        if progress is not None:
-            progress.clear()
     _print_all(
         f"{path}: {address:#x}: {subject}: {said} in the binary, {found} in the file"
         for address, subject, said, found in comparison.differences
@@ -138,11 +147,11 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
 def _warn(comparison: Comparison) -> None:
     unread = comparison.unread
     for offset, reason in islice(unread.items(), _SHOWN):
-        remark = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
-        print(f"gsym verify: warning: {printable(remark)}", file=sys.stderr)
+        text = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
+        warn(text, "gsym verify")
     if unread:
         units = f"{len(unread)} unit{'s' if len(unread) != 1 else ''}"
-        print(f"gsym verify: warning: {units} not compared", file=sys.stderr)
+        warn(f"{units} not compared", "gsym verify")
 
 
 def _report(comparison: Comparison) -> None:

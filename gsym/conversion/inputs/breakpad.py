@@ -242,14 +242,14 @@ def convert(request: ConversionRequest) -> ConversionReport:
     text = _Text(output, request)
     text.read()
     text.require_functions()
-    if request.merged_functions:
+    if request.options.merged_functions:
         output.merge_functions()
     text.add_publics()
     module = read_module(text.head())
-    if request.architecture not in {None, module.architecture}:
+    if request.options.architecture not in {None, module.architecture}:
         raise ArchitectureError(
             f"is for {module.architecture or 'an unknown architecture'}, not for "
-            f"{request.architecture}",
+            f"{request.options.architecture}",
             path=request.input,
         )
     output.set_uuid(module.build_id)
@@ -273,10 +273,10 @@ class _Text:
         self._error: Any = new_error()
         self._handle: Any = new_object(
             *("breakpad", lib.gsym_breakpad_create, lib.gsym_breakpad_destroy),
-            *(self._creator, request.keep_warnings),
+            *(self._creator, request.options.keep_warnings),
             path=request.input,
         )
-        for rule in request.path_map:
+        for rule in request.options.path_map:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_breakpad_add_path_map, old, len(old), new, len(new))
 
@@ -294,7 +294,7 @@ class _Text:
                 encoding.stop()
 
     def _start_encoding(self, size: int) -> Encoding:
-        threads = self._request.threads or core_count()
+        threads = self._request.options.threads or core_count()
         ahead = threads > 1 and size >= _LEAST_FOR_THREAD
         return Encoding(self._check, self._keep, ahead=ahead)
 

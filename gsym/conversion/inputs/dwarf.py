@@ -12,6 +12,7 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
+from gsym.conversion.options import engine_flags
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
@@ -79,7 +80,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
         job = _Job(source, found, output, request)
         job.read()
         job.add_go_functions()
-        if request.merged_functions:
+        if request.options.merged_functions:
             output.merge_functions()
         job.add_symbols()
         missing = () if job.go_functions else (found.missing,)
@@ -94,7 +95,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
                 details=job.details(),
                 placements=source.placements,
                 functions_pclntab=job.go_functions,
-                variables=job.variables() if request.has_data_symbols else (),
+                variables=job.variables() if request.options.data_symbols else (),
             )
         except EmptyError as error:
             reason = "; ".join((error.reason, *notes))
@@ -104,10 +105,10 @@ def convert(request: ConversionRequest) -> ConversionReport:
 def _open(request: ConversionRequest) -> tuple[memoryview, str]:
     """The bytes to convert, and what errors call them."""
     data, path = map_file(request.input), request.input
-    if request.member is not None:
-        data = open_member(data, path, request.member)
-        path = member_label(path, request.member)
-    data = choose_slice(data, path, request.architecture)
+    if request.options.member is not None:
+        data = open_member(data, path, request.options.member)
+        path = member_label(path, request.options.member)
+    data = choose_slice(data, path, request.options.architecture)
     if is_archive(data):
         reason = "an archive in another file: take it out first, as by lipo -thin"
         raise UnsupportedError(reason, path=path)
@@ -115,7 +116,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
 
 
 def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
-    if request.pclntab == "only":
+    if request.options.pclntab == "only":
         return DebugInfo(source, None, (source,), (), ())
     found = find_debug_info(source, request.search)
     path = request.search.symbol_table
@@ -148,15 +149,10 @@ class _Job:
         self._source = found.dwarf
         self._output = output
         self._request = request
-        self._flags = (
-            lib.GSYM_CONVERT_CALL_SITES * request.call_sites
-            | lib.GSYM_CONVERT_KEEP_WARNINGS * request.keep_warnings
-            | lib.GSYM_CONVERT_FULL_WALK * request.full_walk
-            | lib.GSYM_CONVERT_KEEP_REPEATED * request.merged_functions
-        )
+        self._flags = engine_flags(request.options, lib)
         self._error: Any = new_error()
         self._sections: list[Any] = []
-        self._threads = _thread_count(request.threads, self._info_size())
+        self._threads = _thread_count(request.options.threads, self._info_size())
         self._missing_functions = 0  # of linked objects
         self._handle: Any = None
         self.companions: tuple[str, ...] = ()
@@ -166,14 +162,14 @@ class _Job:
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
         self._create()
-        if self._request.pclntab != "only":
+        if self._request.options.pclntab != "only":
             self._set_sections(0, _load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
             self._add_linked_objects(self._found.debug_map)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
-        for rule in self._request.path_map:
+        for rule in self._request.options.path_map:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
@@ -197,7 +193,7 @@ class _Job:
             FormatError: The same, and it is damaged.
             UnsupportedError: The same, and it is of an old Go.
         """
-        choice = self._request.pclntab
+        choice = self._request.options.pclntab
         if choice == "never":
             return
         count = ffi.new("uint64_t *")
@@ -294,7 +290,7 @@ class _Job:
             self._binary,
             self._source,
             self._request.search,
-            self._request.path_map,
+            self._request.options.path_map,
             self._complete,
         )
         search.take_package()

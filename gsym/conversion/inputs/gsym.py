@@ -30,23 +30,23 @@ def convert(request: ConversionRequest) -> ConversionReport:
         UnsupportedError: The request is for something that only a source of debug
             information has.
     """
-    if request.path_map:
+    if request.options.path_map:
         raise UnsupportedError(
             "paths of a GSYM file cannot be mapped, those of its source can",
             path=request.input,
         )
-    if request.architecture is not None:
+    if request.options.architecture is not None:
         raise UnsupportedError(
             "a GSYM file does not say what architecture it is for", path=request.input
         )
     data = map_file(request.input)
     source, data_part = ImageSource(data, request.input), data_part_of(data)
     header = source.header
-    if request.has_data_symbols and not data_part:
+    if request.options.data_symbols and not data_part:
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=request.input)
     output = ConversionOutput(
-        request._replace(has_index=request.has_index or header.index_size != 0),
+        request.with_options(index=request.options.index or header.index_size != 0),
         version=header.version,
         big_endian=bool(header.big_endian),
         base_address=header.base_address,
@@ -56,7 +56,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
     source.copy(lib.gsym_creator_add_tables, output.creator)
     source.copy(lib.gsym_creator_add_entries, output.creator, ffi.NULL)
     source.copy(lib.gsym_creator_add_sections, output.creator)
-    if request.merged_functions:
+    if request.options.merged_functions:
         output.merge_functions()
     return output.write(
         architecture="",

@@ -1,0 +1,281 @@
+"""What verbs that convert share: options, and reports for people, make and programs."""
+
+from __future__ import annotations
+
+from gsym.cli.grammar import Option, UsageError, parse_number
+from gsym.cli.options import hex_bytes
+from gsym.cli.terminal import printable
+from gsym.containers.archive import member_label
+from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.options import (
+    DECLARED,
+    FLAG,
+    HEX,
+    MANY,
+    NUMBER,
+    PAIRS,
+    PATTERNS,
+    RANGES,
+    SIZE,
+)
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.conversion.report import ConversionReport
+
+_SHOWN = 3  # companions
+_SEARCH = ("debug_directories", "debuginfod")
+_UINT32_END = 1 << 32
+_ADDRESS_END = 1 << 64
+
+
+# ---- options
+
+
+def convert_options(*names: str) -> tuple[Option, ...]:
+    """The options of a command line for keywords of `gsym.convert`."""
+    chosen = [DECLARED[name] for name in names]
+    return tuple(
+        Option(
+            each.option,
+            each.help,
+            short=each.short,
+            metavar=each.metavar,
+            repeatable=each.kind in MANY,
+            choices=each.choices,
+        )
+        for each in chosen
+    )
+
+
+SEARCH_OPTIONS = convert_options(*_SEARCH)
+
+
+def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
+    """The keywords of `gsym.convert` that a command line gives.
+
+    Raises:
+        UsageError: A value is not what it should be.
+    """
+    return {
+        name: _keyword(values, name) for name in names if values.flag(_option(name))
+    }
+
+
+def search_options(values: Values) -> SearchOptions:
+    """What a command line with `SEARCH_OPTIONS` asks for."""
+    return SearchOptions(**convert_keywords(values, *_SEARCH))
+
+
+def _option(name: str) -> str:
+    return DECLARED[name].option
+
+
+def _keyword(values: Values, name: str) -> Any:
+    declared = DECLARED[name]
+    kind, option = declared.kind, declared.option
+    if kind in _READERS:
+        return _READERS[kind](values, option)
+    if kind in MANY:
+        read = {PAIRS: _pair, PATTERNS: _pattern, RANGES: _address_range}.get(kind)
+        texts = values.texts(option)
+        return texts if read is None else [read(option, text) for text in texts]
+    if declared.choices:
+        values.choice(option)
+    if kind == NUMBER:
+        return values.number(option, minimum=1, end=_UINT32_END)
+    return values.text(option)
+
+
+_READERS: dict[int, Callable[[Values, str], Any]] = {
+    FLAG: lambda values, option: values.flag(option),
+    SIZE: lambda values, option: values.size(option),
+    HEX: lambda values, option: hex_bytes(option, values.text(option)),
+}
+
+
+def _pattern(option: str, text: str) -> str:
+    import re
+
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"option '{option}': '{text}': {error}") from None
+    return text
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    """The two prefixes of a value `OLD=NEW` of *option*.
+
+    Raises:
+        UsageError: It has another form.
+    """
+    old, equals, new = text.partition("=")
+    if not old or not equals:
+        raise UsageError(f"option '{option}': '{text}' is not of the form OLD=NEW")
+    return old, new
+
+
+def _address_range(option: str, text: str) -> tuple[int, int]:
+    """Start and end of a value `START-END` of *option*.
+
+    Raises:
+        UsageError: It has another form, or there is no address in it.
+    """
+    start, dash, end = text.partition("-")
+    what = f"option '{option}'"
+    if not dash:
+        raise UsageError(f"{what}: '{text}' is not of the form START-END")
+    bounds = parse_number(start, what), parse_number(end, what)
+    if not bounds[0] < bounds[1] < _ADDRESS_END:
+        raise UsageError(f"{what}: '{text}' contains no address")
+    return bounds
+
+
+# ---- reports
+
+
+def summary_lines(report: ConversionReport) -> Iterator[str]:
+    """What became what, what is in it, and where that came from."""
+    uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
+    merged = f", merged {report.functions_merged}" if report.functions_merged else ""
+    dropped = (
+        f", dropped {report.functions_dropped}" if report.functions_dropped else ""
+    )
+    continued = (
+        f", {report.functions_continued} of them continuing others"
+        if report.functions_continued
+        else ""
+    )
+    index = f", {report.index_size} of them index," if report.index_size else ""
+    of = f"{report.architecture}, " if report.architecture else ""
+    yield printable(f"{_label(report)} -> {', '.join(report.outputs)}")
+    yield (
+        f"  {report.functions} functions{continued}, "
+        f"{report.functions_with_lines} with lines, "
+        f"{report.functions_with_inlines} with inlined calls; "
+        f"{report.file_size} bytes{index} in {report.seconds:.2f} s"
+    )
+    table = ", that is the pclntab" if report.functions_pclntab else ""
+    if 0 < report.functions_pclntab < report.functions_debug_info:
+        table = f", {report.functions_pclntab} of them in the pclntab"
+    yield (
+        f"  found in debug information {report.functions_debug_info}{table}, "
+        f"in the symbol table {report.functions_symbol_table}; "
+        f"pruned {report.functions_pruned}{merged}{dropped}"
+    )
+    yield f"  {of}{uuid}"
+    if report.companions:
+        more = len(report.companions) - _SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield printable(f"  with {', '.join(report.companions[:_SHOWN])}{rest}")
+
+
+def placement_lines(report: ConversionReport) -> Iterator[str]:
+    """Where the code sections of a relocatable file have their addresses."""
+    for name, start, end in report.placements:
+        yield printable(f"  {name} at {start:#x}-{end:#x}")
+
+
+def warning_lines(report: ConversionReport) -> Iterator[str]:
+    """Warnings about the input, and about the identifier of the output."""
+    yield from input_warning_lines(report)
+    head = _warning_head(report)
+    if not report.uuid:
+        yield f"{head}no build id: a stale file cannot be detected (see --uuid)"
+    if report.build_id not in {b"", report.uuid}:
+        yield f"{head}the binary's own build id is {report.build_id.hex()}"
+
+
+def input_warning_lines(report: ConversionReport) -> Iterator[str]:
+    """Each kept warning with its place, then the count of each category."""
+    head = _warning_head(report)
+    for warning in report.details:
+        place = f"line {warning.line}, " if warning.line else ""
+        yield (
+            f"{head}{warning.category}: {warning.value:#x} at {place}offset "
+            f"{warning.offset:#x}"
+        )
+    yield from loss_lines(report)
+    if not report.functions_debug_info and not report.notes:
+        yield f"{head}no debug information: names only"
+
+
+def _warning_head(report: ConversionReport) -> str:
+    return printable(f"{_label(report)}: warning: ")
+
+
+def is_complete(report: ConversionReport) -> bool:
+    """Whether the input and the files that belong to it were converted completely."""
+    return not report.warnings and not report.notes
+
+
+def loss_lines(report: ConversionReport) -> Iterator[str]:
+    """The losses: the count of each category, and the files not found."""
+    head = printable(f"{_label(report)}: warning: ")
+    for category, count in report.warnings.items():
+        yield f"{head}{category} ({count} time{'s' if count != 1 else ''})"
+    for note in report.notes:
+        yield printable(f"{head}{note}")
+
+
+def _label(report: ConversionReport) -> str:
+    return member_label(report.input, report.member or None)
+
+
+def write_depfile(path: str, reports: list[ConversionReport]) -> None:
+    """A make rule for each output: it is out of date when a file it is of changes.
+
+    Each of these files has a rule without a recipe, so that make goes on when it is
+    removed.
+    """
+    rules = [
+        f"{_escape_target(output)}: "
+        f"{' '.join(map(_escape, (report.input, *report.companions)))}\n"
+        for report in reports
+        for output in report.outputs
+    ]
+    sources = {
+        path: None for report in reports for path in (report.input, *report.companions)
+    }
+    rules += [f"\n{_escape_target(source)}:\n" for source in sources]
+    with AtomicFile(path) as file:
+        file.write("".join(rules).encode("utf-8", "surrogateescape"))
+
+
+def _escape(path: str) -> str:
+    """*path* as make and ninja read it in a depfile."""
+    import re
+
+    # A backslash counts as one, unless it stands before what has to be escaped.
+    return re.sub(r"(\\*)([ \t#:])", r"\1\1\\\2", path).replace("$", "$$")
+
+
+def _escape_target(path: str) -> str:
+    """*path* before the colon, where `%` would make a pattern of the rule."""
+    own = path.rstrip("\\")
+    return _escape(own).replace("%", "\\%") + 2 * path[len(own) :]
+
+
+def write_json(path: str, reports: list[ConversionReport]) -> None:
+    """All reports as one JSON object."""
+    import json
+
+    text = json.dumps({"conversions": [*map(json_report, reports)]}, indent=2)
+    with AtomicFile(path) as file:
+        file.write(text.encode() + b"\n")
+
+
+def json_report(report: ConversionReport) -> dict[str, Any]:
+    """A report as a JSON object."""
+    return {
+        **report._asdict(),
+        "uuid": report.uuid.hex(),
+        "build_id": report.build_id.hex(),
+        "details": [warning._asdict() for warning in report.details],
+    }

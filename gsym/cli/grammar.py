@@ -1,0 +1,700 @@
+"""Command lines: options declared once, read by the rules of gsym, of GNU or of LLVM.
+
+A verb declares a `Command`, which reads words into `Values` and prints the help. The
+drop-ins declare their options in the same way and read them with `scan_getopt` (GNU) or
+`scan_llvm`. Written by hand because argparse takes longer to import than a lookup takes
+to run. The rules of gsym are the usual ones: `--name value`, `--name=value`,
+`-n value`, `-nvalue`, short flags in one word, operands anywhere, `--` before operands
+that start with `-`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Scanned = Iterator[tuple["Option | None", str]]
+
+_UINT64_END = 1 << 64
+_MAX_DIGITS = 1024  # Python prints no number of many more digits
+_HELP_COLUMN = 26
+_HELP_WIDTH = 80
+# How alike a suggestion has to be, from 0 to 1; two letters of three in short words.
+_CLOSE, _CLOSE_IF_SHORT = 0.75, 0.66
+_SHORT = 4
+_GIVEN = "yes"  # the value of a flag
+_SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
+    f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)
+}
+_SECONDS = {"": 1, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}
+
+
+class UsageError(Exception):
+    """The command line is wrong; the text says what is, and how to correct it."""
+
+
+class HelpRequested(Exception):  # noqa: N818 - leaves the scanner, is not an error
+    """`--help` or `--version` was given; the text is the answer."""
+
+
+class Option:
+    """An option: a flag without *metavar*, else one that takes a value.
+
+    Args:
+        name: Its long name.
+        help: What the help says.
+        short: Its letter, with the dash.
+        metavar: The name of its value in the help.
+        repeatable: Its values are collected; of any other option the last one counts.
+        choices: The values that it may have, the default first.
+        optional: Its value where none is given; None: it must be given.
+        aliases: Other spellings.
+        shown: How the help spells it, where that is not made of name and metavar.
+        is_last: Words after it and its value are operands.
+    """
+
+    __slots__ = (
+        *("aliases", "choices", "help", "is_last", "metavar", "name", "optional"),
+        *("repeatable", "short", "shown"),
+    )
+
+    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+        self,
+        name: str,
+        help: str = "",  # noqa: A002 - the word for it
+        *,
+        short: str = "",
+        metavar: str = "",
+        repeatable: bool = False,
+        choices: tuple[str, ...] = (),
+        optional: str | None = None,
+        aliases: tuple[str, ...] = (),
+        shown: str = "",
+        is_last: bool = False,
+    ) -> None:
+        self.name = name
+        self.help = help
+        self.short = short
+        self.metavar = metavar
+        self.repeatable = repeatable
+        self.choices = choices
+        self.optional = optional
+        self.aliases = aliases
+        self.shown = shown
+        self.is_last = is_last
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All of its names."""
+        return tuple(filter(None, (self.name, self.short, *self.aliases)))
+
+
+class Operand:
+    """A positional argument; only the last one declared may be *many*."""
+
+    __slots__ = ("help", "many", "name", "required")
+
+    def __init__(
+        self,
+        name: str,
+        help: str,  # noqa: A002 - the word for it
+        *,
+        many: bool = False,
+        required: bool = True,
+    ) -> None:
+        self.name = name
+        self.help = help
+        self.many = many
+        self.required = required
+
+    @property
+    def usage(self) -> str:
+        """As the usage line shows it: `FILE`, `ADDRESS...`, `[ADDRESS...]`."""
+        text = self.name + ("..." if self.many else "")
+        return text if self.required else f"[{text}]"
+
+
+class Values:
+    """What a command line said, by the declared names."""
+
+    __slots__ = ("_declared", "_operands", "_options", "_order")
+
+    def __init__(
+        self,
+        declared: Sequence[Option],
+        options: Sequence[tuple[str, str]],
+        operands: dict[str, list[str]],
+    ) -> None:
+        self._declared = {option.name: option for option in declared}
+        self._options: dict[str, list[str]] = {name: [] for name in self._declared}
+        for name, value in options:
+            self._options[name].append(value)
+        self._operands = operands
+        self._order = [name for name, _ in options]
+
+    def flag(self, name: str) -> bool:
+        """Whether the option was given."""
+        return bool(self._options[name])
+
+    def text(self, name: str) -> str | None:
+        """The value of the option, or None where it was not given."""
+        given = self._options[name]
+        return given[-1] if given else None
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a repeatable option, in order."""
+        return list(self._options[name])
+
+    def has(self, name: str) -> bool:
+        """Whether the command has such an option."""
+        return name in self._declared
+
+    def last_of(self, yes: str, no: str, *, default: bool) -> bool:
+        """Whether *yes* was given after *no*; *default* where neither was."""
+        given = [name for name in self._order if name in {yes, no}]
+        return given[-1] == yes if given else default
+
+    def number(
+        self, name: str, *, minimum: int = 0, end: int = _UINT64_END
+    ) -> int | None:
+        """The value as a whole number of at least *minimum* and below *end*.
+
+        Raises:
+            UsageError: It is not such a number.
+        """
+        given = self.text(name)
+        if given is None:
+            return None
+        return _in_range(
+            parse_number(given, f"option '{name}'"), name, given, minimum, end
+        )
+
+    def size(self, name: str, *, minimum: int = 1) -> int | None:
+        """The value as a number of bytes: `500000`, `500M`, `1GiB`.
+
+        Raises:
+            UsageError: It is not a size.
+        """
+        given = self.text(name)
+        if given is None:
+            return None
+        digits, unit = _split_unit(given.removesuffix("B") if _is_kb(given) else given)
+        scale = _SIZE_UNITS.get(unit[:1].upper() + unit[1:])
+        if scale is None:
+            raise UsageError(
+                f"option '{name}': invalid size '{given}': expected a number with a "
+                "unit (500M, 1GiB)"
+            )
+        value = parse_number(digits, f"option '{name}'") * scale
+        return _in_range(value, name, given, minimum, _UINT64_END)
+
+    def seconds(self, name: str) -> float | None:
+        """The value as a time in seconds, which may have a unit: `30`, `1.5ms`.
+
+        Raises:
+            UsageError: It is not a time, or not above 0.
+        """
+        given = self.text(name)
+        if given is None:
+            return None
+        digits, unit = _split_unit(given)
+        try:
+            value = float(digits) * _SECONDS[unit] if digits.isascii() else 0.0
+        except (ValueError, KeyError):
+            value = 0.0
+        if not 0 < value < float("inf"):
+            raise UsageError(
+                f"option '{name}': invalid time '{given}': expected a number with a "
+                "unit (1.5ms)"
+            )
+        return value
+
+    def choice(self, name: str) -> str | None:
+        """The value of an option with choices, or None where it was not given.
+
+        Raises:
+            UsageError: It is not one of them.
+        """
+        given, choices = self.text(name), self._declared[name].choices
+        if given is not None and given not in choices:
+            raise UsageError(f"option '{name}': choose {' or '.join(choices)}")
+        return given
+
+    def chosen(self, name: str) -> str:
+        """The value of an option with choices; by default the first of them.
+
+        Raises:
+            UsageError: It is not one of them.
+        """
+        return self.choice(name) or self._declared[name].choices[0]
+
+    def operand(self, name: str) -> str:
+        """The value of a required operand."""
+        return self._operands[name][0]
+
+    def operands(self, name: str) -> list[str]:
+        """All values of an operand that may come many times or not at all."""
+        return list(self._operands[name])
+
+
+class Command:
+    """A verb's command line, and as a decorator the verb itself.
+
+    Args:
+        program: What a user types to get here, e.g. "gsym convert".
+        operands: In order.
+        options: In the order of the help; `--help` and `--version` are added.
+        epilog: Closing lines of the help, printed as they are.
+        options_first: The first operand ends the options.
+        scan: Reads the words, in place of `scan_getopt`.
+    """
+
+    __slots__ = ("_scan", "_work", "epilog", "operands", "options", "program")
+
+    def __init__(  # noqa: PLR0913 - each a part of its own
+        self,
+        program: str,
+        operands: tuple[Operand, ...] = (),
+        options: tuple[Option, ...] = (),
+        epilog: str = "",
+        *,
+        options_first: bool = False,
+        scan: Callable[[Sequence[str], Sequence[Option]], Scanned] | None = None,
+    ) -> None:
+        self.program = program
+        self.operands = operands
+        self.options = (*options, _HELP, _VERSION)
+        self.epilog = epilog
+        self._scan = scan or (
+            lambda words, options: scan_getopt(
+                words, options, GSYM, options_first=options_first
+            )
+        )
+        self._work: Callable[[Values], int] | None = None
+
+    def __call__(self, work: Callable[[Values], int]) -> Command:
+        """Make *work*, which gives the exit code, what the verb does."""
+        self._work = work
+        return self
+
+    @property
+    def summary(self) -> str:
+        """One sentence without a full stop, from the list of verbs."""
+        from gsym.cli.verbs import VERBS
+
+        return VERBS.get(self.program.removeprefix("gsym "), ("", ""))[1]
+
+    def run(self, arguments: list[str]) -> int:
+        """Read *arguments* and do the work.
+
+        Raises:
+            HelpRequested: The help or the version was asked for.
+            UsageError: The command line is wrong.
+        """
+        assert self._work is not None  # noqa: S101 - the decorator was applied
+        return self._work(self.parse(arguments))
+
+    def parse(self, arguments: Sequence[str]) -> Values:
+        """Read *arguments*, those after the verb.
+
+        Raises:
+            UsageError: An option is unknown, lacks its value or has one too
+                many, or an operand is missing or left over.
+            HelpRequested: `--help` or `--version` was given.
+        """
+        given: list[tuple[str, str]] = []
+        words: list[str] = []
+        for option, value in self._scan(arguments, self.options):
+            if option is None:
+                words.append(value)
+            else:
+                given.append((option.name, value))
+        names = {name for name, _ in given}
+        if _HELP.name in names:
+            raise HelpRequested(self.help())
+        if _VERSION.name in names:
+            from gsym import __version__
+
+            raise HelpRequested(f"gsym {__version__}\n")
+        operands: dict[str, list[str]] = {}
+        for operand in self.operands:
+            count = len(words) if operand.many else 1
+            operands[operand.name], words = words[:count], words[count:]
+            if operand.required and not operands[operand.name]:
+                raise UsageError(f"{operand.name} is missing")
+        if words:
+            raise UsageError(f"unexpected argument '{words[0]}'")
+        return Values(self.options, given, operands)
+
+    def usage(self) -> str:
+        """The usage line."""
+        parts = [self.program, "[OPTION]..."]
+        parts += [operand.usage for operand in self.operands]
+        return " ".join(parts)
+
+    def help(self) -> str:
+        """The text of `--help`, with a newline at its end."""
+        lines = [f"usage: {self.usage()}", "", f"{self.summary}.", ""]
+        for operand in self.operands:
+            lines += help_entry(operand.name, operand.help)
+        lines += [""] if self.operands else []
+        lines.append("options:")
+        for option in self.options:
+            head = option.shown or option.name
+            if option.metavar and not option.shown:
+                value = f"[={option.metavar}]" if option.optional else option.metavar
+                head += value if option.optional else f" {value}"
+            again = " (repeatable)" if option.repeatable else ""
+            head = f"{option.short}, {head}" if option.short else head
+            lines += help_entry(head, option.help + again)
+        if self.epilog:
+            lines += ["", self.epilog.rstrip("\n")]
+        return "\n".join(lines) + "\n"
+
+
+_HELP = Option("--help", "show this text", short="-h")
+_VERSION = Option("--version", "show the version")
+
+
+# ---- the rules of getopt, as gsym and GNU have them
+
+
+class Dialect:
+    """What differs between programs that read options as getopt_long does."""
+
+    __slots__ = ("abbreviates", "messages", "suggests", "takes_next")
+
+    def __init__(
+        self,
+        messages: tuple[str, str, str, str, str],
+        *,
+        abbreviates: bool = False,
+        suggests: bool = False,
+        takes_next: bool = False,
+    ) -> None:
+        # About: an unknown letter, an unknown name, a value that is not taken, one
+        # that is missing after a name, one that is missing after a letter.
+        self.messages = messages
+        self.abbreviates = abbreviates
+        self.suggests = suggests
+        self.takes_next = takes_next  # an optional value may be the next word
+
+
+GSYM = Dialect(
+    (
+        "unknown option '-{}'",
+        "unknown option '{}'",
+        "option '{}' takes no value",
+        "option '{}' needs a value",
+        "option '-{}' needs a value",
+    ),
+    suggests=True,
+    takes_next=True,
+)
+GNU = Dialect(
+    (
+        "invalid option -- '{}'",
+        "unrecognized option '{}'",
+        "option '{}' doesn't allow an argument",
+        "option '{}' requires an argument",
+        "option requires an argument -- '{}'",
+    ),
+    abbreviates=True,
+)
+
+
+def scan_getopt(
+    words: Sequence[str],
+    options: Sequence[Option],
+    dialect: Dialect,
+    *,
+    options_first: bool = False,
+) -> Scanned:
+    """Each option with its value, and None with each operand, in order.
+
+    Raises:
+        UsageError: An option is unknown, lacks its value or has one too many.
+    """
+    left = list(words[::-1])
+    by_name = {spelling: each for each in options for spelling in each.spellings}
+    while left:
+        word = left.pop()
+        is_end = False
+        if word == "--":
+            is_end = True
+        elif word.startswith("--"):
+            option, value = _long_option(word, left, by_name, dialect)
+            is_end = option.is_last
+            yield option, value
+        elif word.startswith("-") and word != "-":
+            for option, value in _short_options(word[1:], left, by_name, dialect):
+                is_end = option.is_last
+                yield option, value
+        else:
+            is_end = options_first
+            yield None, word
+        if is_end:
+            yield from ((None, each) for each in left[::-1])
+            return
+
+
+def _long_option(
+    word: str, left: list[str], by_name: dict[str, Option], dialect: Dialect
+) -> tuple[Option, str]:
+    _, unknown, no_value, needs_value, _ = dialect.messages
+    given, equals, value = word.partition("=")
+    name = _full_name(given, by_name) if dialect.abbreviates else given
+    option = by_name.get(name)
+    if option is None:
+        hint = suggestion(given, list(by_name)) if dialect.suggests else ""
+        raise UsageError(unknown.format(given) + hint)
+    if equals:
+        if not option.metavar:
+            raise UsageError(no_value.format(name))
+        return option, value
+    if not option.metavar:
+        return option, _GIVEN
+    if option.optional is not None:
+        is_next = dialect.takes_next and left and left[-1] in option.choices
+        return option, left.pop() if is_next else option.optional
+    if not left:
+        raise UsageError(needs_value.format(name))
+    return option, left.pop()
+
+
+def _full_name(given: str, by_name: dict[str, Option]) -> str:
+    """The option that a name, or the beginning of one, stands for."""
+    if given in by_name:
+        return given
+    names = [name for name in by_name if name.startswith(given)]
+    if len({by_name[name] for name in names}) > 1:
+        known = " ".join(f"'{name}'" for name in names)
+        raise UsageError(f"option '{given}' is ambiguous; possibilities: {known}")
+    return names[0] if names else given
+
+
+def _short_options(
+    letters: str, left: list[str], by_name: dict[str, Option], dialect: Dialect
+) -> Iterator[tuple[Option, str]]:
+    unknown, *_, needs_value = dialect.messages
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        option = by_name.get(f"-{letter}")
+        if option is None:
+            raise UsageError(unknown.format(letter))
+        if option.optional is not None and dialect.takes_next:
+            is_joined = letters.startswith("=") or letters in option.choices
+            if is_joined or (not letters and left and left[-1] in option.choices):
+                yield option, letters.removeprefix("=") if is_joined else left.pop()
+                return
+        if not option.metavar or option.optional is not None:
+            yield option, option.optional or _GIVEN
+            continue
+        if not letters and not left:
+            raise UsageError(needs_value.format(letter))
+        yield option, letters or left.pop()
+        return
+
+
+# ---- the rules of LLVM
+
+
+def scan_llvm(
+    words: Sequence[str], options: Sequence[Option], faults: list[str]
+) -> Scanned:
+    """The same as LLVM's tools read it.
+
+    An option is the longest known spelling that the word starts with; the rest of a
+    word with one dash is read as further letters.
+
+    Args:
+        words: The command line.
+        options: An optional value is joined by `=`. Flags have the value "".
+        faults: Gets what is wrong, the first fault first.
+    """
+    flags, separate, joined = _llvm_spellings(options)
+    left = list(words[::-1])
+    while left:
+        word = left.pop()
+        if not word.startswith("-") or word == "-":
+            yield None, word
+            continue
+        while word:
+            rest = ""
+            if word in flags:
+                yield flags[word], flags[word].optional or ""
+            elif word in separate:
+                if left:
+                    yield separate[word], left.pop()
+                else:
+                    faults.insert(0, f"{word}: missing argument")
+            elif prefix := max(filter(word.startswith, joined), key=len, default=""):
+                yield joined[prefix], word[len(prefix) :]
+            elif word.startswith("--") or (word[:2] in flags and word[2:3] == "="):
+                faults.append(f"unknown argument '{word}'")
+            else:
+                letter, rest = word[:2], word[2:]
+                if letter in flags:
+                    yield flags[letter], flags[letter].optional or ""
+                else:
+                    faults.append(f"unknown argument '{letter}'")
+            word = rest and f"-{rest}"
+
+
+def _llvm_spellings(
+    options: Sequence[Option],
+) -> tuple[dict[str, Option], dict[str, Option], dict[str, Option]]:
+    """The spellings of flags, of options before a value, and of those joined to one."""
+    flags, separate, joined = {}, {}, {}
+    for option in options:
+        for spelling in option.spellings:
+            if not option.metavar or option.optional is not None:
+                flags[spelling] = option
+            else:
+                separate[spelling] = option
+            if option.metavar and spelling not in option.aliases:
+                joined[f"{spelling}="] = option
+        if option.metavar and option.optional is None and option.short:
+            joined[option.short] = option
+    return flags, separate, joined
+
+
+# ---- response files
+
+
+def split_words(text: str) -> list[str]:
+    """Words between white space; quotes join, a backslash quotes.
+
+    As libiberty and LLVM read the response files of GNU's style.
+    """
+    words: list[str] = []
+    word: list[str] | None = None
+    quote = ""
+    characters = iter(text)
+    for character in characters:
+        if not quote and character.isspace():
+            if word is not None:
+                words.append("".join(word))
+            word = None
+            continue
+        word = [] if word is None else word
+        if character == "\\":
+            word.append(next(characters, ""))
+        elif character == quote:
+            quote = ""
+        elif not quote and character in "'\"":
+            quote = character
+        else:
+            word.append(character)
+    if word is not None:
+        words.append("".join(word))
+    return words
+
+
+def expand_response_files(
+    words: Sequence[str], most: int, *, is_strict: bool = False
+) -> list[str]:
+    """*words* with the contents of files in the place of `@FILE`.
+
+    Args:
+        words: The command line.
+        most: Files that may be read: one may name itself.
+        is_strict: A folder, and a file too many, are errors; else words like others.
+
+    Raises:
+        UsageError: As *is_strict* says.
+    """
+    done: list[str] = []
+    left, opened = list(words[::-1]), 0
+    while left:
+        word = left.pop()
+        if word.startswith("@") and opened < most:
+            try:
+                with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
+                    left += split_words(file.read())[::-1]
+            except OSError as error:
+                if is_strict and isinstance(error, IsADirectoryError):
+                    reason = "error: @-file refers to a directory"
+                    raise UsageError(reason) from None
+            else:
+                opened += 1
+                if is_strict and opened == most:
+                    raise UsageError("error: too many @-files encountered")
+                continue
+        done.append(word)
+    return done
+
+
+# ---- values
+
+
+def parse_number(text: str, what: str) -> int:
+    """A whole number, decimal or with a prefix 0x, 0o or 0b.
+
+    Args:
+        text: What was given.
+        what: What it stands for, as the error shall call it.
+
+    Raises:
+        UsageError: *text* is not a number.
+    """
+    # int() takes signs and underscores as well.
+    if len(text) <= _MAX_DIGITS and text.isalnum():
+        try:
+            return int(text, 0)
+        except ValueError:
+            pass
+    raise UsageError(
+        f"{what}: '{text}' is not a number (decimal, or hexadecimal with 0x)"
+    )
+
+
+def suggestion(word: str, known: list[str]) -> str:
+    """`; did you mean 'X'?` where *word* is close to a known one, else nothing."""
+    import difflib
+
+    cutoff = _CLOSE if len(word.lstrip("-")) > _SHORT else _CLOSE_IF_SHORT
+    close = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def help_entry(
+    head: str, text: str, column: int = _HELP_COLUMN, *, wraps: bool = True
+) -> list[str]:
+    """Two columns; a long head stands on a line of its own."""
+    lines = []
+    line = f"  {head}"
+    if len(line) > column - 1 - wraps:
+        lines.append(line)
+        line = ""
+    line = line.ljust(column)
+    if not wraps:
+        first, *others = text.split("\n")
+        return [*lines, line + first, *(" " * column + other for other in others)]
+    for word in text.split():
+        if len(line) + len(word) > _HELP_WIDTH:
+            lines.append(line.rstrip())
+            line = " " * column
+        line += word + " "
+    lines.append(line.rstrip())
+    return lines
+
+
+def _in_range(value: int, name: str, given: str, minimum: int, end: int) -> int:
+    if value < minimum:
+        raise UsageError(f"option '{name}': {given} is less than {minimum}")
+    if value >= end:
+        raise UsageError(f"option '{name}': {given} is too large")
+    return value
+
+
+def _split_unit(text: str) -> tuple[str, str]:
+    """A number and the letters after it."""
+    number = text.rstrip("BGKMTghikmnstu")
+    return number, text[len(number) :]
+
+
+def _is_kb(text: str) -> bool:
+    """Whether a size ends in `KB`, `MB` and so on, or in `B` alone."""
+    return text.endswith("B") and not text.endswith("iB")

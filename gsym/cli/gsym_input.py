@@ -1,0 +1,77 @@
+"""The GSYM file that a verb reads: given, or found for a binary."""
+
+from __future__ import annotations
+
+import sys
+
+import gsym.reading.reader
+from gsym.errors import EmptyError, FormatError, GsymError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.grammar import Values
+    from gsym.reading.reader import Reader
+
+_HEAD_SIZE = 64
+_MAGICS = (b"GSYM", b"MYSG")
+
+
+def open_gsym(
+    path: str, values: Values, *, uuid: bytes | None = None, read_ahead: bool = False
+) -> Reader:
+    """Open the GSYM file at *path*, or the one of the binary there.
+
+    Args:
+        path: As `gsym.symbolication.binary_lookup.open_module` takes it.
+        values: Of a command that may have `VERBOSE`.
+        uuid: See `gsym.open`.
+        read_ahead: See `gsym.open`.
+
+    Raises:
+        GsymError: It cannot be used; of another family of files the text names the
+            verb that reads it.
+        OSError: It cannot be read.
+    """
+    if is_gsym(path):
+        return gsym.reading.reader.open(path, uuid, read_ahead=read_ahead)
+    from gsym.symbolication.binary_lookup import open_module
+
+    try:
+        found = open_module(path, uuid, read_ahead=read_ahead)
+    except FormatError as error:
+        raise (_of_another_family(path) or error) from None
+    is_told = values.has("--verbose") and values.flag("--verbose")
+    for note in (*found.notes, *((f"using {found.origin}",) if is_told else ())):
+        from gsym.cli.terminal import printable
+
+        print(f"gsym: {printable(note)}", file=sys.stderr)
+    if found.reader is None:
+        raise EmptyError("names no function", path=path)
+    return found.reader
+
+
+def is_gsym(path: str) -> bool:
+    """Whether the file begins as a GSYM file does, or cannot be looked at."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(4) in _MAGICS
+    except IsADirectoryError:
+        return not path.rstrip("/").endswith(".dSYM")
+    except OSError:
+        return True  # opening it will fail with the reason
+
+
+def _of_another_family(path: str) -> GsymError | None:
+    """The error about a file that other verbs read."""
+    from gsym.cli.verbs.trace_input import is_trace_file
+    from gsym.errors import UnsupportedError
+
+    if is_trace_file(path):
+        return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_SIZE)
+    if b"symbfile" in head:
+        return UnsupportedError("a symbfile: 'gsym symbfile' reads it", path=path)
+    if b"{{{" in head:
+        return UnsupportedError("a log with markup: use 'gsym filter'", path=path)
+    return None

@@ -1,0 +1,173 @@
+"""Lines and logs from files and pipes, read in blocks, also compressed ones.
+
+A process may have written a line and wait for its answer: whatever has come is
+answered, and the answers are flushed, before more is waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from gsym.errors import FormatError, GsymError, UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+# Comes where nothing has come for a moment, again and again.
+IDLE = b""
+IDLE_AFTER = 0.2  # seconds
+_PIECE_SIZE = 1 << 19
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+# Programs whose files are no logs, by how these begin.
+_OTHER_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2", b"PK\3\4": "zip"}
+_BLOCK_SIZE = 1 << 21
+_LEAST_SIZE = 1 << 12  # of a read behind which there may be more
+_LONGEST_LINE = 1 << 16
+
+
+def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
+    """Have all lines answered as they come.
+
+    Args:
+        source: The descriptor.
+        answer: Answers what it gets on standard output and returns what it leaves for
+            later, the beginning of a line. That at the end gets a newline; so does one
+            that is too long, which nobody means: what follows is another line.
+    """
+    rest = b""
+    while block := _read(source, _BLOCK_SIZE):
+        rest = _answer_all(answer, rest + block)
+        if len(rest) > _LONGEST_LINE:
+            rest = _answer_all(answer, rest + b"\n")
+    if rest:
+        _answer_all(answer, rest + b"\n")
+
+
+def read_ready(source: int, size: int, patience: float) -> bytes | None:
+    """What has come; b"" at the end.
+
+    Args:
+        source: The descriptor.
+        size: How many bytes at most.
+        patience: Seconds to wait for it; None is the answer where nothing has come.
+    """
+    if not _is_ready(source, patience):
+        return None
+    return _read(source, size)
+
+
+def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
+    rest = answer(lines)
+    sys.stdout.buffer.flush()
+    return rest
+
+
+def _read(source: int, most: int) -> bytes:
+    """What is there, at most so much, b"" at the end; waits only for the first byte."""
+    block = _read_once(source, most)
+    if not _LEAST_SIZE <= len(block) < most:
+        return block
+    # A pipe gives less at a time than is worth to be looked up together.
+    parts, size = [block], len(block)
+    while size < most and _is_ready(source, 0):
+        block = _read_once(source, most - size)
+        if not block:
+            break
+        parts.append(block)
+        size += len(block)
+    return b"".join(parts)
+
+
+def _read_once(source: int, size: int) -> bytes:
+    """As os.read(), which does not wait where somebody made the descriptor so."""
+    while True:
+        try:
+            return os.read(source, size)
+        except BlockingIOError:  # noqa: PERF203 - after which it is tried again
+            _is_ready(source, None)
+
+
+def _is_ready(source: int, timeout: float | None) -> bool:
+    """Whether a read would not wait, within *timeout* seconds; None: it will not."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return bool(select.select([source], [], [], timeout)[0])
+    # select() takes no descriptor from 1024 on.
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    return bool(poll.poll(None if timeout is None else timeout * 1000))
+
+
+# ---- logs
+
+
+def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
+    """The bytes of all files, one behind the other; IDLE where a pipe is silent.
+
+    Args:
+        paths: `-` is standard input; so it is without any.
+
+    Raises:
+        FormatError: What is compressed is damaged.
+        GsymError: Standard input is closed.
+        UnsupportedError: One is compressed in another way.
+        OSError: One cannot be read.
+    """
+    for path in paths or ("-",):
+        if path != "-":
+            with open(path, "rb", buffering=0) as file:
+                yield from _pieces_of(file.fileno(), path)
+        elif sys.stdin is None:
+            raise GsymError("standard input is closed")
+        else:
+            yield from _pieces_of(sys.stdin.fileno(), "standard input")
+
+
+def _pieces_of(source: int, path: str) -> Iterator[bytes]:
+    pieces = _read_all(source)
+    first = next((piece for piece in pieces if piece != IDLE), None)
+    if first is None:
+        return
+    for magic, program in _OTHER_MAGICS.items():
+        if first.startswith(magic):
+            reason = f"compressed by {program}; only gzip and zstd are read"
+            raise UnsupportedError(f"{path}: {reason}")
+    inflate = _inflater(first)
+    chained = _chained(first, pieces)
+    if inflate is None:
+        yield from chained
+        return
+    try:
+        yield from inflate(chained)
+    except ValueError as error:
+        reason = f"what is compressed is damaged: {error}"
+        raise FormatError(reason, path=path) from None
+
+
+def _read_all(source: int) -> Iterator[bytes]:
+    while True:
+        piece = read_ready(source, _PIECE_SIZE, IDLE_AFTER)
+        if piece is None:
+            yield IDLE
+        elif piece:
+            yield piece
+        else:
+            return
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _inflater(
+    first: bytes,
+) -> Callable[[Iterable[bytes]], Iterator[bytes]] | None:
+    if not first.startswith((_GZIP_MAGIC, _ZSTD_MAGIC)):
+        return None
+    from gsym.containers.inflation import inflate_gzip, inflate_zstd
+
+    return inflate_gzip if first.startswith(_GZIP_MAGIC) else inflate_zstd

@@ -1,0 +1,86 @@
+"""`gsym find`: names -> functions."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from gsym.cli.grammar import Command, Operand
+from gsym.cli.gsym_input import open_gsym
+from gsym.cli.options import (
+    DEMANGLE,
+    GSYM_FILE,
+    JSON,
+    STRICT,
+    VERBOSE,
+    json_names,
+    text_names,
+)
+from gsym.cli.program import EXIT_INCOMPLETE
+from gsym.cli.terminal import print_json, printable, warn
+from gsym.engine.demangling import demangle
+from gsym.reading.names import function_ranges
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.grammar import Values
+    from gsym.model import FunctionRange, Lookup
+    from gsym.reading.reader import Reader
+
+
+@Command(
+    "gsym find",
+    (
+        GSYM_FILE,
+        Operand("NAME", "function: name of the linker, or demangled", many=True),
+    ),
+    (JSON, *DEMANGLE, STRICT, VERBOSE),
+    """\
+A demangled NAME may leave the parameters out. If no function is called NAME it is a
+pattern: * is any text, ? any character, [ab] one of some. Lines have the address range,
+the name, and the file and line that the function starts at.""",
+)
+def find(values: Values) -> int:
+    """Print the functions of each name; the exit code is 3 for misses under STRICT."""
+    missed = False
+    show, fields = text_names(values), json_names(values)
+    with open_gsym(values.operand("FILE"), values, read_ahead=True) as reader:
+        for name in values.operands("NAME"):
+            functions = find_functions(reader, name)
+            if not functions:
+                missed = True
+                warn(f"no function '{name}'", "gsym find")
+            for function in functions:
+                found = reader.lookup(function.start)
+                path, line = _place(found, function)
+                end = function.start + function.size
+                if values.flag("--json"):
+                    record = {"start": function.start, "size": function.size}
+                    named = fields(function.name)
+                    print_json({**named, **record, "file": path, "line": line})
+                else:
+                    at = f" at {printable(path)}:{line or '?'}" if path else ""
+                    print(f"{function.start:#x}-{end:#x} {show(function.name)}{at}")
+    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+
+
+def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
+    """The functions called *name*, or else those whose names fit the pattern."""
+    exact: list[FunctionRange] = list(reader.find(name))
+    if exact:
+        return exact
+    fitting: list[FunctionRange] = []
+    for function in function_ranges(reader):
+        names = (function.name, demangle(function.name))
+        if name == names[1] or names[1].startswith(f"{name}("):
+            exact.append(function)
+        elif any(fnmatchcase(each, name) for each in names):
+            fitting.append(function)
+    return exact or fitting
+
+
+def _place(found: Lookup | None, function: FunctionRange) -> tuple[str, int]:
+    """Path and line of the function itself, which is the outermost frame."""
+    if found is None or found.function.name != function.name:
+        return "", 0
+    frame = found.frames[-1]
+    return frame.path, frame.line

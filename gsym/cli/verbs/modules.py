@@ -1,0 +1,397 @@
+"""The modules of logs and profiles: options for their locations, and the search."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+
+from gsym.cli.grammar import Option, UsageError
+from gsym.cli.options import HEADER, SERVER, STORE, read_headers
+from gsym.cli.terminal import describe
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.identity import elf_debug_id
+from gsym.errors import GsymError, SourceError
+from gsym.markup.symbols import BINARIES, has_uuid
+from gsym.store.modules import Attempt
+from gsym.store.symbolizer import OpenModule
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+from gsym.trace.profiles.binaries import Binaries, build_id_of
+from gsym.trace.profiles.symbolizing import symbolize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.cli.grammar import Values
+    from gsym.markup.remote_symbols import Asking
+    from gsym.markup.styles import Style
+    from gsym.markup.symbols import Opening
+    from gsym.store.loose_files import LooseFiles
+    from gsym.store.modules import ModuleKey
+    from gsym.trace.profiles.model import Profile
+
+_GSYM = ".gsym"
+_INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
+_LEAST_DIGITS = 4  # two for a folder, and a name
+_MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
+
+
+class FolderModules:
+    """Modules in folders of debug files and of GSYM files.
+
+    A debug file is converted at its first use, and what it becomes is kept.
+
+    Args:
+        gsym_directories: Asked first, in order. Where they do not have a module by its
+            build id, files of any names are looked through.
+        debug_directories: Asked then, by build id; also where what belongs to a debug
+            file is.
+    """
+
+    def __init__(
+        self, gsym_directories: Sequence[str], debug_directories: Sequence[str]
+    ) -> None:
+        self._folders = (*gsym_directories, *debug_directories)
+        self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
+        self._search = BinarySearch(
+            debug_directories=tuple(debug_directories), index_limit=_INDEX_LIMIT
+        )
+
+    def open(self, key: ModuleKey) -> OpenModule:
+        """The module, or what each folder said."""
+        attempts: list[Attempt] = []
+        for folder in self._folders:
+            module = self._open_in(folder, key, attempts)
+            if module is not None:
+                return module
+        return OpenModule(None, None, tuple(attempts))
+
+    def binaries(self, key: ModuleKey) -> list[str]:
+        """The files of a module that may have a symbol table."""
+        paths = [path for folder in self._folders for path in self._files(folder, key)]
+        return [path for path in paths if not path.endswith(_GSYM)]
+
+    def _open_in(
+        self, folder: str, key: ModuleKey, attempts: list[Attempt]
+    ) -> OpenModule | None:
+        if not os.path.isdir(folder):
+            attempts.append(Attempt(folder, "missing", "is no folder"))
+            return None
+        fault = Attempt(folder, "missing", "has no file of this build id")
+        without_functions = None
+        for path in self._files(folder, key):
+            try:
+                reader = find_gsym(path, self._search).reader
+            except (GsymError, OSError) as error:
+                fault = Attempt(folder, "refused", describe(error))
+                continue
+            uuid = b"" if reader is None else reader.uuid
+            if not has_uuid(bytes.fromhex(key.code_id), uuid):
+                fault = Attempt(folder, "refused", f"{path} is of {uuid.hex()}")
+                continue
+            module = OpenModule(None, reader, (Attempt(folder, "found", path),))
+            module.texts[BINARIES] = partial(self.binaries, key)
+            if reader is not None:
+                return module
+            # A stripped binary may be larger than its debug file.
+            without_functions = without_functions or module
+        if without_functions is None:
+            attempts.append(fault)
+        return without_functions
+
+    def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
+        """The files of a module in a folder, the best first."""
+        yield from filter(os.path.isfile, _paths(folder, key.code_id.lower()))
+        if folder not in self._loose:
+            return
+        loose = self._loose_files(folder)
+        with suppress(SourceError):
+            found = [path for each in _loose_keys(key) for path in loose.find_all(each)]
+            yield from dict.fromkeys(found)
+
+    def _loose_files(self, folder: str) -> LooseFiles:
+        """Those in a folder, which is looked through at the first miss."""
+        from gsym.store.loose_files import LooseFiles
+
+        loose = self._loose[folder]
+        if loose is None:
+            loose = self._loose[folder] = LooseFiles(folder)
+        return loose
+
+
+class SeveralModules:
+    """Modules in folders, and where these do not have them, of a store.
+
+    Args:
+        folders: Asked first; they also have the variables of what the store has.
+        store: Asked then; None: there is none.
+    """
+
+    def __init__(self, folders: FolderModules, store: Opening | None) -> None:
+        self._folders = folders
+        self._store = store
+
+    def open(self, key: ModuleKey) -> OpenModule:
+        """The module, or what all places said."""
+        module = self._folders.open(key)
+        is_found = module.reader is not None or BINARIES in module.texts
+        if is_found or self._store is None:
+            return module
+        kept = self._store.open(key)
+        kept.attempts = module.attempts + kept.attempts
+        if kept.reader is not None:
+            kept.texts.setdefault(BINARIES, partial(self._folders.binaries, key))
+        return kept
+
+
+def _paths(folder: str, digits: str) -> Iterator[str]:
+    """Where a module may stand in a folder, the best first."""
+    if len(digits) >= _LEAST_DIGITS:
+        name = os.path.join(digits[:2], digits[2:])
+        for base in (os.path.join(folder, ".build-id"), folder):
+            yield os.path.join(base, f"{name}{_GSYM}")
+            yield os.path.join(base, f"{name}.debug")
+    yield os.path.join(folder, f"{digits}{_GSYM}")
+
+
+def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
+    """Keys of a module in files of any names; Breakpad files have only the debug id."""
+    yield key
+    if len(key.code_id) > _MOST_DIGITS:
+        yield key._replace(code_id=key.code_id[:_MOST_DIGITS])
+    build_id = bytes.fromhex(key.code_id)
+    for byteorder in ("little", "big"):
+        yield key._replace(code_id="", debug_id=elf_debug_id(build_id, byteorder))
+
+
+# Options that name places.
+FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
+
+
+def module_options(remark: str = "") -> tuple[Option, ...]:
+    """The options.
+
+    Args:
+        remark: What the help says behind their defaults.
+    """
+    return (
+        Option(
+            "--gsym-dir",
+            "folder of GSYM files, debug files, binaries or Breakpad files, named by "
+            "build id or otherwise",
+            metavar="DIR",
+            repeatable=True,
+        ),
+        Option(
+            "--debug-file-directory",
+            "folder of debug files by build id (default: /usr/lib/debug" + remark + ")",
+            metavar="DIR",
+            repeatable=True,
+        ),
+        STORE,
+        Option(
+            "--source",
+            "where missing modules come from, into the store: a folder, URL, ..., as "
+            "for 'gsym store prefetch'",
+            metavar="SOURCE",
+            repeatable=True,
+        ),
+        Option(
+            "--debuginfod",
+            "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
+        ),
+        Option("--no-debuginfod", "ask no such servers (default)"),
+    )
+
+
+def open_folders(
+    values: Values,
+    sources: Sequence[str],
+    *,
+    debug_directories: Sequence[str],
+    has_own_store: bool = True,
+) -> Opening:
+    """What opens modules in the folders and the store of a command line.
+
+    Args:
+        values: Of a command with `module_options`.
+        sources: As `open_store` takes them.
+        debug_directories: Folders of debug files, where the command line names none.
+        has_own_store: The user's own store is asked, where it names none.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        ValueError: A source is not understood.
+    """
+    debug = tuple(values.texts("--debug-file-directory")) or tuple(debug_directories)
+    folders = FolderModules(values.texts("--gsym-dir"), debug)
+    path = values.text("--store")
+    if path is None and not sources and not has_own_store:
+        return folders
+    return SeveralModules(folders, open_store(path, sources))
+
+
+def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
+    """The store, with places behind it that have what it lacks.
+
+    Args:
+        path: Of the store; None: the user's own, if it is there or needed.
+        sources: As `SourceOpener` reads them.
+
+    Raises:
+        UnsupportedError: It needs a package that is not installed.
+        ValueError: A source is not understood.
+    """
+    from gsym.store.layout import default_store
+
+    if path is None:
+        path = default_store()
+        if not sources and not os.path.isdir(path):
+            return None
+    from gsym.store.directory import Store
+    from gsym.store.symbolizer import Symbolizer
+
+    if not sources:
+        return Symbolizer(Store(path))
+    from functools import partial
+
+    from gsym.store.adding import add_file
+    from gsym.store.resolver import Resolver
+    from gsym.store.sources.settings import SourceOpener
+
+    opener = SourceOpener()
+    opened = [source for text in sources for source in opener.open(text)]
+    # Logs ask for variables, too.
+    add = partial(add_file, data_symbols=True)
+    return Symbolizer(Resolver(Store(path), opened, add=add))
+
+
+MODULE_OPTIONS = (
+    *module_options("; in style llvm: none"),
+    Option(
+        SERVER.name,
+        "URL of a symbolication server that looks all addresses up, in place of files "
+        "here",
+        metavar=SERVER.metavar,
+    ),
+    HEADER,
+)
+# Options that say where modules are.
+PLACES = (*FILES, "--debuginfod", SERVER.name)
+
+
+def open_modules(values: Values, style: Style) -> Opening | Asking:
+    """What opens the modules of a log, or looks addresses up.
+
+    Raises:
+        ServerError: The server has no URL of http or https.
+        UnsupportedError: It needs a package that is not installed.
+        UsageError: Options exclude each other.
+        ValueError: A source is not understood.
+    """
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources += _debuginfod(style)
+    url = values.text(SERVER.name)
+    if url is not None:
+        return _server(url, values, is_alone=not sources)
+    by_default = () if style.name == "llvm" else DEBUG_DIRECTORIES
+    return open_folders(
+        values,
+        sources,
+        debug_directories=by_default,
+        has_own_store=style.name != "llvm",
+    )
+
+
+def _debuginfod(style: Style) -> list[str]:
+    """The servers of debuginfod as a source, if they are to be asked.
+
+    Without any, llvm-symbolizer goes on as if it had not been told to ask.
+    """
+    if style.name == "llvm":
+        from gsym.conversion.companions.debuginfod_settings import read_settings
+
+        if not read_settings(os.environ).servers:
+            return []
+    return ["debuginfod"]
+
+
+def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
+    if not is_alone or any(map(values.texts, FILES)):
+        names = "', '".join((*FILES, "--debuginfod"))
+        raise UsageError(f"option '{SERVER.name}' excludes '{names}'")
+    from gsym.symbolication.client.remote_symbolizer import RemoteSymbolizer
+    from gsym.symbolication.client.symbolication_client import (
+        ClientSettings,
+        SymbolicationClient,
+    )
+
+    # Who reads a log as it comes does not wait long for a server that is away.
+    settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))
+    return RemoteSymbolizer(SymbolicationClient(url, settings), url)
+
+
+SYMBOL_OPTIONS = module_options()
+
+
+def symbolize_profile(profile: Profile, values: Values) -> None:
+    """Give a profile its functions, as a command line with `SYMBOL_OPTIONS` asks.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        UsageError: A source is not understood.
+    """
+    modules, binaries = open_places(values)
+    paths = {mapping.build_id: mapping.path for mapping in profile.mappings}
+    symbolize(profile, ProfileModules(modules, paths), binaries)
+
+
+def open_places(values: Values) -> tuple[Opening, Binaries]:
+    """The places where modules are, and those where their binaries are.
+
+    Raises:
+        UnsupportedError: A source needs a package that is not installed.
+        UsageError: A source is not understood.
+    """
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources.append("debuginfod")
+    try:
+        modules = open_folders(values, sources, debug_directories=DEBUG_DIRECTORIES)
+    except ValueError as error:
+        raise UsageError(f"option '--source': {error}") from None
+    folders = values.texts("--gsym-dir")
+    debug = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
+    return modules, Binaries(folders, tuple(debug))
+
+
+class ProfileModules:
+    """Opens modules in given places, then at the paths that the profile has.
+
+    Args:
+        places: Asked first.
+        paths: Of modules by their build ids, hexadecimal; a file there counts only
+            with the build id.
+    """
+
+    def __init__(self, places: Opening, paths: dict[str, str]) -> None:
+        self._places = places
+        self._paths = paths
+        self._search = BinarySearch(debug_directories=DEBUG_DIRECTORIES)
+
+    def open(self, key: ModuleKey) -> OpenModule:
+        """The module, or what all places said."""
+        module = self._places.open(key)
+        if module.reader is not None:
+            return module
+        build_id = key.code_id.lower()
+        path = self._paths.get(build_id, "")
+        if not path or build_id_of(path) != build_id:
+            return module
+        try:
+            found = find_gsym(path, self._search)
+        except (GsymError, OSError):
+            return module
+        return OpenModule(None, found.reader) if found.reader is not None else module

@@ -1,0 +1,390 @@
+"""`gsym store add`, `import`, `prefetch`: modules into a store."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from functools import partial
+from itertools import chain
+from string import hexdigits
+
+from gsym.cli.conversion import convert_keywords, convert_options
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import (
+    IDENTITY_OPTIONS,
+    JSON,
+    QUIET,
+    SOURCE,
+    STORE,
+    STRICT,
+    TRANSFER_OPTIONS,
+    module_identity,
+    open_sources,
+    source_opener,
+    transfer_limits,
+)
+from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
+from gsym.cli.terminal import print_json, printable, progress_for
+from gsym.cli.verbs.store import (
+    entry_record,
+    module_keys,
+    open_store,
+    size_text,
+)
+from gsym.conversion.identity import ModuleIdentity
+from gsym.errors import FormatError
+from gsym.store.adding import add_file
+from gsym.store.archives import ArchiveLimits
+from gsym.store.importing import import_all, open_import_place
+from gsym.store.resolver import Resolver
+from gsym.store.tree_adding import add_tree, in_parallel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.store.directory import Store
+    from gsym.store.modules import Entry, ModuleKey, Resolution
+    from gsym.store.tree_adding import FileOutcome
+
+KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
+_KEYWORDS = ("data_symbols", "debug_directories", "debuginfod")
+_DONE = ("added", "replaced", "kept")
+
+
+@Command(
+    "gsym store add",
+    (
+        Operand(
+            "PATH",
+            "binary, dSYM bundle, Breakpad or GSYM file, compressed or not; .zip or "
+            ".tar archive of such; folder, with all below it",
+            many=True,
+        ),
+    ),
+    (
+        STORE,
+        *convert_options("threads"),
+        KEEP_ORIGINAL,
+        *convert_options(*_KEYWORDS),
+        *IDENTITY_OPTIONS,
+        Option(
+            "--origin", "label: where it is from (default: the path)", metavar="TEXT"
+        ),
+        Option(
+            "--max-members",
+            "files that an archive may hold (default: 1000000)",
+            metavar="N",
+        ),
+        Option(
+            "--max-inflated",
+            "bytes that an archive or a compressed file may hold (default: 32GiB)",
+            metavar="SIZE",
+        ),
+        JSON,
+        QUIET,
+    ),
+    """\
+Of several files of one module the richest stays: inlined calls before lines, lines
+before names, then the number of functions, then variables. Files that are not debug
+files are skipped. The exit code is 1 if a file failed, or a PATH that is no folder was
+skipped.""",
+)
+def add(values: Values) -> int:
+    """Add the files; a line for each module, then the counts."""
+    store, paths = open_store(values), values.operands("PATH")
+    limits = ArchiveLimits()
+    limits = limits._replace(
+        members=values.number("--max-members", minimum=1) or limits.members,
+        inflated=values.size("--max-inflated") or limits.inflated,
+    )
+    tally = _Tally(paths)
+    with progress_for(store.path, quiet=values.flag("--quiet")) as progress:
+        for outcome in add_tree(
+            store,
+            paths,
+            jobs=values.number("--threads", minimum=1, end=257),
+            limits=limits,
+            progress=progress.callback,
+            identity=ModuleIdentity(**module_identity(values)),
+            source=values.text("--origin") or "",
+            keep_original=values.flag("--keep-original"),
+            most_inflated=limits.inflated,
+            **convert_keywords(values, *_KEYWORDS),
+        ):
+            progress.clear()
+            tally.count(outcome)
+            if values.flag("--json"):
+                print_json(_add_record(store, outcome))
+            elif outcome.entry is not None and not values.flag("--quiet"):
+                print(_added_line(outcome.outcome, outcome.entry))
+    if not values.flag("--quiet") and not values.flag("--json"):
+        sys.stdout.writelines(f"{line}\n" for line in tally.lines())
+    for path, reason in tally.failures:
+        print(f"gsym store add: {printable(f'{path}: {reason}')}", file=sys.stderr)
+    return EXIT_FAILED if tally.failures else 0
+
+
+class _Tally:
+    """How many files came to which end."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = set(paths)
+        self._counts = dict.fromkeys(_DONE, 0)
+        self._skipped: dict[str, int] = {}
+        self.failures: list[tuple[str, str]] = []
+
+    def count(self, outcome: FileOutcome) -> None:
+        if outcome.outcome in self._counts:
+            self._counts[outcome.outcome] += 1
+        elif outcome.outcome == "skipped" and outcome.path not in self._paths:
+            count = self._skipped.get(outcome.reason, 0)
+            self._skipped[outcome.reason] = count + 1
+        else:
+            self.failures.append((outcome.path, outcome.reason))
+
+    def lines(self) -> Iterable[str]:
+        yield ", ".join(f"{count} {kind}" for kind, count in self._counts.items())
+        for reason, count in sorted(self._skipped.items()):
+            yield printable(f"{count} skipped: {reason}")
+
+
+def _added_line(outcome: str, entry: Entry) -> str:
+    name = printable(entry.identity.debug_file)
+    return (
+        f"{outcome:<8} {name} {entry.identity.debug_id}: "
+        f"{entry.quality.functions:,} functions, {size_text(entry.size)}"
+    )
+
+
+def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
+    record = {"input": outcome.path, "outcome": outcome.outcome}
+    if outcome.entry is None:
+        return {**record, "reason": outcome.reason}
+    return {**record, **entry_record(store, outcome.entry)}
+
+
+@Command(
+    "gsym store import",
+    (Operand("PLACE", "folder, other store, or s3://..., gs://..., az://..."),),
+    (
+        STORE,
+        *(each for each in TRANSFER_OPTIONS if each.metavar),
+        *convert_options("threads"),
+        Option("--again", "take files again that are done"),
+        KEEP_ORIGINAL,
+        *convert_options("data_symbols"),
+        JSON,
+        QUIET,
+    ),
+    """\
+What is done is written down in the store: an import that was broken off goes on where
+it was when it is called again. Files that failed or changed are taken again. The exit
+code is 1 if a file failed.""",
+)
+def import_tree(values: Values) -> int:
+    """Import all files; a line for each module that is new, then the counts."""
+    try:
+        place = open_import_place(values.operand("PLACE"), transfer_limits(values))
+    except ValueError as error:
+        raise UsageError(f"PLACE: {error}") from None
+    counts: Counter[str] = Counter()
+    for outcome in import_all(
+        open_store(values),
+        place,
+        jobs=values.number("--threads", minimum=1, end=257),
+        is_repeated=values.flag("--again"),
+        keep_original=values.flag("--keep-original"),
+        data_symbols=values.flag("--data-symbols"),
+    ):
+        counts[outcome.outcome] += 1
+        if outcome.outcome == "failed":
+            reason = printable(f"{outcome.path}: {outcome.reason}")
+            print(f"gsym store import: {reason}", file=sys.stderr)
+        if values.flag("--json"):
+            print_json(_import_record(outcome))
+        elif not values.flag("--quiet") and outcome.outcome in {"added", "replaced"}:
+            print(f"{outcome.outcome:<8}  {printable(outcome.path)}")
+    if not values.flag("--quiet") and not values.flag("--json"):
+        counted = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        print(f"{place.name}: {counted or 'no files'}")
+    return EXIT_FAILED if counts["failed"] else 0
+
+
+def _import_record(outcome: FileOutcome) -> dict[str, str | None]:
+    return {
+        "path": outcome.path,
+        "outcome": outcome.outcome,
+        "reason": outcome.reason,
+        "debug_id": outcome.entry.identity.debug_id if outcome.entry else None,
+    }
+
+
+_JOBS = 8
+
+
+@Command(
+    "gsym store prefetch",
+    (
+        Operand(
+            "LIST",
+            "file with lines NAME ID, NAME/ID or ID, or with JSON of a symbolication "
+            "request; - for standard input",
+        ),
+    ),
+    (
+        STORE,
+        SOURCE,
+        *TRANSFER_OPTIONS,
+        Option("--threads", "modules at a time (default: 8)", short="-j", metavar="N"),
+        *convert_options("data_symbols"),
+        Option("--retry", "ask again for what was not found lately"),
+        STRICT,
+        JSON,
+        QUIET,
+    ),
+    """\
+Of a module that is not found all sources are named with what each of them said. What
+was not found is remembered for a while, also by servers of the same store. Modules that
+are there stay as they are.""",
+)
+def prefetch(values: Values) -> int:
+    """Resolve all modules; a line for each, then the counts."""
+    modules = read_module_list(_read(values.operand("LIST")))
+    store = open_store(values)
+    counts = {"there": 0, "fetched": 0, "missing": 0}
+    jobs = values.number("--threads", minimum=1, end=257) or _JOBS
+    is_silent = values.flag("--quiet")
+    with (
+        source_opener(values) as opener,
+        progress_for(store.path, quiet=is_silent) as progress,
+    ):
+        add = partial(add_file, data_symbols=values.flag("--data-symbols"))
+        resolver = Resolver(store, open_sources(values, opener), add=add)
+        if values.flag("--retry"):
+            for key in chain.from_iterable(modules):
+                resolver.misses.forget(key)
+        answers = in_parallel(lambda keys: _resolve(resolver, keys), modules, jobs)
+        for done, (keys, resolution) in enumerate(answers, 1):
+            outcome = _outcome(resolution)
+            counts[outcome] += 1
+            progress.clear()
+            if values.flag("--json"):
+                print_json(_prefetch_record(keys[0], outcome, resolution))
+            elif not is_silent:
+                sys.stdout.writelines(_lines(keys[0], outcome, resolution))
+            progress(done, len(modules))
+        resolver.misses.close()
+    if not is_silent and not values.flag("--json"):
+        counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        print(f"{len(modules)} modules: {counted}")
+    return EXIT_INCOMPLETE if values.flag("--strict") and counts["missing"] else 0
+
+
+def _read(path: str) -> str:
+    if path == "-":
+        return sys.stdin.read()
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.read()
+
+
+def _resolve(resolver: Resolver, keys: list[ModuleKey]) -> Resolution:
+    """The first that is found of what a module may be, or else what its first is."""
+    found = [resolver.resolve(keys[0])]
+    for key in keys[1:]:
+        if found[-1].entry is None:
+            found.append(resolver.resolve(key))
+    return found[-1] if found[-1].entry is not None else found[0]
+
+
+def _outcome(resolution: Resolution) -> str:
+    if resolution.entry is None:
+        return "missing"
+    return "there" if resolution.is_cached else "fetched"
+
+
+def _name(key: ModuleKey) -> str:
+    name, identifier = key.debug_file or key.code_file, key.debug_id or key.code_id
+    return f"{name}/{identifier}" if name else identifier
+
+
+def _lines(key: ModuleKey, outcome: str, resolution: Resolution) -> Iterator[str]:
+    yield f"{outcome:<7}  {printable(_name(key))}\n"
+    if outcome != "there":
+        for attempt in resolution.attempts:
+            text = f"{attempt.source}: {attempt.outcome}: {attempt.detail}"
+            yield f"         {printable(text)}\n"
+
+
+def _prefetch_record(
+    key: ModuleKey, outcome: str, resolution: Resolution
+) -> dict[str, Any]:
+    return {
+        **key._asdict(),
+        "outcome": outcome,
+        "path": resolution.entry.path if resolution.entry else None,
+        "attempts": [each._asdict() for each in resolution.attempts],
+    }
+
+
+_COMMENT = "#"
+_MOST_PE_DIGITS = 16
+
+
+def read_module_list(text: str) -> list[list[ModuleKey]]:
+    """For each module what it may be, the likeliest first; none comes twice.
+
+    Args:
+        text: Lines `NAME ID`, `NAME/ID` or `ID`, with comments after `#` at the start
+            of a line; or JSON of a request of the API, version 4 or 5.
+
+    Raises:
+        FormatError: It has another form; the text names the line.
+    """
+    names = _of_request(text) if text.lstrip().startswith("{") else _of_lines(text)
+    found: dict[str, list[ModuleKey]] = {}
+    for number, name in names:
+        if name not in found:
+            found[name] = [key for key in _keys(name) if _is_likely(key)]
+        if not found[name]:
+            reason = f"'{name}' is not NAME ID, NAME/ID or ID"
+            raise FormatError(f"line {number}: {reason}")
+    return list(found.values())
+
+
+def _keys(name: str) -> list[ModuleKey]:
+    try:
+        return module_keys(name)
+    except UsageError:
+        return []
+
+
+def _is_likely(key: ModuleKey) -> bool:
+    """Not a name of a binary with an id that is no code id of Windows."""
+    if not key.code_file:
+        return True
+    return len(key.code_id) <= _MOST_PE_DIGITS and not key.code_id.strip(hexdigits)
+
+
+def _of_lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.strip()
+        if not words or words.startswith(_COMMENT):
+            continue
+        name, _, identifier = words.rpartition(" ")
+        yield number, f"{name.strip()}/{identifier}" if name else words
+
+
+def _of_request(text: str) -> Iterator[tuple[int, str]]:
+    """The modules in the memory maps of a request; those without an id are left out."""
+    try:
+        request: Any = json.loads(text)
+        for job in request.get("jobs", [request]):
+            for name, identifier in job["memoryMap"]:
+                if identifier:
+                    yield 1, f"{name}/{identifier}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise FormatError(f"not a request of the API: {error!r}") from None

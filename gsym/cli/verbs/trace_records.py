@@ -1,0 +1,293 @@
+"""`gsym trace info`, `dump`, `blobs`, `merge`: the records of traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+
+from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.options import JSON, STRICT
+from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.verbs.trace_input import (
+    FILTER_HELP,
+    FILTERS,
+    OUTPUT,
+    TRACE,
+    TraceInput,
+    open_trace_input,
+    read_selection,
+    write_output,
+)
+from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
+from gsym.trace.fxt.records import EVENT_KINDS, kind_of
+from gsym.trace.fxt.summary import Survey, describe_trace
+from gsym.trace.merging import TraceMerger
+from gsym.trace.record_formats import RecordText, put_text, record_object, seconds
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.trace.fxt.blobs import Stream
+
+_LABEL_WIDTH = 11
+_MOST_THREADS = 24  # of a process; --json has all
+_MOST_PROCESSES = 64
+
+
+@Command(
+    "gsym trace info",
+    (TRACE,),
+    (JSON, *FILTERS, STRICT),
+    FILTER_HELP,
+)
+def info(values: Values) -> int:
+    """Describe one trace."""
+    with open_trace_input(values) as trace:
+        info = _info_describe(trace)
+        if values.flag("--json"):
+            print_json(info)
+            return trace.exit_code(values)
+        for line in _info_lines(info):
+            print(printable(line))
+    return trace.exit_code(values)
+
+
+def _info_describe(trace: TraceInput) -> dict[str, Any]:
+    whole = survey = trace.survey()
+    kinds = trace.counts().records
+    counts = trace.counts()
+    faults = {
+        "unknown_arguments": counts.unknown_arguments,
+        "appended_words": counts.appended_words,
+        # Those of the gzip stream are no problems of records.
+        "fault_count": max(counts.problems, len(trace.problems)),
+        "faults": [problem._asdict() for problem in trace.problems],
+    }
+    if trace.has_filters:
+        survey, kinds = Survey(), Counter()
+        for record in trace.records():
+            survey.add_any(record)
+            kinds[kind_of(record)] += 1
+    return {
+        "file": trace.name,
+        "file_size": trace.size,
+        "byteorder": trace.byteorder,
+        **describe_trace(survey, kinds, whole.objects),
+        **faults,
+    }
+
+
+def _info_lines(info: dict[str, Any]) -> Iterator[str]:
+    size = "" if info["file_size"] is None else f"{info['file_size']} bytes, "
+    yield f"{info['file']}"
+    yield _row("trace", f"{size}{info['byteorder']}-endian")
+    yield _row("time", _time(info["begin_ns"], info["end_ns"]))
+    kinds = {kind: n for kind, n in info["kinds"].items() if kind not in EVENT_KINDS}
+    events = {"events": info["events"]} if info["events"] else {}
+    parts = (f"{kind} {count}" for kind, count in {**events, **kinds}.items())
+    yield _row("records", f"{info['records']}: {', '.join(parts)}")
+    for provider in info["providers"]:
+        yield _row("provider", _provider(provider))
+    processes = info["processes"]
+    for process in processes[:_MOST_PROCESSES]:
+        yield _row("process", f"{process['koid']} {process['name']}")
+        threads = sorted(process["threads"], key=lambda each: -each["events"])
+        for thread in threads[:_MOST_THREADS]:
+            count = f"{thread['events']} events" if thread["events"] else ""
+            text = f"{thread['koid']} {thread['name']}"
+            yield _row("  thread", f"  {text:<36} {count}")
+        if len(threads) > _MOST_THREADS:
+            yield _row("", f"  and {len(threads) - _MOST_THREADS} more threads")
+    if len(processes) > _MOST_PROCESSES:
+        yield _row("", f"and {len(processes) - _MOST_PROCESSES} more processes")
+    if info["fault_count"]:
+        yield _row("faults", str(info["fault_count"]))
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL_WIDTH}}{text}".rstrip()
+
+
+def _time(begin: int | None, end: int | None) -> str:
+    if begin is None or end is None:
+        return "none"
+    return f"{seconds(begin)} s to {seconds(end)} s, {seconds(end - begin)} s long"
+
+
+def _provider(provider: dict[str, Any]) -> str:
+    who = "not named" if provider["id"] is None else f"{provider['id']}"
+    rate = provider["ticks_per_second"]
+    parts = [f"{who} {provider['name']}".rstrip(), f"{provider['events']} events"]
+    if rate:
+        parts.append(f"{rate} ticks per second")
+    if provider["dropped"]:
+        parts.append(f"buffer filled up {provider['dropped']} times")
+    return ", ".join(parts)
+
+
+@Command(
+    "gsym trace dump",
+    (TRACE,),
+    (JSON, *FILTERS, STRICT),
+    f"""\
+{FILTER_HELP}
+Lines have the offset of the record, the time in seconds, and names with koids. A
+damaged trace is printed as far as it makes sense; what is wrong is told at the end.""",
+)
+def dump(values: Values) -> int:
+    """Print all records that are wanted, in file order."""
+    write = sys.stdout.write
+    with open_trace_input(values) as trace:
+        if values.flag("--json"):
+            for record in trace.records():
+                write(json.dumps(record_object(record)) + "\n")
+            return trace.exit_code(values)
+        # Records that give names may be among those that are left out.
+        text = RecordText(trace.survey().objects if trace.has_filters else None)
+        for record in trace.records():
+            write(f"{printable(text.line(record))}\n")
+    return trace.exit_code(values)
+
+
+_KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
+
+
+@Command(
+    "gsym trace blobs",
+    (TRACE,),
+    (
+        Option("--extract", "write each of them to a file in DIR", metavar="DIR"),
+        JSON,
+        *FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+Blobs of one name are pieces of one stream, joined in order for each provider; a large
+blob is always complete. File names contain only letters, digits, dots, hyphens and
+underscores; existing files are replaced.""",
+)
+def blobs(values: Values) -> int:
+    """List or extract all streams of data."""
+    folder = values.text("--extract")
+    with open_trace_input(values) as trace:
+        blobs = Blobs()
+        for record in trace.records(_KINDS, keep_context=True):
+            blobs.add(record)
+        streams = list(blobs.streams())
+        for stream, name in zip(streams, blob_file_names(streams), strict=True):
+            path = None
+            if folder is not None:
+                os.makedirs(folder, exist_ok=True)
+                path = os.path.join(folder, name)
+                with AtomicFile(path) as file:
+                    for piece in stream.pieces:
+                        file.write(piece)
+            described = _blobs_describe(stream, path)
+            if values.flag("--json"):
+                print_json(described)
+            else:
+                print(printable(_line(described)))
+    return trace.exit_code(values)
+
+
+def _blobs_describe(stream: Stream, path: str | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"provider": stream.provider}
+    put_text(made, "category", stream.category)
+    put_text(made, "name", stream.name)
+    kind = "large" if stream.type is None else BLOB_TYPES.get(stream.type)
+    made["type"] = kind or stream.type
+    made["pieces"] = len(stream.pieces)
+    made["size"] = sum(map(len, stream.pieces))
+    if path is not None:
+        made["file"] = path
+    return made
+
+
+def _line(blob: dict[str, Any]) -> str:
+    who = "-" if blob["provider"] is None else blob["provider"]
+    name = ":".join(filter(None, (blob["category"], blob["name"])))
+    line = f"{who:>4}  {blob['type']!s:<12} {blob['size']:>12} bytes  {name}"
+    return f"{line} -> {blob['file']}" if "file" in blob else line
+
+
+@Command(
+    "gsym trace merge",
+    (
+        Operand(
+            "FILE",
+            "Fuchsia trace, compressed by gzip or not; - is standard input",
+            many=True,
+        ),
+    ),
+    (
+        OUTPUT,
+        Option(
+            "--nanoseconds",
+            "write all times in nanoseconds, for readers that know one unit for a "
+            "whole trace",
+        ),
+        Option(
+            "--byte-order",
+            "byte order of the output, little or big (default: little)",
+            metavar="ORDER",
+            choices=("little", "big"),
+        ),
+        JSON,
+        *FILTERS,
+        STRICT,
+    ),
+    f"""\
+{FILTER_HELP}
+Each provider gets a section, and another id where its own is taken. Metadata that says
+nothing in the whole is dropped; how much, is told. Clocks are not compared.""",
+)
+def merge(values: Values) -> int:
+    """Merge the traces."""
+    output = values.text("--output") or "-"
+    if values.flag("--json") and output == "-":
+        raise UsageError("option '--json' goes with '-o FILE'")
+    selection = read_selection(values)
+    names = values.operands("FILE")
+    traces = [TraceInput(name, selection) for name in names]
+    merger = TraceMerger(
+        "big" if values.choice("--byte-order") == "big" else "little",
+        nanoseconds=values.flag("--nanoseconds"),
+    )
+    write_output(output, _pieces(merger, traces), is_text=False)
+    for kind, times in merger.dropped.items():
+        warn(f"dropped: {kind} ({times})")
+    if values.flag("--json"):
+        providers = [provider._asdict() for provider in merger.providers]
+        report = {
+            "output": output,
+            "records": merger.records,
+            "providers": providers,
+            "dropped": merger.dropped,
+        }
+        print_json(report)
+    elif output != "-":
+        for line in _merge_lines(merger, output):
+            print(printable(line))
+    return max(trace.exit_code(values) for trace in traces)
+
+
+def _pieces(merger: TraceMerger, traces: list[TraceInput]) -> Iterator[bytes]:
+    for trace in traces:
+        with trace:
+            yield from merger.pieces(trace.records(keep_context=True), trace.name)
+
+
+def _merge_lines(merger: TraceMerger, output: str) -> Iterator[str]:
+    yield f"{output}: {merger.records} records, {len(merger.providers)} providers"
+    for provider in merger.providers:
+        was = (
+            "" if provider.old_id in {None, provider.id} else f", was {provider.old_id}"
+        )
+        yield f"  {provider.id} {provider.name} (of {provider.trace}{was})"

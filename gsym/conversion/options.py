@@ -1,0 +1,303 @@
+"""The options of a conversion, each declared once.
+
+`ConvertOptions` has their names, types and defaults, `DECLARED` what belongs to them:
+the spelling on a command line, the help, the choices, the flag of the engine. The verbs
+make their options of these, `read_options` checks the keywords of `gsym.convert`, and a
+test compares its signature with them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gsym.arguments import items_of, pairs_of, paths_of, strings_of
+from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.engine.native import uuid_bytes
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Value = TypeVar("Value")
+
+_UINT64_END = 1 << 64
+
+# How a value is spelled: a switch; numbers; text; bytes in hexadecimal; paths; pairs
+# OLD=NEW; regular expressions; ranges START-END of addresses.
+FLAG, NUMBER, SIZE, TEXT, HEX, PATH, PATHS, PAIRS, PATTERNS, RANGES = range(10)
+MANY = frozenset({PATHS, PAIRS, PATTERNS, RANGES})
+
+
+class Declared(NamedTuple):
+    """What is known of an option besides its name, type and default.
+
+    Attributes:
+        kind: How its value is spelled: FLAG, NUMBER, ...
+        option: Its name on a command line; "" where it has none.
+        help: Its help there.
+        metavar: Its value in the help.
+        short: Its letter.
+        choices: The texts that it may have, the default first.
+        engine: The flag of the engine that it sets.
+    """
+
+    kind: int
+    option: str = ""
+    help: str = ""
+    metavar: str = ""
+    short: str = ""
+    choices: tuple[str, ...] = ()
+    engine: str = ""
+
+
+_declarations: list[Declared] = []
+
+
+def _declared(  # noqa: PLR0913 - the fields of `Declared`
+    kind: int,
+    option: str = "",
+    help: str = "",  # noqa: A002 - the word for it
+    metavar: str = "",
+    *,
+    default: Value,
+    short: str = "",
+    choices: tuple[str, ...] = (),
+    engine: str = "",
+) -> Value:
+    """Declare an option of `ConvertOptions`; returns its default."""
+    declared = Declared(kind, option, help, metavar, short, choices, engine)
+    _declarations.append(declared)
+    return default
+
+
+class ConvertOptions(NamedTuple):
+    """The options of a conversion; `gsym.convert` explains them."""
+
+    architecture: str | None = _declared(
+        TEXT,
+        "--arch",
+        "slice of a fat file, such as arm64",
+        "NAME",
+        default=None,
+    )
+    member: str | None = _declared(
+        TEXT,
+        "--member",
+        "object file of an archive",
+        "NAME",
+        default=None,
+    )
+    threads: int | None = _declared(
+        NUMBER,
+        "--threads",
+        "worker threads (default: one per core)",
+        "N",
+        short="-j",
+        default=None,
+    )
+    version: int | None = _declared(
+        NUMBER,
+        "--output-version",
+        "version of the format, 1 or 2 (default: that of the input, else 1)",
+        "V",
+        choices=("1", "2"),
+        default=None,
+    )
+    byteorder: str | None = _declared(
+        TEXT,
+        "--byte-order",
+        "byte order of the output, little or big (default: that of the input)",
+        "ORDER",
+        choices=("little", "big"),
+        default=None,
+    )
+    uuid: bytes | None = _declared(
+        HEX,
+        "--uuid",
+        "id of a binary that has no build id",
+        "HEX",
+        default=None,
+    )
+    merged_functions: bool = _declared(
+        FLAG,
+        "--merged-functions",
+        "keep identical functions folded to one address, all with their lines",
+        engine="GSYM_CONVERT_KEEP_REPEATED",
+        default=False,
+    )
+    call_sites: bool = _declared(
+        FLAG,
+        "--dwarf-callsites",
+        "keep call sites",
+        engine="GSYM_CONVERT_CALL_SITES",
+        default=False,
+    )
+    call_sites_yaml: str | None = _declared(
+        PATH,
+        "--call-sites-yaml",
+        "add call sites from a YAML file, as llvm-gsymutil takes it",
+        "FILE",
+        default=None,
+    )
+    keep_functions: tuple[str, ...] = _declared(
+        PATTERNS,
+        "--keep-functions",
+        "keep only functions in whose name, as the linker knows it, the regular "
+        "expression (of Python) is found",
+        "REGEX",
+        default=(),
+    )
+    drop_functions: tuple[str, ...] = _declared(
+        PATTERNS,
+        "--drop-functions",
+        "leave such functions out, also of those that are kept",
+        "REGEX",
+        default=(),
+    )
+    address_ranges: tuple[tuple[int, int], ...] = _declared(
+        RANGES,
+        "--address-range",
+        "keep only functions overlapping [START, END)",
+        "START-END",
+        default=(),
+    )
+    segment_size: int | None = _declared(
+        SIZE,
+        "--segment-size",
+        "split into files of about SIZE bytes, named OUT-0xADDRESS",
+        "SIZE",
+        default=None,
+    )
+    index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
+        FLAG,
+        "--index",
+        "add an index of large functions, which makes the first lookup in one as "
+        "fast as any later one; other readers of the file pass over it",
+        default=False,
+    )
+    data_symbols: bool = _declared(
+        FLAG,
+        "--data-symbols",
+        "keep the symbols of variables, too, for 'gsym filter'; other readers of "
+        "the file pass over them",
+        default=False,
+    )
+    path_map: tuple[tuple[str, str], ...] = _declared(
+        PAIRS,
+        "--path-map",
+        "let source paths that start with OLD start with NEW",
+        "OLD=NEW",
+        default=(),
+    )
+    keep_warnings: bool = _declared(
+        FLAG,
+        "--verbose",
+        "print each warning with the offset of its DIE or its line, and where "
+        "code sections of a relocatable file are placed",
+        short="-v",
+        engine="GSYM_CONVERT_KEEP_WARNINGS",
+        default=False,
+    )
+    keep_same: bool = _declared(
+        FLAG,
+        "--if-changed",
+        "leave an output alone that would stay the same",
+        default=False,
+    )
+    full_walk: bool = _declared(
+        FLAG,
+        engine="GSYM_CONVERT_FULL_WALK",
+        default=False,
+    )
+    pclntab: str = _declared(
+        TEXT,
+        "--pclntab",
+        "read the table of functions in a Go binary: auto (where no debug "
+        "information describes them, the default), only (instead of debug "
+        "information) or never",
+        "WHEN",
+        choices=("auto", "only", "never"),
+        default="auto",
+    )
+    debug_directories: tuple[str, ...] = _declared(
+        PATHS,
+        "--debug-file-directory",
+        "folder of installed debug files (default: /usr/lib/debug)",
+        "DIR",
+        default=DEBUG_DIRECTORIES,
+    )
+    debuginfod: bool = _declared(
+        FLAG,
+        "--debuginfod",
+        "fetch missing debug files from the servers in DEBUGINFOD_URLS",
+        default=False,
+    )
+    dwp: str | None = _declared(
+        PATH,
+        "--dwp",
+        "package with the split units (default: INPUT.dwp, else .dwo files)",
+        "FILE",
+        default=None,
+    )
+    symbol_table: str | None = _declared(
+        PATH,
+        default=None,
+    )
+    object_map: tuple[tuple[str, str], ...] = _declared(
+        PAIRS,
+        "--object-prefix-map",
+        "look for object files of a debug map that start with OLD where NEW is",
+        "OLD=NEW",
+        default=(),
+    )
+
+
+DECLARED = dict(zip(ConvertOptions._fields, _declarations, strict=True))
+
+
+def read_options(given: dict[str, Any]) -> ConvertOptions:
+    """The keywords of `gsym.convert`, checked and in their final types.
+
+    Raises:
+        TypeError: A single string was given where several are expected.
+        ValueError: One is out of its range, or not one of its choices.
+    """
+    return ConvertOptions(
+        **{name: _read(name, each, given[name]) for name, each in DECLARED.items()}
+    )
+
+
+def _read(name: str, declared: Declared, value: Any) -> Any:
+    kind = declared.kind
+    if kind in _READERS:
+        return _READERS[kind](name, value)
+    if value is None:
+        return None
+    if kind == TEXT and declared.choices and value not in declared.choices:
+        raise ValueError(f"{name}: {', '.join(declared.choices)}; not {value!r}")
+    if kind == NUMBER and value < 1:
+        raise ValueError(f"{name}: at least 1, not {value}")
+    if kind == SIZE and not 1 <= value < _UINT64_END:
+        raise ValueError(f"{name}: {value} is out of range")
+    return value
+
+
+_READERS: dict[int, Callable[[str, Any], Any]] = {
+    PATHS: paths_of,
+    PAIRS: pairs_of,
+    PATTERNS: strings_of,
+    RANGES: lambda name, value: items_of(name, value, "pairs of addresses"),
+    HEX: lambda _, value: None if value is None else uuid_bytes(value),
+    PATH: lambda _, value: None if value is None else os.fspath(value),
+}
+
+
+def engine_flags(options: ConvertOptions, library: Any) -> int:
+    """The flags of the engine that options set."""
+    return sum(
+        int(getattr(library, each.engine))
+        for name, each in DECLARED.items()
+        if each.engine and getattr(options, name)
+    )

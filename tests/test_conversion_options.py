@@ -1,0 +1,82 @@
+"""The options of a conversion: one declaration, and what is derived from it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import gsym
+from gsym.cli.conversion import convert_keywords, convert_options
+from gsym.cli.grammar import Command
+from gsym.cli.main import find_command
+from gsym.conversion.options import DECLARED, ConvertOptions, engine_flags, read_options
+from gsym.engine.native import lib
+
+# The keywords of `gsym.convert` that are no options: files, and a callback.
+OTHERS = {"input", "output", "progress"}
+# Options without a spelling on a command line: a check of ours, and a drop-in's.
+OF_THE_API = {"full_walk", "symbol_table"}
+
+
+def test_the_signature_of_convert_is_that_of_the_declarations() -> None:
+    parameters = inspect.signature(gsym.convert).parameters
+    signature = {
+        name: each.default for name, each in parameters.items() if name not in OTHERS
+    }
+    assert signature == ConvertOptions()._asdict()
+    assert list(signature) == list(DECLARED)
+
+
+def test_every_option_is_explained_where_convert_is() -> None:
+    text = inspect.getdoc(gsym.convert) or ""
+    explained = set(re.findall(r"^    (\w+): ", text, re.MULTILINE))
+    assert explained >= set(DECLARED)
+
+
+def test_every_option_is_one_of_the_verb_or_of_the_api_alone() -> None:
+    spelled = {option.name for option in find_command("convert").options}
+    missing = {name for name, each in DECLARED.items() if each.option not in spelled}
+    assert missing == OF_THE_API
+
+
+def test_every_flag_of_the_engine_belongs_to_an_option() -> None:
+    names = {name for name in dir(lib) if name.startswith("GSYM_CONVERT_")}
+    assert {each.engine for each in DECLARED.values() if each.engine} == names
+    chosen = ConvertOptions(call_sites=True, full_walk=True)
+    flags = lib.GSYM_CONVERT_CALL_SITES | lib.GSYM_CONVERT_FULL_WALK
+    assert engine_flags(chosen, lib) == flags
+
+
+def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
+    names = tuple(name for name in DECLARED if name not in OF_THE_API)
+    command = Command("tool", (), convert_options(*names))
+    assert convert_keywords(command.parse([]), *names) == {}
+    line = "-j 2 --output-version 2 --segment-size 1KiB --uuid 0a0b --path-map a=b"
+    line += " --address-range 1-0x10 --keep-functions ^f --dwp x --debuginfod"
+    assert convert_keywords(command.parse(line.split()), *names) == {
+        "threads": 2,
+        "version": 2,
+        "segment_size": 1024,
+        "uuid": b"\x0a\x0b",
+        "path_map": [("a", "b")],
+        "address_ranges": [(1, 16)],
+        "keep_functions": ["^f"],
+        "dwp": "x",
+        "debuginfod": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("threads", 0, "threads: at least 1, not 0"),
+        ("segment_size", 0, "segment_size: 0 is out of range"),
+        ("byteorder", "middle", "byteorder: little, big; not 'middle'"),
+        ("pclntab", "maybe", "pclntab: auto, only, never; not 'maybe'"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(name: str, value: object, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        read_options({**ConvertOptions()._asdict(), name: value})
