@@ -17,8 +17,7 @@ from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
 from gsym.markup.line_filter import LineFilter
 from gsym.markup.outputs import MOST_HELD, WrittenOutput
-from gsym.markup.settings import FilterSettings
-from gsym.markup.styles import STYLES
+from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import FUNCTION_NAMES, ModuleSymbols, SymbolOptions
 from gsym.store.symbolizer import OpenModule
 from tests.markup_modules import CONTEXT, Modules, gsym_bytes

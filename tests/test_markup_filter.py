@@ -21,8 +21,7 @@ from gsym.markup.address_space import (
 from gsym.markup.elements import DumpFile, Mmap, Module
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.json_output import JsonOutput
-from gsym.markup.settings import FilterSettings
-from gsym.markup.styles import STYLES
+from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
 from tests.markup_modules import CONTEXT, SUMMARY, Modules
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.markup.filter import MarkupFilter
-from gsym.markup.open_dictionary import OpenDictionary
-from gsym.markup.settings import FilterSettings
-from gsym.markup.styles import STYLES
+from gsym.markup.log_stream import OpenDictionary
+from gsym.markup.settings import STYLES, FilterSettings
 from tests.markup_modules import Modules
 
 BEGIN = b"{{{hexdict: A: 0x1041\n"

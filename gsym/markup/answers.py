@@ -1,4 +1,4 @@
-"""What an element of a log stands for: its addresses looked up."""
+"""The results of looking up the addresses of a log."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """An element and what it stands for.
+    """An element and what is at its address.
 
     Attributes:
-        element: What it says.
+        element: The record of it.
         looked_up: The address in memory that was looked up: one less than a return
             address.
-        segment: What that address is in; None: in nothing that is known.
+        segment: The segment of that address; None: it is in none.
         linked: The link-time address of it.
         symbols: Those of the module; None without a segment.
-        frames: What is there, innermost first.
-        variable: For data: name, and offset behind its start.
+        frames: The frames there, innermost first.
+        variable: For data: name, and offset from its start.
         values: Those of a dictionary that are addresses.
     """
 
@@ -38,21 +38,38 @@ class Answer(NamedTuple):
     variable: tuple[bytes, int] | None = None
     values: tuple[Value, ...] = ()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a symbol at the address."""
+        return bool(self.frames) or self.variable is not None
+
+    @property
+    def reason(self) -> str:
+        """Why there is none."""
+        if self.symbols is None:
+            return "not in any module of the log"
+        if isinstance(self.element, Data):
+            return self.symbols.reason or self.symbols.no_variable
+        return self.symbols.reason or NO_SYMBOL
+
+
+NO_SYMBOL = "no symbol at this address"
+
 
 def answer_address(
     element: Backtrace | Pc | Data,
     space: AddressSpace,
     symbols: Symbols,
     *,
-    adjusts_plain_pc: bool,
+    adjusts_plain_pc: bool = False,
 ) -> Answer:
-    """What is at the address of an element.
+    """Look up the address of an element.
 
     Args:
-        element: It.
-        space: What is loaded where.
+        element: The record of it.
+        space: The segments that are loaded.
         symbols: Those of the modules.
-        adjusts_plain_pc: A `pc` that does not say its kind is a return address.
+        adjusts_plain_pc: A `pc` without a kind is a return address.
     """
     address = looked_up(element, adjusts_plain_pc=adjusts_plain_pc)
     segment = space.find(address)
@@ -73,12 +90,3 @@ def looked_up(element: Backtrace | Pc | Data, *, adjusts_plain_pc: bool) -> int:
         plain_is_return = adjusts_plain_pc or isinstance(element, Backtrace)
         is_return = element.kind == "ra" or (not element.kind and plain_is_return)
     return (element.address - is_return) & UINT64_MAX
-
-
-def reason_of(answer: Answer) -> str:
-    """The reason why an address that was looked up has no symbol."""
-    if answer.symbols is None:
-        return "not in any module of the log"
-    if isinstance(answer.element, Data):
-        return answer.symbols.reason or answer.symbols.no_variable
-    return answer.symbols.reason or "no symbol at this address"

@@ -4,112 +4,79 @@ from __future__ import annotations
 
 from itertools import chain
 
+from gsym.engine.native import lib
 from gsym.markup.colours import SGR
-from gsym.markup.line_elements import is_contextual
-from gsym.markup.line_parts import LineParts, may_have_context
+from gsym.markup.line_filter import LineFilter, is_contextual, may_have_context
 from gsym.markup.parser import find_elements
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.markup.colours import Colours
+    from gsym.markup.answers import Answer
     from gsym.markup.elements import Element
-    from gsym.markup.line_elements import LineElements
     from gsym.markup.outputs import Output
     from gsym.markup.parser import Token
-    from gsym.markup.settings import FilterSettings
+    from gsym.markup.settings import Style
 
-_MOST_WAITING = 1024  # elements of a line that wait for its end
+    Part = bytes | tuple[Token, Element, bytes, Answer | None]
+
+_MAX_WAITING = 1024  # elements of a line that wait for its end
 
 
-class DocumentLines:
-    """Filters lines, of which a contextual element takes itself only.
+class DocumentLines(LineFilter):
+    """Filters lines, of which a contextual element takes itself only."""
 
-    Args:
-        settings: How.
-        elements: Reads those of a line.
-        colours: Those of the log, which are text.
-        output: Gets what comes out.
-    """
-
-    awaits_line = False
-
-    def __init__(
-        self,
-        settings: FilterSettings,
-        elements: LineElements,
-        colours: Colours,
-        output: Output,
-    ) -> None:
-        self._style = settings.style
-        self._keeps_context = settings.context == "keep"
-        self._is_coloured = settings.colour
-        self._elements = elements
-        self._colours = colours
-        self._output = output
-
-    def filter(self, line: bytes) -> None:
-        """Take a line in."""
+    def _filter(self, line: bytes) -> None:
         # One at a time, for there may be many in a line.
         tokens = find_elements(line, self._style.dialect)
         first = next(tokens, None)
         if first is None:
-            self._elements.close_module_line()
+            self.close_line()
             self._output.text(line)
         else:
             self._filter_elements(line, chain((first,), tokens))
 
-    def finish(self) -> None:
-        """The log is at its end."""
-
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
-        parts = LineParts(
-            line, self._elements.ending, self._style, self._elements.prefix
-        )
+        parts = LineParts(line, self._ending, self._style, self._prefix)
         self._colours.reset()  # those of a line end with it
-        most_waiting = _MOST_WAITING
+        max_waiting = _MAX_WAITING
         if not may_have_context(line):
-            self._elements.close_module_line()
-            most_waiting = 1
+            self.close_line()
+            max_waiting = 1
         at = 0
         for count, (token, is_last) in enumerate(_with_last(tokens), 1):
             self._follow_colours(line, at, token.start)
             at = token.end
             if is_contextual(token):
                 self._remove(token, parts)
-            elif (element := self._elements.decode(token)) is None:
+            elif (element := self._decode(token)) is None:
                 parts.has_other = True
             else:
-                self._replace(element, token, parts, is_last=is_last)
-            if not count % most_waiting:
+                between = parts.between_frames(token, is_last=is_last)
+                shown = self._present(element, token, between, parts.notes)
+                parts.replace(token, element, *shown)
+            if not count % max_waiting:
                 parts.put_ready(self._output)
         if not parts.has_context:
-            self._elements.close_module_line()
+            self.close_line()
         is_elided = self._style.elides_prefixes and not parts.has_other
         if not (parts.has_context and (is_elided or parts.is_blank())):
             parts.put(self._output)
 
     def _remove(self, token: Token, parts: LineParts) -> None:
         """Take a contextual element in, and out of its line."""
-        said = self._elements.take(token)
+        said = self._take(token)
         if said:
             parts.say(token, said)
-        elif said is None or self._keeps_context:
+        elif said is None or self._settings.context == "keep":
             parts.has_other = True
         else:
             parts.remove(token)
 
-    def _replace(
-        self, element: Element, token: Token, parts: LineParts, *, is_last: bool
-    ) -> None:
-        between = parts.between_frames(token, is_last=is_last)
-        text, answer = self._elements.present(element, token, between, parts.notes)
-        parts.replace(token, element, text, answer)
-
     def _follow_colours(self, line: bytes, start: int, end: int) -> None:
-        """Know the colours of the log behind a part of the line, which stays text."""
-        if self._is_coloured:
+        """Know the colours of the log after a part of the line, which stays text."""
+        if self._settings.colour:
             for code in SGR.finditer(line, start, end):
                 self._colours.interpret(code[0])
 
@@ -121,3 +88,135 @@ def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
         following = next(tokens, None)
         yield token, following is None
         token = following
+
+
+def between_split(before: bytes, after: bytes, ending: bytes) -> bytes:
+    """The text between frames that each have the text of their line around them."""
+    is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MOST_REPEATED
+    return after + ending + before if is_short else ending
+
+
+def before_frames(before: bytes, prefix: bytes, style: Style) -> bytes:
+    """The part of the text before an element that is repeated before each frame.
+
+    Args:
+        before: All of that text.
+        prefix: The beginning of it that names the process.
+        style: Defines whether blanks are repeated.
+    """
+    is_indented = style.indents_frames and not before[len(prefix) :].strip(b" \t")
+    return before if is_indented else prefix
+
+
+class LineParts:
+    """The parts of one line, from left to right: text of the log, and elements.
+
+    Args:
+        line: As it came.
+        ending: Ends lines that are made of it.
+        style: Defines the text around frames.
+        prefix: Its beginning that names the process.
+
+    Attributes:
+        notes: Lines that follow it.
+        has_context: Whether an element was taken out of it.
+        has_other: Whether there is any other element.
+    """
+
+    def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
+        self.notes: list[bytes] = []
+        self.has_context = False
+        self.has_other = False
+        self._line = line
+        blanks = line[len(prefix) :]
+        self._blanks = len(line) - len(blanks.lstrip(b" \t"))
+        self._prefix = prefix
+        self._ending = ending
+        self._style = style
+        self._at = 0
+        self._follows_frame = False
+        self._parts: list[Part] = []
+        self._begun: list[bytes] = []  # text of the line that is being made
+
+    def between_frames(self, token: Token, *, is_last: bool) -> bytes:
+        """What stands between the frames of an element.
+
+        Args:
+            token: The element, which is the next one.
+            is_last: Whether no other one follows.
+        """
+        if token.tag != b"bt":
+            return self._ending
+        if self._style.splits_frames:
+            text = b"".join(self._begun) + self._line[self._at : token.start]
+            behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
+            return between_split(text, behind, self._ending)
+        # A line may have many elements: the text before all of them is not read again.
+        is_indented = self._style.indents_frames and token.start <= self._blanks
+        before = self._line[: token.start] if is_indented else self._prefix
+        return self._ending + before
+
+    def say(self, token: Token, text: bytes) -> None:
+        """Put a sentence in place of a contextual element, on a line of its own."""
+        self.has_context = self.has_other = True
+        self._add_text(token, ends_frame=True)
+        self._parts.append(text)
+        self._follows_frame = True
+
+    def remove(self, token: Token) -> None:
+        """Take an element out."""
+        self.has_context = True
+        self._add_text(token, ends_frame=True)
+
+    def replace(
+        self, token: Token, element: Element, shown: bytes, answer: Answer | None
+    ) -> None:
+        """Put text in place of an element."""
+        self.has_other = True
+        is_frame = token.tag == b"bt"
+        self._add_text(token, ends_frame=is_frame)
+        self._parts.append((token, element, shown, answer))
+        self._follows_frame = is_frame
+
+    def put_ready(self, output: Output) -> None:
+        """Print what came so far, if the line does not vanish."""
+        if self.has_other:
+            self._put_parts(output)
+            self._parts.clear()
+
+    def is_blank(self) -> bool:
+        """Whether only its process can be seen."""
+        texts = (part for part in self._parts if isinstance(part, bytes))
+        text = (b"".join(texts) + self._rest).removeprefix(self._prefix)
+        return not (self.has_other or text.strip())
+
+    def put(self, output: Output) -> None:
+        """Print it."""
+        self._put_parts(output)
+        if self._rest:
+            output.text(self._rest)
+        if self.notes:
+            needs_ending = not self._rest.endswith(b"\n")
+            lines = [self._prefix + note + self._ending for note in self.notes]
+            output.text(self._ending * needs_ending + b"".join(lines))
+
+    def _put_parts(self, output: Output) -> None:
+        for part in self._parts:
+            if isinstance(part, bytes):
+                output.text(part)
+            else:
+                output.element(*part)
+
+    @property
+    def _rest(self) -> bytes:
+        return self._line[self._at :]
+
+    def _add_text(self, token: Token, *, ends_frame: bool) -> None:
+        if self._style.splits_frames and self._follows_frame and ends_frame:
+            self._parts.append(self._ending)
+            self._begun.clear()
+            self._follows_frame = False
+        if text := self._line[self._at : token.start]:
+            self._parts.append(text)
+            self._begun.append(text)
+        self._at = token.end

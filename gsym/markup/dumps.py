@@ -69,9 +69,7 @@ def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterat
     size = struct.calcsize(code)
     end = len(data) - (len(data) - _MAGIC_SIZE) % size
     for (address,) in struct.iter_unpack(f"<{code}", data[_MAGIC_SIZE:end]):
-        answer = answer_address(
-            Pc(address, "pc"), space, symbols, adjusts_plain_pc=False
-        )
+        answer = answer_address(Pc(address, "pc"), space, symbols)
         if answer.frames:
             inner = answer.frames[0]
             place = f"{to_str(inner.file) or '??'}:{inner.line}"

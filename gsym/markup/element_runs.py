@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from gsym.markup.answers import Answer
+from gsym.markup.document_lines import before_frames, between_split
 from gsym.markup.elements import Backtrace, Pc
-from gsym.markup.line_parts import before_frames, between_split
 from gsym.markup.parser import Token
 from gsym.model import UINT64_MAX
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         Segment,
     )
     from gsym.markup.element_text import ElementText
-    from gsym.markup.settings import FilterSettings
-    from gsym.markup.styles import Style
+    from gsym.markup.settings import FilterSettings, Style
     from gsym.markup.symbols import ModuleSymbols, Symbols
 
     Found = tuple[re.Match[bytes], Backtrace | Pc, int, Segment, int, ModuleSymbols]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gsym.markup.answers import Answer
     from gsym.markup.colours import Colours
     from gsym.markup.parser import Token
-    from gsym.markup.styles import Style
+    from gsym.markup.settings import Style
 
 _INVALID = b"<invalid>"
 _NOWHERE = Location()

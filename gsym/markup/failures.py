@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.markup.answers import reason_of
+from gsym.markup.answers import NO_SYMBOL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class Failures:
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
         else:
-            self._count(answer.segment.module, reason_of(answer), 1)
+            self._count(answer.segment.module, answer.reason, 1)
 
     def count_in(
         self, module: LoadedModule, symbols: ModuleSymbols, count: int
     ) -> None:
         """Count addresses of code in a module for which there is no symbol."""
-        self._count(module, symbols.reason or "no symbol at this address", count)
+        self._count(module, symbols.reason or NO_SYMBOL, count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:
         key = module.build_id, module.name[:_LONGEST_LINE], reason

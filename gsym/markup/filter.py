@@ -6,15 +6,14 @@ import re
 from math import inf
 
 from gsym.engine.native import to_bytes, to_str
-from gsym.markup.address_collection import AddressCollector
 from gsym.markup.address_space import Room
+from gsym.markup.document_lines import DocumentLines
 from gsym.markup.failures import Failures
-from gsym.markup.line_filter import LineFilter
+from gsym.markup.llvm_lines import LlvmLines
 from gsym.markup.log_stream import LogStream
 from gsym.markup.outputs import TextOutput
-from gsym.markup.remote_symbols import RemoteSymbols
-from gsym.markup.settings import FilterSettings
-from gsym.markup.styles import STYLES
+from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
+from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
 
 TYPE_CHECKING = False
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, AnyStr
 
-    from gsym.markup.demultiplexing import Demultiplexer
-    from gsym.markup.line_joining import LineJoiner
+    from gsym.markup.demultiplexing import Demultiplexer, LineJoiner
+    from gsym.markup.line_filter import LineFilter
     from gsym.markup.outputs import Output
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.symbols import Opening
@@ -79,6 +78,9 @@ class MarkupFilter:
         mark = None if join is None else _pattern(join)
         key = None if demux is None else _pattern(demux)
         counts_lines = self._output.run is None
+        line_rules: type[LineFilter] = LlvmLines
+        if chosen.style.keeps_context_text:
+            line_rules = DocumentLines
         found = _symbols(symbolizer, options)
 
         # What follows the modules ahead of the filter knows as many of them again.
@@ -88,13 +90,13 @@ class MarkupFilter:
             ahead = None
             if isinstance(found, RemoteSymbols):
                 ahead = AddressCollector(chosen, found, room_ahead)
-            lines = LineFilter(
+            lines = line_rules(
                 chosen, found, self._failures, self._output, room, key=key
             )
             stream = LogStream(chosen, lines, self._output, ahead, process)
             if mark is None:
                 return stream
-            from gsym.markup.line_joining import LineJoiner
+            from gsym.markup.demultiplexing import LineJoiner
 
             return LineJoiner(mark, stream, counts_lines=counts_lines)
 

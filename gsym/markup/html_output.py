@@ -6,7 +6,6 @@ import re
 from html import escape
 
 from gsym.engine.native import to_bytes
-from gsym.markup.answers import reason_of
 from gsym.markup.colours import ANY_SGR
 from gsym.markup.elements import HexDict
 from gsym.markup.outputs import MOST_HELD
@@ -197,5 +196,5 @@ def _detail(element: bytes, answer: Answer | None) -> bytes:
     ]
     lines += [b"%s %s:%d" % frame for frame in answer.frames]
     if not answer.frames and not answer.variable:
-        lines.append(to_bytes(reason_of(answer)))
+        lines.append(to_bytes(answer.reason))
     return b"\n".join(lines)

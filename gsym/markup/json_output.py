@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 from gsym.engine.native import to_str
-from gsym.markup.answers import reason_of
 from gsym.markup.elements import HexDict
 from gsym.markup.json_code import CodeText
-from gsym.markup.line_parts import may_have_context
+from gsym.markup.line_filter import may_have_context
 from gsym.markup.outputs import MOST_HELD
 
 TYPE_CHECKING = False
@@ -169,7 +168,7 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         return {"places": list(map(_value, answer.values))} if answer.values else {}
     resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
     if answer.segment is None:
-        return resolution | {"module": None, "reason": reason_of(answer)}
+        return resolution | {"module": None, "reason": answer.reason}
     module = answer.segment.module
     resolution["module"] = to_str(module.name)
     resolution["build_id"] = module.build_id.hex()
@@ -179,7 +178,7 @@ def _resolution(answer: Answer) -> dict[str, Any]:
         return resolution | {"name": to_str(name), "offset": offset}
     resolution["frames"] = [_frame(frame) for frame in answer.frames]
     if not answer.frames:
-        resolution["reason"] = reason_of(answer)
+        resolution["reason"] = answer.reason
     return resolution
 
 

@@ -2,40 +2,65 @@
 
 from __future__ import annotations
 
-from gsym.markup.address_space import AddressSpace
+import re
+from functools import partial
+
+from gsym.engine.demangling import demangle_bytes, demangle_type
+from gsym.engine.native import to_bytes
+from gsym.markup.address_space import AddressSpace, ContextError
+from gsym.markup.answers import Answer, answer_address
 from gsym.markup.colours import Colours
-from gsym.markup.contextual_elements import ContextualElements
-from gsym.markup.document_lines import DocumentLines
+from gsym.markup.context_lines import ContextLines
 from gsym.markup.element_text import ElementText
+from gsym.markup.elements import (
+    Backtrace,
+    Data,
+    DumpFile,
+    HexDict,
+    Mmap,
+    Pc,
+    Symbol,
+)
 from gsym.markup.frame_runs import FrameRuns
-from gsym.markup.line_elements import LineElements
-from gsym.markup.llvm_lines import LlvmLines
-from gsym.markup.presentation_elements import PresentationElements
+from gsym.markup.parser import Fault, decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
+    from collections.abc import Callable, Container
 
     from gsym.markup.address_space import Room
     from gsym.markup.element_runs import ElementRuns
+    from gsym.markup.elements import Element
     from gsym.markup.failures import Failures
     from gsym.markup.outputs import Output
+    from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
     from gsym.markup.symbols import Symbols
 
-
 _BEGIN = b"{{{"
+_CONTEXTUAL = frozenset({b"mmap", b"reset", b"module"})
+_CONTEXT = re.compile(rb"\{\{\{(?:mmap|reset|module)[:}]")
+
+
+def is_contextual(token: Token) -> bool:
+    """Whether an element says what is loaded."""
+    return token.tag in _CONTEXTUAL
+
+
+def may_have_context(line: bytes) -> bool:
+    """Whether an element of a line may be contextual."""
+    return _CONTEXT.search(line) is not None
 
 
 class LineFilter:
-    """Filters the lines of one process.
+    """Filters the lines of one process; a subclass has the rules for a single line.
 
     Args:
-        settings: How.
+        settings: The options of the filter.
         symbols: Those of the modules.
-        failures: Is told what is wrong.
+        failures: Gets errors and addresses without a symbol.
         output: Gets what comes out.
-        room: For what is loaded.
+        room: The limit of what is loaded.
         key: Finds the process of a line, as in a `Demultiplexer`; the line up to the
             end of the match begins all lines that are made from it. None: no prefix.
     """
@@ -50,14 +75,17 @@ class LineFilter:
         *,
         key: re.Pattern[bytes] | None = None,
     ) -> None:
-        style = settings.style
-        space = AddressSpace(room, keeps_mmaps=style.keeps_mmaps)
-        colours = Colours(is_on=settings.colour)
-        text = ElementText(style, colours)
-        self._key = key
+        self._settings = settings
+        self._style = settings.style
+        self._symbols = symbols
         self._failures = failures
         self._output = output
-        self._runs = FrameRuns(settings, symbols, space)
+        self._key = key
+        self._space = AddressSpace(room, keeps_mmaps=self._style.keeps_mmaps)
+        self._colours = Colours(is_on=settings.colour)
+        self._text = ElementText(self._style, self._colours)
+        self._context = ContextLines(settings, self._space, self._text, output.text)
+        self._runs = FrameRuns(settings, symbols, self._space)
         self._element_runs: ElementRuns | None = None
         if output.element_run is not None:
             from gsym.markup.element_runs import ElementRuns
@@ -65,34 +93,21 @@ class LineFilter:
             self._element_runs = ElementRuns(
                 settings,
                 symbols,
-                space,
-                text,
+                self._space,
+                self._text,
                 count_in=failures.count_in,
                 take=output.element_run,
             )
-        self._context = ContextualElements(settings, space, text, output.text)
-        presentation = PresentationElements(settings, symbols, failures, space, text)
-        self._elements = LineElements(
-            style,
-            space=space,
-            context=self._context,
-            presentation=presentation,
-            failures=failures,
-            output=output,
-        )
-        self._rules: DocumentLines | LlvmLines
-        if style.keeps_context_text:
-            self._rules = DocumentLines(settings, self._elements, colours, output)
-        else:
-            self._rules = LlvmLines(style, self._elements, colours, failures, output)
+        self._line = b""  # with its end
+        self._prefix = b""  # the beginning of it that names the process
 
     @property
     def awaits_line(self) -> bool:
-        """Whether text without an element would still change what comes out."""
-        return self._context.awaits_segments or self._rules.awaits_line
+        """Whether text without an element would still change the output."""
+        return self._context.awaits_segments
 
     def filter_run(self, lines: memoryview, element: int, number: int) -> int:
-        """Take many lines in at once, if they are such that it can be done.
+        """Take in many lines at once, if they are simple enough.
 
         Args:
             lines: Whole lines, the first of which has an element.
@@ -119,10 +134,22 @@ class LineFilter:
 
     def filter(self, line: bytes) -> None:
         """Take a line in, with its end."""
-        self._elements.line = line
+        self._line = line
         if self._key is not None:
-            self._elements.prefix = self._prefix_of(line.partition(_BEGIN)[0])
-        self._rules.filter(line)
+            self._prefix = self._prefix_of(line.partition(_BEGIN)[0])
+        self._filter(line)
+
+    def close_line(self) -> None:
+        """End the line on a module that waits for more of its segments."""
+        self._context.close_line(self._ending)
+
+    def finish(self) -> None:
+        """The log is at its end."""
+        self.close_line()
+        self._context.clear()
+
+    def _filter(self, line: bytes) -> None:
+        raise NotImplementedError
 
     def _prefix_of(self, before: bytes) -> bytes:
         """The beginning of the text before the elements that names the process."""
@@ -132,12 +159,123 @@ class LineFilter:
         rest = before[found.end() :]
         return before[: len(before) - len(rest.lstrip(b" \t"))]
 
-    def close_line(self) -> None:
-        """End the line on a module that waits for more of its segments."""
-        self._elements.close_module_line()
+    @property
+    def _ending(self) -> bytes:
+        """The end of each line that is made from this one."""
+        return b"\r\n" if self._line.endswith(b"\r\n") else b"\n"
 
-    def finish(self) -> None:
-        """The log is at its end."""
-        self.close_line()
-        self._context.clear()
-        self._rules.finish()
+    # ---- elements
+
+    def _decode(
+        self, token: Token, modules: Container[int] | None = None
+    ) -> Element | None:
+        """The record of an element; None: it is text, or malformed."""
+        if token.tag not in self._style.elements:
+            return None
+        faults: list[Fault] = []
+        element = decode(token, self._style.dialect, faults, modules)
+        for fault in faults:
+            self._failures.add(fault, self._line)
+        if element is None and faults:
+            self._output.malformed(token, faults[-1])
+        return element
+
+    def _take(
+        self, token: Token, put_before: Callable[[], object] = lambda: None
+    ) -> bytes | None:
+        """Take a contextual element in.
+
+        Args:
+            token: The element.
+            put_before: Prints the text before it, before what it prints itself; by
+                default that comes with its line.
+
+        Returns:
+            What takes its place; None: it is malformed, or conflicts with earlier ones.
+        """
+        # Without a list of segments, an unknown module is reported in the log.
+        known = self._space.modules if self._style.lists_segments else None
+        element = self._decode(token, known)
+        if element is None:
+            return None
+        place = token.fields_start
+        try:
+            said = self._context.take(
+                element, token, self._ending, self._prefix, put_before
+            )
+        except ContextError as error:
+            fault = Fault(to_bytes(str(error)), place)
+            self._failures.add(fault, self._line)
+            self._output.malformed(token, fault)
+            return None
+        for remark in self._space.remarks if isinstance(element, Mmap) else ():
+            warning = Fault(to_bytes(remark), place, is_warning=True)
+            self._failures.add(warning, self._line)
+        self._output.context(token, element)
+        return said
+
+    def _present(
+        self, element: Element, token: Token, between: bytes, notes: list[bytes]
+    ) -> tuple[bytes, Answer | None]:
+        """What replaces an element, and the result of its lookup.
+
+        Args:
+            element: Not a contextual one.
+            token: As written in the log.
+            between: Printed between the frames of inlined calls.
+            notes: Gets the lines that follow this one.
+        """
+        if isinstance(element, Symbol):
+            demangled = demangle_type if self._style.has_types else demangle_bytes
+            return self._text.plain(demangled(to_bytes(element.name))), None
+        if isinstance(element, HexDict):
+            from gsym.markup.hexdict import annotate
+
+            text, added, values = annotate(
+                to_bytes(element.text),
+                self._look_up_value,
+                self._text.place,
+                self._settings.hexdict,
+            )
+            notes += added
+            return text, Answer(element, values=values)
+        if isinstance(element, DumpFile):
+            shown = self._settings.on_dump(element, self._space, self._symbols)
+            return (self._text.raw(token) if shown is None else shown), None
+        if isinstance(element, (Backtrace, Pc, Data)):
+            return self._present_address(element, token, between)
+        return token.text, None
+
+    def _present_address(
+        self, element: Backtrace | Pc | Data, token: Token, between: bytes
+    ) -> tuple[bytes, Answer]:
+        style = self._style
+        is_return = style.adjusts_plain_pc
+        answer = answer_address(
+            element, self._space, self._symbols, adjusts_plain_pc=is_return
+        )
+        if not answer.is_known:
+            self._failures.count(answer)
+        if style.tells_each_failure and not answer.is_known:
+            if answer.symbols is None:
+                fault = Fault(b"no mmap covers address", token.fields_start)
+                self._failures.add(fault, self._line)
+            elif not answer.symbols.is_there:
+                self._failures.add_missing_module()
+                return self._text.raw(token), answer
+        return self._text.answer(answer, token, between), answer
+
+    def _look_up_value(self, address: int) -> Answer:
+        """The result of a lookup of an address that may be of code or of data."""
+        segment = self._space.find(address)
+        is_code = segment is not None and b"x" in segment.mode
+        kinds = Pc(address, "pc"), Data(address)
+        first, second = (
+            partial(answer_address, each, self._space, self._symbols)
+            for each in (kinds if is_code else kinds[::-1])
+        )
+        answer = first()
+        if segment is None or answer.is_known:
+            return answer
+        other = second()
+        return other if other.is_known else answer

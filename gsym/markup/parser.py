@@ -5,7 +5,8 @@ bytes, since a log may be of any encoding; names in records are text with bytes 
 not UTF-8 kept.
 
 Programs differ in what they take for an element; a `Dialect` says how. What `encode`
-writes means the same to all of them.
+writes means the same to all of them. This is the whole grammar; the engine reads only
+code locations in the form that programs write (`csrc/text/markup_element.c`).
 """
 
 from __future__ import annotations
@@ -24,20 +25,8 @@ from gsym.markup.elements import (
     Reset,
     Symbol,
 )
-from gsym.markup.fields import (
-    BEGIN,
-    CODE_KINDS,
-    END,
-    FUCHSIA_DIALECT,
-    HEX_DIGITS,
-    LLVM_DIALECT,
-    SPEC_DIALECT,
-    Dialect,
-    Fault,
-    Fields,
-    MalformedError,
-    Token,
-)
+from gsym.model import UINT64_END
+from gsym.records import NamedTuple
 
 __all__ = [
     "FUCHSIA_DIALECT",
@@ -63,16 +52,108 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
-    from typing import Any
+    from typing import Any, NoReturn
 
     from gsym.markup.elements import Element
 
-_MODE = re.compile(rb"[rR]?[wW]?[xX]?")
-_PC_FIELDS = 2  # address, kind
-_BACKTRACE_FIELDS = 3  # frame number, address, kind
-# What may stand in no field: the marks of the format, and what is not printable.
-_UNFIT = re.compile(r"[\x00-\x1f\x7f:{}]")
-_BRACES = re.compile(r"[{}]")
+
+class Dialect(NamedTuple):
+    """What counts as an element.
+
+    Attributes:
+        restarts: A `{{{` inside an element begins another one, and no field holds
+            a `}`. Otherwise an element ends at the first `}}}` after its beginning,
+            whatever is between.
+        size_base: Base of the size of an mmap without a prefix: 10, 16; 0: octal
+            where it begins with 0, else decimal.
+        has_messages: A backtrace may have a message as its last field.
+        has_colon_names: Names of modules may hold colons.
+        has_batches: `reset:begin` and `reset:end` are resets as well.
+        counts_fields: With one field too many, the kind of a code location is ignored.
+    """
+
+    restarts: bool
+    size_base: int
+    has_messages: bool
+    has_colon_names: bool
+    has_batches: bool
+    counts_fields: bool
+
+
+class Token(NamedTuple):
+    """An element as written in a line.
+
+    Attributes:
+        text: All of it, with its braces.
+        tag: Its kind.
+        fields: The texts between colons after the tag.
+        start: Offset of its first byte in the line.
+    """
+
+    text: bytes
+    tag: bytes
+    fields: tuple[bytes, ...]
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Offset in the line of the first byte after it."""
+        return self.start + len(self.text)
+
+    @property
+    def fields_start(self) -> int:
+        """Offset in the line of its first field."""
+        return self.start + len(_BEGIN) + len(self.tag) + 1
+
+
+class Fault(NamedTuple):
+    """An error in an element.
+
+    Attributes:
+        message: As llvm-symbolizer words it.
+        offset: Of the byte in the line that is to blame.
+        is_warning: Whether the element counts all the same.
+    """
+
+    message: bytes
+    offset: int
+    is_warning: bool = False
+
+
+LLVM_DIALECT = Dialect(
+    restarts=False,
+    size_base=0,
+    has_messages=False,
+    has_colon_names=False,
+    has_batches=False,
+    counts_fields=True,
+)
+SPEC_DIALECT = LLVM_DIALECT._replace(restarts=True, size_base=16, counts_fields=False)
+FUCHSIA_DIALECT = Dialect(
+    restarts=True,
+    size_base=10,
+    has_messages=True,
+    has_colon_names=True,
+    has_batches=True,
+    counts_fields=False,
+)
+
+_BEGIN, _END = b"{{{", b"}}}"
+_KINDS = (b"ra", b"pc")
+_HEX, _DECIMAL = re.compile(rb"[0-9a-fA-F]+"), re.compile(rb"[0-9]+")
+# Prefixes, base and digits, where the base is not known before.
+_PREFIXES = (
+    ((b"0x", b"0X"), 16, _HEX),
+    ((b"0b", b"0B"), 2, re.compile(rb"[01]+")),
+    ((b"0o",), 8, re.compile(rb"[0-7]+")),  # no `0O`, as in LLVM
+)
+_OCTAL = re.compile(rb"0[0-7]+")
+_DIGITS = {0: (10, _DECIMAL), 10: (10, _DECIMAL), 16: (16, _HEX)}
+_MODE = re.compile(rb"(?=.)[rR]?[wW]?[xX]?")
+_MAX_DIGITS = 4096  # int() of more is slow
+
+
+# ---- finding
 
 
 def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
@@ -81,28 +162,31 @@ def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
         yield from _find_strict(line)
         return
     end = 0
-    while (start := line.find(BEGIN, end)) >= 0:
-        stop = line.find(END, start + len(BEGIN))
+    while (start := line.find(_BEGIN, end)) >= 0:
+        stop = line.find(_END, start + len(_BEGIN))
         if stop < 0:
             return
-        end = stop + len(END)
-        tag, *parts = line[start + len(BEGIN) : stop].split(b":")
+        end = stop + len(_END)
+        tag, *parts = line[start + len(_BEGIN) : stop].split(b":")
         if tag:
             yield Token(line[start:end], tag, tuple(parts), start)
 
 
 def _find_strict(line: bytes) -> Iterator[Token]:
-    """Those that end at the first `}` and begin at the last `{{{` in front of it."""
+    """Those that end at the first `}` and begin at the last `{{{` before it."""
     begin = 0
     while (stop := line.find(b"}", begin)) >= 0:
-        start = line.rfind(BEGIN, begin, stop)
+        start = line.rfind(_BEGIN, begin, stop)
         begin = stop + 1
-        if start < 0 or not line.startswith(END, stop):
+        if start < 0 or not line.startswith(_END, stop):
             continue
-        begin = stop + len(END)
-        tag, *parts = line[start + len(BEGIN) : stop].split(b":")
+        begin = stop + len(_END)
+        tag, *parts = line[start + len(_BEGIN) : stop].split(b":")
         if tag and b"{" not in tag:
             yield Token(line[start:begin], tag, tuple(parts), start)
+
+
+# ---- reading
 
 
 def decode(
@@ -111,7 +195,7 @@ def decode(
     faults: list[Fault],
     modules: Container[int] | None = None,
 ) -> Element | None:
-    """What an element says.
+    """The record of an element.
 
     Args:
         token: The element.
@@ -126,94 +210,178 @@ def decode(
     if read is None:
         return None
     try:
-        return read(Fields(token, dialect, faults, modules))
-    except MalformedError:
+        return read(_Fields(token, dialect, faults, modules))
+    except _MalformedError:
         return None
 
 
-def encode(element: Element) -> str:
-    """Write an element; marks of the format in its names become `_`."""
-    return f"{{{{{{{':'.join(_WRITERS[type(element)](element))}}}}}}}"
+class _MalformedError(Exception):
+    """An element is malformed; the fault is reported."""
 
 
-def _read_symbol(fields: Fields) -> Symbol:
-    fields.require(1)
+class _Fields:
+    """Reads the fields of one element; what is wrong becomes a fault."""
+
+    def __init__(
+        self,
+        token: Token,
+        dialect: Dialect,
+        faults: list[Fault],
+        modules: Container[int] | None,
+    ) -> None:
+        self.texts = token.fields
+        self.dialect = dialect
+        self.modules = modules
+        self._start = token.fields_start
+        self._faults = faults
+
+    def refuse(self, message: bytes, field: int) -> NoReturn:
+        before = sum(len(text) + 1 for text in self.texts[:field])
+        self._faults.append(Fault(message, self._start + before))
+        raise _MalformedError
+
+    def refuse_type(self, what: bytes, field: int) -> NoReturn:
+        self.refuse(b"expected %s; found '%s'" % (what, self.texts[field]), field)
+
+    def expect(self, count: bytes, least: int, most: int | None = None) -> None:
+        """Refuse too few fields; too many are let through with a warning."""
+        found = len(self.texts)
+        if found >= least and (most is None or found <= most):
+            return
+        is_warning = found >= least
+        message = b"expected %s field(s); found %d" % (count, found)
+        self._faults.append(Fault(message, self._start - 1, is_warning))
+        if not is_warning:
+            raise _MalformedError
+
+    def expect_exactly(self, count: int) -> None:
+        self.expect(b"%d" % count, count, count)
+
+    def address(self, field: int) -> int:
+        text = self.texts[field]
+        value = _bounded(text[2:], 16, _HEX) if text.startswith(b"0x") else None
+        if text and not text.strip(b"0"):
+            value = 0
+        if value is None:
+            self.refuse_type(b"address", field)
+        return value
+
+    def number(self, field: int, what: bytes, base: int = 0) -> int:
+        """The number in a field, with base 0 by its prefix."""
+        value = _parse_number(self.texts[field], base)
+        if value is None:
+            self.refuse_type(what, field)
+        return value
+
+    def size(self, field: int) -> int:
+        """The size in a field; with a prefix it is hexadecimal in any dialect."""
+        has_prefix = self.texts[field][:2] == b"0x"
+        return self.number(field, b"size", 0 if has_prefix else self.dialect.size_base)
+
+    def code_kind(self, field: int) -> str:
+        """The kind of code location in the last field; "": it is not there."""
+        after = len(self.texts) - field - 1
+        if after < 0 or (after > 0 and self.dialect.counts_fields):
+            return ""
+        if self.texts[field] not in _KINDS:
+            self.refuse_type(b"PC type", field)
+        return to_str(self.texts[field])
+
+
+def _parse_number(text: bytes, base: int) -> int | None:
+    """A number; *base* 0: as its prefix says, also one of octal."""
+    if base == 0:
+        for prefixes, prefix_base, digits in _PREFIXES:
+            if text.startswith(prefixes):
+                return _bounded(text[2:], prefix_base, digits)
+        if len(text) > 1 and text.startswith(b"0"):
+            return _bounded(text, 8, _OCTAL)
+    return _bounded(text, *_DIGITS[base])
+
+
+def _bounded(text: bytes, base: int, digits: re.Pattern[bytes]) -> int | None:
+    if len(text) > _MAX_DIGITS or not digits.fullmatch(text):
+        return None
+    value = int(text.lstrip(b"0") or b"0", base)
+    return value if value < UINT64_END else None
+
+
+def _read_symbol(fields: _Fields) -> Symbol:
+    fields.expect_exactly(1)
     return Symbol(to_str(fields.texts[0]))
 
 
-def _read_pc(fields: Fields) -> Pc:
-    fields.require_at_least(1)
-    fields.warn_at_most(_PC_FIELDS)
+def _read_pc(fields: _Fields) -> Pc:
+    fields.expect(b"at least 1", 1)
+    fields.expect(b"at most 2", 0, 2)
     return Pc(fields.address(0), fields.code_kind(1))
 
 
-def _read_data(fields: Fields) -> Data:
-    fields.require(1)
+def _read_data(fields: _Fields) -> Data:
+    fields.expect_exactly(1)
     return Data(fields.address(0))
 
 
-def _read_backtrace(fields: Fields) -> Backtrace:
-    fields.require_at_least(2)
-    if fields.dialect.has_messages:
-        frame, address = fields.number(0, b"frame number", 10), fields.address(1)
-        kind, rest = "", fields.texts[2:]
-        if rest and rest[0] in CODE_KINDS:
-            kind, rest = to_str(rest[0]), rest[1:]
-        return Backtrace(frame, address, kind, to_str(b":".join(rest)))
-    fields.warn_at_most(_BACKTRACE_FIELDS)
+def _read_backtrace(fields: _Fields) -> Backtrace:
+    fields.expect(b"at least 2", 2)
+    if not fields.dialect.has_messages:
+        fields.expect(b"at most 3", 0, 3)
     frame, address = fields.number(0, b"frame number", 10), fields.address(1)
-    return Backtrace(frame, address, fields.code_kind(2))
+    if not fields.dialect.has_messages:
+        return Backtrace(frame, address, fields.code_kind(2))
+    kind, rest = "", fields.texts[2:]
+    if rest and rest[0] in _KINDS:
+        kind, rest = to_str(rest[0]), rest[1:]
+    return Backtrace(frame, address, kind, to_str(b":".join(rest)))
 
 
-def _read_hexdict(fields: Fields) -> HexDict:
+def _read_hexdict(fields: _Fields) -> HexDict:
     return HexDict(to_str(b":".join(fields.texts)))
 
 
-def _read_dumpfile(fields: Fields) -> DumpFile:
-    fields.require(2)
+def _read_dumpfile(fields: _Fields) -> DumpFile:
+    fields.expect_exactly(2)
     return DumpFile(to_str(fields.texts[0]), to_str(fields.texts[1]))
 
 
-def _read_reset(fields: Fields) -> Reset:
+def _read_reset(fields: _Fields) -> Reset:
     if fields.dialect.has_batches and fields.texts in {(b"begin",), (b"end",)}:
         return Reset(to_str(fields.texts[0]))
-    fields.require(0)
+    fields.expect_exactly(0)
     return Reset()
 
 
-def _read_module(fields: Fields) -> Module:
-    fields.require_at_least(3)
+def _read_module(fields: _Fields) -> Module:
+    fields.expect(b"at least 3", 3)
     number = fields.number(0, b"module ID")
     texts, type_at = fields.texts, 2
     if fields.dialect.has_colon_names and b"elf" in texts[2:-1]:
         type_at = len(texts) - 2 - texts[-2:1:-1].index(b"elf")
     if texts[type_at] != b"elf":
         fields.refuse(b"unknown module type", type_at)
-    fields.require(type_at + 2)
+    fields.expect_exactly(type_at + 2)
     digits = texts[type_at + 1]
-    if not HEX_DIGITS.fullmatch(digits):
+    if not _HEX.fullmatch(digits):
         fields.refuse_type(b"build ID", type_at + 1)
     build_id = bytes.fromhex(to_str(digits.zfill(len(digits) + len(digits) % 2)))
     return Module(number, to_str(b":".join(texts[1:type_at])), build_id)
 
 
-def _read_mmap(fields: Fields) -> Mmap:
-    fields.require_at_least(3)
-    start = fields.address(0)
-    size = fields.size(1)
+def _read_mmap(fields: _Fields) -> Mmap:
+    fields.expect(b"at least 3", 3)
+    start, size = fields.address(0), fields.size(1)
     if fields.texts[2] != b"load":
         fields.refuse(b"unknown mmap type", 2)
-    fields.require(6)
-    module = fields.number(3, b"module ID")
-    mode = fields.texts[4]
-    if not mode or not _MODE.fullmatch(mode):
+    fields.expect_exactly(6)
+    module, mode = fields.number(3, b"module ID"), fields.texts[4]
+    if not _MODE.fullmatch(mode):
         fields.refuse_type(b"mode", 4)
     if fields.modules is not None and module not in fields.modules:
         fields.refuse(b"unknown module ID", 3)
     return Mmap(start, size, module, to_str(mode.lower()), fields.address(5))
 
 
-_READERS: dict[bytes, Callable[[Fields], Element]] = {
+_READERS: dict[bytes, Callable[[_Fields], Element]] = {
     b"symbol": _read_symbol,
     b"pc": _read_pc,
     b"data": _read_data,
@@ -224,6 +392,18 @@ _READERS: dict[bytes, Callable[[Fields], Element]] = {
     b"module": _read_module,
     b"mmap": _read_mmap,
 }
+
+
+# ---- writing
+
+# Characters that no field may hold: the marks of the format, and control characters.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f:{}]")
+_BRACES = re.compile(r"[{}]")
+
+
+def encode(element: Element) -> str:
+    """Write an element; marks of the format in its names become `_`."""
+    return f"{{{{{{{':'.join(_WRITERS[type(element)](element))}}}}}}}"
 
 
 def _text(name: str) -> str:

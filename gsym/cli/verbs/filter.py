@@ -31,8 +31,7 @@ from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.outputs import WrittenOutput
-from gsym.markup.settings import HEXDICT_FORMS, FilterSettings
-from gsym.markup.styles import STYLES
+from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
 from gsym.writing.atomic_file import AtomicFile
 
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from gsym.markup.address_space import AddressSpace
     from gsym.markup.elements import DumpFile
     from gsym.markup.outputs import Output
-    from gsym.markup.styles import Style
+    from gsym.markup.settings import Style
     from gsym.markup.symbols import Symbols
 
 _ON_DUMPS = ("--dumpfile-output", "--sancov")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.markup.remote_symbols import Asking
-    from gsym.markup.styles import Style
+    from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening
     from gsym.store.loose_files import LooseFiles
     from gsym.store.modules import ModuleKey

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
-from gsym.markup.fields import FUCHSIA_DIALECT
-from gsym.markup.parser import decode, find_elements
+from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     LoadedImages,

@@ -1,4 +1,4 @@
-"""Contextual elements: what they say is remembered, and told in the log."""
+"""Contextual elements: they are taken in, and listed in the log line by line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gsym.markup.settings import FilterSettings
 
 
-class ContextualElements:
+class ContextLines:
     """Takes in what is loaded in one process.
 
     Args:
