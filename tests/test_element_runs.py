@@ -9,25 +9,20 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-import gsym
-from gsym.markup.element_runs import ElementRuns
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.hexdict import MOST_VALUES
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
 from gsym.markup.line_filter import LineFilter
-from gsym.markup.outputs import MOST_HELD, WrittenOutput
+from gsym.markup.outputs import MAX_HELD, Output
 from gsym.markup.settings import STYLES, FilterSettings
-from gsym.markup.symbols import FUNCTION_NAMES, ModuleSymbols, SymbolOptions
-from gsym.store.symbolizer import OpenModule
-from tests.markup_modules import CONTEXT, Modules, gsym_bytes
+from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
+from tests.markup_modules import CONTEXT, Modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typing_extensions import Buffer
-
-    from gsym.markup.outputs import Output
 
     Making = Callable[[Callable[[Buffer], object] | None], Output]
 
@@ -38,6 +33,9 @@ PLAIN = st.sampled_from(
         *(b"{{{bt:0:0x1019}}}", b"{{{bt:12:0x1019:ra}}}", b"{{{bt:3:0x1041:pc}}}"),
         *(b"{{{pc:0x1019}}}", b"{{{pc:0x1011:pc}}}", b"{{{pc:0x1020:ra}}}"),
         *(b"{{{pc:0x1080}}}", b"{{{pc:0x2000:pc}}}", b"text", b" ", b"\t", b"<b>\xff"),
+        # Sequences of UTF-8, some cut short or not well formed, and control characters.
+        *(b"\xc3\xa4", b"\xf0\x9f\x98\x80", b"\xe2\x82", b"\xed\xa0", b"\xf4\x90\x80"),
+        *(b"\xc0\xaf", b"\xf1\x80\x80", b"\x80", b"\x00\x1f&\x7f", b"'\"\xe0\x9f"),
     ]
 )
 OTHERS = st.sampled_from(
@@ -82,18 +80,15 @@ def filtered(
     options=st.builds(
         SymbolOptions, st.sampled_from(FUNCTION_NAMES), st.booleans(), st.booleans()
     ),
-    size=st.sampled_from([10, 64, 1 << 15]),
 )
 def test_lines_at_once_are_what_lines_by_themselves_are(
     make: Callable[[], Output],
     style: str,
     lines: list[tuple[list[bytes], bytes]],
     options: SymbolOptions,
-    size: int,
 ) -> None:
     log = b"".join(b"".join([*pieces, ending]) for pieces, ending in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gsym.markup.element_runs._MOST_AT_ONCE", size)
         at_once = filtered(make(), log, style, symbols=options)
         patch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
         assert at_once == filtered(make(), log, style, symbols=options)
@@ -105,13 +100,19 @@ def test_lines_with_code_locations_are_a_run(
 ) -> None:
     lines = b"a {{{bt:0:0x1019}}}\ntext\n{{{pc:0x1041}}} {{{pc:0x1080}}}\n"
     taken: list[int] = []
-    whole = ElementRuns.answer
+    run = LineFilter.filter_run
 
-    def answer(runs: ElementRuns, text: memoryview, number: int, prefix: bytes) -> int:
-        taken.append(whole(runs, text, number, prefix))
+    def filter_run(
+        lines: LineFilter,
+        text: memoryview,
+        element: int,
+        number: int,
+        process: bytes | None,
+    ) -> int:
+        taken.append(run(lines, text, element, number, process))
         return taken[-1]
 
-    monkeypatch.setattr(ElementRuns, "answer", answer)
+    monkeypatch.setattr(LineFilter, "filter_run", filter_run)
     summary = filtered(make(), b"first\n" + lines * 2000)[2]
     assert taken == [len(lines) * 2000]
     assert summary == [
@@ -126,19 +127,6 @@ def test_a_line_that_is_too_long_for_elements_is_in_no_run(line_limit: int) -> N
     log = b" {{{pc:0x1011}}}\n"
     shown = filtered(JsonOutput(), log, line_limit=line_limit)[0]
     assert (b"0x1011" in shown) == (line_limit >= len(log))
-
-
-def test_frames_at_once_are_those_that_single_lookups_find() -> None:
-    module = OpenModule(None, gsym.Reader(gsym_bytes()))
-    addresses = list(range(0x60)) * 2
-    for functions in FUNCTION_NAMES:
-        for inlines in (True, False):
-            options = SymbolOptions(functions, inlines, basenames=inlines)
-            ahead = ModuleSymbols(module, options)
-            ahead.look_ahead(addresses)
-            single = ModuleSymbols(module, options)
-            found = [ahead.frames(address) for address in addresses]
-            assert found == [single.frames(address) for address in addresses]
 
 
 # ---- many elements in a line
@@ -175,10 +163,10 @@ def peak_of(make: Making, log: bytes) -> int:
     ],
     ids=["addresses", "names", "malformed", "context", "dictionary"],
 )
-@pytest.mark.parametrize("make", [JsonOutput, HtmlOutput, WrittenOutput])
+@pytest.mark.parametrize("make", [JsonOutput, HtmlOutput, Output])
 def test_a_line_of_many_elements_is_not_held(make: Making, line: bytes) -> None:
     # Some copies of the line, and what is held of its elements.
-    assert peak_of(make, line) < 8 * len(line) + 64 * MOST_HELD
+    assert peak_of(make, line) < 8 * len(line) + 64 * MAX_HELD
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.engine.native import lib
-from gsym.markup import frame_runs
+from gsym.markup import line_runs
+from gsym.markup.address_space import AddressSpace
+from gsym.markup.elements import Mmap, Module
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.line_filter import LineFilter
-from gsym.markup.outputs import WrittenOutput
+from gsym.markup.line_runs import LineRuns
+from gsym.markup.outputs import Output
 from gsym.markup.settings import FilterSettings
-from gsym.markup.symbols import SymbolOptions
-from gsym.markup.text import MarkupText
+from gsym.markup.symbols import SymbolOptions, Symbols
 from gsym.store.symbolizer import OpenModule
 from tests.guarded import GuardedMemory
-from tests.markup_modules import BUILD_ID, CONTEXT, Modules, gsym_bytes
+from tests.markup_modules import BUILD_ID, CONTEXT, Modules
 
 if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
@@ -256,8 +257,14 @@ def test_frames_of_several_modules_are_one_run(
     runs: list[int] = []
     whole = LineFilter.filter_run
 
-    def run(lines: LineFilter, text: memoryview, element: int, number: int) -> int:
-        runs.append(whole(lines, text, element, number))
+    def run(
+        lines: LineFilter,
+        text: memoryview,
+        element: int,
+        number: int,
+        process: bytes | None,
+    ) -> int:
+        runs.append(whole(lines, text, element, number, process))
         return runs[-1]
 
     monkeypatch.setattr(LineFilter, "filter_run", run)
@@ -283,14 +290,14 @@ def test_names_that_take_much_memory_are_forgotten(
     made = MarkupFilter(Modules())
     made.feed(loaded(range(2)))
     expected = made.feed(frames_in_turn(2)).partition(b"]]]\n")[2]
-    monkeypatch.setattr(frame_runs, "_MOST_NAME_BYTES", 0)
+    monkeypatch.setattr(line_runs, "_MAX_NAME_BYTES", 0)
     assert b"".join(made.feed(frames_in_turn(2)) for _ in range(3)) == expected * 3
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_runs_are_written_as_they_come(seed: int) -> None:
     text, written = log(seed), io.BytesIO()
-    made = MarkupFilter(Modules(), output=WrittenOutput(written.write))
+    made = MarkupFilter(Modules(), output=Output(written.write))
     for line in text.splitlines(keepends=True):
         written.write(made.feed(line))
     written.write(made.finish())
@@ -302,7 +309,7 @@ def test_a_large_run_is_not_kept() -> None:
     frame = b"    #1    0x0000000000001041 bare (a.o+0x40)\n"
     count = (1 << 20) // len(frame) + 1
     written = io.BytesIO()
-    made = MarkupFilter(Modules(), output=WrittenOutput(written.write))
+    made = MarkupFilter(Modules(), output=Output(written.write))
     made.feed(CONTEXT + b"text\n")
     element = b"{{{bt:1:0x1041}}}\n"
     assert made.feed(b"{{{data:0x1018}}}\n" + element) == b"first()+0x8\n" + frame
@@ -324,7 +331,7 @@ def test_the_engine_answers_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 class ManyFunctions:
-    """Opens a module of functions whose names fill all memory for texts."""
+    """Opens a module of functions with long names."""
 
     COUNT, SIZE = 3000, 4000
 
@@ -362,7 +369,7 @@ class ManyFunctions:
         return b"".join(lines), b"".join(shown)
 
 
-def test_more_texts_than_are_kept_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_long_names_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MarkupFilter(ManyFunctions())
     made.feed(CONTEXT.replace(b"0x100:", b"0x100000:") + b"text\n")
     monkeypatch.setattr(LineFilter, "filter", refuse)
@@ -443,7 +450,7 @@ def test_memory_that_is_of_no_file_stays() -> None:
 
 
 @pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
-def test_a_text_that_is_kept_is_that_of_the_mmap_that_counts(style: str) -> None:
+def test_a_later_mmap_replaces_an_earlier_one_in_a_run(style: str) -> None:
     made = MarkupFilter(Modules(), style=style)
     element = b"{{{bt:0:0x2001:pc}}} {{{pc:0x2001:pc}}}\n"
     lines = element.replace(b" ", b"\n") * 200
@@ -473,15 +480,21 @@ def test_another_mmap_is_heeded() -> None:
 
 class Engine:
     def __init__(self, line_limit: int = 1 << 20) -> None:
-        reader = gsym.Reader(gsym_bytes())
-        flags = int(lib.GSYM_MARKUP_INLINES)
-        self._text = MarkupText(flags=flags, demangle=True, line_limit=line_limit)
-        self._text.place([(b"a.o", reader)], [(0x1000, 0x100, 0, 0)])
+        space = AddressSpace()
+        space.add_module(Module(0, "a.o", b"\xab\xcd\xef"))
+        space.add_segment(Mmap(0x1000, 0x100, 0, "rx", 0))
+        self._output = Output()
+        self._runs = LineRuns(
+            FilterSettings(line_limit=line_limit),
+            Symbols(Modules(), SymbolOptions()),
+            space,
+            self._output,
+            lambda *_unknown: None,
+        )
 
     def __call__(self, lines: bytes | memoryview) -> tuple[int, bytes]:
-        shown: list[bytes] = []
-        used = self._text.answer(lines, lambda piece: shown.append(bytes(piece)))
-        return used, b"".join(shown)
+        used = self._runs.answer(memoryview(lines), 1, b"", None)
+        return used, self._output.take()
 
 
 @pytest.fixture(scope="module")

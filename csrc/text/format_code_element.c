@@ -1,13 +1,9 @@
-/* format_code_element.c - what stands in place of one element with an address of code.
- *
- * All of a frame but its number is a part that is kept for the next time; so is a code
- * location. */
-#include "text/text.h"
-
+/* format_code_element.c - what stands in place of one element with an address of code. */
+#include "text/markup.h"
 enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
 
-static bool wants(const markup_work *work, gsym_markup_flags flag) {
-    return markup_wants(work->job, flag);
+static bool wants(const markup_work *work, uint32_t flags) {
+    return markup_wants(work->job, flags);
 }
 
 /* ---- colours: an element is blue, what it says is green ------------------------------- */
@@ -29,34 +25,90 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
 
 /* ---- what is at an address ------------------------------------------------------------ */
 
-static uint64_t name_of(const code_answer *answer, uint32_t frame) {
+uint64_t code_name(const code_answer *answer, uint32_t frame) {
     return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
 }
 
+uint32_t code_frame_count(const code_answer *answer) {
+    return answer->is_merged ? 1 : answer->count;
+}
+
 static bool is_known(const markup_work *work, uint64_t name) {
-    return image_has_string(work->module->image, name);
+    return !wants(work, GSYM_MARKUP_NO_FUNCTIONS) &&
+           image_has_string(work->module->image, name);
+}
+
+bool put_code_name(const markup_work *work, uint64_t name) {
+    const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
+    if (wants(work, GSYM_MARKUP_NO_FUNCTIONS)) return false;
+    /* What has a text is known: the file is not asked again. */
+    if (work->texts != NULL && text_put_known_name(work->text, work->texts, number))
+        return true;
+    if (!is_known(work, name)) return false;
+    if (work->texts != NULL)
+        text_put_name(work->text, work->texts, number);
+    else
+        text_put_string(work->text, work->module->image, name);
+    return true;
+}
+
+/* A path whose parts need escapes: their texts stand for them. */
+static void put_odd_path(const markup_work *work, uint32_t file) {
+    const gsym_image *image = work->module->image;
+    const uint64_t prefix = work->number << GSYM_MARKUP_MODULE_SHIFT | GSYM_PLAIN_STRING;
+    gsym_text *text = work->text;
+    uint64_t directory, basename;
+    const char *bytes;
+    size_t size;
+    if (!image_file(image, file, &directory, &basename)) return;
+    bytes = gsym_image_string(image, directory, &size);
+    if (size > 0 && !wants(work, GSYM_MARKUP_BASENAMES)) {
+        const char separator = path_separator(bytes, size);
+        text_put_name(text, work->texts, prefix | directory);
+        if (separator == '\\' && wants(work, GSYM_MARKUP_JSON)) text_put_char(text, '\\');
+        text_put_char(text, separator);
+    }
+    if (image_has_string(image, basename))
+        text_put_name(text, work->texts, prefix | basename);
+}
+
+bool put_code_path(const markup_work *work, uint32_t file) {
+    gsym_text *text = work->text;
+    joined_path path;
+    if (!text_get_path(text, work->module->image, file, &path) || path.size == 0)
+        return false;
+    if (wants(work, GSYM_MARKUP_HTML) ||
+        (wants(work, GSYM_MARKUP_JSON) && !path.is_quotable))
+        put_odd_path(work, file);
+    else
+        buffer_put(&text->out, path.bytes, path.size);
+    return true;
+}
+
+/* The marks around what is not known are text, too. */
+static void put_marks(const markup_work *work, const char *marks) {
+    if (wants(work, GSYM_MARKUP_HTML))
+        put_html(&work->text->out, marks, strlen(marks));
+    else
+        buffer_put(&work->text->out, marks, strlen(marks));
 }
 
 static void put_function(const markup_work *work, uint64_t name) {
-    const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
     begin_value(work);
-    /* What has a text is known: the file is not asked again. */
-    if (work->texts != NULL && text_put_known_name(work->text, work->texts, number)) {
-    } else if (!is_known(work, name)) {
-        if (wants(work, GSYM_MARKUP_COLUMNS)) text_put_literal(work->text, "<invalid>");
-    } else if (work->texts != NULL) {
-        text_put_name(work->text, work->texts, number);
-    } else {
-        text_put_string(work->text, work->module->image, name);
-    }
+    if (!put_code_name(work, name) && wants(work, GSYM_MARKUP_COLUMNS))
+        put_marks(work, "<invalid>");
     end_value(work);
 }
 
-static void put_path(const markup_work *work, const joined_path *path) {
-    if (path->size > 0)
-        put_value(work, path->bytes, path->size);
-    else
-        put_value(work, "<invalid>", sizeof "<invalid>" - 1);
+bool has_code_path(const markup_work *work, uint32_t file) {
+    joined_path path;
+    return text_get_path(work->text, work->module->image, file, &path) && path.size > 0;
+}
+
+static void put_path(const markup_work *work, uint32_t file) {
+    begin_value(work);
+    if (!put_code_path(work, file)) put_marks(work, "<invalid>");
+    end_value(work);
 }
 
 static void put_line(const markup_work *work, uint32_t line) {
@@ -69,16 +121,14 @@ static void put_line(const markup_work *work, uint32_t line) {
 static void put_location(const markup_work *work, const code_answer *answer, uint32_t frame) {
     gsym_text *text = work->text;
     const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
-    const uint64_t name = name_of(answer, frame);
-    joined_path path;
-    if (has_columns || wants(work, GSYM_MARKUP_FUCHSIA_FRAMES) ||
-        is_known(work, name)) {
+    const uint64_t name = code_name(answer, frame);
+    const uint32_t file = answer->frames[frame].file;
+    if (has_columns || wants(work, GSYM_MARKUP_FUCHSIA_FRAMES) || is_known(work, name)) {
         put_function(work, name);
         text_put_char(text, ' ');
     }
-    if (!text_get_path(text, work->module->image, answer->frames[frame].file, &path)) return;
-    if (path.size == 0 && !has_columns) return;
-    put_path(work, &path);
+    if (!has_columns && !has_code_path(work, file)) return;
+    put_path(work, file);
     text_put_char(text, ':');
     put_line(work, answer->frames[frame].line);
     if (has_columns) {
@@ -92,30 +142,6 @@ static void put_hex_value(const markup_work *work, uint64_t value) {
     begin_value(work);
     text_put_hex(work->text, value, 1);
     end_value(work);
-}
-
-/* ---- parts ---------------------------------------------------------------------------- */
-
-typedef void (*put_part_text)(const markup_work *work, const code_answer *answer,
-                              uint32_t number);
-
-/* Part `number`, as it is kept, or anew. */
-static void put_part(const markup_work *work, code_answer *answer, uint32_t number,
-                     put_part_text put) {
-    buffer *out = &work->text->out;
-    element_parts *parts = answer->parts;
-    const size_t begin = out->size;
-    if (answer->kept.count > 0) {
-        buffer_put(out, answer->kept.bytes, answer->kept.sizes[number]);
-        answer->kept.bytes += answer->kept.sizes[number];
-        return;
-    }
-    put(work, answer, number);
-    if (parts->count < MOST_ELEMENT_PARTS) {
-        parts->begins[parts->count] = begin;
-        parts->sizes[parts->count] = (uint32_t)(out->size - begin);
-    }
-    ++parts->count;
 }
 
 /* ---- frames --------------------------------------------------------------------------- */
@@ -180,9 +206,9 @@ static void put_fuchsia_frame(const markup_work *work, const code_answer *answer
     text_put_hex(text, element->logged, 16);
     text_put_literal(text, " in ");
     if (answer->count > 0) put_location(work, answer, frame);
-    text_put_char(text, '<');
+    put_marks(work, "<");
     buffer_put(&text->out, work->module->name, work->module->name_size);
-    text_put_literal(text, ">+");
+    put_marks(work, ">+");
     text_put_hex(text, element->linked + (element->logged - element->looked_up), 1);
 }
 
@@ -201,25 +227,24 @@ typedef struct frame_gap {
 } frame_gap;
 
 static void put_gap(const markup_work *work, const frame_gap *gap) {
-    buffer *out = &work->text->out;
-    buffer_put(out, gap->behind, gap->behind_size);
-    if (gap->has_return) buffer_put_u8(out, '\r');
-    buffer_put_u8(out, '\n');
-    buffer_put(out, gap->before, gap->before_size);
+    put_log_text(work, gap->behind, gap->behind_size);
+    if (gap->has_return) text_put_char(work->text, '\r');
+    text_put_char(work->text, '\n');
+    put_log_text(work, gap->before, gap->before_size);
 }
 
-static void put_frames(const markup_work *work, code_answer *answer, const frame_gap *gap) {
-    const uint32_t shown = answer->count == 0 || answer->is_merged ? 1 : answer->count;
+static void put_frames(const markup_work *work, const code_answer *answer, const frame_gap *gap) {
+    const uint32_t shown = answer->count == 0 ? 1 : code_frame_count(answer);
     const uint64_t number = answer->element->number;
     for (uint32_t frame = 0; frame < shown; ++frame) {
         if (frame > 0) put_gap(work, gap);
         if (wants(work, GSYM_MARKUP_FUCHSIA_FRAMES)) {
             put_fuchsia_index(work->text, number, shown - 1 - frame);
-            put_part(work, answer, frame, put_fuchsia_frame);
+            put_fuchsia_frame(work, answer, frame);
             put_message(work->text, answer->element);
         } else {
             put_index(work, number, frame + 1 == shown ? 0 : frame + 1);
-            put_part(work, answer, frame, put_frame);
+            put_frame(work, answer, frame);
         }
     }
 }
@@ -275,20 +300,17 @@ static void put_unknown(const markup_work *work, const code_element *element) {
 }
 
 /* `FUNCTION[FILE:LINE]`. */
-static void put_pc(const markup_work *work, const code_answer *answer, uint32_t part) {
+static void put_pc(const markup_work *work, const code_answer *answer) {
     gsym_text *text = work->text;
     const bool is_outermost = wants(work, GSYM_MARKUP_OUTERMOST_PC);
-    joined_path path;
-    (void)part; /* there is one */
     if (answer->count == 0) {
         put_unknown(work, answer->element);
         return;
     }
-    put_function(work, name_of(answer, is_outermost ? answer->count - 1 : 0));
-    if (!text_get_path(text, work->module->image, answer->frames->file, &path)) return;
-    if (path.size == 0 && !wants(work, GSYM_MARKUP_COLUMNS)) return;
+    put_function(work, code_name(answer, is_outermost ? answer->count - 1 : 0));
+    if (!wants(work, GSYM_MARKUP_COLUMNS) && !has_code_path(work, answer->frames->file)) return;
     text_put_char(text, '[');
-    put_path(work, &path);
+    put_path(work, answer->frames->file);
     text_put_char(text, ':');
     put_line(work, answer->frames->line);
     text_put_char(text, ']');
@@ -296,8 +318,8 @@ static void put_pc(const markup_work *work, const code_answer *answer, uint32_t 
 
 /* ---- both ----------------------------------------------------------------------------- */
 
-void put_code_element(markup_work *work, code_answer *answer, const char *line,
-                      size_t begin, size_t size) {
+static void put_text(markup_work *work, const code_answer *answer, const char *line, size_t begin,
+                     size_t size) {
     const code_element *element = answer->element;
     if (element->is_frame && wants(work, GSYM_MARKUP_FUCHSIA_FRAMES))
         work->is_coloured = false; /* these never are */
@@ -306,7 +328,25 @@ void put_code_element(markup_work *work, code_answer *answer, const char *line,
         frame_gap gap = gap_of(work, line, begin, element->end, size);
         put_frames(work, answer, &gap);
     } else {
-        put_part(work, answer, 0, put_pc);
+        put_pc(work, answer);
     }
     end_element(work);
+}
+
+void put_code_element(markup_work *work, const code_answer *answer, const char *line,
+                      size_t begin, size_t size) {
+    const code_element *element = answer->element;
+    if (wants(work, GSYM_MARKUP_JSON)) {
+        put_json_begin(work, element, (size_t)(line - work->job->lines) + begin);
+        put_json_answer(work, answer);
+    } else if (wants(work, GSYM_MARKUP_HTML)) {
+        text_put_literal(work->text, "<span class=\"e\" tabindex=\"0\">");
+        put_text(work, answer, line, begin, size);
+        text_put_literal(work->text, "<span role=\"tooltip\">");
+        buffer_put(&work->text->out, line + begin, element->end - begin);
+        put_html_detail(work, answer);
+        text_put_literal(work->text, "</span></span>");
+    } else {
+        put_text(work, answer, line, begin, size);
+    }
 }

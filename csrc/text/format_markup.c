@@ -20,22 +20,11 @@
  *
  * Lines without an element stay as they are. A line with any other element is for others,
  * and so is an address that is in none of the segments. */
-#include "text/text.h"
+#include "text/markup.h"
+enum { ESCAPE = 0x1b };
 
-enum {
-    ESCAPE = 0x1b,
-    /* A piece in the queue: where its element is, counted from 1, 0 for text; above, where
-     * the text of that is kept. */
-    PLACE_SHIFT = 32,
-    /* How long before it is the turn of a line the memory is fetched that tells whether its
-     * text is kept; where; and the text. */
-    AHEAD_BUCKETS = 16,
-    AHEAD_PLACES = 8,
-    AHEAD_KEPT = 4
-};
-
-static bool wants(const markup_work *work, gsym_markup_flags flag) {
-    return markup_wants(work->job, flag);
+static bool wants(const markup_work *work, uint32_t flags) {
+    return markup_wants(work->job, flags);
 }
 
 /* ---- lines that are looked up together ----------------------------------------------- */
@@ -51,7 +40,9 @@ static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
 
 /* Whether the colours behind an element depend on those in front of it. */
 static bool sets_colours(const markup_work *work, const char *line, size_t size) {
-    return wants(work, GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED) &&
+    const uint32_t flags =
+        GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED;
+    return wants(work, flags) &&
            memchr(line, ESCAPE, size) != NULL;
 }
 
@@ -70,7 +61,11 @@ static bool ask_elements(const markup_work *work, const char *line, size_t size,
     while (begin < size) {
         code_element element;
         size_t next, end;
-        if (!markup_read_element(work->job, line, size, begin, &element)) return false;
+        if (!markup_read_element(work->job, line, size, begin, &element)) {
+            if (element.segment != NULL)
+                work->job->wanted = (size_t)(element.segment - work->job->segments) + 1;
+            return false;
+        }
         next = markup_find_element(line, element.end, size);
         /* What stands between frames depends on the style. */
         if (element.is_frame && (from > 0 || next < size)) return false;
@@ -105,31 +100,11 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
     return 0;
 }
 
-/* Take out of the addresses that are to be looked up those whose texts are kept. */
-static void leave_out_kept(gsym_text *text) {
-    element_texts *elements = &text->elements;
-    answer_queue *queue = &text->queue;
-    placed_address *order = queue->sweep.order;
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < queue->sought; ++i) {
-        uint64_t place;
-        if (i + AHEAD_BUCKETS < queue->sought)
-            element_texts_fetch_bucket(elements, order[i + AHEAD_BUCKETS].address);
-        place = element_texts_place(elements, order[i].address);
-        if (place == 0)
-            order[left++] = order[i];
-        else
-            queue->lines.items[order[i].place].address |= place << PLACE_SHIFT;
-    }
-    queue->sought = left;
-}
-
 /* Look up the lines, which are in the order of their addresses in memory: those of one
  * segment after the other. */
 static gsym_status find(const markup_work *work, gsym_error *error) {
     answer_queue *queue = &work->text->queue;
     placed_address *order;
-    leave_out_kept(work->text);
     order = queue_order(queue, false);
     for (size_t i = 0, end; i < queue->sought; i = end) {
         const gsym_markup_segment *segment =
@@ -193,37 +168,16 @@ static void look_ahead(const markup_work *work) {
         name_texts_look_ahead(work->texts, queue, work->number << GSYM_MARKUP_MODULE_SHIFT);
 }
 
-static uint32_t kept_place(const answer_queue *queue, size_t ahead) {
-    const size_t at = queue->next + ahead;
-    if (at >= queue->lines.count) return 0;
-    return (uint32_t)(queue->lines.items[at].address >> PLACE_SHIFT);
-}
-
-static void look_ahead_kept(const gsym_text *text) {
-    uint32_t place = kept_place(&text->queue, AHEAD_PLACES);
-    if (place != 0) element_texts_fetch_place(&text->elements, place);
-    place = kept_place(&text->queue, AHEAD_KEPT);
-    if (place != 0) element_texts_fetch_text(&text->elements, place);
-}
-
-/* Look an element up and put what stands in place of it, to be kept if that is all known. */
-static gsym_status answer_element(markup_work *work, code_answer *answer, const char *line,
-                                  size_t begin, size_t size, gsym_error *error) {
-    gsym_text *text = work->text;
-    const size_t gaps = text->gaps.count;
-    element_parts parts;
-    parts.count = 0;
-    answer->parts = &parts;
-    if (work->module->image != NULL) look_ahead(work);
-    GSYM_TRY(text_next_frames(text, work->module->image, answer->element->linked,
-                              &answer->frames, &answer->count, error));
-    answer->is_merged = answer->count > 0 && !wants(work, GSYM_MARKUP_INLINES);
-    put_code_element(work, answer, line, begin, size);
-    if (answer->count == 0)
-        ++work->module->unknown;
-    else if (text->gaps.count == gaps)
-        element_texts_meet(&text->elements, answer->element, &text->out, &parts);
-    return GSYM_OK;
+/* Know the line that comes after some text, which objects are numbered by. */
+static void count_lines(const markup_work *work, const char *bytes, size_t size) {
+    gsym_markup_job *job = work->job;
+    const char *end = bytes + size, *newline;
+    if (!wants(work, GSYM_MARKUP_JSON)) return;
+    while ((newline = memchr(bytes, '\n', (size_t)(end - bytes))) != NULL) {
+        ++job->line_number;
+        bytes = newline + 1;
+        job->line_begin = (size_t)(bytes - job->lines);
+    }
 }
 
 static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *error) {
@@ -232,26 +186,26 @@ static gsym_status put_answer(const void *of_work, uint64_t place, gsym_error *e
     gsym_text *text = work.text;
     const char *line = job->lines + job->at;
     const size_t size = (size_t)queue_next(&text->queue)->size;
-    const size_t begin = (size_t)(uint32_t)place - 1;
+    const size_t begin = (size_t)place - 1;
     code_element element;
     code_answer answer = {.element = &element};
     job->at += size;
-    look_ahead_kept(text);
     if (place == 0 || !markup_read_element(job, line, size, begin, &element)) {
-        buffer_put(&text->out, line, size);
+        put_log_text(&work, line, size);
+        count_lines(&work, line, size);
         return GSYM_OK;
     }
     work.number = element.segment->module;
     work.module = &job->modules[work.number];
-    buffer_put(&text->out, line, begin);
-    element_texts_get(&text->elements, &element, &answer.kept);
-    if (answer.kept.count == 0) {
-        GSYM_TRY(answer_element(&work, &answer, line, begin, size, error));
-    } else {
-        answer.count = answer.kept.count;
-        put_code_element(&work, &answer, line, begin, size);
-    }
-    buffer_put(&text->out, line + element.end, size - element.end);
+    if (work.module->image != NULL) look_ahead(&work);
+    GSYM_TRY(text_next_frames(text, work.module->image, element.linked, &answer.frames,
+                              &answer.count, error));
+    answer.is_merged = answer.count > 0 && !wants(&work, GSYM_MARKUP_INLINES);
+    if (answer.count == 0) ++work.module->unknown;
+    put_log_text(&work, line, begin);
+    put_code_element(&work, &answer, line, begin, size);
+    put_log_text(&work, line + element.end, size - element.end);
+    count_lines(&work, line, size);
     return GSYM_OK;
 }
 
@@ -264,11 +218,10 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
                         .is_coloured = markup_wants(job, GSYM_MARKUP_COLOURED)};
     if (lines != NULL) {
         bool is_short = wants(&work, GSYM_MARKUP_BASENAMES);
-        if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE) ||
-            !element_texts_begin(&text->elements, job->version))
+        if (!path_cache_begin(&text->paths, is_short ? PATH_BASENAME : PATH_WHOLE))
             return gsym_fail_memory(error);
         job->lines = lines;
-        job->at = 0;
+        job->at = job->line_begin = job->wanted = 0;
         GSYM_TRY(ask(&work, lines, size, error));
     }
     return text_answer_lines(text, NULL, limit, put_answer, &work, used_ret, error);

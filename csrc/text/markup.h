@@ -1,12 +1,12 @@
-/* markup.h - the elements of symbolizer markup that stand for an address of code. */
+/* markup.h - elements of symbolizer markup that stand for an address of code. */
 #ifndef GSYM_TEXT_MARKUP_H
 #define GSYM_TEXT_MARKUP_H
 
-#include "base/buffer.h"
-#include "base/error.h"
+#include "text/text.h"
 
 typedef struct code_element {
     bool is_frame;         /* of a backtrace; else a code location */
+    const char *kind;      /* "ra", "pc", or "" */
     uint64_t number;       /* of the frame */
     uint64_t logged;       /* the address */
     uint64_t looked_up;    /* one less for a return address */
@@ -32,60 +32,54 @@ static inline uint64_t markup_linked(const gsym_markup_segment *segment, uint64_
     return address - segment->start + segment->address;
 }
 
-static inline bool markup_wants(const gsym_markup_job *job, gsym_markup_flags flag) {
-    return (job->flags & flag) != 0;
+/* Whether any of some flags is set. */
+static inline bool markup_wants(const gsym_markup_job *job, uint32_t flags) {
+    return (job->flags & flags) != 0;
 }
 
-/* What elements of a log became, for those that come again.
- *
- * Stacks of one program repeat a few thousand addresses. What stands in place of an
- * element is kept when it comes for the second time, up to a number of bytes, in parts:
- * one for each frame, without the number in front of it, which differs. */
+/* ---- what stands in place of one ---------------------------------------------------- */
 
-/* The parts of a text, one behind the other. */
-typedef struct element_text {
-    const uint8_t *bytes;
-    const uint32_t *sizes;
-    uint32_t count; /* 0: there is none */
-} element_text;
+typedef struct markup_work {
+    gsym_text *text;
+    gsym_name_texts *texts;
+    gsym_markup_job *job;
+    uint64_t number; /* of the module that is written about */
+    gsym_markup_module *module;
+    bool is_coloured;
+} markup_work;
 
-enum { MOST_ELEMENT_PARTS = 64 };
+/* The frames at the address of an element, innermost first. */
+typedef struct code_answer {
+    const code_element *element;
+    const gsym_frame *frames;
+    uint32_t count;
+    bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
+} code_answer;
 
-/* Where parts stand among other text. */
-typedef struct element_parts {
-    size_t begins[MOST_ELEMENT_PARTS];
-    uint32_t sizes[MOST_ELEMENT_PARTS];
-    uint32_t count; /* also of those that there is no room for */
-} element_parts;
+/* The name of a frame as it is shown, and how many frames are. */
+uint64_t code_name(const code_answer *answer, uint32_t frame);
+uint32_t code_frame_count(const code_answer *answer);
+/* Put the name of a function, the path of a file; false where it is not known. */
+bool put_code_name(const markup_work *work, uint64_t name);
+bool put_code_path(const markup_work *work, uint32_t file);
+bool has_code_path(const markup_work *work, uint32_t file);
 
-struct element_bucket;
+/* Put what stands in place of the element at `begin` of a line or piece. */
+void put_code_element(markup_work *work, const code_answer *answer, const char *line,
+                      size_t begin, size_t size);
 
-typedef struct element_texts {
-    struct element_bucket *buckets;
-    uint8_t *bytes;   /* a ring */
-    uint64_t begin;   /* texts in front of it are forgotten; counted as `end` is */
-    uint64_t end;     /* bytes that were ever kept */
-    uint64_t version; /* of what is loaded where, that the texts are for */
-} element_texts;
+/* ---- a code location as an object of JSON, and as a detail of HTML ------------------ */
 
-void element_texts_deinit(element_texts *texts);
-/* The texts that follow are of one version of what is loaded where. False where there is
- * no memory. */
-bool element_texts_begin(element_texts *texts, uint64_t version);
-/* Where the text of an element is kept that is looked up at an address; 0: nowhere. It
- * takes many that are met later to have it forgotten. */
-uint32_t element_texts_place(element_texts *texts, uint64_t looked_up);
-/* Have the memory fetched that is needed to find that; that tells where the text at a
- * place is; that text. */
-void element_texts_fetch_bucket(const element_texts *texts, uint64_t looked_up);
-void element_texts_fetch_place(const element_texts *texts, uint32_t place);
-void element_texts_fetch_text(const element_texts *texts, uint32_t place);
-/* The text of an element, until the next one is met. */
-void element_texts_get(const element_texts *texts, const code_element *element,
-                       element_text *text_ret);
-/* Take note of an element without a text, whose parts stand in `out`; from the second time
- * on they are kept. */
-void element_texts_meet(element_texts *texts, const code_element *element,
-                        const buffer *out, const element_parts *parts);
+/* Append text of a log as HTML: with escapes, pictures of control characters, and U+FFFD
+ * for what is not UTF-8. */
+void put_html(buffer *out, const char *bytes, size_t size);
+/* Text of the log as the output has it, which is nowhere in JSON. */
+void put_log_text(const markup_work *work, const char *bytes, size_t size);
+
+/* The beginning of an object, for an element at an offset of the lines. */
+void put_json_begin(const markup_work *work, const code_element *element, size_t at);
+/* The rest of it, and what is known of an address, below the element itself. */
+void put_json_answer(const markup_work *work, const code_answer *answer);
+void put_html_detail(const markup_work *work, const code_answer *answer);
 
 #endif

@@ -1,7 +1,6 @@
 /* markup_element.c - `{{{bt:NUMBER:0xADDRESS:ra}}}` and `{{{pc:0xADDRESS:ra}}}`, in the forms
  * that programs write. What is of any other form is for others to judge. */
 #include "text/markup.h"
-
 #include "base/digits.h"
 
 enum { MOST_NUMBER_DIGITS = 18 };
@@ -78,17 +77,20 @@ const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,
     return NULL;
 }
 
-/* `:ra` or `:pc`. With a letter behind it, it is the beginning of something else. */
-static void read_kind(const char *line, size_t size, size_t *at, bool *is_return) {
-    size_t behind = *at;
-    bool is_ra = skip_literal(line, size, &behind, ":ra");
-    if (!is_ra && !skip_literal(line, size, &behind, ":pc")) return;
-    if (behind == size || (line[behind] != ':' && line[behind] != '}')) return;
-    *at = behind;
-    *is_return = is_ra;
+/* `:ra` or `:pc`. With a letter after it, it is the beginning of something else. */
+static void read_kind(const char *line, size_t size, size_t *at, code_element *element) {
+    size_t after = *at;
+    const char *kind = "ra";
+    if (!skip_literal(line, size, &after, ":ra")) {
+        if (!skip_literal(line, size, &after, ":pc")) return;
+        kind = "pc";
+    }
+    if (after == size || (line[after] != ':' && line[after] != '}')) return;
+    *at = after;
+    element->kind = kind;
 }
 
-/* `:TEXT` up to the end of the element. */
+/* `:TEXT` up to the end of the element; others read it for JSON and HTML. */
 static void read_message(const char *line, size_t size, size_t *at,
                          code_element *element) {
     if (!skip_literal(line, size, at, ":")) return;
@@ -97,31 +99,39 @@ static void read_message(const char *line, size_t size, size_t *at,
     element->message_size = (size_t)(line + *at - element->message);
 }
 
+/* Where an address is looked up; false where it is in no module. */
+static bool place_element(const gsym_markup_job *job, code_element *element) {
+    bool is_return = element->kind[0] == 'r';
+    if (element->kind[0] == '\0')
+        is_return = element->is_frame || markup_wants(job, GSYM_MARKUP_PLAIN_PC_RETURNS);
+    element->looked_up = element->logged - is_return;
+    element->segment = markup_find_segment(job, element->looked_up);
+    if (element->segment == NULL || element->segment->module == GSYM_MARKUP_NO_MODULE)
+        return false;
+    element->linked = markup_linked(element->segment, element->looked_up);
+    return true;
+}
+
 bool markup_read_element(const gsym_markup_job *job, const char *line, size_t size,
                          size_t at, code_element *element) {
-    bool is_return = true;
+    *element = (code_element){.kind = ""};
     if (!skip_literal(line, size, &at, BEGIN)) return false;
-    *element = (code_element){.fields = line + at};
+    element->fields = line + at;
     if (skip_literal(line, size, &at, "bt:")) {
         element->is_frame = true;
         if (!read_number(line, size, &at, &element->number)) return false;
-    } else if (skip_literal(line, size, &at, "pc")) {
-        is_return = markup_wants(job, GSYM_MARKUP_PLAIN_PC_RETURNS);
-    } else {
+    } else if (!skip_literal(line, size, &at, "pc")) {
         return false;
     }
     if (!skip_literal(line, size, &at, ":0x") ||
         !read_hex(line, size, &at, &element->logged))
         return false;
-    read_kind(line, size, &at, &is_return);
-    if (element->is_frame && markup_wants(job, GSYM_MARKUP_FUCHSIA_FRAMES))
+    read_kind(line, size, &at, element);
+    if (element->is_frame && markup_wants(job, GSYM_MARKUP_FUCHSIA_FRAMES) &&
+        !markup_wants(job, GSYM_MARKUP_JSON | GSYM_MARKUP_HTML))
         read_message(line, size, &at, element);
     element->fields_size = (size_t)(line + at - element->fields);
     if (!skip_literal(line, size, &at, END)) return false;
     element->end = at;
-    element->looked_up = element->logged - is_return;
-    element->segment = markup_find_segment(job, element->looked_up);
-    if (element->segment == NULL) return false;
-    element->linked = markup_linked(element->segment, element->looked_up);
-    return true;
+    return place_element(job, element);
 }

@@ -147,7 +147,6 @@ void gsym_text_destroy(gsym_text *text) {
     free(text->gaps.items);
     queue_deinit(&text->queue);
     path_cache_deinit(&text->paths);
-    element_texts_deinit(&text->elements);
     free(text);
 }
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "gsym/answer_queue.h"
 #include "gsym/image.h"
-#include "text/markup.h"
 
 /* Whether bytes can be printed as they are. */
 
@@ -111,7 +110,6 @@ struct gsym_text {
     size_t regex_capacity;
     answer_queue queue;
     path_cache paths;
-    element_texts elements;
     LIST(text_gap) gaps;
 };
 
@@ -208,30 +206,5 @@ static inline uint8_t *put_bytes_covered(uint8_t *at, const void *bytes, size_t 
 static inline gsym_status text_status(const gsym_text *text, gsym_error *error) {
     return text->out.failed ? gsym_fail_memory(error) : GSYM_OK;
 }
-
-/* What stands in place of one element with an address of code. */
-
-typedef struct markup_work {
-    gsym_text *text;
-    gsym_name_texts *texts;
-    gsym_markup_job *job;
-    uint64_t number; /* of the module that is written about */
-    gsym_markup_module *module;
-    bool is_coloured;
-} markup_work;
-
-/* The frames at the address of an element, innermost first. */
-typedef struct code_answer {
-    const code_element *element;
-    element_text kept; /* what stands for it, if that is known */
-    const gsym_frame *frames;
-    uint32_t count;
-    bool is_merged; /* one frame: the name of the outermost, the line of the innermost */
-    element_parts *parts; /* which are told where they are not kept */
-} code_answer;
-
-/* Put what stands in place of the element at `begin` of a line or piece. */
-void put_code_element(markup_work *work, code_answer *answer, const char *line,
-                      size_t begin, size_t size);
 
 #endif

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Comes where nothing has come for a moment, again and again.
 IDLE = b""
 IDLE_AFTER = 0.2  # seconds
-_PIECE_SIZE = 1 << 19
+_PIECE_SIZE = 1 << 20
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Programs whose files are no logs, by how these begin.
 _OTHER_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2", b"PK\3\4": "zip"}

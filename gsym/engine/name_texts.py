@@ -59,6 +59,7 @@ class NameTexts:
         image: The engine's handle, which has to outlive this.
         demangle: Whether names of functions are demangled.
         escape: Makes what is printed of a text; None: the text itself.
+        reduce: Makes another name of a demangled one; None: it stays.
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.
@@ -71,10 +72,12 @@ class NameTexts:
         *,
         demangle: bool = True,
         escape: Callable[[bytes], bytes] | None = None,
+        reduce: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.images = [image]
         self._demangles = demangle
         self._escape = escape
+        self._reduce = reduce
         self._error = new_error()
         self._size = ffi.new("size_t *")
         self.handle = self._new_table()
@@ -125,12 +128,15 @@ class NameTexts:
         texts = block[:-1].split(b"\0")
         for at in left:
             texts[at] = demangle_once(self._string(names[at]))
+        if self._reduce is not None:
+            texts = [self._reduce(text) for text in texts]
         return texts if self._escape is None else [self._escape(text) for text in texts]
 
     def _text(self, name: int) -> bytes:
         text = self._string(name)
         if self._demangles and not name & lib.GSYM_PLAIN_STRING:
             text = demangle_once(text)
+            text = text if self._reduce is None else self._reduce(text)
         return text if self._escape is None else self._escape(text)
 
     def _string(self, name: int) -> bytes:

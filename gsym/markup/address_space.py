@@ -161,10 +161,7 @@ class AddressSpace:
         if not self._keeps_mmaps:
             return self._replace(added._replace(address=self._rounded(added)))
         at = bisect_right(self._starts, added.start)
-        for near in (
-            *self._segments[at : at + 1],
-            *self._segments[max(at - 1, 0) : at],
-        ):
+        for near in reversed(self._segments[max(at - 1, 0) : at + 1]):
             if near.covers(added.start) or (
                 near.start > added.start and added.covers(near.start)
             ):
@@ -235,13 +232,9 @@ class AddressSpace:
 
     def find(self, address: int) -> Segment | None:
         """The segment that an address in memory is in."""
-        at = bisect_left(self._starts, address)
-        for near in (
-            *self._segments[at : at + 1],
-            *self._segments[max(at - 1, 0) : at],
-        ):
-            if near.covers(address):
-                return near
+        at = bisect_right(self._starts, address)
+        if at and self._segments[at - 1].covers(address):
+            return self._segments[at - 1]
         return None
 
 

@@ -90,24 +90,6 @@ def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
         token = following
 
 
-def between_split(before: bytes, after: bytes, ending: bytes) -> bytes:
-    """The text between frames that each have the text of their line around them."""
-    is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MOST_REPEATED
-    return after + ending + before if is_short else ending
-
-
-def before_frames(before: bytes, prefix: bytes, style: Style) -> bytes:
-    """The part of the text before an element that is repeated before each frame.
-
-    Args:
-        before: All of that text.
-        prefix: The beginning of it that names the process.
-        style: Defines whether blanks are repeated.
-    """
-    is_indented = style.indents_frames and not before[len(prefix) :].strip(b" \t")
-    return before if is_indented else prefix
-
-
 class LineParts:
     """The parts of one line, from left to right: text of the log, and elements.
 
@@ -148,9 +130,10 @@ class LineParts:
         if token.tag != b"bt":
             return self._ending
         if self._style.splits_frames:
-            text = b"".join(self._begun) + self._line[self._at : token.start]
-            behind = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
-            return between_split(text, behind, self._ending)
+            before = b"".join(self._begun) + self._line[self._at : token.start]
+            after = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
+            is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MOST_REPEATED
+            return after + self._ending + before if is_short else self._ending
         # A line may have many elements: the text before all of them is not read again.
         is_indented = self._style.indents_frames and token.start <= self._blanks
         before = self._line[: token.start] if is_indented else self._prefix

@@ -11,7 +11,7 @@ from gsym.markup.document_lines import DocumentLines
 from gsym.markup.failures import Failures
 from gsym.markup.llvm_lines import LlvmLines
 from gsym.markup.log_stream import LogStream
-from gsym.markup.outputs import TextOutput
+from gsym.markup.outputs import Output
 from gsym.markup.remote_symbols import AddressCollector, RemoteSymbols
 from gsym.markup.settings import STYLES, FilterSettings
 from gsym.markup.symbols import SymbolOptions, Symbols
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from gsym.markup.demultiplexing import Demultiplexer, LineJoiner
     from gsym.markup.line_filter import LineFilter
-    from gsym.markup.outputs import Output
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.symbols import Opening
 
@@ -74,10 +73,10 @@ class MarkupFilter:
             named = chosen.style._replace(pc_is_outermost=False)
             chosen = chosen._replace(style=named)
         self._failures = Failures(tell or _drop)
-        self._output = output or TextOutput()
+        self._output = output or Output()
         mark = None if join is None else _pattern(join)
         key = None if demux is None else _pattern(demux)
-        counts_lines = self._output.run is None
+        counts_lines = self._output.counts_lines
         line_rules: type[LineFilter] = LlvmLines
         if chosen.style.keeps_context_text:
             line_rules = DocumentLines

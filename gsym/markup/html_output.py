@@ -8,7 +8,7 @@ from html import escape
 from gsym.engine.native import to_bytes
 from gsym.markup.colours import ANY_SGR
 from gsym.markup.elements import HexDict
-from gsym.markup.outputs import MOST_HELD
+from gsym.markup.outputs import Output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.element_runs import ElementRun
     from gsym.markup.elements import Element
-    from gsym.markup.parser import Fault, Token
+    from gsym.markup.parser import Token
 
 _BEGIN = """\
 <!doctype html>
@@ -60,35 +59,25 @@ _OF_MANY = frozenset({b"38", b"48"})  # followed by the number of one of many co
 _LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
 
 
-class HtmlOutput:
+class HtmlOutput(Output):
     """The log in a `pre`, every byte of it escaped, with its colours.
 
     Args:
-        write: Writes what it gets, before much is held; None: it all waits to be taken.
+        write: As `Output` has it.
     """
 
-    run = None
+    form = "html"
 
     def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
-        self._write = write
-        self._parts = [_BEGIN]
-        self._size = 0  # of these
+        super().__init__(write)
+        self.put(_BEGIN.encode("ascii"))
         self._colour = ""  # of text, as its classes
         self._bold = ""
 
-    def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
-        """Lines need no numbers."""
-
-    def element_run(self, run: ElementRun) -> None:
-        """Lines with code locations."""
-        text, at = run.text, 0
-        for start, end, answer in run.answers:
-            if at < start:
-                self.text(text[at:start])
-            shown = run.shown(start, end, answer)
-            self._put_styled(_marked(shown, _detail(text[start:end], answer)))
-            at = end
-        self.text(text[at:])
+    @staticmethod
+    def quoted(text: bytes) -> bytes:
+        """A text with escapes for HTML."""
+        return _escaped(text).encode()
 
     def text(self, text: bytes) -> None:
         """Text of the log."""
@@ -118,19 +107,6 @@ class HtmlOutput:
             at = value.end
         self.text(shown[at:])
 
-    def context(self, token: Token, element: Element) -> None:
-        """The line on the module says all."""
-
-    def malformed(self, token: Token, fault: Fault) -> None:
-        """It is told elsewhere."""
-
-    def take(self) -> bytes:
-        """What has come since the last time."""
-        text = "".join(self._parts)
-        self._parts.clear()
-        self._size = 0
-        return text.encode("utf-8", "replace")
-
     def _change_look(self, numbers: bytes) -> None:
         for number in numbers.split(b";"):
             significant = number.lstrip(b"0")
@@ -145,13 +121,9 @@ class HtmlOutput:
 
     def _put_styled(self, text: str) -> None:
         look = self._colour + self._bold
-        self._put(f'<span class="{look[1:]}">{text}</span>' if text and look else text)
-
-    def _put(self, text: str) -> None:
-        self._parts.append(text)
-        self._size += len(text)
-        if self._size >= MOST_HELD and self._write is not None:
-            self._write(self.take())
+        if text and look:
+            text = f'<span class="{look[1:]}">{text}</span>'
+        self.put(text.encode())
 
 
 def _escaped(text: bytes) -> str:

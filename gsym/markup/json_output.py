@@ -6,9 +6,8 @@ import json
 
 from gsym.engine.native import to_str
 from gsym.markup.elements import HexDict
-from gsym.markup.json_code import CodeText
 from gsym.markup.line_filter import may_have_context
-from gsym.markup.outputs import MOST_HELD
+from gsym.markup.outputs import Output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,68 +17,64 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.markup.answers import Answer
-    from gsym.markup.element_runs import ElementRun
     from gsym.markup.elements import Element
     from gsym.markup.hexdict import Value
     from gsym.markup.parser import Fault, Token
     from gsym.markup.symbols import Location
 
 # Of so many elements that come, the first one has no other before it.
-_MOST_WAITING = 1 << 12
+_MAX_WAITING = 1 << 12
 _ADDRESSES = {"address", "start"}
 
 
-class JsonOutput:
+class JsonOutput(Output):
     """The elements, one object a line; text of the log is left out.
 
     Bytes that are not UTF-8 are replaced.
 
     Args:
-        write: Writes what it gets, before much is held; None: it all waits to be taken.
+        write: As `Output` has it.
     """
 
-    run = None
+    form = "json"
+    counts_lines = True
 
     def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
-        self._write = write
-        self._lines: list[str] = []
-        self._size = 0  # of these
+        super().__init__(write)
         self._is_in_order = True  # the elements of the line
-        self._of_line: list[tuple[int, str]] = []  # those of one that are not
-        self._code = CodeText()
+        self._of_line: list[tuple[int, bytes]] = []  # those of one that are not
         self._number = 0  # of the line that elements come from
         self._line = b""
         self._process: bytes | None = None  # that the line is of
-        self._process_text = ""
         self._is_folded = False  # it is several lines
 
+    @staticmethod
+    def quoted(text: bytes) -> bytes:
+        """A text between the quotes of JSON."""
+        return _dump(to_str(text))[1:-1]
+
+    def process_text(self, process: bytes | None) -> bytes:
+        """The member of an object that names its process."""
+        if process is None:
+            return b""
+        return b'"process": "%s", ' % self.quoted(process)
+
+    def run(self, text: Buffer) -> None:
+        """Objects of lines that the engine has answered."""
+        self._end_line()
+        super().run(text)
+
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
-        """Elements come from this line."""
+        """The elements that follow are of this line."""
         self._end_line()
         self._number = number
         self._line = line
-        if process != self._process:
-            self._process = process
-            quoted = json.dumps(to_str(process or b""), ensure_ascii=False)
-            self._process_text = f'"process": {quoted}, ' if process is not None else ""
+        self._process = process
         self._is_in_order = not may_have_context(line)
         self._is_folded = -1 < line.find(b"\n") < len(line) - 1
 
-    def element_run(self, run: ElementRun) -> None:
-        """Lines with code locations."""
-        self._end_line()
-        text, number, at, begin = run.text, run.number, 0, 0
-        for start, _, answer in run.answers:
-            number += text.count(b"\n", at, start)
-            begin = text.rfind(b"\n", at, start) + 1 or begin
-            at = start
-            self._put(
-                f'{{"log_line": {number}, "column": {start - begin + 1}, '
-                f"{self._process_text}{self._code.of(answer)}}}\n"
-            )
-
     def text(self, text: bytes) -> None:
-        """It is not of interest."""
+        """It is left out."""
 
     def element(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
@@ -102,9 +97,9 @@ class JsonOutput:
         self._add(token, self._place(token) | fields)
 
     def take(self) -> bytes:
-        """What has come since the last time."""
+        """All that is kept, and that of the line that elements come from."""
         self._end_line()
-        return self._take_lines()
+        return super().take()
 
     def _place(self, token: Token) -> dict[str, Any]:
         """Where an element is, and of which kind."""
@@ -119,35 +114,28 @@ class JsonOutput:
         return place | {"element": to_str(token.tag)}
 
     def _add(self, token: Token, record: dict[str, Any]) -> None:
-        line = f"{json.dumps(record, ensure_ascii=False)}\n"
+        line = _dump(record) + b"\n"
         if self._is_in_order:
-            self._put(line)
+            self.put(line)
             return
         self._of_line.append((token.start, line))
-        if len(self._of_line) >= 2 * _MOST_WAITING:
-            self._put_first(_MOST_WAITING)
+        if len(self._of_line) >= 2 * _MAX_WAITING:
+            self._put_first(_MAX_WAITING)
 
     def _end_line(self) -> None:
-        self._put_first(len(self._of_line))
+        if self._of_line:
+            self._put_first(len(self._of_line))
 
     def _put_first(self, count: int) -> None:
-        """Put elements of a line in order: what says nothing is known earlier."""
-        self._of_line.sort()
-        for _, line in self._of_line[:count]:
-            self._put(line)
-        del self._of_line[:count]
+        """Put elements of a line in order: malformed ones are known earlier."""
+        first = sorted(self._of_line)
+        self._of_line = first[count:]
+        for _, line in first[:count]:
+            self.put(line)
 
-    def _put(self, line: str) -> None:
-        self._lines.append(line)
-        self._size += len(line)
-        if self._size >= MOST_HELD and self._write is not None:
-            self._write(self._take_lines())
 
-    def _take_lines(self) -> bytes:
-        text = "".join(self._lines)
-        self._lines.clear()
-        self._size = 0
-        return text.encode("utf-8", "replace")
+def _dump(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _fields(element: Element) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from gsym.markup.elements import (
     Pc,
     Symbol,
 )
-from gsym.markup.frame_runs import FrameRuns
+from gsym.markup.line_runs import LineRuns
 from gsym.markup.parser import Fault, decode
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from gsym.markup.address_space import Room
-    from gsym.markup.element_runs import ElementRuns
     from gsym.markup.elements import Element
     from gsym.markup.failures import Failures
     from gsym.markup.outputs import Output
@@ -85,19 +84,7 @@ class LineFilter:
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
         self._context = ContextLines(settings, self._space, self._text, output.text)
-        self._runs = FrameRuns(settings, symbols, self._space)
-        self._element_runs: ElementRuns | None = None
-        if output.element_run is not None:
-            from gsym.markup.element_runs import ElementRuns
-
-            self._element_runs = ElementRuns(
-                settings,
-                symbols,
-                self._space,
-                self._text,
-                count_in=failures.count_in,
-                take=output.element_run,
-            )
+        self._runs = LineRuns(settings, symbols, self._space, output, failures.count_in)
         self._line = b""  # with its end
         self._prefix = b""  # the beginning of it that names the process
 
@@ -106,31 +93,28 @@ class LineFilter:
         """Whether text without an element would still change the output."""
         return self._context.awaits_segments
 
-    def filter_run(self, lines: memoryview, element: int, number: int) -> int:
+    def filter_run(
+        self, lines: memoryview, element: int, number: int, process: bytes | None
+    ) -> int:
         """Take in many lines at once, if they are simple enough.
 
         Args:
             lines: Whole lines, the first of which has an element.
             element: Offset of that.
             number: Of the first line, where lines are counted.
+            process: The key of the process; None: there is none.
 
         Returns:
             How many bytes of *lines* were taken in; 0: the first line is to be filtered
             by itself.
         """
-        put = self._output.run
         if self.awaits_line:
             return 0
         prefix = b""
         if self._key is not None:  # the prefix may differ in the next line
             lines = lines[: bytes(lines).find(b"\n", element) + 1 or len(lines)]
             prefix = self._prefix_of(bytes(lines[:element]))
-        if self._element_runs is not None:
-            return self._element_runs.answer(lines, number, prefix)
-        if put is None:
-            return 0
-        count_in = self._failures.count_in
-        return self._runs.answer(lines, element, put, count_in, prefix)
+        return self._runs.answer(lines, number, prefix, process)
 
     def filter(self, line: bytes) -> None:
         """Take a line in, with its end."""

@@ -37,7 +37,7 @@ class LogStream:
 
     Attributes:
         lines_before: How many lines came before the next one; it is counted where the
-            output takes no runs.
+            output needs it.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LogStream:
         self._collector = collector
         self._process = process
         self.lines_before = 0
-        self._counts_lines = output.run is None
+        self._counts_lines = output.counts_lines
         self._rest = bytearray()  # the beginning of a line
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
@@ -137,9 +137,9 @@ class LogStream:
                 if lines.startswith(_CODE, begin):
                     run = memoryview(lines)[start:end]
                     number = self.lines_before + 1
-                    if self._counts_lines:
-                        self._output.begin_line(number, b"", self._process)
-                    at = start + self._lines.filter_run(run, begin - start, number)
+                    at = start + self._lines.filter_run(
+                        run, begin - start, number, self._process
+                    )
                     if at > start:
                         if self._counts_lines:
                             self.lines_before += lines.count(b"\n", start, at)

@@ -6,21 +6,13 @@ print(encode(Pc(address, "pc")))
 
 from __future__ import annotations
 
-import struct
-
+from gsym.containers.headers import load_segments
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.errors import GsymError
 from gsym.markup.elements import Mmap, Module, Reset
 from gsym.markup.parser import encode
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_MAGIC = b"\x7fELF"
-_HEADERS_SIZE = 1 << 16
-_WIDE = 2
-_LITTLE = 1
-_LOAD, _NOTE = 1, 4
-_BUILD_ID = 3
 _PATH_AT = 5  # in a line of maps
 
 
@@ -64,49 +56,12 @@ def own_modules_markup(maps: str = "/proc/self/maps") -> str:
 def _read_module(path: str) -> tuple[bytes, int] | None:
     """Build id of an ELF file, and the link-time address of its first byte."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_HEADERS_SIZE)
-        return _parse_module(data)
-    except (OSError, struct.error, IndexError):
+        data = map_file(path)
+        with ObjectFile(data, path) as binary:
+            build_id = binary.uuid
+        segments = load_segments(data, path)
+    except (GsymError, OSError):
         return None
-
-
-def _parse_module(data: bytes) -> tuple[bytes, int] | None:
-    if data[:4] != _MAGIC:
+    if not build_id or not segments:
         return None
-    order = "<" if data[5] == _LITTLE else ">"
-    build_id, linked = b"", None
-    for kind, offset, address, size in _segments(data, order, is_wide=data[4] == _WIDE):
-        if kind == _LOAD and linked is None:
-            linked = address - offset
-        elif kind == _NOTE and not build_id:
-            build_id = _find_build_id(data[offset : offset + size], order)
-    return (build_id, linked) if build_id and linked is not None else None
-
-
-def _segments(
-    data: bytes, order: str, *, is_wide: bool
-) -> Iterator[tuple[int, int, int, int]]:
-    """Kind, offset, link-time address and size in the file of each segment."""
-    place, counts, entry = (32, 54, "IIQQQQ") if is_wide else (28, 42, "IIIII")
-    (table,) = struct.unpack_from(order + ("Q" if is_wide else "I"), data, place)
-    entry_size, count = struct.unpack_from(order + "HH", data, counts)
-    for at in range(table, table + entry_size * count, entry_size or 1):
-        fields = struct.unpack_from(order + entry, data, at)
-        if is_wide:
-            kind, _, offset, address, _, size = fields
-        else:
-            kind, offset, address, _, size = fields
-        yield kind, offset, address, size
-
-
-def _find_build_id(notes: bytes, order: str) -> bytes:
-    at = 0
-    while at + 12 <= len(notes):
-        name_size, size, kind = struct.unpack_from(order + "III", notes, at)
-        name_at = at + 12
-        at = name_at + (name_size + 3) // 4 * 4
-        if kind == _BUILD_ID and notes[name_at : name_at + name_size] == b"GNU\0":
-            return notes[at : at + size]
-        at += (size + 3) // 4 * 4
-    return b""
+    return build_id, segments[0].address - segments[0].offset

@@ -13,7 +13,7 @@ from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Protocol
 
     from gsym.containers.data_symbols import DataSymbols
@@ -63,7 +63,6 @@ BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
 _MOST_ANSWERS = 1 << 14  # that are remembered for a module
-_LEAST_AT_ONCE = 4  # addresses, for which this is quicker than one by one
 
 
 class ModuleSymbols:
@@ -80,9 +79,6 @@ class ModuleSymbols:
         self.module = module
         self._options = options
         self._frames: dict[int, tuple[Location, ...]] = {}
-        # What is shown of names and files, by their numbers.
-        self._functions: dict[int, bytes] = {}
-        self._files: dict[int, bytes] = {}
 
     @property
     def is_there(self) -> bool:
@@ -104,37 +100,6 @@ class ModuleSymbols:
                 self._frames.clear()
             frames = self._frames[address] = self._look_up(address)
         return frames
-
-    def look_ahead(self, addresses: Sequence[int]) -> None:
-        """Have the frames at many link-time addresses ready."""
-        missing = [each for each in set(addresses) if each not in self._frames]
-        reader = self.module.reader
-        if reader is None or len(missing) < _LEAST_AT_ONCE:
-            return
-        if len(self._frames) + len(missing) > _MOST_ANSWERS:
-            self._frames.clear()
-            missing = list(set(addresses))
-        try:
-            rows = reader.lookup_many(missing, misses=False)
-        except GsymError:
-            return  # then each will be looked up by itself
-        names, files = rows.tables.strings, rows.tables.files
-        found: list[list[Location]] = [[] for _ in missing]
-        columns = rows.address_index, rows.name, rows.file, rows.line
-        for index, name, file, line in zip(*columns, strict=True):
-            shown = self._functions.get(name)
-            if shown is None:
-                shown = function_name(to_bytes(names[name]), self._options)
-                self._functions[name] = shown
-            path = self._files.get(file)
-            if path is None:
-                path = self._files[file] = self._file(*files[file])
-            found[index].append(tuple.__new__(Location, (shown, path, line)))
-        for address, frames in zip(missing, found, strict=True):
-            self._frames[address] = self._merged(frames)
-        if len(self._functions) + len(self._files) > _MOST_ANSWERS:
-            self._functions.clear()
-            self._files.clear()
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
         """The name of what is at a link-time address, and the offset behind its start.

@@ -226,38 +226,50 @@ typedef enum gsym_markup_flags {
      * have messages. */
     GSYM_MARKUP_FUCHSIA_FRAMES = 128,
     GSYM_MARKUP_PLAIN_PC_RETURNS = 256, /* a `pc` without a kind is a return address */
-    GSYM_MARKUP_OUTERMOST_PC = 512      /* a `pc` is named after the outermost function */
+    GSYM_MARKUP_OUTERMOST_PC = 512,     /* a `pc` is named after the outermost function */
+    GSYM_MARKUP_NO_FUNCTIONS = 1024,    /* as if no function had a name */
+    GSYM_MARKUP_JSON = 2048,            /* an object for each element, no text of the log */
+    GSYM_MARKUP_HTML = 4096             /* all text escaped, elements with their details */
 } gsym_markup_flags;
 
 /* Longer texts around a frame are not repeated. */
 #define GSYM_MARKUP_MOST_REPEATED 4096
 
+/* Texts are in the form of the output: with escapes for JSON or HTML. */
 typedef struct gsym_markup_module {
     const gsym_image *image; /* NULL: unknown */
     const char *name;
     size_t name_size;
+    const char *build_id; /* for JSON and HTML: hexadecimal, ends in NUL */
+    const char *reason;   /* likewise: why an address has no symbol */
     uint64_t unknown; /* incremented: addresses without a frame */
     uint64_t is_map;  /* the image is a mapped file that does not change */
 } gsym_markup_module;
+
+/* The module of a segment that is not to be answered for. */
+#define GSYM_MARKUP_NO_MODULE 0xffffffff
 
 typedef struct gsym_markup_segment {
     uint64_t start; /* in memory */
     uint64_t size;
     uint64_t address; /* where it was linked */
-    uint64_t module;  /* its index */
+    uint32_t module;  /* its index, or GSYM_MARKUP_NO_MODULE */
+    char mode[4];     /* ends in NUL */
 } gsym_markup_segment;
 
 typedef struct gsym_markup_job {
     uint32_t flags;
-    uint32_t version; /* of the mappings; texts are kept while it is the same */
     gsym_markup_module *modules; /* fewer than 32768 */
     size_t module_count;
     const gsym_markup_segment *segments; /* sorted, without overlap */
     size_t segment_count;
-    size_t line_limit;  /* bytes of a line with an element */
-    size_t prefix_size; /* bytes of a line that are repeated before each of its frames */
-    const char *lines;  /* internal */
-    size_t at;
+    size_t line_limit;    /* bytes of a line with an element */
+    size_t prefix_size;   /* bytes of a line that are repeated before each of its frames */
+    const char *process;  /* a member of each object of JSON, with its comma; ends in NUL */
+    uint64_t line_number; /* of JSON: of the next line; counted on */
+    size_t wanted;     /* the segment that stopped it and has no module, from 1; 0: none */
+    const char *lines; /* internal */
+    size_t at, line_begin;
 } gsym_markup_job;
 
 /* Bits of a name's offset in `texts`; the index of its module is above them. */
@@ -266,7 +278,8 @@ typedef struct gsym_markup_job {
 /* Answer lines of a log without markup, with one `bt` element or with `pc` elements, up to
  * a line of another format, an address in no segment or a line without an end; many gaps
  * stop it like a full text. The lines must stay in place while it continues. Without
- * `texts` names are printed unchanged. Only lack of memory is an error. */
+ * `texts` names are printed unchanged; JSON and HTML need them, with escapes. Only lack of
+ * memory is an error. */
 gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_markup_job *job,
                              const char *lines, size_t size, size_t limit,
                              size_t *used_ret, gsym_error *error);

@@ -11,7 +11,7 @@ from gsym.cli.verbs.modules import FolderModules, SeveralModules, open_store
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.errors import UnsupportedError
 from gsym.markup.filter import MarkupFilter
-from gsym.markup.outputs import WrittenOutput
+from gsym.markup.outputs import Output
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions
 
@@ -41,7 +41,7 @@ def filter_markup(options: Options) -> None:
         ),
         settings=FilterSettings(colour=is_coloured),
         tell=tell_fault,
-        output=WrittenOutput(sys.stdout.buffer.write),
+        output=Output(sys.stdout.buffer.write),
     )
     if filter_log(log_filter, ()):
         raise KeyboardInterrupt

@@ -30,7 +30,7 @@ from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
 from gsym.markup.filter import MarkupFilter
-from gsym.markup.outputs import WrittenOutput
+from gsym.markup.outputs import Output
 from gsym.markup.settings import HEXDICT_FORMS, STYLES, FilterSettings
 from gsym.markup.symbols import FUNCTION_NAMES, SymbolOptions
 from gsym.writing.atomic_file import AtomicFile
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from gsym.cli.grammar import Scanned, Values
     from gsym.markup.address_space import AddressSpace
     from gsym.markup.elements import DumpFile
-    from gsym.markup.outputs import Output
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Symbols
 
@@ -318,7 +317,7 @@ def _output(form: str) -> Output:
         from gsym.markup.html_output import HtmlOutput
 
         return HtmlOutput(sys.stdout.buffer.write)
-    return WrittenOutput(sys.stdout.buffer.write)
+    return Output(sys.stdout.buffer.write)
 
 
 def tell_fault(message: bytes) -> None:

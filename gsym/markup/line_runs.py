@@ -1,0 +1,236 @@
+"""Runs of lines with code locations, which the engine answers many at a time.
+
+It answers lines that have one frame, or any number of code locations, and those without
+markup; the first line of any other form ends a run.
+"""
+
+from __future__ import annotations
+
+from gsym.engine.name_texts import NameTexts
+from gsym.engine.native import ffi, lib
+from gsym.engine.text_buffer import TextBuffer
+from gsym.markup.answers import NO_SYMBOL
+from gsym.markup.short_names import short_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gsym.markup.address_space import AddressSpace, LoadedModule
+    from gsym.markup.outputs import Output
+    from gsym.markup.settings import FilterSettings
+    from gsym.markup.symbols import ModuleSymbols, SymbolOptions, Symbols
+
+_MAX_MODULES = 64
+_MAX_NAME_BYTES = 1 << 24
+_SEGMENTS_PER_LINE = 64  # that are handed to the engine while a line is filtered
+
+
+class LineRuns:
+    """Answers runs of lines of one process; for one thread at a time.
+
+    Args:
+        settings: The options of the filter.
+        symbols: Those of the modules.
+        space: The segments that are loaded.
+        output: Gets the text.
+        count_unknown: Gets the number of addresses of a module without a symbol.
+    """
+
+    def __init__(
+        self,
+        settings: FilterSettings,
+        symbols: Symbols,
+        space: AddressSpace,
+        output: Output,
+        count_unknown: Callable[[LoadedModule, ModuleSymbols, int], object],
+    ) -> None:
+        self._needs_reader = settings.style.tells_each_failure
+        self._symbols = symbols
+        self._space = space
+        self._output = output
+        self._count_unknown = count_unknown
+        self._job = ffi.new("gsym_markup_job *")
+        self._job.flags = _engine_flags(settings, symbols.options, output.form)
+        self._job.line_limit = settings.line_limit
+        self._modules: dict[LoadedModule, ModuleSymbols] = {}
+        self._text: TextBuffer | None = None
+        self._names: NameTexts | None = None
+        self._version = -1  # of the space, as the engine knows it
+        self._refused = 0  # lines since then
+
+    def answer(
+        self, lines: memoryview, number: int, prefix: bytes, process: bytes | None
+    ) -> int:
+        """Answer the lines that the engine can answer.
+
+        Args:
+            lines: Whole lines; only the last of a log may lack its end.
+            number: Of the first one, from 1, where lines are counted.
+            prefix: The beginning of each line, repeated before each of its frames.
+            process: The key of the process; None: there is none.
+
+        Returns:
+            How many bytes of *lines* were answered.
+        """
+        if not self._is_ready():
+            return 0
+        job, used = self._job, 0
+        job.prefix_size, job.line_number = len(prefix), number
+        self._process = ffi.new("char[]", self._output.process_text(process))
+        job.process = self._process
+        while used < len(lines):
+            used += self._answer(lines[used:])
+            if not job.wanted or not self._open(job.segments[job.wanted - 1].start):
+                break
+        return used
+
+    def _answer(self, lines: memoryview) -> int:
+        names = ffi.NULL if self._names is None else self._names.handle
+        assert self._text is not None  # noqa: S101 - it is ready
+        for record in self._module_records:
+            record.unknown = 0
+        try:
+            return self._text.answer(
+                lib.gsym_text_markup,
+                (names, self._job),
+                lines,
+                self._names,
+                self._output.run,
+            )
+        finally:  # also where somebody interrupts it
+            known = self._modules.items()
+            for (module, symbols), record in zip(
+                known, self._module_records, strict=True
+            ):
+                if record.unknown:
+                    self._count_unknown(module, symbols, record.unknown)
+
+    def _is_ready(self) -> bool:
+        """Whether the engine knows what is loaded.
+
+        False: lines by themselves are quicker than handing that to the engine.
+        """
+        if self._version != self._space.version:
+            self._refused += 1
+            if self._refused * _SEGMENTS_PER_LINE < len(self._space):
+                return False
+            self._refused = 0
+            self._place()
+        elif self._names is not None and self._names.size > _MAX_NAME_BYTES:
+            self._forget()
+            self._place()
+        return True
+
+    def _open(self, address: int) -> bool:
+        """Include the module at an address in runs; False: it cannot be."""
+        segment = self._space.find(address)
+        if segment is None:
+            return False
+        symbols = self._symbols.of(segment.module.build_id)
+        is_missing = self._needs_reader and symbols.module.reader is None
+        if is_missing or not symbols.is_here:
+            return False
+        if len(self._modules) >= _MAX_MODULES:
+            self._forget()
+        self._modules[segment.module] = symbols
+        self._place()
+        return True
+
+    def _forget(self) -> None:
+        self._text = self._names = None
+        self._modules.clear()
+
+    def _place(self) -> None:
+        """Hand the modules and segments to the engine."""
+        options, quoted = self._symbols.options, self._output.quoted
+        if self._text is None:
+            self._text = TextBuffer(escape=options.escape is not None)
+            if options.demangle or options.functions == "short" or quoted is not None:
+                self._names = _names(options, quoted)
+        numbers = {module: number for number, module in enumerate(self._modules)}
+        readers = [symbols.module.reader for symbols in self._modules.values()]
+        images = [
+            ffi.NULL if reader is None else reader.mapped.image for reader in readers
+        ]
+        texts = [_module_texts(*known, self._output) for known in self._modules.items()]
+        modules = [
+            (image, *text, 0, reader is not None and reader.mapped.is_file)
+            for image, text, reader in zip(images, texts, readers, strict=True)
+        ]
+        segments = [
+            (
+                each.start,
+                each.size,
+                each.address,
+                numbers.get(each.module, lib.GSYM_MARKUP_NO_MODULE),
+                each.mode,
+            )
+            for each in self._space
+            if each.covers(each.start)
+        ]
+        job = self._job
+        self._module_records = ffi.new("gsym_markup_module[]", modules)
+        job.modules, job.module_count = self._module_records, len(modules)
+        job.segments = segment_records = ffi.new("gsym_markup_segment[]", segments)
+        job.segment_count = len(segments)
+        # What the job points to besides, and what the images go with.
+        self._kept = segment_records, texts, readers
+        if self._names is not None:
+            self._names.images = images
+        self._version = self._space.version
+
+
+def _module_texts(
+    module: LoadedModule, symbols: ModuleSymbols, output: Output
+) -> tuple[Any, int, Any, Any]:
+    """The name of a module with its size, its build id, why it has no symbols."""
+    name, reason = module.name, (symbols.reason or NO_SYMBOL).encode()
+    if output.quoted is not None:
+        name, reason = output.quoted(name), output.quoted(reason)
+    texts = name, module.build_id.hex().encode(), reason
+    shown, build_id, why = (ffi.new("char[]", text) for text in texts)
+    return shown, len(name), build_id, why
+
+
+def _names(
+    options: SymbolOptions, quoted: Callable[[bytes], bytes] | None
+) -> NameTexts:
+    """Texts of names as the output has them."""
+    is_short = options.functions == "short"
+    escape = options.escape
+    if escape is None or quoted is None:
+        shown = escape or quoted
+    else:
+
+        def shown(text: bytes) -> bytes:
+            return quoted(escape(text))
+
+    return NameTexts(
+        ffi.NULL,
+        demangle=options.demangle or is_short,
+        escape=shown,
+        reduce=short_name if is_short else None,
+    )
+
+
+def _engine_flags(settings: FilterSettings, options: SymbolOptions, form: str) -> int:
+    style = settings.style
+    chosen = (
+        (options.inlines, lib.GSYM_MARKUP_INLINES),
+        (options.basenames, lib.GSYM_MARKUP_BASENAMES),
+        (options.functions == "none", lib.GSYM_MARKUP_NO_FUNCTIONS),
+        (style.shows_adjusted, lib.GSYM_MARKUP_ADJUSTED),
+        (style.has_columns, lib.GSYM_MARKUP_COLUMNS),
+        (style.indents_frames, lib.GSYM_MARKUP_INDENTS),
+        # A page has the colours of the log.
+        (style.interprets_sgr or form == "html", lib.GSYM_MARKUP_STOPS_AT_ESCAPE),
+        (settings.colour, lib.GSYM_MARKUP_COLOURED),
+        (not style.lists_segments, lib.GSYM_MARKUP_FUCHSIA_FRAMES),
+        (style.adjusts_plain_pc, lib.GSYM_MARKUP_PLAIN_PC_RETURNS),
+        (style.pc_is_outermost, lib.GSYM_MARKUP_OUTERMOST_PC),
+        (form == "json", lib.GSYM_MARKUP_JSON),
+        (form == "html", lib.GSYM_MARKUP_HTML),
+    )
+    return sum(int(flag) for is_chosen, flag in chosen if is_chosen)
