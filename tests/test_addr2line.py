@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.formatting.addr2line import Addr2lineText
+from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.formatter import Formatter
 from tests.addr2line_runs import COMMAND, addr2line, environment
 from tests.companions import ID, OTHER_ID, place
 from tests.inputs.elf import CODE, Elf, Section
@@ -139,17 +140,19 @@ def test_a_table_of_names_that_is_full_starts_anew(
 ) -> None:
     monkeypatch.setattr("gsym.engine.name_texts._MAX_SIZE", 0)
     with gsym.open(file) as reader:
-        text = Addr2lineText(reader, functions=True, demangle=True, pretty=True)
+        text = Formatter(
+            reader, addr2line_style(functions=True, demangle=True, pretty=True)
+        )
         lines = b"1000\n2000\n"
         for _ in range(3):
             answers = io.BytesIO()
-            assert text.answer(lines, 99, answers.write) == len(lines)
+            assert text.answer(lines, answers.write, line_size=99) == len(lines)
             assert answers.getvalue().endswith(b" at /src/a.c:10\nbare at ??:?\n")
 
 
 def test_a_line_without_an_end_waits(file: str) -> None:
     with gsym.open(file) as reader:
-        text = Addr2lineText(reader)
+        text = Formatter(reader, addr2line_style())
         for lines, used, wanted in (
             (b"1000\n20", 5, b"/src/a.c:10\n"),
             (b"0" * 98, 0, b""),
@@ -157,7 +160,7 @@ def test_a_line_without_an_end_waits(file: str) -> None:
             (b"", 0, b""),
         ):
             answers = io.BytesIO()
-            assert text.answer(lines, 99, answers.write) == used
+            assert text.answer(lines, answers.write, line_size=99) == used
             assert answers.getvalue() == wanted
 
 

@@ -140,6 +140,22 @@ def test_the_address_shown_is_the_one_given(
     assert capsys.readouterr().out.startswith(f"{address:#x}: {frame}")
 
 
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        (0x401012, "inner + 2 at /src/b.h:3 <- outer + 18 at /src/a.c:11"),
+        (0x401018, "inner + 8 at /src/b.h:3 <- outer + 24 at /src/a.c:11"),
+        (0x402001, "bare\\x1b[31m + 1"),
+        (0x401040, "?? (no function covers this address)"),
+    ],
+)
+def test_an_answer_may_be_one_line(
+    file: str, address: int, text: str, capsys: Captured
+) -> None:
+    assert main(["lookup", "--oneline", file, hex(address)]) == 0
+    assert capsys.readouterr().out == f"{address:#x}: {text}\n"
+
+
 def test_an_address_below_the_module_is_a_miss(file: str, capsys: Captured) -> None:
     options = ["--load-address", "0x7f0000000000"]
     assert main(["lookup", file, *options, "0x1000"]) == 0
@@ -169,6 +185,8 @@ def test_merged_functions_are_shown_when_asked_for(
     assert capsys.readouterr().out == (
         "0x1002: first + 2\n        same code: twin + 2 at /t.c:2\n"
     )
+    assert main(["lookup", "--merged-functions", "--oneline", path, "0x1002"]) == 0
+    assert capsys.readouterr().out == "0x1002: first + 2 = twin + 2 at /t.c:2\n"
     assert main(["lookup", "--merged-functions", "--json", path, "0x1002"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [other["function"]["name"] for other in answer["merged"]] == ["twin"]
@@ -180,6 +198,7 @@ def test_merged_functions_are_shown_when_asked_for(
         ([], "FILE is missing"),
         (["a.gsym"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "0x10", "--stdin"], "give either ADDRESS or '--stdin'"),
+        (["a.gsym", "1", "--json", "--oneline"], "'--json' and '--oneline' exclude"),
         (["a.gsym", "main"], "ADDRESS: 'main' is not an address"),
         (["a.gsym", "1", "--load-address", "x"], "option '--load-address': 'x' is not"),
     ],

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.cli import main as gsym_main, streams
-from gsym.cli.dropins import gsymutil, symbolizer, symbolizer_streams
-from gsym.formatting.symbolizer import SymbolizerText
+from gsym.cli.dropins import gsymutil, symbolizer, symbolizer_addresses
+from gsym.formatting.formatter import Formatter
 from tests.conftest import REPOSITORY
 from tests.hostile import small_file
 
@@ -214,7 +214,7 @@ def test_names_of_all_modules_share_one_bound(
 ) -> None:
     texts = []
 
-    class Text(SymbolizerText):
+    class Text(Formatter):
         def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
             super().__init__(*arguments, **options)
             texts.append(weakref.ref(self))
@@ -223,10 +223,11 @@ def test_names_of_all_modules_share_one_bound(
         return sum(text.name_bytes for each in texts if (text := each()) is not None)
 
     bound, count = 1 << 10, 60
-    monkeypatch.setattr(symbolizer_streams, "_MOST_NAME_BYTES", bound)
-    monkeypatch.setattr("gsym.formatting.symbolizer.SymbolizerText", Text)
-    # As many spellings of the module, each twice: the engine answers the second.
-    lines = [f"{' ' * at}{small} 0x1004\n".encode() for at in range(count)]
+    monkeypatch.setattr(symbolizer_addresses, "_MOST_NAME_BYTES", bound)
+    monkeypatch.setattr(symbolizer_addresses, "Formatter", Text)
+    # As many names of the module, each twice: the second time, its prefix is known.
+    folder, name = os.path.split(small)
+    lines = [f"{folder}{'/' * (at + 1)}{name} 0x1004\n".encode() for at in range(count)]
     blocks = [line for line in lines for _ in range(2)]
     sizes = []
 
@@ -238,5 +239,5 @@ def test_names_of_all_modules_share_one_bound(
     with open(os.devnull, encoding="utf-8") as nothing:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", nothing)
         assert symbolizer.main([]) == 0
-    assert len(texts) == count
+    assert len(texts) >= count
     assert bound // 2 < max(sizes) <= bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.cli import main as gsym_main, streams
 from gsym.cli.dropins import addr2line, gsymutil, symbolizer
-from tests import oracle, strategies
+from tests import oracle
 from tests.conftest import REPOSITORY
 from tests.hostile import ADDRESSES, small_file
 from tests.sanitizer import no_sanitizer
@@ -114,72 +115,6 @@ def test_input_may_be_cut_anywhere(  # noqa: PLR0913, PLR0917
     assert run(main, arguments, list(pieces(lines, cuts))) == one
 
 
-@given(
-    functions=strategies.function_lists(),
-    kind=st.tuples(strategies.versions, strategies.byte_orders),
-    options=st.lists(
-        st.sampled_from(["--json", "-C", "--return-addresses", "--strict"]), unique=True
-    ),
-    load_address=st.none() | st.sampled_from([0, 0x1000, 2**63, 2**64 - 1]),
-    data=st.data(),
-)
-def test_the_engine_prints_what_single_lookups_do(  # noqa: PLR0913, PLR0917
-    functions: list[gsym.FunctionInfo],
-    kind: tuple[int, str],
-    options: list[str],
-    load_address: int | None,
-    data: st.DataObject,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.gsym"
-    path.write_bytes(oracle.encode_file(to_oracle(functions, *kind)))
-    check_lookup(path, functions, options, load_address, data)
-
-
-@given(
-    kind=st.tuples(strategies.versions, strategies.byte_orders),
-    changes=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=3),
-    options=st.lists(st.sampled_from(["--json", "-C", "--strict"]), unique=True),
-    data=st.data(),
-)
-def test_the_engine_tells_damage_as_single_lookups_do(
-    kind: tuple[int, str],
-    changes: list[tuple[int, int]],
-    options: list[str],
-    data: st.DataObject,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    file = bytearray(small_file(*kind))
-    for at, value in changes:
-        file[at % len(file)] = value
-    path = tmp_path_factory.getbasetemp() / "damaged.gsym"
-    path.write_bytes(file)
-    near = [gsym.FunctionInfo(0xFF0, 0x180, "all")]
-    check_lookup(path, near, options, None, data)
-
-
-def check_lookup(
-    path: Path,
-    functions: list[gsym.FunctionInfo],
-    options: list[str],
-    load_address: int | None,
-    data: st.DataObject,
-) -> None:
-    """A stream gets the answers that arguments of a command line get."""
-    if load_address is not None:
-        options = [*options, f"--load-address={load_address}"]
-    near = [
-        st.integers(max(function.address - 2, 0), function.address + function.size + 2)
-        for function in functions
-    ]
-    addresses = st.one_of(near) | st.integers(0, 2**65)
-    asked = [str(each) for each in data.draw(st.lists(addresses, min_size=1))]
-    lines = "\n".join(asked).encode()
-    main = gsym_main.main
-    singles = run(main, ["lookup", *options, str(path), *asked], [])
-    assert run(main, ["lookup", *options, str(path), "--stdin"], [lines]) == singles
-
-
 ODD_NAMES = (
     *('say "\\hi"', "tab\t", "escape\x1b[1m", "delete\x7f", "control\x85"),
     *("sn\N{SNOWMAN}w", "latin1 \udce9", "_Z3foov", "plain", "~ !", "x" * 9, ""),
@@ -218,7 +153,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "options", [[], ["--json"], ["-C"], ["--json", "-C"], ["--return-addresses"]]
 )
-def test_all_strings_are_escaped_as_single_lookups_do(
+def test_strings_of_any_kind_are_printed_alike_in_blocks_and_alone(
     options: list[str], odd: Path
 ) -> None:
     asked = [
@@ -233,6 +168,18 @@ def test_all_strings_are_escaped_as_single_lookups_do(
     stream = [*arguments, "--stdin"]
     assert run(gsym_main.main, stream, [whole]) == singles
     assert run(gsym_main.main, stream, lines) == singles
+
+
+def test_json_has_all_strings_as_they_are(odd: Path) -> None:
+    asked = [0x1006 + 0x100 * at for at, name in enumerate(ODD_NAMES) if name]
+    lines = b"".join(b"%d\n" % address for address in asked)
+    _, out = run(gsym_main.main, ["lookup", "--json", str(odd), "--stdin"], [lines])
+    with gsym.open(odd) as reader:
+        for address, line in zip(asked, out.splitlines(), strict=True):
+            found = reader.lookup(address)
+            assert found is not None
+            wanted = [frame._asdict() for frame in found.frames]
+            assert json.loads(line)["frames"] == wanted
 
 
 @pytest.mark.parametrize("load_address", [0, 1, 0x2000, 2**63, 2**64 - 1, 2**65])

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.engine.native import lib
-from gsym.engine.text_buffer import TextBuffer
-from gsym.formatting.addr2line import Addr2lineText
-from gsym.formatting.gsymutil import LlvmText
-from gsym.formatting.symbolizer import SymbolizerText
+from gsym.formatting import gsymutil as llvm
+from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.formatter import Formatter
+from gsym.formatting.lookup import json_style, text_style
+from gsym.formatting.symbolizer import SymbolizerOutput, address_style
 from tests import oracle, strategies
 from tests.handmade import file_of, function_of
 from tests.hostile import ADDRESSES, SIZE, START, small_file
@@ -40,42 +40,44 @@ NEAR = [*ADDRESSES, *range(START - 2, START + SIZE + 2)]
 
 
 def gsymutil(reader: gsym.Reader, *, merged: bool) -> Stream:
-    text = LlvmText(reader)
-    return lambda lines, put: text.lookup_lines(lines, b"x", put, merged=merged)
+    style = llvm.lookup_style(merged=merged, blank_line=True)
+    return Formatter(reader, style, suffix=b" x").answer
 
 
 def addr2line(reader: gsym.Reader, **options: Any) -> Stream:  # noqa: ANN401
-    text = Addr2lineText(reader, **options)
-    return lambda lines, put: text.answer(lines, 99, put)
+    text = Formatter(reader, addr2line_style(**options))
+    return lambda lines, put: text.answer(lines, put, line_size=99)
 
 
-def symbolizer(reader: gsym.Reader, flags: int, shift: int) -> Stream:
-    text = SymbolizerText(
-        reader,
-        TextBuffer(),
-        shift=shift,
-        flags=flags,
-        demangle=bool(flags & 1),
-        module='m"',
-    )
-    return lambda lines, put: text.answer(b"", lines, put)
+def symbolizer(reader: gsym.Reader, output: SymbolizerOutput, shift: int) -> Stream:
+    return Formatter(reader, address_style(output, 'm"'), shift=shift).answer
+
+
+def lookup(reader: gsym.Reader, output: SymbolizerOutput) -> Stream:
+    chosen = {"demangle": output.demangle, "merged": output.inlines}
+    style = json_style(**chosen) if output.json else text_style(**chosen, escape=bytes)
+    return Formatter(reader, style, shift=output.gnu - 1, wraps=False).answer
 
 
 OPTIONS = ("addresses", "functions", "inlines", "pretty", "basenames", "demangle")
 
 
 class Style(NamedTuple):
-    """Options of addr2line; flags of symbolizer, and what it adds to addresses."""
+    """Options of addr2line; those of symbolizer, and what it adds to addresses."""
 
     options: dict[str, Any]
-    flags: int
+    output: SymbolizerOutput
     shift: int
+
+
+ALL = SymbolizerOutput(addresses=True, functions=True, inlines=True)
+NONE = SymbolizerOutput(functions=False, inlines=False, demangle=False)
 
 
 styles = st.builds(
     Style,
     st.fixed_dictionaries({name: st.booleans() for name in OPTIONS}),
-    st.integers(0, 2 * lib.GSYM_SYMBOLIZER_JSON - 1),
+    st.builds(SymbolizerOutput, *(st.booleans() for _ in SymbolizerOutput._fields)),
     st.sampled_from([0, 1, 2**64 - 16]),
 )
 
@@ -111,11 +113,13 @@ def check_all(data: bytes, asked: list[int], style: Style) -> None:
     with_path = b"".join(b"%d x\n" % address for address in asked)
     with reader:
         for merged in (False, True):
-            wanted = LlvmText(reader).lookup(asked, merged=merged, blank_line=True)
+            single = Formatter(reader, llvm.lookup_style(merged=merged))
+            wanted = b"".join(b"%b\n" % single.one(address) for address in asked)
             text, used = answered(gsymutil(reader, merged=merged), with_path)
             assert (text, used) == (wanted, len(with_path))
+        check(lookup(reader, style.output), plain)
         check(addr2line(reader, **style.options), plain)
-        check(symbolizer(reader, style.flags, style.shift), plain)
+        check(symbolizer(reader, style.output, style.shift), plain)
 
 
 @given(
@@ -164,9 +168,9 @@ def test_blocks_of_damaged_records_are_answered_as_single_lines(
 ) -> None:
     for end in (b"", END_OF_LIST):
         data = file_with(version, DAMAGED[name] + end)
-        for flags in (0, 7, 128 + 7):
-            options = dict.fromkeys(OPTIONS, bool(flags))
-            check_all(data, NEAR, Style(options, flags, 0))
+        for output in (NONE, ALL, ALL._replace(json=True)):
+            options = dict.fromkeys(OPTIONS, output != NONE)
+            check_all(data, NEAR, Style(options, output, 0))
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
@@ -174,13 +178,13 @@ def test_blocks_of_damaged_records_are_answered_as_single_lines(
 def test_blocks_follow_the_rules_that_single_lines_do(name: str, version: int) -> None:
     data = oracle.encode_file(file_of(DIFFERENCES[name].function, version=version))
     options = dict.fromkeys(OPTIONS, True)
-    check_all(data, NEAR, Style(options, lib.GSYM_SYMBOLIZER_INLINES | 3, 0))
+    check_all(data, NEAR, Style(options, ALL, 0))
 
 
 def test_blocks_have_offsets_of_32_bits_where_llvm_has() -> None:
     data = oracle.encode_file(file_of(function_of(size=0)))
     far = [START + 2**40 + at for at in range(20)]
-    check_all(data, far, Style({}, 0, 0))
+    check_all(data, far, Style({}, NONE, 0))
 
 
 LINES = (
@@ -194,7 +198,7 @@ LINES = (
 def test_lines_of_any_form_are_taken_or_left_as_single_ones_are(lines: bytes) -> None:
     with gsym.Reader(FILES[1, "little"]) as reader:
         check(gsymutil(reader, merged=False), lines)
-        check(symbolizer(reader, 7, 0), lines)
+        check(symbolizer(reader, ALL, 0), lines)
         # It cuts long lines, and the rest of one may be anything.
         if all(len(line) < 99 for line in lines.splitlines()):
             check(addr2line(reader, functions=True), lines)
@@ -206,7 +210,7 @@ def test_more_lines_than_are_looked_up_together_are_all_answered() -> None:
         for stream, line in (
             (gsymutil(reader, merged=False), b"%d x\n"),
             (addr2line(reader, functions=True, inlines=True), b"%x\n"),
-            (symbolizer(reader, 7, 0), b"%d\n"),
+            (symbolizer(reader, ALL, 0), b"%d\n"),
         ):
             lines = b"".join(line % address for address in asked)
             once, used = answered(stream, b"".join(line % near for near in NEAR))

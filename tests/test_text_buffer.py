@@ -11,7 +11,8 @@ import pytest
 
 import gsym
 from gsym.cli import main as gsym_main
-from gsym.formatting.lookup import LookupText
+from gsym.formatting.formatter import Formatter
+from gsym.formatting.lookup import text_style
 from tests import oracle
 from tests.conftest import REPOSITORY
 from tests.handmade import A_C, FILES, MAIN, START, file_of, function_of, inlined
@@ -32,7 +33,7 @@ def refuse(_text: Buffer) -> None:
 
 def test_an_answer_that_nobody_took_is_gone() -> None:
     with gsym.Reader(small_file(1, "little")) as reader:
-        text = LookupText(reader, shift=0, json=False, demangle=True, escape=bytes)
+        text = Formatter(reader, text_style(escape=bytes, demangle=True, merged=False))
         with pytest.raises(BlockingIOError):
             text.answer(b"0x1004\n", refuse)
         out = io.BytesIO()
@@ -45,20 +46,21 @@ def test_an_answer_that_nobody_took_is_gone() -> None:
 FULL = """
 import io, resource, sys
 import gsym
-from gsym.formatting.addr2line import Addr2lineText
+from gsym.formatting.addr2line import addr2line_style
+from gsym.formatting.formatter import Formatter
 path = sys.argv[1]
 with gsym.open(path) as reader:
-    text = Addr2lineText(reader)
+    text = Formatter(reader, addr2line_style())
     used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), limits[1]))
     try:
-        text.answer(b"1000\\n", 99, print)
+        text.answer(b"1000\\n", print)
     except MemoryError:
         print("full")
     resource.setrlimit(resource.RLIMIT_AS, limits)
     out = io.BytesIO()
-    text.answer(b"1000\\n", 99, out.write)
+    text.answer(b"1000\\n", out.write)
     print(len(out.getvalue()))
 """
 

@@ -12,9 +12,8 @@ typedef struct cached_path {
     const gsym_image *image;
     uint32_t file;
     uint32_t generation;
-    uint32_t at, size;
-    bool is_printable;
-    bool is_quotable;
+    uint32_t at;
+    joined_path path; /* without the bytes, which may move */
 } cached_path;
 
 char path_separator(const char *directory, size_t size) {
@@ -63,14 +62,17 @@ static void put_part(path_cache *cache, path_part part) {
         buffer_put(&cache->bytes, part.bytes, part.size);
 }
 
-static void join(path_cache *cache, path_part directory, path_part basename) {
+/* What is told of the parts counts from the path's begin. */
+static void join(path_cache *cache, path_part directory, path_part basename,
+                 joined_path *path) {
     static const char invalid[] = "<invalid-file>";
     buffer *bytes = &cache->bytes;
+    size_t begin = bytes->size;
     put_part(cache, directory);
-    if (cache->form == PATH_FIELDS)
-        buffer_put(bytes, PATH_BETWEEN_FIELDS, sizeof PATH_BETWEEN_FIELDS - 1);
-    else if (directory.size > 0)
+    path->directory_size = (uint32_t)(bytes->size - begin);
+    if (directory.size > 0)
         buffer_put_u8(bytes, (uint8_t)path_separator(directory.bytes, directory.size));
+    path->filename_at = (uint32_t)(bytes->size - begin);
     if (cache->form == PATH_LLVM && basename.size == 0 && directory.size > 0)
         basename = (path_part){invalid, sizeof invalid - 1};
     put_part(cache, basename);
@@ -80,24 +82,19 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
                  uint32_t file) {
     bool is_classed = cache->form != PATH_LLVM;
     path_part directory, basename;
+    joined_path path = {0};
     size_t at;
     if (cache->bytes.size >= MOST_BYTES) forget(cache);
     at = cache->bytes.size;
     find_parts(image, file, cache->form, &directory, &basename);
-    join(cache, directory, basename);
+    join(cache, directory, basename, &path);
     if (cache->bytes.failed || cache->bytes.size > UINT32_MAX) return false;
-    *slot = (cached_path){
-        .image = image,
-        .file = file,
-        .generation = cache->generation,
-        .at = (uint32_t)at,
-        .size = (uint32_t)(cache->bytes.size - at),
-        .is_printable = is_classed &&
-                        is_printable_text(directory.bytes, directory.size) &&
-                        is_printable_text(basename.bytes, basename.size),
-        .is_quotable = is_classed && is_quotable_text(directory.bytes, directory.size) &&
-                       is_quotable_text(basename.bytes, basename.size),
-    };
+    path.size = (uint32_t)(cache->bytes.size - at);
+    path.is_printable = is_classed && is_printable_text(directory.bytes, directory.size) &&
+                        is_printable_text(basename.bytes, basename.size);
+    path.is_quotable = is_classed && is_quotable_text(directory.bytes, directory.size) &&
+                       is_quotable_text(basename.bytes, basename.size);
+    *slot = (cached_path){image, file, cache->generation, (uint32_t)at, path};
     return true;
 }
 
@@ -112,8 +109,8 @@ bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
     bool is_fit = slot->generation == cache->generation && slot->image == image &&
                   slot->file == file;
     if (GSYM_UNLIKELY(!is_fit) && !fill(cache, slot, image, file)) return false;
-    *path_ret = (joined_path){(const char *)cache->bytes.bytes + slot->at, slot->size,
-                              slot->is_printable, slot->is_quotable};
+    *path_ret = slot->path;
+    path_ret->bytes = (const char *)cache->bytes.bytes + slot->at;
     return true;
 }
 
@@ -212,87 +209,11 @@ void text_put_directory(gsym_text *text, const char *directory, size_t size) {
     text_put_char(text, path_separator(directory, size));
 }
 
-void text_put_function(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
-                       uint64_t strp) {
-    if (!image_has_string(image, strp))
-        text_put_literal(text, "??");
-    else if (texts != NULL)
-        text_put_name(text, texts, strp);
-    else
-        text_put_string(text, image, strp);
-}
-
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret) {
     if (path_cache_get(&text->paths, image, file, path_ret)) return true;
     text->out.failed = true;
     return false;
-}
-
-static void put_separator(gsym_text *text, char separator, const char *backslash) {
-    if (separator == '\\')
-        buffer_put(&text->out, backslash, strlen(backslash));
-    else
-        text_put_char(text, separator);
-}
-
-void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
-                       uint32_t file, const char *backslash) {
-    uint64_t directory, basename;
-    size_t size;
-    const char *bytes;
-    if (!image_file(image, file, &directory, &basename)) return;
-    bytes = gsym_image_string(image, directory, &size);
-    if (text->paths.form != PATH_BASENAME && size > 0)
-        text_put_name(text, texts, directory | GSYM_PLAIN_STRING);
-    if (text->paths.form == PATH_FIELDS)
-        text_put_literal(text, PATH_BETWEEN_FIELDS);
-    else if (text->paths.form != PATH_BASENAME && size > 0)
-        put_separator(text, path_separator(bytes, size), backslash);
-    if (image_has_string(image, basename))
-        text_put_name(text, texts, basename | GSYM_PLAIN_STRING);
-}
-
-/* Hexadecimal behind 0x, octal behind 0o or 0, binary behind 0b, else decimal. */
-static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) {
-    *prefix_ret = 0;
-    if (size < 2 || bytes[0] != '0') return 10;
-    *prefix_ret = 2;
-    switch (bytes[1]) {
-        case 'x':
-        case 'X': return 16;
-        case 'b':
-        case 'B': return 2;
-        case 'o': return 8;
-        default: *prefix_ret = 1; return 8;
-    }
-}
-
-/* 36 for what is no digit in any base. */
-static unsigned digit_value(char character) {
-    unsigned digit = (unsigned)(unsigned char)character - '0';
-    unsigned letter = ((unsigned)(unsigned char)character | 0x20) - 'a';
-    if (digit < 10) return digit;
-    return letter < 26 ? letter + 10 : 36;
-}
-
-bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
-    size_t at;
-    unsigned base = number_base(bytes, size, &at);
-    uint64_t value = 0;
-    if (at == size) return false;
-    for (; at < size; ++at) {
-        unsigned digit = digit_value(bytes[at]);
-        if (digit >= base) return false;
-        /* What is below this fits, whatever the digit and the base are. */
-        if (GSYM_LIKELY(value < UINT64_MAX / 32))
-            value = value * base + digit;
-        else if (__builtin_mul_overflow(value, base, &value) ||
-                 __builtin_add_overflow(value, digit, &value))
-            return false;
-    }
-    *value_ret = value;
-    return true;
 }
 
 /* ---- lookups ------------------------------------------------------------------------ */

@@ -59,15 +59,14 @@ static inline bool is_quotable_text(const char *bytes, size_t size) {
 typedef enum path_form {
     PATH_WHOLE,
     PATH_BASENAME,
-    PATH_LLVM,  /* `<invalid-file>` stands for a base name that is not known; not classed */
-    PATH_FIELDS /* what is between the quotes of "DIRECTORY", "filename": "BASENAME" */
+    PATH_LLVM /* `<invalid-file>` stands for a base name that is not known; not classed */
 } path_form;
-
-#define PATH_BETWEEN_FIELDS "\", \"filename\": \""
 
 typedef struct joined_path {
     const char *bytes; /* until the next one is asked for */
-    size_t size;       /* 0: it is not known */
+    uint32_t size;     /* 0: it is not known */
+    uint32_t directory_size; /* of the directory without the separator after it */
+    uint32_t filename_at;
     bool is_printable; /* its parts are; false if it is not classed */
     bool is_quotable;  /* likewise */
 } joined_path;
@@ -128,17 +127,10 @@ bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
 /* Directory and the separator behind it, nothing where there is none. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
-/* The name of a function as it is, or its text where there are texts; ?? for none. */
-void text_put_function(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
-                       uint64_t strp);
 /* The path of a file, in the form that the paths were begun with. False, and no text any
  * more, where there is no memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
-/* A path whose parts do not fit what is written as they are: their texts stand for them,
- * and `backslash`, where there is one between them, for that. */
-void text_put_odd_path(gsym_text *text, const gsym_image *image, gsym_name_texts *texts,
-                       uint32_t file, const char *backslash);
 /* Look `address` up into text->frames, which grow until all fit, and the patterns of its
  * call site into text->regexes; `flags` are gsym_lookup_flags. */
 gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,
@@ -164,10 +156,6 @@ typedef gsym_status (*text_put_answer)(const void *job, uint64_t address,
 gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t limit,
                               text_put_answer put, const void *job, size_t *used_ret,
                               gsym_error *error);
-
-/* A number as LLVM reads it, in the base that its prefix tells; false where `bytes` are
- * more than that, or it does not fit. */
-bool text_parse_number(const char *bytes, size_t size, uint64_t *value_ret);
 
 /* As isspace() in the C locale. */
 static inline bool is_space(char character) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gsym.engine.demangling import cxx_demangler, demangle_once
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 
 TYPE_CHECKING = False
@@ -104,6 +103,8 @@ class NameTexts:
     def _texts(self, names: list[int]) -> list[bytes]:
         demangler = None
         if self._demangles and len(names) > _FEW_NAMES:
+            from gsym.engine.demangling import cxx_demangler
+
             demangler = cxx_demangler()
         if demangler is None:
             return [self._text(name) for name in names]
@@ -127,7 +128,7 @@ class NameTexts:
         block, left = cxx_texts(self.images[image], strps, len(names), demangler)
         texts = block[:-1].split(b"\0")
         for at in left:
-            texts[at] = demangle_once(self._string(names[at]))
+            texts[at] = _demangled(self._string(names[at]))
         if self._reduce is not None:
             texts = [self._reduce(text) for text in texts]
         return texts if self._escape is None else [self._escape(text) for text in texts]
@@ -135,7 +136,7 @@ class NameTexts:
     def _text(self, name: int) -> bytes:
         text = self._string(name)
         if self._demangles and not name & lib.GSYM_PLAIN_STRING:
-            text = demangle_once(text)
+            text = _demangled(text)
             text = text if self._reduce is None else self._reduce(text)
         return text if self._escape is None else self._escape(text)
 
@@ -149,3 +150,9 @@ class NameTexts:
     def _new_table(self) -> Any:
         life = lib.gsym_name_texts_create, lib.gsym_name_texts_destroy
         return new_object("name_texts", *life)
+
+
+def _demangled(name: bytes) -> bytes:
+    from gsym.engine.demangling import demangle_once  # the few need it
+
+    return demangle_once(name)

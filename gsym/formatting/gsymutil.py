@@ -1,32 +1,56 @@
-"""Lookups and dumps as text, byte for byte as llvm-gsymutil prints them.
+"""Lookups and dumps as llvm-gsymutil prints them.
 
-The engine finds and formats; here blocks of finished text come out. All lookups
-follow LLVM's rules (docs/differences.md says where `Reader.lookup` betters them).
+All lookups follow LLVM's rules (docs/differences.md says where `Reader.lookup` betters
+them).
 """
 
 from __future__ import annotations
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.engine.text_buffer import TextBuffer
+from gsym.formatting.formatter import Style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
-
-    from typing_extensions import Buffer
 
     from gsym.reading.reader import Reader
 
 _BLOCK_SIZE = 1 << 20
-_UINT64 = "uint64_t[]"
+
+_FRAME = (
+    "<name><?offset> + <offset></><?path> @ <path>:<line></><?inlined> [inlined]</>"
+)
+_FRAMES = f"<address16>: <*frames><?later>\n{' ' * 20}</>{_FRAME}</>"
+_FAILURE = (
+    "<address16>: error: <?damaged><error><:>address <address> is not in GSYM</>\n"
+)
+_LOOKUP = f"<?found>{_FRAMES}\n<:>{_FAILURE}</>"
+_MERGED = (
+    "<?found>Found <count> function<?several>s</> at address <address16>:\n"
+    f"<*functions>   {_FRAMES}<?patterns>\n      CallSites: "
+    "<*patterns><?later>, </><pattern></></>\n<?more>\n</></>"
+    f"<:>{_FAILURE}</>"
+)
+
+
+def lookup_style(*, merged: bool, blank_line: bool = False) -> Style:
+    """The style of a LookupResult.
+
+    Args:
+        merged: Answer with all functions folded into one address.
+        blank_line: Put an empty line after each answer.
+    """
+    template = _MERGED if merged else _LOOKUP
+    end = "\n" if blank_line else ""
+    return Style(f"{template}{end}", merged=merged, llvm_rules=True)
 
 
 class LlvmText:
-    r"""Makes text from one open reader; for one thread at a time.
+    r"""Makes dumps of one open reader; for one thread at a time.
 
-    Addresses are link-time virtual addresses. Everything returned is bytes, since
-    names and paths may be of any encoding.
+    Everything returned is bytes, since names and paths may be of any encoding.
 
     Args:
         reader: Where to look.
@@ -38,60 +62,6 @@ class LlvmText:
         self._error = new_error()
         self._text = TextBuffer(escape=escape)
         self._record: Any = None
-
-    def lookup(
-        self, addresses: list[int], *, merged: bool = False, blank_line: bool = False
-    ) -> bytes:
-        """The answers to *addresses*, an error line where there is none.
-
-        Args:
-            addresses: In the order of the answers.
-            merged: Answer with all functions folded into one address.
-            blank_line: Put an empty line behind each answer.
-        """
-        asked = ffi.new(_UINT64, addresses)
-        flags = _flags(merged=merged, blank_line=blank_line)
-        self._append(lib.gsym_text_lookup_many, asked, len(addresses), flags)
-        return self._text.take()
-
-    def lookup_lines(
-        self,
-        lines: Buffer,
-        path: bytes,
-        put: Callable[[Buffer], object],
-        *,
-        merged: bool = False,
-    ) -> int:
-        """Answer lines `ADDRESS PATH`, each with an empty line behind.
-
-        Stops in front of a line with another path, of a line that holds no number
-        and of one without a newline.
-
-        Args:
-            lines: As they came.
-            path: That of the file.
-            put: Takes the text, piece by piece; each is gone when it returns.
-            merged: Answer with all functions folded into one address.
-
-        Returns:
-            How many bytes of *lines* were answered.
-        """
-        flags = _flags(merged=merged, blank_line=True)
-        arguments = self._image, ffi.from_buffer(path), len(path), flags
-        return self._text.answer(
-            lib.gsym_text_lookup_lines, arguments, lines, None, put
-        )
-
-    def lookup_merged(self, address: int, keep: list[bool]) -> bytes:
-        """All functions folded into *address*, but only those that *keep* says.
-
-        Args:
-            address: Where to look.
-            keep: For each of `merged_names`, whether to show it.
-        """
-        chosen = ffi.new("uint8_t[]", [int(wanted) for wanted in keep])
-        self._append(lib.gsym_text_lookup_merged, address, chosen, len(keep))
-        return self._text.take()
 
     def merged_names(self, address: int) -> list[bytes]:
         """Names of the function at *address* and of those folded into it."""
@@ -143,8 +113,3 @@ class LlvmText:
         """Let *function* of the engine append to the text."""
         status = function(self._text.handle, self._image, *arguments, self._error)
         check(status, self._error)
-
-
-def _flags(*, merged: bool, blank_line: bool) -> int:
-    chosen = lib.GSYM_TEXT_MERGED if merged else 0
-    return int(chosen | (lib.GSYM_TEXT_BLANK_LINE if blank_line else 0))

@@ -1,80 +1,102 @@
-"""Answers to lines of addresses, as `gsym lookup` prints them.
-
-The engine reads the lines, finds and formats; here blocks of finished text come out.
-"""
+"""Answers as `gsym lookup` prints them."""
 
 from __future__ import annotations
 
-from gsym.engine.name_texts import NameTexts
-from gsym.engine.native import ffi, lib
-from gsym.engine.text_buffer import TextBuffer
-from gsym.model import UINT64_MAX
+from gsym.formatting.formatter import PLAIN_NUMBERS, Style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typing_extensions import Buffer
+_OUTSIDE = "not an address of this module"
+_REASON = (
+    f"<?outside>{_OUTSIDE}<:><?damaged>damaged record: <error>"
+    "<:>no function covers this address</></>"
+)
+_PLACE = "<name><?offset> + <offset></><?path> at <path>:<?line><line><:>?</></>"
 
-    from gsym.reading.reader import Reader
 
-
-class LookupText:
-    """Makes text from one open reader; for one thread at a time.
+def text_style(
+    *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
+) -> Style:
+    """The style for people: a line for each frame.
 
     Args:
-        reader: Where to look.
-        shift: What is added to an address before it is looked up.
-        json: Print JSON.
+        escape: Makes names and paths printable.
         demangle: Print names of functions as people write them.
-        escape: Makes what is printed of a string that is not plain ASCII.
+        merged: Show the functions that were merged into one as well.
     """
+    frame = f"{_PLACE}<?inlined> [inlined]</>"
+    others = (
+        "<*merged>\n<indent>same code: "
+        f"<*frames><?later>\n<indent>           </>{frame}</></>"
+    )
+    return Style(
+        f"<address>: <?found><*frames><?later>\n<indent></>{frame}</>"
+        "<?patterns>\n<indent>calls <*patterns><?later>, </><pattern></></>"
+        f"{others if merged else ''}<:>?? ({_REASON})</>\n",
+        numbers=PLAIN_NUMBERS,
+        escape=escape,
+        demangle=demangle,
+        merged=merged,
+    )
 
-    def __init__(
-        self,
-        reader: Reader,
-        *,
-        shift: int,
-        json: bool,
-        demangle: bool,
-        escape: Callable[[bytes], bytes],
-    ) -> None:
-        self._reader = reader  # which the image goes with
-        self._image = reader.mapped.image
-        self._text = TextBuffer()
-        self._names = NameTexts(self._image, demangle=demangle, escape=escape)
-        self._style = ffi.new("gsym_lookup_style *")
-        self._style.flags = (
-            json * lib.GSYM_LOOKUP_TEXT_JSON | demangle * lib.GSYM_LOOKUP_TEXT_DEMANGLED
+
+def line_style(
+    *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
+) -> Style:
+    """The style for line-oriented tools: one line for each address.
+
+    Args:
+        escape: Makes names and paths printable.
+        demangle: Print names of functions as people write them.
+        merged: Show the functions that were merged into one as well.
+    """
+    frames = f"<*frames><?later> <<- </>{_PLACE}</>"
+    others = f"<*merged> = {frames}</>"
+    return Style(
+        f"<address>: <?found>{frames}{others if merged else ''}<:>?? ({_REASON})</>\n",
+        numbers=PLAIN_NUMBERS,
+        escape=escape,
+        demangle=demangle,
+        merged=merged,
+    )
+
+
+def json_style(*, demangle: bool, merged: bool) -> Style:
+    """The style for programs: a JSON object on a line for each address.
+
+    Args:
+        demangle: Print names of functions as people write them.
+        merged: Show the functions that were merged into one as well.
+    """
+    from gsym.formatting.json_text import ascii_text
+
+    answer = (
+        '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
+        '"frames": [<*frames><?later>, </>{"name": "<name>", '
+        '"directory": "<directory>", "filename": "<filename>", "line": <line>, '
+        '"offset": <offset>, "inlined": <?inlined>true<:>false</>}</>]'
+        '<?patterns>, "call_site_patterns": '
+        '[<*patterns><?later>, </>"<pattern>"</>]</>'
+    )
+    others = f'<?merged>, "merged": [<*merged><?later>, </>{{{answer}}}</>]</>'
+    return Style(
+        f'{{"address": <address_decimal>, <?found>{answer}{others if merged else ""}'
+        f'<:>"function": null, "frames": [], "reason": "{_REASON}"</>}}\n',
+        numbers=PLAIN_NUMBERS,
+        json=True,
+        escape=ascii_text,
+        demangle=demangle,
+        merged=merged,
+    )
+
+
+def outside_answer(address: int, style: Style) -> bytes:
+    """The answer to a number of more than 64 bits, which the engine cannot take."""
+    if style.json:
+        return b'{"address": %d, "function": null, "frames": [], "reason": "%b"}\n' % (
+            address,
+            _OUTSIDE.encode(),
         )
-        self._style.shift = shift & UINT64_MAX
-        first, last = max(0, -shift), min(UINT64_MAX, UINT64_MAX - shift)
-        self._style.first, self._style.last = (first, last) if first <= last else (1, 0)
-
-    @property
-    def missed(self) -> int:
-        """How many addresses had no answer."""
-        return int(self._style.missed)
-
-    @property
-    def damaged(self) -> int:
-        """How many of them have damaged records."""
-        return int(self._style.damaged)
-
-    def answer(self, lines: Buffer, put: Callable[[Buffer], object]) -> int:
-        """Answer lines, each of which is a number.
-
-        Stops in front of any other line, of blank lines that no number follows and of
-        a line without an end. A number is decimal or has the prefix 0x.
-
-        Args:
-            lines: As they came.
-            put: Takes the text, piece by piece; each is gone when it returns.
-
-        Returns:
-            How many bytes of *lines* were answered.
-        """
-        arguments = self._image, self._names.handle, self._style
-        return self._text.answer(
-            lib.gsym_text_lookup, arguments, lines, self._names, put
-        )
+    return b"%#x: ?? (%b)\n" % (address, _OUTSIDE.encode())

@@ -1,89 +1,156 @@
-"""Answers as text, byte for byte as llvm-symbolizer prints them.
+"""Answers as llvm-symbolizer prints them: styles LLVM, GNU and JSON.
 
-The engine reads the lines, finds and formats; here blocks of finished text come out.
+What a GSYM file does not hold is printed as llvm-symbolizer prints its absence: columns
+as 0, no line that a function starts at, no discriminators.
 """
 
 from __future__ import annotations
 
-from gsym.engine.name_texts import NameTexts
-from gsym.engine.native import ffi, lib, to_bytes
-from gsym.model import UINT64_MAX
+from gsym.engine.native import to_bytes
+from gsym.formatting.formatter import Style
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typing_extensions import Buffer
 
-    from gsym.engine.text_buffer import TextBuffer
-    from gsym.reading.reader import Reader
+class SymbolizerOutput(NamedTuple):
+    """What the options say of an answer.
 
-
-class SymbolizerText:
-    """Makes text from one open reader; for one thread at a time.
-
-    Args:
-        reader: Where to look.
-        buffer: What the text is put together in; others may use it in turn.
-        shift: What is added to an address before it is looked up.
-        flags: A set of GSYM_SYMBOLIZER_*.
+    Attributes:
+        json: Print JSON.
+        gnu: Leave out what GNU addr2line does not print.
+        addresses: Print the address before each answer.
+        functions: Print function names.
+        inlines: Print all frames; else one that stands for them.
+        outer_name: That one has the name of the outermost function.
+        pretty: Print a frame on one line.
+        verbose: Print a line for each part of a frame.
+        basenames: Print files without their directories.
         demangle: Print function names as people write them.
-        module: The name of the module; JSON has it.
-        escape: Makes names printable, except in JSON; None: they are unchanged.
+        has_source: Leave marks where lines of source belong.
     """
 
-    def __init__(  # noqa: PLR0913 - what one line of a module needs
-        self,
-        reader: Reader,
-        buffer: TextBuffer,
-        *,
-        shift: int,
-        flags: int,
-        demangle: bool,
-        module: str,
-        escape: Callable[[bytes], bytes] | None = None,
-    ) -> None:
-        self._reader = reader  # which the image goes with
-        self._image = reader.mapped.image
-        self._text = buffer
-        self._names: NameTexts | None = None
-        self._module = b""
-        if flags & lib.GSYM_SYMBOLIZER_JSON:
-            from gsym.formatting.json_text import utf8_text
-
-            self._module = utf8_text(to_bytes(module))
-            self._names = NameTexts(self._image, demangle=demangle, escape=utf8_text)
-        elif demangle:
-            self._names = NameTexts(self._image, escape=escape)
-        self._style = ffi.new("gsym_symbolizer_style *")
-        self._style.flags = flags
-        self._style.shift = shift & UINT64_MAX
-        self._style.module = self._kept = ffi.from_buffer(self._module)
-        self._style.module_size = len(self._module)
+    json: bool = False
+    gnu: bool = False
+    addresses: bool = False
+    functions: bool = True
+    inlines: bool = True
+    outer_name: bool = True
+    pretty: bool = False
+    verbose: bool = False
+    basenames: bool = False
+    demangle: bool = True
+    has_source: bool = False
 
     @property
-    def name_bytes(self) -> int:
-        """How many bytes the names take that are kept to be printed again."""
-        return 0 if self._names is None else self._names.size
+    def footer(self) -> str:
+        """What ends an answer, but for JSON."""
+        return "" if self.gnu else "\n"
 
-    def answer(
-        self, prefix: bytes, lines: Buffer, put: Callable[[Buffer], object]
-    ) -> int:
-        """Answer lines that are a number behind *prefix*.
+    @property
+    def path(self) -> str:
+        """The field of a path."""
+        return "filename" if self.basenames else "path"
 
-        Stops in front of any other line and of one without an end.
+    @property
+    def frame(self) -> str:
+        """The template of one frame."""
+        path = self.path
+        if self.json:
+            return _json_frame(
+                f"<{path}>",
+                "<name>" if self.functions else "",
+                "<line><source>" if self.has_source else "<line>",
+                "<frame_start>",
+            )
+        start = "" if self.gnu else "  Function start address: <frame_start>\n"
+        name = self._name("<?name><name><:>??</>", "<?later> (inlined by) </>")
+        file = f"<?{path}><{path}><:>??</>"
+        return name + self._place(file, "<line>", start) + self._mark
 
-        Args:
-            prefix: What is in front of the numbers.
-            lines: As they came.
-            put: Takes the text, piece by piece; each is gone when it returns.
+    @property
+    def unknown_frame(self) -> str:
+        """What stands for a frame where nothing is known."""
+        if self.json:
+            return _json_frame("", "", "0", "")
+        return self._name("??", "") + self._place("??", "0", "")
 
-        Returns:
-            How many bytes of *lines* were answered.
-        """
-        names = ffi.NULL if self._names is None else self._names.handle
-        known_prefix = ffi.from_buffer(prefix)
-        arguments = self._image, names, self._style, known_prefix, len(prefix)
-        return self._text.answer(
-            lib.gsym_text_symbolize, arguments, lines, self._names, put
+    @property
+    def _mark(self) -> str:
+        return "<source>" if self.has_source and not self.verbose else ""
+
+    def _name(self, name: str, inlined: str) -> str:
+        if not self.functions:
+            return ""
+        return f"{inlined}{name} at " if self.pretty else f"{name}\n"
+
+    def _place(self, file: str, line: str, start: str) -> str:
+        if self.verbose:
+            return f"  Filename: {file}\n{start}  Line: {line}\n  Column: 0\n"
+        return f"{file}:{line}\n" if self.gnu else f"{file}:{line}:0\n"
+
+
+def address_style(
+    output: SymbolizerOutput,
+    module: str,
+    escape: Callable[[bytes], bytes] | None = None,
+) -> Style:
+    """The style of answers to addresses.
+
+    Args:
+        output: What the options say.
+        module: The name of the module; JSON has it.
+        escape: Makes names and paths printable, except in JSON; None: they are
+            unchanged.
+    """
+    loop = "*combined" if output.outer_name else "*innermost"
+    if output.inlines:
+        loop = "*frames"
+    if output.json:
+        comma = "<?later>,</>"
+        name = _json_text(to_bytes(module)).decode().replace("<", "<<")
+        template = (
+            f'{{"Address":"<address>","ModuleName":"{name}","Symbol":[<?found>'
+            f"<{loop}>{comma}{output.frame}</><:>{output.unknown_frame}</>]}}\n"
         )
+    else:
+        address = "<address>: " if output.pretty else "<address>\n"
+        template = (
+            f"{address if output.addresses else ''}<?found><{loop}>{output.frame}</>"
+            f"<:>{output.unknown_frame}</>{output.footer}"
+        )
+    return _style(template, output, escape)
+
+
+def location_style(
+    output: SymbolizerOutput, escape: Callable[[bytes], bytes] | None = None
+) -> Style:
+    """The style of the place of a symbol: nothing where no file is known."""
+    template = f"<*combined><?{output.path}>{output.frame}</></>"
+    return _style(template, output, escape)
+
+
+def _style(
+    template: str, output: SymbolizerOutput, escape: Callable[[bytes], bytes] | None
+) -> Style:
+    return Style(
+        template,
+        json=output.json,
+        demangle=output.demangle and output.functions,
+        escape=_json_text if output.json else escape,
+    )
+
+
+def _json_frame(file: str, name: str, line: str, start: str) -> str:
+    return (
+        f'{{"Column":0,"Discriminator":0,"FileName":"{file}","FunctionName":"{name}",'
+        f'"Line":{line},"StartAddress":"{start}","StartFileName":"","StartLine":0}}'
+    )
+
+
+def _json_text(raw: bytes) -> bytes:
+    from gsym.formatting.json_text import utf8_text
+
+    return utf8_text(raw)

@@ -63,33 +63,6 @@ void gsym_text_escape(gsym_text *text);
 /* Reserve memory for `size` more bytes. */
 gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error);
 
-typedef enum gsym_text_flags {
-    GSYM_TEXT_MERGED = 1,    /* also the functions merged at the address */
-    GSYM_TEXT_BLANK_LINE = 2 /* an empty line after each answer */
-} gsym_text_flags;
-
-/* Append the answers to many addresses, by LLVM's lookup rules. If an address has none, a
- * line says why; only lack of memory is an error. */
-gsym_status gsym_text_lookup_many(gsym_text *text, const gsym_image *image,
-                                  const uint64_t *addresses, size_t count, uint32_t flags,
-                                  gsym_error *error);
-/* Like gsym_text_lookup_many with GSYM_TEXT_MERGED, but only those functions at
- * `address` whose keep[] is not 0: keep[0] is the function itself, keep[i] its child
- * `i`. NULL: all. */
-gsym_status gsym_text_lookup_merged(gsym_text *text, const gsym_image *image,
-                                    uint64_t address, const uint8_t *keep,
-                                    size_t keep_count, gsym_error *error);
-/* Common to all functions that answer lines: lines are looked up in batches and
- * answered until the text has `limit` bytes. *used_ret counts the bytes of answered
- * lines; 0 if the next line has another format or no end. With NULL for `lines`, the
- * lines of the previous call, which may be freed by then, are continued; all other
- * arguments must be the same. */
-
-/* Answer lines "ADDRESS PATH\n", each PATH being `path`, to a line of any other form. */
-gsym_status gsym_text_lookup_lines(gsym_text *text, const gsym_image *image,
-                                   const char *path, size_t path_size, uint32_t flags,
-                                   const char *lines, size_t size, size_t limit,
-                                   size_t *used_ret, gsym_error *error);
 /* Append the dump of entry `index`; nothing if its record is damaged or has an InfoType
  * that LLVM does not know. */
 gsym_status gsym_text_dump_entry(gsym_text *text, const gsym_image *image,
@@ -127,90 +100,67 @@ typedef struct gsym_dump_place {
 gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record *record,
                            gsym_dump_place *place, size_t size, gsym_error *error);
 
-/* ---- text, as `gsym lookup` prints it --------------------------------------------- */
+/* ---- answers in an output style -------------------------------------------------- */
 
-typedef enum gsym_lookup_text_flags {
-    GSYM_LOOKUP_TEXT_JSON = 1,
-    GSYM_LOOKUP_TEXT_DEMANGLED = 2 /* function names are those in `texts` */
-} gsym_lookup_text_flags;
+/* What is written for an answer: a template, in the language that csrc/text/style.c
+ * describes. One that is wrong is GSYM_E_ARGUMENT, with the offset in it. */
+typedef struct gsym_style gsym_style;
+gsym_status gsym_style_create(const char *template_text, size_t size,
+                              gsym_style **style_ret, gsym_error *error);
+void gsym_style_destroy(gsym_style *style);
 
-typedef struct gsym_lookup_style {
+typedef enum gsym_format_flags {
+    GSYM_FORMAT_LLVM = 1,      /* look up by LLVM's rules, with its names for paths */
+    GSYM_FORMAT_MERGED = 2,    /* with the functions merged at an address */
+    GSYM_FORMAT_DEMANGLED = 4, /* names of functions are those in `texts` */
+    /* Strings that are not printable ASCII come from `texts`; with JSON those that it
+     * escapes as well. */
+    GSYM_FORMAT_PRINTABLE = 8,
+    GSYM_FORMAT_JSON = 16
+} gsym_format_flags;
+
+/* What a line with an address is. */
+typedef enum gsym_number_form {
+    GSYM_NUMBERS_LLVM,  /* prefix, number in the base that it has itself, suffix */
+    GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are passed over */
+    GSYM_NUMBERS_HEX    /* as strtoul() reads hexadecimal, then anything */
+} gsym_number_form;
+
+typedef struct gsym_format_job {
+    const gsym_style *style;
+    const gsym_image *image; /* NULL: nothing has an answer */
+    gsym_name_texts *texts;  /* may be NULL where no flag asks for texts */
     uint32_t flags;
-    uint32_t reserved;
-    uint64_t shift; /* added to an address before it is looked up */
-    uint64_t first; /* the module's lowest address; `last` the highest */
+    uint32_t numbers;      /* gsym_number_form */
+    const char *prefix;    /* of a line with GSYM_NUMBERS_LLVM */
+    size_t prefix_size;
+    const char *suffix;
+    size_t suffix_size;
+    uint64_t line_size;    /* a longer line counts as several */
+    uint64_t address_mask; /* bits that addresses have */
+    uint64_t shift;        /* added to an address before it is looked up */
+    uint64_t first; /* addresses before it, and after `last`, are not of the module */
     uint64_t last;
-    uint64_t missed;  /* incremented: addresses without an answer */
-    uint64_t damaged; /* incremented: those with damaged records */
-} gsym_lookup_style;
-
-/* Answer lines with one number, decimal or with 0x, between optional blanks; blank lines
- * are skipped. `texts` are asked for strings that are not printable ASCII, and must be
- * escaped for JSON if that is requested. */
-gsym_status gsym_text_lookup(gsym_text *text, const gsym_image *image,
-                             gsym_name_texts *texts, gsym_lookup_style *style,
-                             const char *lines, size_t size, size_t limit,
-                             size_t *used_ret, gsym_error *error);
-
-/* ---- text, as GNU addr2line prints it ----------------------------------------- */
-
-typedef enum gsym_addr2line_flags {
-    GSYM_ADDR2LINE_ADDRESSES = 1,
-    GSYM_ADDR2LINE_FUNCTIONS = 2,
-    GSYM_ADDR2LINE_INLINES = 4,
-    GSYM_ADDR2LINE_PRETTY = 8,
-    GSYM_ADDR2LINE_BASENAMES = 16,
-    GSYM_ADDR2LINE_32_BITS = 32 /* addresses have 32 bits, 8 digits */
-} gsym_addr2line_flags;
-
-typedef struct gsym_addr2line_style {
-    uint32_t flags;
-    uint32_t reserved;
-    uint64_t line_size; /* longer lines are split; one less than a buffer */
-    /* Sections that addresses are relative to; the first with an answer wins. None:
-     * link-time addresses. */
+    /* Sections that addresses count from the start of; the first that has an answer
+     * gives it. None: they are link-time addresses. */
     const gsym_range *sections;
     size_t section_count;
-} gsym_addr2line_style;
+    /* Which functions at an address are shown, the function itself first; NULL: all. */
+    const uint8_t *keep;
+    size_t keep_count;
+    uint64_t missed;  /* counted on: addresses without an answer */
+    uint64_t damaged; /* likewise: those of them whose records are damaged */
+} gsym_format_job;
 
-/* Answer lines that begin with a hexadecimal number, up to one with a symbol name; many
- * gaps stop it like a full text. Without `texts` names are printed unchanged; without an
- * image nothing is found. Only lack of memory is an error. */
-gsym_status gsym_text_addr2line(gsym_text *text, const gsym_image *image,
-                                gsym_name_texts *texts, const gsym_addr2line_style *style,
-                                const char *lines, size_t size, size_t limit,
-                                size_t *used_ret, gsym_error *error);
-
-/* ---- text, as llvm-symbolizer prints it ---------------------------------------- */
-
-typedef enum gsym_symbolizer_flags {
-    GSYM_SYMBOLIZER_ADDRESSES = 1,
-    GSYM_SYMBOLIZER_FUNCTIONS = 2,
-    GSYM_SYMBOLIZER_INLINES = 4,
-    GSYM_SYMBOLIZER_OUTER_NAME = 8, /* without INLINES: name of the outermost frame */
-    GSYM_SYMBOLIZER_PRETTY = 16,
-    GSYM_SYMBOLIZER_BASENAMES = 32,
-    GSYM_SYMBOLIZER_GNU = 64,
-    GSYM_SYMBOLIZER_JSON = 128
-} gsym_symbolizer_flags;
-
-typedef struct gsym_symbolizer_style {
-    uint32_t flags;
-    uint32_t reserved;
-    uint64_t shift; /* added to an address before it is looked up */
-    const char *module; /* its name, escaped for JSON */
-    size_t module_size;
-} gsym_symbolizer_style;
-
-/* Answer lines "PREFIX NUMBER\n", `prefix` being everything before the number, up to a
- * line of another format; many gaps stop it like a full text. Without `texts` names are
- * printed unchanged; JSON requires texts, escaped for it. Only lack of memory is an
- * error. */
-gsym_status gsym_text_symbolize(gsym_text *text, const gsym_image *image,
-                                gsym_name_texts *texts,
-                                const gsym_symbolizer_style *style, const char *prefix,
-                                size_t prefix_size, const char *lines, size_t size,
-                                size_t limit, size_t *used_ret, gsym_error *error);
+/* Answer lines, to one of any other form. Many lines are looked up together, and answered
+ * until the text holds `limit` bytes or many names wait for their texts. *used_ret counts
+ * the bytes of the lines that were answered; 0 with lines left says that the next one is
+ * not of the form, or has no end. With NULL for the lines the answers go on with those
+ * that were handed in last, which may be gone by then; all else has to stay as it was.
+ * Only a lack of memory is a failure. */
+gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *lines,
+                             size_t size, size_t limit, size_t *used_ret,
+                             gsym_error *error);
 
 /* ---- text, as filters of symbolizer markup print it ----------------------------- */
 

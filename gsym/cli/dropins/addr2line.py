@@ -19,7 +19,7 @@ from gsym.reading.reader import wants_read_ahead
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.dropins.addr2line_options import Options
-    from gsym.formatting.addr2line import Addr2lineText
+    from gsym.formatting.formatter import Formatter
     from gsym.reading.reader import Reader
 
 _LINE_SIZE = 99  # addr2line's buffer: a longer line counts as several
@@ -50,7 +50,8 @@ def _say(text: str) -> None:
 
 def _answer_all(options: Options) -> None:
     from gsym.cli.dropins.addr2line_input import open_input
-    from gsym.formatting.addr2line import Addr2lineText
+    from gsym.formatting.addr2line import addr2line_style
+    from gsym.formatting.formatter import Formatter
 
     # The first look for a name reads all of them.
     are_numbers = all(map(_is_number, options.addresses))
@@ -58,8 +59,7 @@ def _answer_all(options: Options) -> None:
     opened = open_input(options.file, options.section, read_ahead=read_ahead)
     for note in opened.notes:
         _say(note)
-    text = Addr2lineText(
-        opened.reader,
+    style = addr2line_style(
         addresses=options.has("a"),
         functions=options.has("f"),
         inlines=options.has("i"),
@@ -67,9 +67,9 @@ def _answer_all(options: Options) -> None:
         basenames=options.has("s"),
         demangle=options.demangle,
         is_64=opened.is_64,
-        sections=opened.sections,
         escape=escape_for_output(),
     )
+    text = Formatter(opened.reader, style, is_64=opened.is_64, sections=opened.sections)
     session = _Session(opened.reader, text)
     if options.addresses:
         for word in options.addresses:
@@ -87,7 +87,7 @@ def _is_number(word: str) -> bool:
 class _Session:
     """Prints the answers to lines."""
 
-    def __init__(self, reader: Reader | None, text: Addr2lineText) -> None:
+    def __init__(self, reader: Reader | None, text: Formatter) -> None:
         self._reader = reader
         self._text = text
 
@@ -104,12 +104,11 @@ class _Session:
         put = sys.stdout.buffer.write
         view = memoryview(lines)
         while view:
-            view = view[self._text.answer(view, line_size, put) :]
+            view = view[self._text.answer(view, put, line_size=line_size) :]
             line = bytes(view[:line_size]).partition(b"\n")
             if not line[1] and len(line[0]) < line_size:
                 break  # its end has not come yet
-            address = b"%x\n" % self._symbol_address(line[0])
-            self._text.answer(address, len(address), put)
+            put(self._text.one(self._symbol_address(line[0])))
             view = view[len(line[0] + line[1]) :]
         return bytes(view)
 

@@ -16,7 +16,9 @@ from gsym.cli.dropins.gsymutil_streams import (
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.streams import answer_lines
 from gsym.cli.terminal import shortened
-from gsym.formatting.gsymutil import LlvmText
+from gsym.engine.text_buffer import TextBuffer
+from gsym.formatting.formatter import Formatter
+from gsym.formatting.gsymutil import LlvmText, lookup_style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,29 +29,35 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Answers from one file, in the form that the options ask for."""
+    """Answers from one file, in the form that the options ask for.
 
-    def __init__(self, reader: Reader, options: Options) -> None:
-        self.text = LlvmText(reader, escape=sys.stdout.isatty())
-        self.merged = options.merged_functions
-        self._verbose = options.verbose
-        self._filters = []
-        if options.filters:
-            self._filters = [
-                _compiled(each) for each in map(os.fsencode, options.filters)
-            ]
+    Args:
+        reader: Where to look.
+        options: How.
+        path: What follows the address on each line of a stream; None: there is none.
+    """
 
-    @property
-    def are_plain(self) -> bool:
-        """Whether the engine can make them with no help."""
-        return not self._filters and (self.merged or not self._verbose)
+    def __init__(
+        self, reader: Reader, options: Options, path: bytes | None = None
+    ) -> None:
+        escape = sys.stdout.isatty()
+        self._filters = [_compiled(each) for each in map(os.fsencode, options.filters)]
+        merged = options.merged_functions
+        # Whether the engine can make them without help.
+        self.are_plain = not self._filters and (merged or not options.verbose)
+        is_stream = path is not None
+        self.text = Formatter(
+            reader,
+            lookup_style(merged=merged, blank_line=is_stream and self.are_plain),
+            buffer=TextBuffer(escape=escape),
+            suffix=b" %b" % path if path is not None else b"",
+        )
+        self._functions = LlvmText(reader, escape=escape)
 
     def to(self, addresses: list[int]) -> bytes:
         """The answers to *addresses*, in order."""
-        if self.are_plain:
-            return self.text.lookup(addresses, merged=self.merged)
         one = self._filtered if self._filters else self._all_that_is_known
-        return b"".join(map(one, addresses))
+        return b"".join(map(self.text.one if self.are_plain else one, addresses))
 
     def _filtered(self, address: int) -> bytes:
         keep = [
@@ -57,13 +65,13 @@ class Answers:
                 pattern is not None and pattern.search(name)
                 for pattern in self._filters
             )
-            for name in self.text.merged_names(address)
+            for name in self._functions.merged_names(address)
         ]
-        return self.text.lookup_merged(address, keep)
+        return self.text.one(address, keep)
 
     def _all_that_is_known(self, address: int) -> bytes:
-        answer = self.text.lookup([address])
-        function = self.text.function(address)
+        answer = self.text.one(address)
+        function = self._functions.function(address)
         at = f"{address:#018x}:\n".encode()
         if function is None:
             return b"\nLookupResult for " + at + answer + b"\n"
@@ -122,8 +130,7 @@ class _Stream:
             if self._answers is None or path != self._path:
                 self._answers = self._open(path)
             if self._answers.are_plain:
-                text, merged = self._answers.text, self._answers.merged
-                used = text.lookup_lines(view[at:], path, put, merged=merged)
+                used = self._answers.text.answer(view[at:], put)
                 if not used:
                     raise _BadAddressError(os.fsdecode(word))
                 at += used
@@ -136,7 +143,7 @@ class _Stream:
         self.close()
         self._path = path
         self._reader = open_reader(os.fsdecode(path))
-        return Answers(self._reader, self._options)
+        return Answers(self._reader, self._options, path)
 
 
 def _address(word: bytes) -> int:

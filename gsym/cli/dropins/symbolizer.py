@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules, merged_location
+from gsym.cli.dropins.symbolizer_addresses import Addresses, output_of
+from gsym.cli.dropins.symbolizer_modules import ModuleError, Modules
 from gsym.cli.dropins.symbolizer_options import (
     PROGRAM,
     help_text,
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.cli.dropins.symbolizer_json import JsonStyle
-    from gsym.cli.dropins.symbolizer_modules import Location, Module
+    from gsym.cli.dropins.symbolizer_modules import Module
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.cli.dropins.symbolizer_plain import PlainStyle
+    from gsym.formatting.symbolizer import SymbolizerOutput
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -85,8 +87,9 @@ class _Session:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._modules = Modules(options, _warn)
-        self._style = _style(options)
-        self._merges = not options.inlines
+        output = output_of(options)
+        self._style = _style(options, output)
+        self._addresses = Addresses(output, options.context_lines)
 
     def open_first(self, name: str) -> bool:
         """Whether the module of the command line can be read; else it is told."""
@@ -113,7 +116,9 @@ class _Session:
         from gsym.cli.dropins.symbolizer_streams import LineStream
 
         put = sys.stdout.buffer.write
-        stream = LineStream(self._options, self._modules, self.answer, put)
+        stream = LineStream(
+            self._options, self._modules, self._addresses, self.answer, put
+        )
         answer_lines(sys.stdin.fileno(), stream.answer)
 
     def answer(self, line: str) -> str:
@@ -143,41 +148,34 @@ class _Session:
         if request.kind == "FRAME":
             return style.variables(request)
         if request.symbol:
-            found = module.symbol(request.symbol, request.address) if module else []
+            found = []
+            if module is not None:
+                starts = module.symbol(request.symbol, request.address)
+                found = self._addresses.locations(module, starts)
             return style.symbols(request, found)
-        frames = None if module is None else module.frames(request.address)
-        if self._merges:
-            frames = [self._merged(frames)] if frames else []
-        return style.frames(request, frames)
-
-    def _merged(self, frames: list[Location]) -> Location:
-        """What stands for all frames: the innermost, under the name of the outermost.
-
-        As in LLVM the name stays the innermost where it is not that of the linker.
-        """
-        options = self._options
-        if options.style == "GNU" or options.functions == "short":
-            return frames[0]
-        return merged_location(frames)
+        if module is None:
+            return style.frames(request, None)
+        shown_module = request.shown_module
+        answer = self._addresses.one(module, shown_module, request.address)
+        return style.frames(request, answer)
 
     def _fail(self, request: Request, reason: str) -> str | None:
         """Tell why a module cannot be read; the answer, if the style has one for it."""
         answer = self._style.failure(request, reason)
         if answer is None:
-            name = request.module or request.build_id.hex().upper()
-            _warn(f"'{shortened(name)}': {reason}")
+            _warn(f"'{shortened(request.shown_module)}': {reason}")
         return answer
 
 
-def _style(options: Options) -> PlainStyle | JsonStyle:
+def _style(options: Options, output: SymbolizerOutput) -> PlainStyle | JsonStyle:
     name_of = _name_of(options)
-    if options.style == "JSON":
+    if output.json:
         from gsym.cli.dropins.symbolizer_json import JsonStyle
 
-        return JsonStyle(options, name_of)
+        return JsonStyle(output, name_of)
     from gsym.cli.dropins.symbolizer_plain import PlainStyle
 
-    return PlainStyle(options, name_of)
+    return PlainStyle(output, name_of)
 
 
 def _name_of(options: Options) -> Callable[[str], str]:

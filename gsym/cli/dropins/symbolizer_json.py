@@ -1,4 +1,4 @@
-"""Answers of `gsym-symbolizer` as JSON.
+"""Answers of `gsym-symbolizer` as JSON, made from those of the engine to addresses.
 
 A list for the requests of a command line, else an object a line.
 """
@@ -7,62 +7,58 @@ from __future__ import annotations
 
 import json
 
-from gsym.cli.dropins.symbolizer_modules import Location
-from gsym.cli.dropins.symbolizer_source import source_context
-from gsym.engine.native import to_bytes
+from gsym.engine.native import to_bytes, to_str
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.cli.dropins.symbolizer_options import Options
     from gsym.cli.dropins.symbolizer_requests import Request
     from gsym.containers.data_symbols import DataSymbol
+    from gsym.formatting.symbolizer import SymbolizerOutput
 
 _INDENT = 2
-_NOWHERE = Location()
 
 
 class JsonStyle:
     """Makes JSON of answers.
 
     Args:
-        options: How it shall look.
-        name_of: Gives the name to print for the linker's name of a function.
+        output: What it shall look like.
+        name_of: Gives the name to print for the linker's name of a symbol.
     """
 
-    def __init__(self, options: Options, name_of: Callable[[str], str]) -> None:
+    def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
-        self._functions = options.functions != "none"
-        self._context_lines = options.context_lines
-        self._indent = _INDENT if options.pretty else None
+        self._unknown_frame = json.loads(output.unknown_frame)
+        self._indent = _INDENT if output.pretty else None
         self._is_list = False
-        self.between = ",\n" if options.pretty else ","
+        self.between = ",\n" if output.pretty else ","
 
     def begin(self) -> str:
-        """What stands in front of answers to a command line: they become a list."""
+        """What stands before answers to a command line: they become a list."""
         self._is_list = True
         return "[\n" if self._indent else "["
 
     def end(self) -> str:
-        """What stands behind them."""
+        """What stands after them."""
         return "\n]\n" if self._indent else "]\n"
 
-    def frames(self, request: Request, frames: list[Location] | None) -> str:
-        """The frames at an address, innermost first; None: the module has none."""
-        if frames is None:
+    def frames(self, request: Request, answer: bytes | None) -> str:
+        """The answer to an address, as the engine made it; None: without a module."""
+        if answer is None:
             return self._answer(request, Symbol=[])
-        return self._answer(
-            request, Symbol=[self._location(each) for each in frames or (_NOWHERE,)]
-        )
+        return self._text(json.loads(to_str(answer)))
 
     def nothing(self, module: str) -> str:
-        """The answer to what is no request."""
-        return self._text({"ModuleName": module, "Symbol": [self._location(_NOWHERE)]})
+        """The answer to what is not a request."""
+        return self._text({"ModuleName": module, "Symbol": [self._unknown_frame]})
 
-    def symbols(self, request: Request, locations: list[Location]) -> str:
-        """Where the functions of a name are."""
-        return self._answer(request, Loc=[self._location(each) for each in locations])
+    def symbols(self, request: Request, locations: list[bytes]) -> str:
+        """Where the functions of a name are, as the engine made it."""
+        return self._answer(
+            request, Loc=[json.loads(to_str(each)) for each in locations]
+        )
 
     def data(self, request: Request, symbol: DataSymbol | None) -> str:
         """What is known of an address of data."""
@@ -81,31 +77,12 @@ class JsonStyle:
         return self._answer(request, Error={"Message": reason})
 
     def _answer(self, request: Request, **found: object) -> str:
-        module = request.module or request.build_id.hex().upper()
-        answer: dict[str, object] = {"ModuleName": module, **found}
+        answer: dict[str, object] = {"ModuleName": request.shown_module, **found}
         if request.symbol:
             answer["SymName"] = request.symbol
         else:
             answer["Address"] = f"{request.address:#x}"
         return self._text(answer)
-
-    def _location(self, location: Location) -> dict[str, object]:
-        function, file, line, start = location
-        found = {
-            "FunctionName": self._name_of(function) if self._functions else "",
-            "StartFileName": "",
-            "StartLine": 0,
-            "StartAddress": "" if start is None else f"{start:#x}",
-            "FileName": file,
-            "Line": line,
-            "Column": 0,
-            "Discriminator": 0,
-        }
-        if self._context_lines:
-            source = source_context(file, line, self._context_lines)
-            if source:
-                found["Source"] = source
-        return found
 
     def _text(self, answer: dict[str, object]) -> str:
         text = json.dumps(

@@ -8,7 +8,6 @@ from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.reading.reader import wants_read_ahead
-from gsym.records import NamedTuple
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 
 TYPE_CHECKING = False
@@ -17,25 +16,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.dropins.symbolizer_options import Options
     from gsym.containers.data_symbols import DataSymbol, DataSymbols
-    from gsym.model import Frame, Lookup
     from gsym.reading.reader import Reader
     from gsym.symbolication.binary_lookup import FoundGsym
-
-
-class Location(NamedTuple):
-    """A place in the source.
-
-    Attributes:
-        function: Its name; "" where it is not known.
-        file: Path or base name; "" where it is not known.
-        line: 0 where it is not known.
-        start: Address of the function, None where it is not known.
-    """
-
-    function: str = ""
-    file: str = ""
-    line: int = 0
-    start: int | None = None
 
 
 _MOST_MODULES = 128
@@ -66,32 +48,14 @@ class Module:
     def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
         self.reader = reader
         self._path = path
-        self._basenames = options.basenames
         base = _image_base(path) if options.relative_address else 0
         self.shift = base - options.adjust_vma
         self._symbols: DataSymbols | None = None
 
-    def frames(self, address: int) -> list[Location]:
-        """The frames at an address as it was given, innermost first."""
-        found = self._look_up((address + self.shift) & _ADDRESS_MASK)
-        if found is None:
-            return []
-        return [self._location(frame, found) for frame in found.frames]
-
-    def symbol(self, name: str, offset: int) -> list[Location]:
-        """Where the functions of a name are in the source, *offset* behind their start.
-
-        One is known by its line: those without are left out.
-        """
+    def symbol(self, name: str, offset: int) -> list[int]:
+        """Link-time addresses *offset* bytes after the starts of functions."""
         starts = () if self.reader is None else self.reader.find(name)
-        found = []
-        for function in starts:
-            frames = self._look_up((function.start + offset) & _ADDRESS_MASK)
-            if frames is not None:
-                places = [self._location(frame, frames) for frame in frames.frames]
-                if places[0].file:
-                    found.append(merged_location(places))
-        return found
+        return [(function.start + offset) & _ADDRESS_MASK for function in starts]
 
     def data(self, address: int) -> DataSymbol | None:
         """The symbol at an address as it was given; None where there is none."""
@@ -100,24 +64,6 @@ class Module:
         if self._symbols is None:
             return None
         return self._symbols.find((address + self.shift) & _ADDRESS_MASK)
-
-    def _look_up(self, address: int) -> Lookup | None:
-        if self.reader is None:
-            return None
-        try:
-            return self.reader.lookup(address)
-        except GsymError:
-            return None  # a damaged record answers for its own addresses only
-
-    def _location(self, frame: Frame, found: Lookup) -> Location:
-        file = frame.filename if self._basenames else frame.path
-        return Location(frame.name, file, frame.line, found.address - frame.offset)
-
-
-def merged_location(frames: list[Location]) -> Location:
-    """One place for all of *frames*: the innermost line in the outermost function."""
-    inner, outer = frames[0], frames[-1]
-    return Location(outer.function, inner.file, inner.line, outer.start)
 
 
 class Modules:

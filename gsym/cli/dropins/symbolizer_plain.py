@@ -1,122 +1,80 @@
-"""Answers of `gsym-symbolizer` in the styles LLVM and GNU.
-
-What a GSYM file does not carry is printed as llvm-symbolizer prints its absence:
-columns as 0, no line that a function starts at, no discriminators, no variables.
-"""
+"""Answers of `gsym-symbolizer` in the styles LLVM and GNU."""
 
 from __future__ import annotations
 
 import sys
 
-from gsym.cli.dropins.symbolizer_modules import Location
-from gsym.cli.dropins.symbolizer_source import source_context
 from gsym.cli.terminal import printable
+from gsym.engine.native import to_str
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.cli.dropins.symbolizer_options import Options
     from gsym.cli.dropins.symbolizer_requests import Request
     from gsym.containers.data_symbols import DataSymbol
+    from gsym.formatting.symbolizer import SymbolizerOutput
 
 _UNKNOWN = "??"
-_NOWHERE = Location()
 
 
 class PlainStyle:
     """Makes text of answers.
 
     Args:
-        options: How it shall look.
-        name_of: Gives the name to print for the linker's name of a function.
+        output: What it shall look like.
+        name_of: Gives the name to print for the linker's name of a symbol.
     """
 
     between = ""
 
-    def __init__(self, options: Options, name_of: Callable[[str], str]) -> None:
+    def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
+        self._output = output
         self._name_of = name_of
         self._shown = printable if sys.stdout.isatty() else str
-        self._addresses = options.addresses
-        self._pretty = options.pretty
-        self._verbose = options.verbose
-        self._functions = options.functions != "none"
-        self._context_lines = options.context_lines
-        self._is_gnu = options.style == "GNU"
-        self._behind_name = " at " if options.pretty else "\n"
-        self._inlined = " (inlined by) " if options.pretty else ""
-        self._behind_line = "\n" if self._is_gnu else ":0\n"
-        self._footer = "" if self._is_gnu else "\n"
 
     def begin(self) -> str:
-        """What stands in front of answers to a command line."""
+        """What stands before answers to a command line."""
         return ""
 
     def end(self) -> str:
-        """What stands behind them."""
+        """What stands after them."""
         return ""
 
-    def frames(self, request: Request, frames: list[Location] | None) -> str:
-        """The frames at an address, innermost first; None: the module has none."""
-        lines = [self._header(request)]
-        for at, location in enumerate(frames or (_NOWHERE,)):
-            lines.append(self._location(location, is_inlined=at > 0))
-        lines.append(self._footer)
-        return "".join(lines)
+    def frames(self, request: Request, answer: bytes | None) -> str:
+        """The answer to an address, as the engine made it; None: without a module."""
+        if answer is not None:
+            return to_str(answer)
+        return self._header(request) + self.nothing(request.module)
 
     def nothing(self, module: str) -> str:  # noqa: ARG002 - JSON prints it
-        """The answer to what is no request."""
-        return self._location(_NOWHERE, is_inlined=False) + self._footer
+        """The answer to what is not a request."""
+        return self._output.unknown_frame + self._output.footer
 
-    def symbols(self, request: Request, locations: list[Location]) -> str:
-        """Where the functions of a name are."""
+    def symbols(self, request: Request, locations: list[bytes]) -> str:
+        """Where the functions of a name are, as the engine made it."""
         if not locations:
             return self.nothing(request.module)
-        places = [self._location(each, is_inlined=False) for each in locations]
-        return "".join(places) + self._footer
+        return to_str(b"".join(locations)) + self._output.footer
 
     def data(self, request: Request, symbol: DataSymbol | None) -> str:
         """What is known of an address of data."""
-        header = self._header(request)
+        header, footer = self._header(request), self._output.footer
         if symbol is None:
-            return f"{header}{_UNKNOWN}\n0 0\n??:?\n{self._footer}"
+            return f"{header}{_UNKNOWN}\n0 0\n??:?\n{footer}"
         name = self._shown(self._name_of(symbol.name)) or _UNKNOWN
         line = f"{self._shown(symbol.file)}:0" if symbol.file else "??:?"
-        return f"{header}{name}\n{symbol.start} {symbol.size}\n{line}\n{self._footer}"
+        return f"{header}{name}\n{symbol.start} {symbol.size}\n{line}\n{footer}"
 
     def variables(self, request: Request) -> str:
         """The variables of a frame: a GSYM file has none."""
-        return f"{self._header(request)}{_UNKNOWN}\n{self._footer}"
+        return f"{self._header(request)}{_UNKNOWN}\n{self._output.footer}"
 
     def failure(self, request: Request, reason: str) -> str | None:  # noqa: ARG002
         """A module that cannot be read: told on standard error, and not known here."""
         return None
 
     def _header(self, request: Request) -> str:
-        if not self._addresses or request.symbol:
+        if not self._output.addresses or request.symbol:
             return ""
-        return f"{request.address:#x}{': ' if self._pretty else chr(10)}"
-
-    def _location(self, location: Location, *, is_inlined: bool) -> str:
-        function, file, line, _ = location
-        name = ""
-        if self._functions:
-            name = self._shown(self._name_of(function)) or _UNKNOWN
-            prefix = self._inlined if is_inlined else ""
-            name = f"{prefix}{name}{self._behind_name}"
-        if self._verbose:
-            return name + self._details(location)
-        shown = self._shown(file) or _UNKNOWN
-        text = f"{name}{shown}:{line}{self._behind_line}"
-        if self._context_lines:
-            text += source_context(file, line, self._context_lines)
-        return text
-
-    def _details(self, location: Location) -> str:
-        start = ""
-        if location.start is not None and not self._is_gnu:
-            start = f"  Function start address: {location.start:#x}\n"
-        return (
-            f"  Filename: {self._shown(location.file) or _UNKNOWN}\n{start}"
-            f"  Line: {location.line}\n  Column: 0\n"
-        )
+        return f"{request.address:#x}{': ' if self._output.pretty else chr(10)}"

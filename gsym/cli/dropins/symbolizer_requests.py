@@ -30,6 +30,11 @@ class Request(NamedTuple):
     symbol: str
     address: int
 
+    @property
+    def shown_module(self) -> str:
+        """What messages and JSON call the module."""
+        return self.module or self.build_id.hex().upper()
+
 
 _KINDS = ("CODE", "DATA", "FRAME")
 _BLANKS = " \t\n\v\f\r"

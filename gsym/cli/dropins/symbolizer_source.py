@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from gsym.engine.native import to_bytes, to_str
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_BYTES = 64 << 20  # a longer file is no source
+
+
+def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
+    """An answer of the engine with *count* lines of source at each mark for them."""
+    text, *marks = answer.split(b"\0")
+    parts = [text]
+    for path, line, after in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
+        source = source_context(to_str(path), int(line), count)
+        if source and is_json:
+            import json
+
+            source = f',"Source":{json.dumps(source, ensure_ascii=False)}'
+        parts += to_bytes(source), after
+    return b"".join(parts)
 
 
 def source_context(path: str, line: int, count: int) -> str:

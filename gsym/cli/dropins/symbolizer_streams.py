@@ -8,8 +8,7 @@ the lines that begin so, many at a time; any other line is answered one by one.
 from __future__ import annotations
 
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
-from gsym.cli.terminal import escape_for_output
-from gsym.engine.native import lib, to_bytes, to_str
+from gsym.engine.native import to_bytes, to_str
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,14 +16,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from gsym.cli.dropins.symbolizer_modules import Modules
+    from gsym.cli.dropins.symbolizer_addresses import Addresses
+    from gsym.cli.dropins.symbolizer_modules import Module, Modules
     from gsym.cli.dropins.symbolizer_options import Options
-    from gsym.engine.text_buffer import TextBuffer
-    from gsym.formatting.symbolizer import SymbolizerText
 
 _LONGEST_PREFIX = 1 << 13  # a path and what is around it
 _MOST_PREFIXES = 256
-_MOST_NAME_BYTES = 1 << 26  # of all modules
 _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 
 
@@ -34,6 +31,7 @@ class LineStream:
     Args:
         options: How.
         modules: What the engine may answer from.
+        addresses: Has it do so.
         answer: Answers any one line.
         put: Takes text for standard output.
     """
@@ -42,18 +40,19 @@ class LineStream:
         self,
         options: Options,
         modules: Modules,
+        addresses: Addresses,
         answer: Callable[[str], str],
         put: Callable[[Buffer], object],
     ) -> None:
         self._options = options
         self._modules = modules
+        self._addresses = addresses
         self._answer = answer
         self._put = put
-        self._flags = _engine_flags(options)
-        self._escape = escape_for_output()
-        self._buffer: TextBuffer | None = None
-        self._texts: dict[bytes, SymbolizerText] = {}
-        self._name_bytes = 0  # that these keep
+        is_json = options.style == "JSON"
+        # What the engine makes is what is printed.
+        self._learns = not (options.context_lines or (is_json and options.pretty))
+        self._known: dict[bytes, tuple[Module, str]] = {}  # prefixes
 
     def answer(self, lines: bytes) -> bytes:
         """Answer all whole lines; what is left of *lines*."""
@@ -67,27 +66,14 @@ class LineStream:
             end = lines.index(b"\n", at)
             line = lines[at:end].rstrip(b"\r")
             prefix = line[: line.rfind(b" ") + 1]
-            text = self._texts.get(prefix)
-            used = 0
-            if text is not None:
-                used = self._answer_many(text, prefix, view[at:])
+            known, used = self._known.get(prefix), 0
+            if known is not None:
+                used = self._addresses.answer(*known, prefix, view[at:], self._put)
             if not used:
                 self._put(self._answer_one(line))
                 used = end + 1 - at
                 self._learn(prefix)
             at += used
-
-    def _answer_many(self, text: SymbolizerText, prefix: bytes, lines: Buffer) -> int:
-        known = text.name_bytes
-        used = text.answer(prefix, lines, self._put)
-        self._name_bytes += text.name_bytes - known
-        if self._name_bytes > _MOST_NAME_BYTES:
-            self._forget()
-        return used
-
-    def _forget(self) -> None:
-        self._texts.clear()
-        self._name_bytes = 0
 
     def _answer_one(self, line: bytes) -> bytes:
         text = to_str(line).translate(_LINE_ENDS)
@@ -95,21 +81,19 @@ class LineStream:
 
     def _learn(self, prefix: bytes) -> None:
         """Let the engine answer lines with this prefix from now on, if it can."""
-        if self._flags is None or prefix in self._texts:
+        if not self._learns or prefix in self._known or len(prefix) > _LONGEST_PREFIX:
             return
-        if len(prefix) > _LONGEST_PREFIX:
+        known = self._module_for(to_str(prefix))
+        if known is None:
             return
-        text = self._engine_for(to_str(prefix), self._flags)
-        if text is None:
-            return
-        if len(self._texts) >= _MOST_PREFIXES:
-            self._forget()
-        self._texts[prefix] = text
+        if len(self._known) >= _MOST_PREFIXES:
+            self._known.clear()
+        self._known[prefix] = known
 
-    def _engine_for(self, prefix: str, flags: int) -> SymbolizerText | None:
-        """What answers numbers behind *prefix*.
+    def _module_for(self, prefix: str) -> tuple[Module, str] | None:
+        """The module that numbers after *prefix* are addresses of, and its shown name.
 
-        None where these are no addresses, or of a module that is not open.
+        None where they are no addresses, or of a module that is not open.
         """
         options = self._options
         try:
@@ -124,38 +108,4 @@ class LineStream:
         module = self._modules.opened(first.module, first.build_id)
         if module is None or module.reader is None:
             return None
-        from gsym.engine.text_buffer import TextBuffer
-        from gsym.formatting.symbolizer import SymbolizerText
-
-        if self._buffer is None:
-            self._buffer = TextBuffer(escape=self._escape is not None)
-        return SymbolizerText(
-            module.reader,
-            self._buffer,
-            shift=module.shift,
-            flags=flags,
-            demangle=options.demangle,
-            module=first.module or first.build_id.hex().upper(),
-            escape=self._escape,
-        )
-
-
-def _engine_flags(options: Options) -> int | None:
-    """How the engine shall print; None where it cannot."""
-    is_json, is_gnu = options.style == "JSON", options.style == "GNU"
-    if options.context_lines or (options.pretty if is_json else options.verbose):
-        return None
-    chosen = (
-        (options.addresses, lib.GSYM_SYMBOLIZER_ADDRESSES),
-        (options.functions != "none", lib.GSYM_SYMBOLIZER_FUNCTIONS),
-        (options.inlines, lib.GSYM_SYMBOLIZER_INLINES),
-        (
-            not is_gnu and options.functions != "short",
-            lib.GSYM_SYMBOLIZER_OUTER_NAME,
-        ),
-        (options.pretty, lib.GSYM_SYMBOLIZER_PRETTY),
-        (options.basenames, lib.GSYM_SYMBOLIZER_BASENAMES),
-        (is_gnu, lib.GSYM_SYMBOLIZER_GNU),
-        (is_json, lib.GSYM_SYMBOLIZER_JSON),
-    )
-    return sum(int(flag) for is_chosen, flag in chosen if is_chosen)
+        return module, first.shown_module

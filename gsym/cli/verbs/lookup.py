@@ -20,18 +20,18 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, printable_bytes, shortened
 from gsym.engine.native import to_bytes
-from gsym.errors import FormatError, GsymError
+from gsym.errors import GsymError
+from gsym.formatting.formatter import Formatter
+from gsym.formatting.lookup import json_style, line_style, outside_answer, text_style
+from gsym.model import UINT64_END
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.cli.grammar import Values
-    from gsym.formatting.lookup import LookupText
-    from gsym.model import Frame, Lookup
+    from gsym.formatting.formatter import Style
     from gsym.reading.reader import Reader
-
-_ADDRESS_END = 1 << 64
 
 
 @Command(
@@ -50,6 +50,7 @@ _ADDRESS_END = 1 << 64
         Option("--uuid", "refuse FILE unless it has this id", metavar="HEX"),
         Option("--stdin", "read addresses from standard input, one a line"),
         JSON,
+        Option("--oneline", "print one line for each address, callers after '<-'"),
         Option(
             "--load-address",
             "the addresses are those of a process that has the module loaded at X",
@@ -73,6 +74,8 @@ def lookup(values: Values) -> int:
     path, words = values.operand("FILE"), values.operands("ADDRESS")
     if values.flag("--stdin") == bool(words):
         raise UsageError("give either ADDRESS or '--stdin'")
+    if values.flag("--json") and values.flag("--oneline"):
+        raise UsageError("'--json' and '--oneline' exclude each other")
     addresses = [parse_address(word, "ADDRESS") for word in words]
     load_address = values.text("--load-address")
     uuid = hex_bytes("--uuid", values.text("--uuid"))
@@ -90,7 +93,7 @@ def lookup(values: Values) -> int:
 
 
 class _Session:
-    """Answers addresses in the chosen form and remembers how that went."""
+    """Answers addresses in the chosen style and remembers how that went."""
 
     def __init__(
         self, reader: Reader, values: Values, load_address: int | None
@@ -100,27 +103,24 @@ class _Session:
         self._shift = 0 if load_address is None else base - load_address
         if values.flag("--return-addresses"):
             self._shift -= 1
-        self._merged = values.flag("--merged-functions")
         self._strict = values.flag("--strict")
-        self._demangles = demangles(values)
-        self._is_json = values.flag("--json")
-        self._engine: LookupText | None = None
-        self._missed = self._damaged = False
+        self._style = _style(values)
+        self._text = Formatter(reader, self._style, shift=self._shift, wraps=False)
+        self._has_more_bits = self._refused = False
 
     @property
     def exit_code(self) -> int:
-        """1 for a damaged record, 3 for a miss that counts, else 0."""
-        engine = self._engine
-        if self._damaged or (engine is not None and engine.damaged):
+        """1 for a damaged record or a bad line, 3 for a miss that counts, else 0."""
+        if self._refused or self._text.damaged:
             return EXIT_FAILED
-        missed = self._missed or (engine is not None and engine.missed)
+        missed = self._text.missed or self._has_more_bits
         return EXIT_INCOMPLETE if self._strict and missed else 0
 
     def answer(self, addresses: list[int]) -> None:
         """Print the answers to *addresses*."""
         for address in addresses:
-            sys.stdout.write(self._answer_one(address))
-        if self._missed:
+            sys.stdout.buffer.write(self._answer_one(address))
+        if self._text.missed or self._has_more_bits:
             self._explain(addresses)
 
     def _explain(self, addresses: list[int]) -> None:
@@ -146,59 +146,26 @@ class _Session:
             raise GsymError("standard input is closed")
         from gsym.cli.streams import answer_lines
 
-        self._engine = self._make_engine()
-        stream = LookupStream(self._engine, self._answer_one, self._refuse)
+        stream = LookupStream(self._text, self._answer_one, self._refuse)
         answer_lines(sys.stdin.fileno(), stream.answer)
 
-    def _make_engine(self) -> LookupText | None:
-        """What answers lines; None where it takes more than one record of one file."""
-        if self._merged or not isinstance(self._reader, gsym.reading.reader.Reader):
-            return None
-        from gsym.formatting.lookup import LookupText
+    def _answer_one(self, address: int) -> bytes:
+        if address < UINT64_END:
+            return self._text.one(address)
+        self._has_more_bits = True
+        return outside_answer(address, self._style)
 
-        if self._is_json:
-            from gsym.formatting.json_text import ascii_text
-
-            escape = ascii_text
-        else:
-            escape = printable_bytes
-        return LookupText(
-            self._reader,
-            shift=self._shift,
-            json=self._is_json,
-            demangle=self._demangles,
-            escape=escape,
-        )
-
-    def _answer_one(self, address: int) -> str:
-        wanted = address + self._shift
-        found, reason = None, ""
-        if not 0 <= wanted < _ADDRESS_END:
-            reason = "not an address of this module"
-        else:
-            try:
-                found = self._reader.lookup(wanted, merged=self._merged)
-            except FormatError as error:
-                self._damaged = True
-                reason = f"damaged record: {error.reason}"
-        if found is None:
-            self._missed = True
-        elif self._demangles:
-            found = _demangled(found)
-        line = _json_line if self._is_json else _text
-        return line(address, found, reason or "no function covers this address")
-
-    def _refuse(self, word: str, number: int) -> str:
+    def _refuse(self, word: str, number: int) -> bytes:
         """The answer to a line that is not an address."""
-        self._damaged = True
+        self._refused = True
         reason = "not an address"
         print(
             f"gsym: error: standard input, line {number}: '{printable(word)}' is "
             f"{reason}",
             file=sys.stderr,
         )
-        if not self._is_json:
-            return f"{printable(word)}: ?? ({reason})\n"
+        if not self._style.json:
+            return to_bytes(f"{printable(word)}: ?? ({reason})\n")
         import json
 
         answer: dict[str, object] = {
@@ -207,86 +174,31 @@ class _Session:
             "function": None,
             "frames": [],
         }
-        return json.dumps({**answer, "reason": reason}) + "\n"
+        return to_bytes(json.dumps({**answer, "reason": reason}) + "\n")
 
 
-def _demangled(found: Lookup) -> Lookup:
-    from gsym.engine.demangling import demangle
-
-    return found._replace(
-        function=found.function._replace(name=demangle(found.function.name)),
-        frames=tuple(
-            frame._replace(name=demangle(frame.name)) for frame in found.frames
-        ),
-        merged=tuple(map(_demangled, found.merged)),
-    )
-
-
-def _text(address: int, found: Lookup | None, reason: str) -> str:
-    head = f"{address:#x}: "
-    if found is None:
-        return f"{head}?? ({printable(reason)})\n"
-    indent = " " * len(head)
-    lines = _frame_lines(found)
-    if found.call_site_patterns:
-        patterns = ", ".join(map(printable, found.call_site_patterns))
-        lines.append(f"calls {patterns}")
-    for other in found.merged:
-        first, *rest = _frame_lines(other)
-        lines.append(f"same code: {first}")
-        lines += [f"           {line}" for line in rest]
-    return head + f"\n{indent}".join(lines) + "\n"
-
-
-def _frame_lines(found: Lookup) -> list[str]:
-    return [_frame_line(frame) for frame in found.frames]
-
-
-def _frame_line(frame: Frame) -> str:
-    offset = f" + {frame.offset}" if frame.offset else ""
-    line = str(frame.line) if frame.line else "?"
-    place = f" at {printable(frame.path)}:{line}" if frame.path else ""
-    inlined = " [inlined]" if frame.inlined else ""
-    return printable(frame.name) + offset + place + inlined
-
-
-def _json_line(address: int, found: Lookup | None, reason: str) -> str:
-    import json
-
-    answer: dict[str, object] = {"address": address}
-    if found is None:
-        answer |= {"function": None, "frames": [], "reason": reason}
-    else:
-        answer |= _json_answer(found)
-        if found.merged:
-            answer["merged"] = [_json_answer(other) for other in found.merged]
-    return json.dumps(answer) + "\n"
-
-
-def _json_answer(found: Lookup) -> dict[str, object]:
-    answer: dict[str, object] = {
-        "function": found.function._asdict(),
-        "frames": [frame._asdict() for frame in found.frames],
-    }
-    if found.call_site_patterns:
-        answer["call_site_patterns"] = found.call_site_patterns
-    return answer
+def _style(values: Values) -> Style:
+    demangle, merged = demangles(values), values.flag("--merged-functions")
+    if values.flag("--json"):
+        return json_style(demangle=demangle, merged=merged)
+    style = line_style if values.flag("--oneline") else text_style
+    return style(escape=printable_bytes, demangle=demangle, merged=merged)
 
 
 class LookupStream:
     """Answers lines as they come.
 
     Args:
-        text: Answers what it can; None: nothing.
+        text: Answers what it can.
         answer: Answers any one address.
         refuse: Answers a line that is not an address, given with its number.
     """
 
     def __init__(
         self,
-        text: LookupText | None,
-        answer: Callable[[int], str],
-        refuse: Callable[[str, int], str],
+        text: Formatter,
+        answer: Callable[[int], bytes],
+        refuse: Callable[[str, int], bytes],
     ) -> None:
         self._text = text
         self._answer = answer
@@ -297,8 +209,7 @@ class LookupStream:
         """Print the answers to all complete lines; what is left of *lines*."""
         view, at = memoryview(lines), 0
         while True:
-            if self._text is not None:
-                at += self._text.answer(view[at:], sys.stdout.buffer.write)
+            at += self._text.answer(view[at:], sys.stdout.buffer.write)
             behind = self._answer_one(lines, at)
             if not behind:
                 break
@@ -311,12 +222,12 @@ class LookupStream:
         while behind := lines.find(b"\n", at) + 1:
             word = lines[at:behind].strip()
             if word:
-                sys.stdout.buffer.write(to_bytes(self._text_of(word, lines, at)))
+                sys.stdout.buffer.write(self._text_of(word, lines, at))
                 break
             at = behind
         return behind
 
-    def _text_of(self, word: bytes, lines: bytes, at: int) -> str:
+    def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
         try:
             address = parse_address(word.decode("ascii", "replace"), "line")
         except UsageError:

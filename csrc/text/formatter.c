@@ -1,0 +1,628 @@
+/* formatter.c - lines with addresses -> answers, in the style of a template.
+ *
+ * Many lines are looked up together, then answered one by one: a template is a list of
+ * operations (style.c says what it is written in), which are carried out for each answer.
+ *
+ * Strings of the file are written
+ *     as they are, or with control characters as \xNN (gsym_text_escape);
+ *     GSYM_FORMAT_PRINTABLE: as they are if they are printable ASCII, else as their text;
+ *     GSYM_FORMAT_JSON: the same, also if they hold what JSON escapes;
+ * and names of functions as their texts with GSYM_FORMAT_DEMANGLED. */
+#include "text/style.h"
+#include "text/text.h"
+
+/* How strings of the file are written. */
+typedef enum string_form {
+    AS_THEY_ARE,
+    WITH_ESCAPES,
+    IF_PRINTABLE,
+    IF_QUOTABLE
+} string_form;
+
+/* What one answer is made of, and how far it was written. */
+typedef struct answer {
+    gsym_format_job *job;
+    gsym_text *text;
+    const gsym_image *image;
+    gsym_name_texts *names; /* NULL: names of functions are strings like others */
+    string_form form;
+    uint64_t address; /* as it was asked for */
+    uint64_t sought;
+    const gsym_frame *frames;
+    uint32_t frame_count;
+    uint32_t regex_count; /* of text->regexes */
+    uint32_t merged_count;
+    uint32_t shown_count; /* functions that are shown */
+    uint32_t entry;
+    uint64_t size; /* of the function; UNKNOWN_SIZE: its record says it */
+    size_t begin;  /* of the text */
+    size_t indent; /* UNKNOWN_INDENT: no frame was written yet */
+    const char *reason; /* of damage */
+    bool is_outside, is_damaged;
+    uint8_t *limit; /* of the text; see go_on() */
+    /* Of what is repeated: */
+    bool is_later, was_later, has_more, has_path;
+    uint32_t frame_number;
+    const style_op *loop; /* what is repeated for each frame; NULL: nothing now */
+    const gsym_frame *frame;
+    const gsym_frame *named; /* whose name stands for it: itself, but for <*combined> */
+    joined_path path;
+    uint64_t pattern;
+} answer;
+
+#define UNKNOWN_SIZE UINT64_MAX
+#define UNKNOWN_INDENT SIZE_MAX
+
+static bool wants(const gsym_format_job *job, gsym_format_flags flag) {
+    return (job->flags & flag) != 0;
+}
+
+/* ---- writing --------------------------------------------------------------------- */
+
+/* Whatever has a size that is not known beforehand sees to it that there is room behind it
+ * for all texts and numbers of the style, which are written without a look at what is
+ * left. In all these functions `at` is where the text goes on; NULL: there is no memory. */
+
+static uint8_t *go_on(answer *of, size_t size) {
+    buffer *out = &of->text->out;
+    size_t room = of->job->style->room;
+    if (!buffer_reserve(out, size + room)) return NULL;
+    of->limit = out->bytes + out->capacity - room;
+    return out->bytes + out->size;
+}
+
+/* Make room for `size` bytes, and what follows them. */
+static inline uint8_t *make_room(answer *of, uint8_t *at, size_t size) {
+    if (GSYM_LIKELY(at <= of->limit && size <= (size_t)(of->limit - at))) return at;
+    text_end(of->text, at);
+    return go_on(of, size);
+}
+
+static inline uint8_t *put_bytes(answer *of, uint8_t *at, const char *bytes,
+                                 size_t size) {
+    at = make_room(of, at, size);
+    return at == NULL ? NULL : put_bytes_covered(at, bytes, size);
+}
+
+/* ---- strings --------------------------------------------------------------------- */
+
+static bool is_plain(string_form form, const char *bytes, size_t size) {
+    if (form == IF_QUOTABLE) return is_quotable_text(bytes, size);
+    return form == IF_PRINTABLE && is_printable_text(bytes, size);
+}
+
+/* `mark` is GSYM_PLAIN_STRING, or 0 for a name. */
+static void put_string(answer *of, uint64_t strp, uint64_t mark) {
+    size_t size;
+    const char *bytes = gsym_image_string(of->image, strp, &size);
+    if (!image_has_string(of->image, strp)) return;
+    if (of->form <= WITH_ESCAPES || is_plain(of->form, bytes, size))
+        text_put_bytes(of->text, bytes, size);
+    else
+        text_put_name(of->text, of->job->texts, strp | mark);
+}
+
+static uint8_t *put_name(answer *of, uint8_t *at, uint64_t strp) {
+    size_t size;
+    const char *bytes;
+    if (of->names == NULL) {
+        bytes = gsym_image_string(of->image, strp, &size);
+        if (of->form == AS_THEY_ARE || is_plain(of->form, bytes, size))
+            return put_bytes(of, at, bytes, size);
+    }
+    text_end(of->text, at);
+    if (of->names == NULL)
+        put_string(of, strp, 0);
+    else if (image_has_string(of->image, strp))
+        text_put_name(of->text, of->names, strp);
+    return go_on(of, 0);
+}
+
+static inline const joined_path *path_of(answer *of) {
+    if (of->has_path) return &of->path;
+    of->has_path = true;
+    if (!text_get_path(of->text, of->image, of->frame->file, &of->path))
+        of->path = (joined_path){.bytes = ""};
+    return &of->path;
+}
+
+static void put_separator(answer *of, uint64_t directory) {
+    size_t size;
+    const char *bytes = gsym_image_string(of->image, directory, &size);
+    char separator = path_separator(bytes, size);
+    if (separator == '\\' && of->form == IF_QUOTABLE) text_put_char(of->text, separator);
+    text_put_char(of->text, separator);
+}
+
+/* The path, or one of its parts, where they are not plain. */
+static void put_odd_path(answer *of, style_kind part) {
+    uint64_t directory, basename;
+    if (!image_file(of->image, of->frame->file, &directory, &basename)) return;
+    if (part != STYLE_FILENAME) put_string(of, directory, GSYM_PLAIN_STRING);
+    if (part == STYLE_PATH && image_has_string(of->image, directory))
+        put_separator(of, directory);
+    if (part != STYLE_DIRECTORY) put_string(of, basename, GSYM_PLAIN_STRING);
+}
+
+static inline uint8_t *put_path(answer *of, uint8_t *at, style_kind part) {
+    const joined_path *path = path_of(of);
+    size_t from = part == STYLE_FILENAME ? path->filename_at : 0;
+    size_t end = part == STYLE_DIRECTORY ? path->directory_size : path->size;
+    if (of->form <= WITH_ESCAPES ||
+        (of->form == IF_QUOTABLE ? path->is_quotable : path->is_printable))
+        return put_bytes(of, at, path->bytes + from, end - from);
+    text_end(of->text, at);
+    put_odd_path(of, part);
+    return go_on(of, 0);
+}
+
+static void put_source_mark(answer *of) {
+    const joined_path *path = path_of(of);
+    text_put_char(of->text, '\0');
+    buffer_put(&of->text->out, path->bytes, path->size);
+    text_put_char(of->text, '\0');
+    text_put_decimal(of->text, of->frame->line);
+    text_put_char(of->text, '\0');
+}
+
+/* ---- lookups --------------------------------------------------------------------- */
+
+/* Put what is known of the function at the address, or of the `child`-th merged into it, in
+ * place of what was found before. Only a lack of memory is a failure. */
+static gsym_status look_up(answer *of, uint32_t child, gsym_error *error) {
+    uint32_t flags = wants(of->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
+    gsym_answer found = {0};
+    gsym_status status = GSYM_OK;
+    if (of->image != NULL)
+        status = text_look_up(of->text, of->image, of->sought, child, flags, &found, error);
+    if (status == GSYM_E_NO_MEMORY) return status;
+    of->is_damaged = status != GSYM_OK;
+    of->reason = error->what;
+    of->frames = of->text->frames;
+    of->frame_count = of->is_damaged ? 0 : found.frame_count;
+    of->regex_count = of->is_damaged ? 0 : found.regex_count;
+    of->entry = found.entry;
+    of->size = found.function_size;
+    if (child == 0)
+        of->merged_count = wants(of->job, GSYM_FORMAT_MERGED) && of->frame_count > 0
+                               ? found.merged_count
+                               : 0;
+    return GSYM_OK;
+}
+
+static bool keeps(const gsym_format_job *job, uint32_t child) {
+    return job->keep == NULL || (child < job->keep_count && job->keep[child]);
+}
+
+/* One bad function spoils the whole answer, which is found out before it is begun. */
+static gsym_status check_merged(answer *of, gsym_error *error) {
+    uint32_t count;
+    GSYM_TRY(look_up(of, 0, error));
+    count = of->merged_count;
+    of->shown_count = keeps(of->job, 0);
+    for (uint32_t child = 1; child <= count; ++child) {
+        GSYM_TRY(look_up(of, child, error));
+        if (of->is_damaged) return GSYM_OK;
+        if (of->frame_count > 0)
+            of->shown_count += keeps(of->job, child);
+        else if (wants(of->job, GSYM_FORMAT_LLVM))
+            return GSYM_OK;
+    }
+    return count == 0 ? GSYM_OK : look_up(of, 0, error);
+}
+
+static gsym_status find_in_sections(answer *of, gsym_error *error) {
+    const gsym_format_job *job = of->job;
+    of->frame_count = 0;
+    for (size_t i = 0; i < job->section_count && of->frame_count == 0; ++i) {
+        gsym_range section = job->sections[i];
+        if (of->address >= section.end - section.start) continue;
+        of->sought = section.start + of->address;
+        GSYM_TRY(look_up(of, 0, error));
+    }
+    return GSYM_OK;
+}
+
+static gsym_status find(answer *of, gsym_error *error) {
+    const gsym_format_job *job = of->job;
+    const answer_queue *queue = &of->text->queue;
+    const found_frames *found = queue_found(queue);
+    of->is_outside = of->address < job->first || of->address > job->last;
+    if (of->is_outside) return GSYM_OK;
+    if (job->section_count > 0) return find_in_sections(of, error);
+    if (wants(job, GSYM_FORMAT_MERGED)) return check_merged(of, error);
+    if (found->count == FRAMES_UNKNOWN) return look_up(of, 0, error);
+    of->frames = queue->sweep.frames.items + found->first;
+    of->frame_count = found->count;
+    of->entry = found->entry;
+    of->size = UNKNOWN_SIZE;
+    return GSYM_OK;
+}
+
+static uint64_t function_size(answer *of) {
+    gsym_error ignored;
+    cursor record;
+    if (of->size != UNKNOWN_SIZE) return of->size;
+    if (image_record(of->image, of->entry, &record, &ignored) != GSYM_OK) return 0;
+    return cursor_u32(&record);
+}
+
+/* ---- operations ------------------------------------------------------------------ */
+
+static inline const gsym_frame *outermost(const answer *of) {
+    return &of->frames[of->frame_count - 1];
+}
+
+static inline bool has_name(const answer *of) {
+    return image_has_string(of->image, of->named->name);
+}
+
+static inline uint64_t frame_start(const answer *of) {
+    return of->sought - of->named->offset;
+}
+
+static void run(answer *of, const style_op *op);
+
+static void run_patterns(answer *of, const style_op *op) {
+    for (uint32_t i = 0; i < of->regex_count; ++i) {
+        of->pattern = of->text->regexes[i];
+        of->is_later = i > 0;
+        run(of, op);
+    }
+}
+
+/* Afterwards nothing is known of any of them. */
+static void run_functions(answer *of, const style_op *op, uint32_t first) {
+    bool is_later = false;
+    gsym_error error;
+    if (of->frame_count == 0) return;
+    for (uint32_t child = first; child <= of->merged_count; ++child) {
+        if (!keeps(of->job, child)) continue;
+        if (child > 0 && look_up(of, child, &error) != GSYM_OK) {
+            of->text->out.failed = true;
+            break;
+        }
+        if (of->frame_count == 0) continue;
+        of->is_later = is_later;
+        of->has_more = child < of->merged_count;
+        run(of, op);
+        is_later = true;
+    }
+    of->frame_count = of->regex_count = 0;
+    of->is_damaged = false;
+}
+
+static void run_loop(answer *of, const style_op *op) {
+    const style_op *loop = of->loop; /* patterns may stand in that of a frame */
+    bool was_later = of->is_later;
+    of->loop = NULL;
+    if (op->rare == STYLE_PATTERNS)
+        run_patterns(of, op + 1);
+    else
+        run_functions(of, op + 1, op->rare == STYLE_MERGED);
+    of->loop = loop;
+    of->is_later = was_later;
+}
+
+/* The operation before the first of those for the next frame; NULL: all had theirs. */
+static const style_op *next_frame(answer *of) {
+    uint32_t number = of->frame_number++;
+    if (number >= (of->loop->kind == STYLE_FRAMES ? of->frame_count : 1)) return NULL;
+    of->frame = of->named = &of->frames[number];
+    if (of->loop->kind == STYLE_COMBINED) of->named = outermost(of);
+    of->has_path = false;
+    of->is_later = number > 0;
+    return of->loop;
+}
+
+/* The operation before the next one. */
+static const style_op *begin_frames(answer *of, const uint8_t *at, const style_op *op) {
+    if (of->indent == UNKNOWN_INDENT)
+        of->indent = (size_t)(at - of->text->out.bytes) - of->begin;
+    if (of->frame_count == 0) return op + op->next;
+    of->was_later = of->is_later;
+    of->loop = op;
+    of->frame_number = 0;
+    return next_frame(of);
+}
+
+/* The same at the end of what is repeated; NULL: of the template, or of another loop. */
+static const style_op *end_frames(answer *of, const style_op *op) {
+    const style_op *next;
+    if (of->loop == NULL) return NULL;
+    next = next_frame(of);
+    if (next != NULL) return next;
+    of->loop = NULL;
+    of->is_later = of->was_later;
+    return op;
+}
+
+static bool holds(answer *of, style_kind condition) {
+    switch (condition) {
+        case STYLE_IF_OUTSIDE: return of->is_outside;
+        case STYLE_IF_DAMAGED: return of->is_damaged;
+        case STYLE_IF_MERGED: return of->shown_count > 1;
+        case STYLE_IF_MORE: return of->has_more;
+        case STYLE_IF_FILENAME: return path_of(of)->size > path_of(of)->filename_at;
+        default: return false;
+    }
+}
+
+static void put_rare_field(answer *of, style_kind field) {
+    gsym_text *text = of->text;
+    switch (field) {
+        case STYLE_ADDRESS_8: text_put_hex(text, of->address, 8); break;
+        case STYLE_INDENT: text_put_spaces(text, (unsigned)of->indent); break;
+        case STYLE_PATTERN: put_string(of, of->pattern, GSYM_PLAIN_STRING); break;
+        case STYLE_SOURCE: put_source_mark(of); break;
+        case STYLE_ERROR:
+            if (of->is_damaged) buffer_put(&text->out, of->reason, strlen(of->reason));
+            break;
+        default: break;
+    }
+}
+
+/* One of the kinds after STYLE_RARE. */
+static uint8_t *run_rare(answer *of, uint8_t *at, const style_op **op) {
+    style_kind kind = (*op)->rare;
+    if (kind < STYLE_FUNCTIONS) {
+        if (!holds(of, kind)) *op += (*op)->next;
+        return at;
+    }
+    if (kind == STYLE_FUNCTION)
+        return of->frame_count > 0 ? put_name(of, at, outermost(of)->name) : at;
+    text_end(of->text, at);
+    if (kind <= STYLE_PATTERNS) {
+        run_loop(of, *op);
+        *op += (*op)->next;
+    } else {
+        put_rare_field(of, kind);
+    }
+    return go_on(of, 0);
+}
+
+static inline uint8_t *put_hex(uint8_t *at, uint64_t value, unsigned digits) {
+    return put_padded_hex_covered(put_literal_covered(at, "0x"), value, digits);
+}
+
+static uint8_t *put_of_function(answer *of, uint8_t *at, style_kind field) {
+    if (of->frame_count == 0) return at;
+    return put_decimal_covered(at, field == STYLE_SIZE
+                                       ? function_size(of)
+                                       : of->sought - outermost(of)->offset);
+}
+
+/* Carry operations out, to the end of the template or of what is repeated. */
+static void run(answer *of, const style_op *op) {
+    uint8_t *at = go_on(of, 0);
+    const style_op *next;
+    if (at == NULL) return;
+    for (;; ++op) {
+        memcpy(at, op->text, STYLE_TEXT_SIZE);
+        at += op->size;
+        switch (op->kind) {
+            case STYLE_TEXT: continue;
+            case STYLE_GOTO: op += op->next; continue;
+            case STYLE_IF_FOUND: op += of->frame_count > 0 ? 0 : op->next; continue;
+            case STYLE_IF_PATTERNS: op += of->regex_count > 0 ? 0 : op->next; continue;
+            case STYLE_IF_SEVERAL: op += of->shown_count != 1 ? 0 : op->next; continue;
+            case STYLE_IF_LATER: op += of->is_later ? 0 : op->next; continue;
+            case STYLE_IF_NAME: op += has_name(of) ? 0 : op->next; continue;
+            case STYLE_IF_PATH: op += path_of(of)->size > 0 ? 0 : op->next; continue;
+            case STYLE_IF_LINE: op += of->frame->line != 0 ? 0 : op->next; continue;
+            case STYLE_IF_OFFSET: op += of->named->offset != 0 ? 0 : op->next; continue;
+            case STYLE_IF_INLINED: op += of->frame->inlined ? 0 : op->next; continue;
+            case STYLE_FRAMES:
+            case STYLE_INNERMOST:
+            case STYLE_COMBINED: op = begin_frames(of, at, op); continue;
+            case STYLE_ADDRESS: at = put_hex(at, of->address, 1); continue;
+            case STYLE_ADDRESS_16: at = put_hex(at, of->address, 16); continue;
+            case STYLE_ADDRESS_DECIMAL: at = put_decimal_covered(at, of->address); continue;
+            case STYLE_COUNT: at = put_decimal_covered(at, of->shown_count); continue;
+            case STYLE_START:
+            case STYLE_SIZE: at = put_of_function(of, at, op->kind); continue;
+            case STYLE_LINE: at = put_decimal_covered(at, of->frame->line); continue;
+            case STYLE_OFFSET: at = put_decimal_covered(at, of->named->offset); continue;
+            case STYLE_FRAME_START: at = put_hex(at, frame_start(of), 1); continue;
+            /* Those for which there may be no memory. */
+            case STYLE_NAME: at = put_name(of, at, of->named->name); break;
+            case STYLE_PATH: at = put_path(of, at, STYLE_PATH); break;
+            case STYLE_DIRECTORY: at = put_path(of, at, STYLE_DIRECTORY); break;
+            case STYLE_FILENAME: at = put_path(of, at, STYLE_FILENAME); break;
+            case STYLE_RARE: at = run_rare(of, at, &op); break;
+            case STYLE_END:
+                next = end_frames(of, op);
+                if (next == NULL) {
+                    text_end(of->text, at);
+                    return;
+                }
+                op = next;
+                at = make_room(of, at, 0);
+                break;
+            default: __builtin_unreachable();
+        }
+        if (at == NULL) return;
+    }
+}
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+static gsym_status put_answer(const void *place, uint64_t address, gsym_error *error) {
+    answer *of = *(answer *const *)place;
+    of->address = address;
+    of->sought = address + of->job->shift;
+    of->frame_count = of->regex_count = of->merged_count = 0;
+    of->shown_count = 1;
+    of->begin = of->text->out.size;
+    of->indent = UNKNOWN_INDENT;
+    of->is_damaged = of->is_later = of->has_more = false;
+    of->loop = NULL;
+    GSYM_TRY(find(of, error));
+    if (of->frame_count == 0) {
+        of->job->missed++;
+        of->job->damaged += of->is_damaged;
+    }
+    run(of, of->job->style->ops.items);
+    return GSYM_OK;
+}
+
+/* Hexadecimal behind 0x, octal behind 0o or 0, binary behind 0b, else decimal. */
+static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) {
+    *prefix_ret = 0;
+    if (size < 2 || bytes[0] != '0') return 10;
+    *prefix_ret = 2;
+    switch (bytes[1]) {
+        case 'x':
+        case 'X': return 16;
+        case 'b':
+        case 'B': return 2;
+        case 'o': return 8;
+        default: *prefix_ret = 1; return 8;
+    }
+}
+
+/* One more than the value, 0 for what is not a digit. */
+static const uint8_t digits[UINT8_MAX + 1] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+    ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+    ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
+
+/* A large number for what is not a digit in any base. */
+static inline unsigned digit_value(char character) {
+    return digits[(unsigned char)character] - 1u;
+}
+
+static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
+    size_t at;
+    unsigned base = number_base(bytes, size, &at);
+    uint64_t value = 0;
+    if (at == size) return false;
+    for (; at < size; ++at) {
+        unsigned digit = digit_value(bytes[at]);
+        if (digit >= base) return false;
+        /* What is below this fits, whatever the digit and the base are. */
+        if (GSYM_LIKELY(value < UINT64_MAX / 32))
+            value = value * base + digit;
+        else if (__builtin_mul_overflow(value, base, &value) ||
+                 __builtin_add_overflow(value, digit, &value))
+            return false;
+    }
+    *value_ret = value;
+    return true;
+}
+
+/* Hexadecimal digits as strtoul() takes them, 0 for none; all ones where they do not fit.
+ * False for what names a symbol: a word that does not begin as a number does, or could,
+ * and has a `+`. */
+static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
+    const char *nul = memchr(at, '\0', (size_t)(end - at));
+    bool overflows = false;
+    uint64_t value = 0;
+    if (nul != NULL) end = nul;
+    while (at < end && is_space(*at)) ++at;
+    if (at < end && (*at < '0' || *at > '9') &&
+        (digit_value(*at) > 15 || memchr(at, '+', (size_t)(end - at)) != NULL))
+        return false;
+    if (end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
+    for (; at < end && digit_value(*at) < 16; ++at) {
+        overflows |= value >> 60 != 0;
+        value = value << 4 | digit_value(*at);
+    }
+    *value_ret = overflows ? UINT64_MAX : value;
+    return true;
+}
+
+/* A number between the prefix and the suffix, in the base that it has itself. */
+static bool parse_between(const gsym_format_job *job, const char *at, const char *end,
+                          uint64_t *value_ret) {
+    size_t prefix = job->prefix_size, suffix = job->suffix_size;
+    if (end > at && end[-1] == '\r') --end;
+    if ((size_t)(end - at) < prefix) return false;
+    if (prefix > 0 && memcmp(at, job->prefix, prefix) != 0) return false;
+    at += prefix;
+    if ((size_t)(end - at) < suffix) return false;
+    end -= suffix;
+    if (suffix > 0 && memcmp(end, job->suffix, suffix) != 0) return false;
+    return parse_number(at, (size_t)(end - at), value_ret);
+}
+
+/* Decimal or with 0x, but not with needless zeros; blanks may be around. */
+static bool parse_plain(const char *at, const char *end, uint64_t *value_ret) {
+    while (is_space(*at)) ++at; /* a word is there */
+    while (is_space(end[-1])) --end;
+    if (end - at > 1 && *at == '0' && (end - at == 2 || (at[1] | 0x20) != 'x'))
+        return false;
+    return parse_number(at, (size_t)(end - at), value_ret);
+}
+
+static bool is_blank(const char *at, const char *end) {
+    while (at < end && is_space(*at)) ++at;
+    return at == end;
+}
+
+static bool parse_line(const gsym_format_job *job, const char *line, const char *end,
+                       uint64_t *address_ret) {
+    if (job->numbers == GSYM_NUMBERS_HEX) return parse_hex(line, end, address_ret);
+    if (job->numbers == GSYM_NUMBERS_PLAIN) return parse_plain(line, end, address_ret);
+    return parse_between(job, line, end, address_ret);
+}
+
+/* The place behind the next line, whose end is there unless the line is as long as one may
+ * be; NULL: it has not come yet. */
+static const char *next_line(const gsym_format_job *job, const char *line, size_t left) {
+    size_t window = left < job->line_size ? left : (size_t)job->line_size;
+    const char *newline = memchr(line, '\n', window);
+    if (newline != NULL) return newline + 1;
+    return left >= job->line_size ? line + window : NULL;
+}
+
+static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
+                              const char *lines, size_t size, gsym_error *error) {
+    const char *line = lines, *from = lines; /* with the blank ones before the line */
+    const char *end = lines + size;
+    bool sought = job->section_count == 0 && !wants(job, GSYM_FORMAT_MERGED);
+    queue_begin(queue, job->image);
+    while (line < end && !queue_is_full(queue)) {
+        const char *next = next_line(job, line, (size_t)(end - line));
+        const char *stop = next == NULL ? NULL : next[-1] == '\n' ? next - 1 : next;
+        uint64_t address;
+        if (next == NULL) break;
+        if (job->numbers == GSYM_NUMBERS_PLAIN && is_blank(line, stop)) {
+            line = next;
+            continue;
+        }
+        if (!parse_line(job, line, stop, &address)) break;
+        address &= job->address_mask;
+        if (!(sought && address >= job->first && address <= job->last
+                  ? queue_add(queue, address, (uint64_t)(next - from),
+                              address + job->shift)
+                  : queue_add_unsought(queue, address, (uint64_t)(next - from))))
+            return gsym_fail_memory(error);
+        from = line = next;
+    }
+    return queue_find(queue, job->image, wants(job, GSYM_FORMAT_LLVM), error);
+}
+
+static string_form form_of(const gsym_text *text, const gsym_format_job *job) {
+    if (wants(job, GSYM_FORMAT_JSON)) return IF_QUOTABLE;
+    if (wants(job, GSYM_FORMAT_PRINTABLE)) return IF_PRINTABLE;
+    return text->paths.escapes ? WITH_ESCAPES : AS_THEY_ARE;
+}
+
+gsym_status gsym_text_answer(gsym_text *text, gsym_format_job *job, const char *lines,
+                             size_t size, size_t limit, size_t *used_ret,
+                             gsym_error *error) {
+    answer of = {.job = job,
+                 .text = text,
+                 .image = job->image,
+                 .names = wants(job, GSYM_FORMAT_DEMANGLED) ? job->texts : NULL,
+                 .form = form_of(text, job)};
+    answer *place = &of;
+    if (lines != NULL) {
+        path_form form = wants(job, GSYM_FORMAT_LLVM) ? PATH_LLVM : PATH_WHOLE;
+        if (!path_cache_begin(&text->paths, form)) return gsym_fail_memory(error);
+        GSYM_TRY(read_lines(job, &text->queue, lines, size, error));
+    }
+    return text_answer_lines(text, job->image, limit, put_answer, &place, used_ret, error);
+}

@@ -1,0 +1,195 @@
+"""Answers of one file in an output style; the engine reads, finds and formats.
+
+A style is a template, in the language that csrc/text/style.c describes, and how strings
+are escaped in it. The modules beside this one hold those of each command.
+"""
+
+from __future__ import annotations
+
+from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.text_buffer import TextBuffer
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Buffer
+
+    from gsym.engine.name_texts import NameTexts
+    from gsym.reading.reader import Reader
+
+    CData = Any  # a cffi object
+
+_LAST_ADDRESS = (1 << 64) - 1
+
+LLVM_NUMBERS: int = lib.GSYM_NUMBERS_LLVM
+PLAIN_NUMBERS: int = lib.GSYM_NUMBERS_PLAIN
+HEX_NUMBERS: int = lib.GSYM_NUMBERS_HEX
+
+
+class Style(NamedTuple):
+    """What answers look like, and the lines that ask for them.
+
+    Attributes:
+        template: The text of an answer.
+        numbers: How a line holds an address: LLVM_NUMBERS, PLAIN_NUMBERS, HEX_NUMBERS.
+        json: Whether strings stand in JSON.
+        demangle: Whether names of functions are demangled.
+        merged: Whether the functions merged at an address belong to the answer.
+        llvm_rules: Whether addresses are looked up by LLVM's rules.
+        escape: Makes strings printable, or fit for JSON; None: they are unchanged.
+    """
+
+    template: str
+    numbers: int = LLVM_NUMBERS
+    json: bool = False
+    demangle: bool = False
+    merged: bool = False
+    llvm_rules: bool = False
+    escape: Callable[[bytes], bytes] | None = None
+
+    @property
+    def flags(self) -> int:
+        """The flags of the engine."""
+        is_printable = self.escape is not None and not self.json
+        return int(
+            self.llvm_rules * lib.GSYM_FORMAT_LLVM
+            | self.merged * lib.GSYM_FORMAT_MERGED
+            | self.demangle * lib.GSYM_FORMAT_DEMANGLED
+            | is_printable * lib.GSYM_FORMAT_PRINTABLE
+            | self.json * lib.GSYM_FORMAT_JSON
+        )
+
+
+class Formatter:
+    """Answers addresses from one open reader; for one thread at a time.
+
+    Args:
+        reader: Where to look; None: nothing has an answer.
+        style: What answers look like.
+        buffer: What the text is put together in; others may use it in turn.
+        shift: What is added to an address before it is looked up.
+        wraps: Whether the sum is taken modulo 2^64; else an address whose sum does not
+            fit is not one of the module.
+        is_64: Whether addresses have 64 bits; else they are cut to 32.
+        sections: Start and end of sections that addresses count from; the first that
+            has an answer gives it. None: they are link-time addresses.
+        suffix: What follows the number on each line.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is what one of the commands needs
+        self,
+        reader: Reader | None,
+        style: Style,
+        *,
+        buffer: TextBuffer | None = None,
+        shift: int = 0,
+        wraps: bool = True,
+        is_64: bool = True,
+        sections: list[tuple[int, int]] | None = None,
+        suffix: bytes = b"",
+    ) -> None:
+        self._reader = reader  # which the image goes with
+        self._text = TextBuffer() if buffer is None else buffer
+        self._names: NameTexts | None = None
+        self._suffix = suffix
+        # What the engine reads has to live as long as the job.
+        self._kept = (
+            _compiled(style.template),
+            ffi.from_buffer(suffix),
+            ffi.new("gsym_range[]", sections or []),
+        )
+        self._job = job = ffi.new("gsym_format_job *")
+        if reader is not None:
+            job.image = reader.mapped.image
+            if style.demangle or style.escape is not None:
+                from gsym.engine.name_texts import NameTexts
+
+                self._names = NameTexts(
+                    job.image, demangle=style.demangle, escape=style.escape
+                )
+        job.style, job.suffix, job.sections = self._kept
+        job.suffix_size, job.section_count = len(suffix), len(self._kept[2])
+        job.flags, job.numbers = style.flags, style.numbers
+        job.shift = shift & _LAST_ADDRESS
+        job.address_mask = _LAST_ADDRESS if is_64 else (1 << 32) - 1
+        first, last = max(0, -shift), min(_LAST_ADDRESS, _LAST_ADDRESS - shift)
+        if wraps:
+            first, last = 0, _LAST_ADDRESS
+        job.first, job.last = (first, last) if first <= last else (1, 0)
+
+    @property
+    def missed(self) -> int:
+        """How many addresses had no answer."""
+        return int(self._job.missed)
+
+    @property
+    def damaged(self) -> int:
+        """How many of them have damaged records."""
+        return int(self._job.damaged)
+
+    @property
+    def name_bytes(self) -> int:
+        """How many bytes the names take that are kept to be printed again."""
+        return 0 if self._names is None else self._names.size
+
+    def answer(
+        self,
+        lines: Buffer,
+        put: Callable[[Buffer], object],
+        *,
+        prefix: bytes = b"",
+        line_size: int = _LAST_ADDRESS,
+    ) -> int:
+        """Answer lines with an address each.
+
+        Stops before any other line and before one without an end.
+
+        Args:
+            lines: As they came.
+            put: Takes the text, piece by piece; each is gone when it returns.
+            prefix: What stands before the number on each line.
+            line_size: A longer line counts as several of so many bytes.
+
+        Returns:
+            How many bytes of *lines* were answered.
+        """
+        job, prefix_bytes = self._job, ffi.from_buffer(prefix)
+        job.prefix, job.prefix_size = prefix_bytes, len(prefix)
+        job.line_size = line_size
+        return self._text.answer(self._go_on, (), lines, self._names, put)
+
+    def _go_on(self, text: CData, *lines_and_rest: Any) -> int:
+        if self._names is not None:
+            self._job.texts = self._names.handle  # a full table is replaced
+        status: int = lib.gsym_text_answer(text, self._job, *lines_and_rest)
+        return status
+
+    def one(self, address: int, keep: list[bool] | None = None) -> bytes:
+        """The answer to one address.
+
+        Args:
+            address: Less than 2^64.
+            keep: Which functions at it are shown, the function itself first, then those
+                merged into it; None: all.
+        """
+        shown = ffi.NULL if keep is None else ffi.new("uint8_t[]", keep)
+        self._job.keep, self._job.keep_count = shown, len(keep or ())
+        pieces: list[bytes] = []
+        line = b"%#x%b\n" % (address, self._suffix)
+        self.answer(line, lambda piece: pieces.append(bytes(piece)))
+        self._job.keep = ffi.NULL
+        return b"".join(pieces)
+
+
+def _compiled(template: str) -> CData:
+    """A template as the engine carries it out.
+
+    Raises:
+        ValueError: It is wrong.
+    """
+    raw, error, place = template.encode(), new_error(), ffi.new("gsym_style **")
+    check(lib.gsym_style_create(raw, len(raw), place, error), error)
+    return ffi.gc(place[0], lib.gsym_style_destroy)
