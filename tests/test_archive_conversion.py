@@ -287,7 +287,9 @@ def test_an_output_may_be_named_and_verified(
     arguments = ["convert", str(archive), "--member", "a.o", "--verify"]
     assert main([*arguments, "-o", str(output), "--depfile", f"{output}.d"]) == 0
     assert describe(read_functions(str(output))) == "0-10 a\n"
-    assert (archive.parent / "named.d").read_text() == f"{output}: {archive}\n"
+    assert (archive.parent / "named.d").read_text() == (
+        f"{output}: {archive}\n\n{archive}:\n"
+    )
     assert "structure is sound" in capsys.readouterr().out
 
 

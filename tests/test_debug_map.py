@@ -265,6 +265,7 @@ def test_object_files_may_have_moved(tmp_path: Path) -> None:
     assert main([*arguments, f"--depfile={tmp_path}/d"]) == 0
     assert (tmp_path / "d").read_text() == (
         f"{tmp_path}/app.gsym: {tmp_path}/app {tmp_path}/new/a.o\n"
+        f"\n{tmp_path}/app:\n\n{tmp_path}/new/a.o:\n"
     )
 
 

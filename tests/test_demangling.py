@@ -230,7 +230,7 @@ def test_lookup_demangles_when_it_is_asked_to(tmp_path: Path) -> None:
             [*command, "0x1000"], check=True, capture_output=True, text=True
         ).stdout
 
-    assert "_Z5innerv" in lookup()
+    assert "_Z5innerv" in lookup("--no-demangle")
     for option in ("-C", "--demangle"):
         assert lookup(option) == (
             "0x1000: inner() [inlined]\n        outer() at /a.c:3\n"

@@ -203,6 +203,7 @@ def test_stats_as_json_has_all_numbers(
     assert found["merged_functions"]["count"] == 1
     assert found["biggest_functions"][0] == {
         "name": "full",
+        "demangled": "full",
         "address": START,
         "size": FUNCTIONS[1].size,
         "record_size": max(

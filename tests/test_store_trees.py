@@ -326,7 +326,7 @@ def test_a_damaged_archive_is_told(
 def test_the_command_adds_tells_and_counts(
     store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["store", "add", "--store", store.path, "--jobs", "1", str(folder)]
+    arguments = ["store", "add", "--store", store.path, "--threads", "1", str(folder)]
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"added    lib1.so {identity(1).debug_id}: 1 functions, " in lines[0]
@@ -345,7 +345,7 @@ def test_the_command_prints_json_and_keeps_originals(
     store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(folder / "one.sym")
-    options = ["--keep-original", "--json", "--source", "CI run 5"]
+    options = ["--keep-original", "--json", "--origin", "CI run 5"]
     assert main(["store", "add", "--store", store.path, path, *options]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["outcome"] == "added"

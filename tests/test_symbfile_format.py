@@ -333,7 +333,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "no magic": (b"symbfilf\x00\x01", 0, "another magic"),
     "magic of something else": (b"GSYM", 0, "another magic"),
     "a part of the magic": (b"symb", 4, "ends in its magic"),
-    "magic only": (MAGIC, 8, "in front of its header"),
+    "magic only": (MAGIC, 8, "before its header"),
     "another message first": (MAGIC + message(STRING_TABLE), 8, "is no header"),
     "an unknown message first": (MAGIC + message(77), 8, "is no header"),
     "a second header": (HEAD + message(HEADER), 10, "second header"),

@@ -455,7 +455,7 @@ def test_return_pads_alone_make_no_gsym_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--uuid", "xyz"), "non-hexadecimal"),
+        (("--uuid", "xyz"), "not a string of hex bytes"),
         (("-o", "ranges"), "would replace the input"),
         (("--output-version", "3"), "choose 1 or 2"),
     ],

@@ -26,6 +26,7 @@ _LISTS = {
     "--source-map": "source_map",
     "--source-root": "source_roots",
     "--binary-dir": "binary_dirs",
+    "--limit": "limits",
 }
 _SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
 _TEXTS = {
@@ -69,13 +70,13 @@ _TEXTS = {
         Option(
             "--source-map",
             "source paths as clients can download them: {path} in TEMPLATE stands for "
-            "what is behind OLD",
+            "what follows OLD",
             metavar="OLD=TEMPLATE",
             repeatable=True,
         ),
         Option(
             "--root-path",
-            "path in front of all paths that a proxy takes away",
+            "path before all others, which a proxy takes away",
             metavar="PATH",
         ),
         Option("--enable-source", "answer /source/v1: source files of --source-root"),
@@ -94,6 +95,12 @@ _TEXTS = {
             repeatable=True,
         ),
         Option(
+            "--limit",
+            "a limit of the server, such as max_body=16MiB",
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+        Option(
             "--set",
             "any other setting",
             metavar="NAME=VALUE",
@@ -102,7 +109,7 @@ _TEXTS = {
     ),
     """\
 Each setting is also read from the environment, --port from GSYM_PORT; flags count more
-than it, and it counts more than files. docs/server.md has the table.
+than it, and it counts more than files. docs/server.md has the tables.
 This needs the extra `server`: pip install 'gsym[server]'.
 
 To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
