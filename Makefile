@@ -31,19 +31,6 @@ C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Wer
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
-# Tests of Python alone: HTTP, settings, processes, the browser, profiles, the store and its
-# sources. The tests of answers and downloads in tests/server use the engine and stay.
-NOT_OF_ENGINE = --ignore=tests/profile $(addprefix --ignore=tests/server/test_,\
-    $(addsuffix .py,assembly hostile_bodies http openapi page page_data profiler_client \
-    reloading request_errors serve_command settings source sources \
-    specification_client workers)) $(addprefix --ignore=tests/test_,$(addsuffix .py,\
-    client debuginfod foreign_layouts layers misses network_guard object_storage promises \
-    readme resolver source_health source_settings store store_trees store_turmoil \
-    store_upkeep symbfile_client terminal_output transfer viewers web_address))
-# A confined process gives up memory and calls that the sanitizers take.
-CONFINED = --ignore=tests/test_confinement.py $(addprefix --ignore=tests/server/test_,\
-    confined_adding.py soak.py symbfile_crashes.py symbfile_downloads.py \
-    symbfile_push.py symbfile_refusals.py symbfiles.py uploads.py)
 UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1:$(REPORT)
 
 # The folder of real files that tests read; tests that need it skip without it.
@@ -113,9 +100,8 @@ sanitize: $(VENV)/.test
 	cd $(SANITIZED) && PYTHONPATH=$(abspath $(SANITIZED)) PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
 	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
-	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider -m "not slow or hostile" \
-	    --ignore=tests/test_dwarf_growth.py $(NOT_OF_ENGINE) $(CONFINED) \
-	    --ignore=tests/differential $(PYTEST_ARGS) \
+	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
+	    -m "(not slow or hostile) and not no_engine and not confined" $(PYTEST_ARGS) \
 	    || { cat report.* 2>/dev/null; exit 1; }
 
 bench: build $(VENV)/.bench

@@ -3,7 +3,7 @@
     python -m benchmarks.growth [--write]
 
 In each series of synthetic programs (tests/inputs/scaled.py) one dimension doubles.
-tests/test_growth.py checks smaller ones by their instruction counts.
+tests/engine/test_growth.py checks smaller ones by their instruction counts.
 """
 
 from __future__ import annotations

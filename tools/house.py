@@ -72,7 +72,7 @@ def main() -> int:
     """Print the table; return the exit code."""
     c_files, python = sources("csrc", ".c", ".h"), sources("gsym", ".py")
     tests = sources("tests", ".py")
-    layers = (ROOT / "tests/test_layers.py").read_text(encoding="utf-8")
+    layers = (ROOT / "tests/project/test_layers.py").read_text(encoding="utf-8")
     table = layers.partition("FOLDERS = (")[2].partition("\n)\n")[0]
     map_words = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split()
     rows = {

@@ -10,7 +10,7 @@ from gsym.symbfile.format import LineTableRow, Range, encode
 from gsym.trace.profiles.outputs import write_form
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.random_program import random_program
-from tests.profile.profiles import small_profile
+from tests.trace.profiles.profiles import small_profile
 from tests.trace.traces import profile_trace, small_trace
 
 if TYPE_CHECKING:

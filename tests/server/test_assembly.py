@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.no_engine
+
 pytest.importorskip("capstone")
 
 BASE, START = 0x400000, 0x1000

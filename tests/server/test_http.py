@@ -23,6 +23,8 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
 
+pytestmark = pytest.mark.no_engine
+
 ORIGIN = {"Origin": "https://profiler.firefox.com"}
 EXPOSED = (
     "accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, "

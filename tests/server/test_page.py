@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.no_engine
+
 PHONE = {"width": 360, "height": 740}
 FRAME = "libfoo.so+0x1016"  # in two inlined calls
 BACKTRACE = TOMBSTONE.replace("0000000000012345", "0000000000401016")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.no_engine
+
 MOST_JOBS = 10
 MOST_ADDRESSES = 10_000
 ORIGIN = "https://profiler.firefox.com"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.server.modules import KnownModules
 
+pytestmark = pytest.mark.no_engine
+
 LARGE = json.dumps({"stacks": [[[-1, 1]] * 1000], "memoryMap": []}).encode()
 SCOPE = {
     "type": "http",

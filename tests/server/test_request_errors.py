@@ -14,6 +14,8 @@ from tests.server.modules import LIB_ID, XUL_ID
 if TYPE_CHECKING:
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.no_engine
+
 LIMITS = RequestLimits()
 
 

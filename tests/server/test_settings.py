@@ -14,6 +14,8 @@ from tests.conftest import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_engine
+
 
 def test_without_anything_the_defaults_hold() -> None:
     assert load_settings({}, {}) == Settings()

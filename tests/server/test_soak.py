@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.breakpad_tree import SymbolFile
     from benchmarks.soak import Outcome
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.confined, pytest.mark.slow]
 
 MODULES = 3
 

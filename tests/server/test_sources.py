@@ -15,6 +15,8 @@ from tests.symbol_files import debug_id, key, symbols
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_engine
+
 
 def test_a_module_of_a_source_is_symbolized(tmp_path: Path) -> None:
     place = tmp_path / "tree" / "app" / debug_id()

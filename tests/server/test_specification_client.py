@@ -17,6 +17,8 @@ from tests.server.modules import LIB_ID, MISSING_ID, XUL_ID
 if TYPE_CHECKING:
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.no_engine
+
 AGENT = "my-script/1.0 (+https://example.com/path-to-code/)"
 
 

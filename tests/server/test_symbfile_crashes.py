@@ -26,6 +26,8 @@ from tests.server.symbfile_pushes import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+pytestmark = pytest.mark.confined
+
 ROOT = Path(__file__).resolve().parents[2]
 FEWEST_STEPS = 20
 

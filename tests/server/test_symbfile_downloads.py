@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from gsym.symbfile.file_id import FileId
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.confined
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gsym.symbfile.format import Record
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.confined
+
 PART_SIZE = 4096
 FUNCTIONS = 1500
 CALL = bytes.fromhex("e8 00 00 00 00 c3")

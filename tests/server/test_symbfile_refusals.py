@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
     from tests.server.running import RunningServer
 
+pytestmark = pytest.mark.confined
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:

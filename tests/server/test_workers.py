@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import uvicorn
 
+pytestmark = pytest.mark.no_engine
+
 LIVES = request(HOST, "/__lbheartbeat__")
 CONNECTIONS = 32
 PATIENCE = 30  # seconds

@@ -16,9 +16,9 @@ from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import Backtrace, Event, Mmap, Module
 from gsym.trace.opening import read_profile
 from gsym.trace.profiles.pprof_output import pprof_file
-from tests.profile.loaded_program import Seen, build, run as run_program
-from tests.profile.profiles import small_profile
-from tests.profile.symbols import BASE, BUILD_ID, Modules
+from tests.trace.profiles.loaded_program import Seen, build, run as run_program
+from tests.trace.profiles.profiles import small_profile
+from tests.trace.profiles.symbols import BASE, BUILD_ID, Modules
 from tests.trace.traces import LOADED, profile_trace, run
 
 if TYPE_CHECKING:

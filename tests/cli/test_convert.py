@@ -1,0 +1,468 @@
+"""`gsym convert`: outputs, summaries, warnings, and the files for other tools."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from gsym.cli.terminal import Progress
+from tests.conversion.test_split_units import build
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.elf import Elf, Section, Symbol, code_section
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.program import function, program, unit
+
+Captured = pytest.CaptureFixture[str]
+
+BUILD_ID = bytes(range(20))
+TWO_FUNCTIONS = unit(function("f", 0x1000, 0x1010), function("g", 0x1010, 0x1030))
+
+
+ONE_FUNCTION_WITH_LINES = program(
+    unit(
+        function("f", 0x1000, 0x1010),
+        version=4,
+        lines=LineProgram(sequence((0x1000, 7), end=0x1010)),
+    )
+)
+
+
+def with_build_id(build_id: bytes = BUILD_ID) -> bytes:
+    debug = [
+        Section(name, data) for name, data in Dwarf([TWO_FUNCTIONS]).sections().items()
+    ]
+    return Elf([code_section(), *debug], build_id=build_id).to_bytes()
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> str:
+    """A binary with two functions and a build id."""
+    path = tmp_path / "app"
+    path.write_bytes(with_build_id())
+    return str(path)
+
+
+# ---- outputs
+
+
+def test_the_output_stands_beside_the_input(binary: str, capsys: Captured) -> None:
+    assert main(["convert", binary]) == 0
+    captured = capsys.readouterr()
+    first, second, third, fourth = captured.out.splitlines()
+    assert first == f"{binary} -> {binary}.gsym"
+    assert second.startswith("  2 functions, 0 with lines, 0 with inlined calls; ")
+    assert third.startswith("  found in debug information 2, in the symbol table 0; ")
+    assert fourth == f"  x86_64, build id {BUILD_ID.hex()}"
+    assert captured.err == ""
+    assert Path(binary + ".gsym").stat().st_size > 0
+
+
+def test_the_output_can_be_named(binary: str, tmp_path: Path) -> None:
+    target = tmp_path / "other name.gsym"
+    assert main(["convert", binary, "-o", str(target)]) == 0
+    assert target.exists()
+    assert not Path(binary + ".gsym").exists()
+
+
+def test_many_inputs_go_to_one_folder(binary: str, tmp_path: Path) -> None:
+    other = tmp_path / "lib.so"
+    other.write_bytes(with_build_id())
+    folder = tmp_path / "new" / "out"
+    assert main(["convert", "--output-dir", str(folder), binary, str(other)]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "app.gsym",
+        "lib.so.gsym",
+    ]
+
+
+def test_one_bad_input_does_not_stop_the_others(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    bad = tmp_path / "text"
+    bad.write_bytes(b"no binary at all")
+    missing = tmp_path / "missing"
+    assert main(["convert", str(bad), str(missing), binary]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert errors[0].startswith(f"gsym: error: {bad}: ")
+    assert errors[1] == f"gsym: error: {missing}: No such file or directory"
+    assert Path(binary + ".gsym").exists()
+    assert not Path(f"{bad}.gsym").exists()
+
+
+def test_a_failed_conversion_leaves_the_old_output(binary: str, tmp_path: Path) -> None:
+    target = Path(binary + ".gsym")
+    target.write_bytes(b"old")
+    Path(binary).write_bytes(Elf([code_section()]).to_bytes())
+    assert main(["convert", binary]) == 1
+    assert target.read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "app.gsym"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_version_of_the_format_can_be_chosen(version: int, binary: str) -> None:
+    assert main(["convert", binary, f"--output-version={version}"]) == 0
+    header = Path(binary + ".gsym").read_bytes()[:6]
+    assert header == b"MYSG" + version.to_bytes(2, "little")
+
+
+def test_a_build_id_too_long_for_version_1_names_the_way_out(
+    binary: str, capsys: Captured
+) -> None:
+    Path(binary).write_bytes(with_build_id(bytes(32)))
+    assert main(["convert", binary]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "version 2" in error
+    assert main(["convert", binary, "--output-version", "2"]) == 0
+
+
+def test_segments_are_named_by_their_first_function(
+    binary: str, capsys: Captured
+) -> None:
+    assert main(["convert", binary, "--segment-size", "75"]) == 0
+    names = [f"{binary}.gsym-0x1000", f"{binary}.gsym-0x1010"]
+    assert capsys.readouterr().out.startswith(f"{binary} -> {', '.join(names)}\n")
+    assert all(Path(name).exists() for name in names)
+
+
+def test_path_prefixes_are_rewritten(tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(ONE_FUNCTION_WITH_LINES)
+    assert main(["convert", str(path), "--path-map", "/src=/home/me"]) == 0
+    content = Path(f"{path}.gsym").read_bytes()
+    assert b"\0/home/me\0" in content
+    assert b"/src" not in content
+
+
+# ---- what is told
+
+
+def test_quiet_prints_nothing_but_errors(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(program(TWO_FUNCTIONS))
+    assert main(["convert", "--quiet", str(path)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_missing_split_file_is_reported_if_quiet_and_fails_a_strict_run(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(build("in_split").binary)
+    assert main(["convert", "-q", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"{path}: warning: Split unit (.dwo) not found (1 time)\n" in printed.err
+    Path(f"{path}.gsym").unlink()
+    assert main(["convert", "-q", "--strict", str(path)]) == 3
+    assert Path(f"{path}.gsym").exists()
+    (tmp_path / "complete").write_bytes(program(TWO_FUNCTIONS))
+    assert main(["convert", "-q", "--strict", str(tmp_path / "complete")]) == 0
+
+
+def test_a_binary_without_build_id_is_warned_about(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(program(TWO_FUNCTIONS))
+    assert main(["convert", str(path)]) == 0
+    assert capsys.readouterr().err.startswith(f"{path}: warning: no build id: ")
+    assert main(["convert", str(path), "--uuid", "00ff-10"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.endswith("build id 00ff10\n")
+
+
+def test_a_binary_without_debug_information_is_warned_about(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "app"
+    symbols = [Symbol("f", 0x1000, 0x10)]
+    path.write_bytes(
+        Elf([code_section()], symbols=symbols, build_id=BUILD_ID).to_bytes()
+    )
+    debug = f"{tmp_path}/.build-id/{BUILD_ID.hex()[:2]}/{BUILD_ID.hex()[2:]}.debug"
+    arguments = ["convert", str(path), f"--debug-file-directory={tmp_path}"]
+    assert main(arguments) == 0
+    tried = f"no debug information: tried {debug} (not there)"
+    assert capsys.readouterr().err == f"{path}: warning: {tried}\n"
+    assert main([*arguments, "-q"]) == 0
+    assert capsys.readouterr() == ("", f"{path}: warning: {tried}\n")
+
+
+@pytest.mark.parametrize(("uuid", "warns"), [(BUILD_ID.hex(), False), ("abcdef", True)])
+def test_an_id_that_replaces_the_build_id_is_warned_about(
+    uuid: str, *, warns: bool, binary: str, capsys: Captured
+) -> None:
+    assert main(["convert", binary, "--uuid", uuid]) == 0
+    warning = f"{binary}: warning: the binary's own build id is {BUILD_ID.hex()}\n"
+    assert capsys.readouterr().err == (warning if warns else "")
+
+
+def damaged(tmp_path: Path) -> str:
+    """A binary with two functions outside of its code and one inside."""
+    path = tmp_path / "app"
+    dies = [
+        function("far", 0x9000, 0x9010),
+        function("farther", 0xA000, 0xA010),
+        function("near", 0x1000, 0x1010),
+    ]
+    path.write_bytes(program(unit(*dies)))
+    return str(path)
+
+
+OUTSIDE = "Address range starts outside executable sections"
+
+
+def test_warnings_are_counted_by_category(tmp_path: Path, capsys: Captured) -> None:
+    path = damaged(tmp_path)
+    assert main(["convert", path, "--uuid", "01"]) == 0
+    assert capsys.readouterr().err == f"{path}: warning: {OUTSIDE} (2 times)\n"
+
+
+def test_verbose_tells_each_warning_with_its_place(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = damaged(tmp_path)
+    assert main(["convert", "-v", path, "--uuid", "01"]) == 0
+    first, second, total = capsys.readouterr().err.splitlines()
+    for line, address in ((first, "0x9000"), (second, "0xa000")):
+        head, offset = line.split(" at offset ")
+        assert head == f"{path}: warning: {OUTSIDE}: {address}"
+        assert 0 < int(offset, 0) < 0x100
+    assert total == f"{path}: warning: {OUTSIDE} (2 times)"
+
+
+# ---- files for other tools
+
+
+def test_the_json_summary_holds_the_whole_report(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    summary = tmp_path / "summary.json"
+    arguments = ["-v", "-q", "--uuid", "01ff", "--json-summary", str(summary)]
+    assert main(["convert", path, *arguments]) == 0
+    (report,) = json.loads(summary.read_text())["conversions"]
+    assert report["input"] == path
+    assert report["outputs"] == [f"{path}.gsym"]
+    assert report["uuid"] == "01ff"
+    assert report["functions"] == 1
+    assert report["warnings"] == {OUTSIDE: 2}
+    assert [detail["value"] for detail in report["details"]] == [0x9000, 0xA000]
+
+
+def test_the_depfile_names_inputs_and_outputs_as_make_reads_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "my app #1 $x"
+    path.write_bytes(with_build_id())
+    rule = tmp_path / "app.d"
+    assert main(["convert", str(path), "--depfile", str(rule)]) == 0
+    escaped = f"{tmp_path}/my\\ app\\ \\#1\\ $$x"
+    assert rule.read_text() == f"{escaped}.gsym: {escaped}\n\n{escaped}:\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["a\\ b", "a:b", "a%b", "a\\b", "ab\\", "a\\#b", "$(a)", "a\\\\:b"]
+)
+def test_make_reads_the_names_of_the_depfile(name: str, tmp_path: Path) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("not installed: make")
+    source = tmp_path / f"{name}.bin"
+    source.write_bytes(with_build_id())
+    rule, target = tmp_path / "app.d", tmp_path / name
+    arguments = ["-q", str(source), "-o", str(target), "--depfile", str(rule)]
+    assert main(["convert", *arguments]) == 0
+    source.unlink()
+    command = ["make", "-rf", str(rule), str(target)]
+    subprocess.run(command, check=True)  # without its input there is nothing to do
+    rule.write_text(rule.read_text().partition("\n\n")[0] + "\n")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert f"No rule to make target '{source}', needed by '{target}'" in done.stderr
+
+
+def test_the_segments_that_stay_the_same_keep_their_time(binary: str) -> None:
+    command = ["convert", "-q", "--if-changed", "--segment-size", "75", binary]
+    assert main(command) == 0
+    segment = Path(f"{binary}.gsym-0x1000")
+    os.utime(segment, ns=(1, 1))
+    assert main(command) == 0
+    assert segment.stat().st_mtime_ns == 1
+
+
+def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
+    binary: str,
+) -> None:
+    target = Path(binary + ".gsym")
+    assert main(["convert", binary]) == 0
+    os.utime(target, ns=(1, 1))
+    assert main(["convert", "--if-changed", binary]) == 0
+    assert target.stat().st_mtime_ns == 1
+    assert main(["convert", "--if-changed", "--uuid", "01", binary]) == 0
+    assert target.stat().st_mtime_ns > 1
+    os.utime(target, ns=(1, 1))
+    assert main(["convert", "--uuid", "01", binary]) == 0
+    assert target.stat().st_mtime_ns > 1
+
+
+# ---- verification
+
+
+def test_a_conversion_can_be_verified_at_once(binary: str, capsys: Captured) -> None:
+    assert main(["convert", "--quiet", "--verify", binary]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["convert", "--verify", binary]) == 0
+    assert capsys.readouterr().out.endswith(
+        f"{binary}.gsym: the structure is sound\n"
+        "2 functions of 1 of 1 units compared, 0 symbols\n"
+    )
+
+
+def test_a_verification_knows_the_rewritten_paths(tmp_path: Path) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(ONE_FUNCTION_WITH_LINES)
+    rule = "--path-map=/src=/home/me"
+    assert main(["convert", "-q", "--verify", str(path), rule]) == 0
+    assert main(["verify", f"{path}.gsym", "--against", str(path), rule]) == 0
+    assert main(["verify", f"{path}.gsym", "--against", str(path)]) == 1
+
+
+def test_a_conversion_that_is_found_wrong_fails(
+    binary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = shutil.copy(binary, f"{binary}2")
+
+    def wrong(path: str, against: str, **_: object) -> bool:
+        assert path == f"{against}.gsym"
+        if against == binary:
+            raise gsym.FormatError("damaged", path=path)
+        return against != other
+
+    monkeypatch.setattr("gsym.cli.verbs.verify.verify", wrong)
+    third = shutil.copy(binary, f"{binary}3")
+    assert main(["convert", "--quiet", "--verify", third]) == 0
+    assert main(["convert", "--quiet", "--verify", other]) == 1
+    for path in (other, third):
+        Path(f"{path}.gsym").unlink()
+    assert main(["convert", "--quiet", "--verify", binary, other, third]) == 1
+    assert Path(f"{third}.gsym").exists(), "an error stops no other input"
+
+
+# ---- inputs are spared
+
+
+@pytest.mark.parametrize("option", ["-o", "--json-summary", "--depfile"])
+def test_nothing_is_written_over_an_input(
+    option: str, binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(binary)
+    before = Path(binary).read_bytes()
+    for path in (binary, str(link)):
+        assert main(["convert", binary, option, path]) == 1
+        error = capsys.readouterr().err
+        assert error == f"gsym: error: {path}: the output would replace an input\n"
+    assert Path(binary).read_bytes() == before
+    with pytest.raises(ValueError, match="would replace the input"):
+        gsym.convert(binary, link)
+
+
+def test_an_output_that_is_another_input_is_refused(binary: str) -> None:
+    second = shutil.copy(binary, f"{binary}.gsym")
+    assert main(["convert", binary, second]) == 1
+    assert Path(second).read_bytes() == Path(binary).read_bytes()
+
+
+def test_a_report_that_cannot_be_written_fails(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    missing, summary = tmp_path / "no" / "app.d", tmp_path / "summary.json"
+    arguments = ["--depfile", str(missing), "--json-summary", str(summary)]
+    assert main(["convert", "-q", binary, *arguments]) == 1
+    reason = "No such file or directory"
+    assert capsys.readouterr().err == f"gsym: error: {missing}: {reason}\n"
+    assert summary.exists()
+
+
+# ---- wrong command lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "INPUT is missing"),
+        ("a b -o c", "option '--output' takes one INPUT; use '--output-dir'"),
+        ("a -o c --output-dir d", "option '--output' excludes '--output-dir'"),
+        ("x/a y/a --output-dir d", "'x/a' and 'y/a' have the same output"),
+        ("a a", "'a' and 'a' have the same output"),
+        ("a --output-version 3", "option '--output-version': choose 1 or 2"),
+        ("a --output-version 0", "option '--output-version': choose 1 or 2"),
+        ("a --threads 0", "option '--threads': 0 is less than 1"),
+        (f"a --threads {1 << 32}", f"option '--threads': {1 << 32} is too large"),
+        (f"a --segment-size {1 << 64}", f"option '--segment-size': {1 << 64} is too"),
+        ("a --threads 1_0", "option '--threads': '1_0' is not a number"),
+        ("a --threads two", "option '--threads': 'two' is not a number"),
+        ("a --segment-size 0", "option '--segment-size': 0 is less than 1"),
+        ("a --uuid xyz", "option '--uuid': 'xyz' is not a string of hex bytes"),
+        ("a --uuid=", "option '--uuid': '' is not a string of hex bytes"),
+        ("a --path-map /src", "option '--path-map': '/src' is not of the form OLD=NEW"),
+        ("a --verify --uuid 01", "option '--verify' excludes '--uuid'"),
+        (
+            "a --verify --segment-size 9",
+            "option '--verify' excludes '--segment-size'",
+        ),
+        (
+            "a --index --data-symbols",
+            "options '--data-symbols' and '--index' together need '--output-version 2'",
+        ),
+        (
+            "a --segment-size 9 --data-symbols",
+            "option '--data-symbols' excludes '--segment-size'",
+        ),
+        ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
+        ("a --object-prefix-map /o", "option '--object-prefix-map': '/o' is not of"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_before_any_work(
+    arguments: str, reason: str, capsys: Captured
+) -> None:
+    assert main(["convert", *arguments.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")
+
+
+# ---- progress
+
+
+def test_a_bar_shows_only_when_the_work_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    # Not of the module itself: event loops of servers in this process ask it, too.
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("gsym.cli.terminal.time", clock)
+    progress = Progress("app")
+    progress(1, 4)
+    progress.clear()
+    assert screen.getvalue() == ""
+    now = 100.6
+    progress(1, 4)
+    assert screen.getvalue() == "\rapp [########........................]  25 %"
+    progress(2, 4)
+    assert screen.getvalue().count("\r") == 1, "redrawn too soon"
+    now = 100.8
+    progress(4, 4)
+    assert screen.getvalue().endswith("\rapp [################################] 100 %")
+    progress.clear()
+    assert screen.getvalue().endswith("\r\x1b[K")

@@ -1,0 +1,376 @@
+"""Lookups by LLVM's rules: real files, what gaps cost, and its words for damage."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.engine.native import lib
+from tests import oracle
+from tests.engine_image import Image
+from tests.handmade import (
+    END,
+    HEAD,
+    MAIN,
+    MISSING_FILE,
+    START,
+    file_of,
+    frame_text,
+    function_of,
+    info,
+    inlined,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# ---- real files ------------------------------------------------------------------
+
+REAL_FILES = (
+    *("shapes.v1.22", "shapes.v1.24", "shapes.v2.24"),
+    *("shapes.merged.v1.24", "shapes.merged.v2.24"),
+    *("shapes-be.v1.24", "shapes-be.v2.24", "shapes-macho.v1.24"),
+)
+
+
+def answer_text(address: int, answer: gsym.Lookup | None, *, patterns: bool) -> str:
+    if answer is None:
+        return f"{address:#018x}: error: address {address:#x} is not in GSYM\n"
+    text = f"{address:#018x}: "
+    text += ("\n" + " " * 20).join(map(frame_text, answer.frames))
+    if patterns and answer.call_site_patterns:
+        text += "\n      CallSites: " + ", ".join(answer.call_site_patterns)
+    return text + "\n"
+
+
+def printed_text(address: int, answer: gsym.Lookup | None, *, merged: bool) -> str:
+    """As llvm-gsymutil prints it, with or without --merged-functions."""
+    if answer is None or not merged:
+        return answer_text(address, answer, patterns=False)
+    count = 1 + len(answer.merged)
+    found = f"Found {count} function{'s' * (count > 1)} at address {address:#018x}:\n"
+    each = (answer, *answer.merged)
+    return found + "\n".join(
+        "   " + answer_text(address, one, patterns=True) for one in each
+    )
+
+
+def printed_answers(folder: Path, name: str) -> tuple[list[int], bool, str]:
+    """Addresses, whether merged functions were asked for, and what LLVM printed."""
+    arguments = (folder / f"{name}.gsym.lookup.args").read_text()
+    addresses = [int(at, 0) for at in re.findall(r"--address=(\S+)", arguments)]
+    printed = (folder / f"{name}.gsym.lookup.txt").read_text()
+    title, _, answers = printed.partition("\n")
+    assert title == f'Looking up addresses in "{name}.gsym":'
+    assert addresses
+    return addresses, "--merged-functions" in arguments, answers
+
+
+@pytest.mark.parametrize("name", REAL_FILES)
+def test_llvm_rules_give_what_llvm_printed(gsym_fixtures: Path, name: str) -> None:
+    addresses, merged, printed = printed_answers(gsym_fixtures, name)
+    image = Image((gsym_fixtures / f"{name}.gsym").read_bytes())
+    assert printed == "".join(
+        printed_text(
+            address, image.lookup(address, lib.GSYM_LOOKUP_LLVM), merged=merged
+        )
+        for address in addresses
+    )
+
+
+@pytest.mark.parametrize("name", REAL_FILES)
+def test_readers_answer_real_files_as_llvm_does(gsym_fixtures: Path, name: str) -> None:
+    addresses, merged, printed = printed_answers(gsym_fixtures, name)
+    with gsym.open(gsym_fixtures / f"{name}.gsym") as reader:
+        assert printed == "".join(
+            printed_text(address, reader.lookup(address, merged=merged), merged=merged)
+            for address in addresses
+        )
+
+
+def test_every_address_of_a_real_file_is_answered_as_llvm_does(
+    gsym_fixtures: Path, llvm_gsymutil: str
+) -> None:
+    path = gsym_fixtures / "shapes.v1.24.gsym"
+    with gsym.open(path) as reader:
+        functions = list(reader.functions())
+        first, last = functions[0].address, functions[-1].address
+        addresses = range(first - 2, last + functions[-1].size + 2)
+        text = "".join(
+            answer_text(address, reader.lookup(address), patterns=False) + "\n"
+            for address in addresses
+        )
+    answered = subprocess.run(
+        [llvm_gsymutil, "--addresses-from-stdin"],
+        input="".join(f"{address:#x} {path}\n" for address in addresses),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert text == answered.stdout
+
+
+def test_merged_functions_are_answered_as_llvm_does(
+    tmp_path: Path, llvm_gsymutil: str
+) -> None:
+    rows = tuple(gsym.LineEntry(START + at, "/src/a.c", 10 + at) for at in (0, 4, 9))
+    twins = tuple(
+        gsym.FunctionInfo(START, 16, f"twin{at}", rows[:at] or None) for at in range(3)
+    )
+    path = tmp_path / "merged.gsym"
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(START, 16, "main", rows, None, twins))
+        creator.save(path)
+    addresses = range(START, START + 16)
+    with gsym.open(path) as reader:
+        text = "".join(
+            printed_text(address, reader.lookup(address, merged=True), merged=True)
+            for address in addresses
+        )
+    answered = subprocess.run(
+        [
+            *(llvm_gsymutil, "--merged-functions", str(path)),
+            *(f"--address={address:#x}" for address in addresses),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert text == answered.stdout.partition("\n")[2]
+    assert "Found 4 functions" in text
+
+
+# ---- where the rules differ --------------------------------------------------------
+
+ROW = oracle.LineRow(START, 1, 5)
+ADDRESS = START + 0x18
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What both rules make of ADDRESS: frames as text, or the reason against."""
+
+    function: oracle.FunctionInfo
+    llvm: tuple[str, ...] | str
+    ours: tuple[str, ...]
+
+
+DIFFERENCES = {
+    "no row at or below the address": Difference(
+        function_of((oracle.LineRow(ADDRESS + 1, 1, 5),)),
+        "address 0x1018 is not in the line table",
+        ("main + 24",),
+    ),
+    "the row has no file": Difference(
+        function_of((oracle.LineRow(START, 0, 5),)),
+        "address 0x1018 is not in the line table",
+        ("main + 24",),
+    ),
+    "the file of the row is not in the table": Difference(
+        function_of((oracle.LineRow(START, MISSING_FILE, 5),)),
+        "failed to extract file[7]",
+        ("main + 24",),
+    ),
+    "inlines without a line table": Difference(
+        function_of(None, inlined(1)),
+        ("main + 24",),
+        ("one + 8 [inlined]", "main + 24 @ /src/a.c:30"),
+    ),
+    "inlines where no row is found": Difference(
+        function_of((oracle.LineRow(ADDRESS + 1, 1, 5),), inlined(1)),
+        "address 0x1018 is not in the line table",
+        ("one + 8 [inlined]", "main + 24 @ /src/a.c:30"),
+    ),
+    "a call from no file": Difference(
+        function_of((ROW,), inlined(0)),
+        ("main + 24 @ /src/a.c:5",),
+        ("one + 8 @ /src/a.c:5 [inlined]", "main + 24"),
+    ),
+    "a call from a file that is not in the table": Difference(
+        function_of((ROW,), inlined(MISSING_FILE)),
+        "failed to extract file[7]",
+        ("one + 8 @ /src/a.c:5 [inlined]", "main + 24"),
+    ),
+    "two calls from files that are not in the table": Difference(
+        function_of((ROW,), replace(inlined(MISSING_FILE), call_file=MISSING_FILE + 1)),
+        "failed to extract file[8]",
+        ("one + 8 @ /src/a.c:5 [inlined]", "main + 24"),
+    ),
+}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_a_gap_costs_llvm_the_answer_and_us_only_the_place(
+    name: str, version: int
+) -> None:
+    difference = DIFFERENCES[name]
+    data = oracle.encode_file(file_of(difference.function, version=version))
+    image = Image(data)
+    if isinstance(difference.llvm, str):
+        with pytest.raises(gsym.FormatError) as problem:
+            image.lookup(ADDRESS, lib.GSYM_LOOKUP_LLVM)
+        assert problem.value.reason == difference.llvm
+    else:
+        answer = image.lookup(ADDRESS, lib.GSYM_LOOKUP_LLVM)
+        assert answer is not None
+        assert tuple(map(frame_text, answer.frames)) == difference.llvm
+    with gsym.Reader(data) as reader:
+        mended = reader.lookup(ADDRESS)
+    assert mended is not None
+    assert tuple(map(frame_text, mended.frames)) == difference.ours
+
+
+@pytest.mark.parametrize("call_file", [0, MISSING_FILE])
+def test_a_call_from_an_unknown_file_keeps_its_line(call_file: int) -> None:
+    data = oracle.encode_file(file_of(function_of((ROW,), inlined(call_file))))
+    answer = gsym.Reader(data).lookup(ADDRESS)
+    assert answer is not None
+    assert [frame.line for frame in answer.frames] == [5, 30]
+
+
+def test_offsets_have_64_bits_with_us_and_32_with_llvm() -> None:
+    data = oracle.encode_file(file_of(function_of(size=0)))
+    far = START + 2**40 + 3
+    ours = gsym.Reader(data).lookup(far)
+    theirs = Image(data).lookup(far, lib.GSYM_LOOKUP_LLVM)
+    assert ours is not None
+    assert theirs is not None
+    assert ours.frames[0].offset == 2**40 + 3
+    assert theirs.frames[0].offset == 3
+
+
+# ---- LLVM's words for damage --------------------------------------------------------
+
+
+# Record, what LLVM says of it, what we say, and where in the record that is.
+DAMAGED = {
+    "cut inside the head": (
+        *(HEAD[:6], "FunctionInfo data is truncated", "missing FunctionInfo Name", 4),
+    ),
+    "without a name": (
+        HEAD[:4] + bytes(4) + END,
+        "0x00000004: invalid FunctionInfo Name value 0x0",
+        "invalid FunctionInfo Name value 0x0",
+        4,
+    ),
+    "without an end": (
+        *(HEAD, "FunctionInfo data is truncated"),
+        *("missing FunctionInfo InfoType value", 8),
+    ),
+    "cut inside the length of an InfoType": (
+        *(HEAD + info(9, b"")[:6], "FunctionInfo data is truncated"),
+        *("missing FunctionInfo InfoType length", 12),
+    ),
+    "with an InfoType that reaches past the file": (
+        *(HEAD + info(9, b"", size=1000), "FunctionInfo data is truncated"),
+        *("missing FunctionInfo data for InfoType 9", 16),
+    ),
+    "with an empty line table": (
+        HEAD + info(1, b"") + END,
+        "0x00000000: missing LineTable MinDelta",
+        "missing LineTable MinDelta",
+        16,
+    ),
+    "with a line table of one delta": (
+        HEAD + info(1, b"\0") + END,
+        "0x00000001: missing LineTable MaxDelta",
+        "missing LineTable MaxDelta",
+        17,
+    ),
+    "with a line table without a first line": (
+        HEAD + info(1, b"\0\0") + END,
+        "0x00000002: missing LineTable FirstLine",
+        "missing LineTable FirstLine",
+        18,
+    ),
+    "with rows that do not end": (
+        HEAD + info(1, b"\0\0\5\4") + END,
+        "0x00000004: EOF found before EndSequence",
+        "EOF found before EndSequence",
+        20,
+    ),
+    "with a SetFile without a file": (
+        HEAD + info(1, b"\0\0\5\1") + END,
+        "0x00000004: EOF found before SetFile value",
+        "EOF found before SetFile value",
+        20,
+    ),
+    "with an AdvancePC without a distance": (
+        HEAD + info(1, b"\0\0\5\2") + END,
+        "0x00000004: EOF found before AdvancePC value",
+        "EOF found before AdvancePC value",
+        20,
+    ),
+    "with an AdvanceLine without a distance": (
+        HEAD + info(1, b"\0\0\5\3") + END,
+        "0x00000004: EOF found before AdvanceLine value",
+        "EOF found before AdvanceLine value",
+        20,
+    ),
+    "with call sites without a count": (
+        HEAD + info(4, b"") + END,
+        "0x00000000: missing CallSiteInfo count",
+        "missing CallSiteInfo count",
+        16,
+    ),
+    "with a call site that is not there": (
+        HEAD + info(4, b"\1\0\0\0") + END,
+        "0x00000004: missing ReturnOffset",
+        "missing ReturnOffset",
+        20,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_record_is_refused_with_its_place(name: str) -> None:
+    record, llvm, ours, offset = DAMAGED[name]
+    data = oracle.encode_file(file_of(function_of()), [record])
+    place = len(data) - len(record) + offset
+    with pytest.raises(gsym.FormatError) as by_llvm:
+        Image(data).lookup(START, lib.GSYM_LOOKUP_LLVM)
+    assert (by_llvm.value.reason, by_llvm.value.offset) == (llvm, place)
+    with gsym.Reader(data, path="x.gsym") as reader:
+        for ask in (lambda: reader.lookup(START), lambda: reader.function(0)):
+            with pytest.raises(gsym.FormatError) as by_us:
+                ask()
+            assert (by_us.value.reason, by_us.value.offset) == (ours, place)
+            assert str(by_us.value) == f"x.gsym: offset {place:#x}: {ours}"
+
+
+def test_a_line_table_without_a_range_of_deltas_is_refused() -> None:
+    for deltas in (b"\x01\x00", b"\x05\x01"):
+        record = HEAD + info(1, deltas + b"\x05\x04\x00") + END
+        reader = gsym.Reader(oracle.encode_file(file_of(function_of()), [record]))
+        with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
+            reader.lookup(START)
+        with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
+            reader.function(0)
+
+
+def test_an_inline_tree_that_ends_early_is_refused_by_us_and_not_by_llvm() -> None:
+    root = b"\1\0\x80\2" + b"\1" + MAIN.to_bytes(4, "little") + b"\0\0"
+    record = HEAD + info(1, b"\0\0\5\4\0") + info(2, root + b"\1\0") + END
+    data = oracle.encode_file(file_of(function_of()), [record])
+    answer = Image(data).lookup(START, lib.GSYM_LOOKUP_LLVM)
+    assert answer is not None
+    assert [frame.name for frame in answer.frames] == ["main"]
+    with pytest.raises(gsym.FormatError, match="InlineInfo data is truncated"):
+        gsym.Reader(data).lookup(START)
+
+
+def test_damage_behind_the_row_that_answers_is_not_looked_at() -> None:
+    rows = b"\0\0\5\4\2\x10\2"  # the last AdvancePC lacks its distance
+    data = oracle.encode_file(
+        file_of(function_of()), [HEAD + info(1, rows, len(rows)) + END]
+    )
+    reader = gsym.Reader(data)
+    assert reader.lookup(START + 0xF) is not None
+    with pytest.raises(gsym.FormatError):
+        reader.lookup(START + 0x10)

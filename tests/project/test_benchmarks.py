@@ -1,0 +1,86 @@
+"""What benchmarks conclude from their measurements."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.crossing import crossing
+from benchmarks.figures import FIGURES, INPUTS, MISSING, cell, figures
+from benchmarks.markdown import region_in, table, tables_in, with_region
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+NUMBERS = (1, 10, 100, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ((1, 1, 1, 1), (2, 3, 4, 5), "1"),
+        ((1, 1, 1, 1), (1, 1, 1, 1), "1"),
+        ((1, 1, 1, 1), (0.1, 1, 10, 100), "10"),
+        ((1, 1, 1, 1), (0.1, 0.1, 10), "32"),  # half way between 10 and 100
+        ((1, 1, 1, 1), (0.1, 0.2), "> 10"),
+        ((4, 4, 4, 4), (1, 1, 1, 2), "> 1000"),
+    ],
+)
+def test_series_cross_where_ours_take_less_time(
+    ours: tuple[float, ...], theirs: tuple[float, ...], expected: str
+) -> None:
+    assert crossing(NUMBERS, ours, theirs) == expected
+
+
+@pytest.mark.slow
+def test_lookups_are_compared_without_a_corpus_on_a_small_binary() -> None:
+    words = ["-m", "pytest", "benchmarks", "-q", "-p", "no:cacheprovider"]
+    words += ["-p", "no:xdist", "--benchmark-disable"]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stdout
+    assert " passed" in done.stdout
+
+
+def test_the_readme_shows_the_figures_of_the_tables() -> None:
+    assert region_in(README, "figures") == figures(BENCHMARKS)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_each_figure_stands_in_a_table(name: str) -> None:
+    assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
+
+
+def test_a_figure_is_the_first_column_of_its_title_from_its_start_on() -> None:
+    head = ("input", "threads", "wall gsym", "ratio", "cpu gsym", "ratio")
+    rows = [
+        ["vmlinux", "1", "2.5", "**3.0x**", "2.4", "**3.5x**"],
+        ["vmlinux", "2", "1.5", "**4.0x**", "1.4", "**4.5x**"],
+    ]
+    page = with_region("", "conversion", table(head, rows))
+    one, two, *_ = FIGURES
+    assert (one.threads, two.threads) == ("1", "2")
+    assert cell(page, one, "vmlinux") == "3.0x"
+    assert cell(page, two, "vmlinux") == "4.0x"
+    assert cell(page, two._replace(start="cpu gsym"), "vmlinux") == "4.5x"
+    assert cell(page, one, "libc.plain") == MISSING
+    assert cell("", one, "vmlinux") == MISSING
+
+
+def test_a_region_is_replaced_and_what_is_round_it_stays() -> None:
+    page = with_region("# Page\n", "one", "1")
+    page = with_region(f"{page}between\n", "two", "2")
+    changed = with_region(page, "one", "3\n4")
+    assert region_in(changed, "one") == "3\n4"
+    assert changed == page.replace("\n1\n", "\n3\n4\n")
+    assert region_in(changed, "three") == ""
+
+
+def test_tables_are_read_as_they_are_written() -> None:
+    rows = [["a", "1"], ["b", "2"]]
+    text = table(("name", "count"), rows)
+    assert tables_in(f"{text}\n\ntext\n{text}") == [[["name", "count"], *rows]] * 2

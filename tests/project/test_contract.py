@@ -1,0 +1,309 @@
+"""One truth each: header and binding, public names and manual, imports and speed."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import _cffi_backend
+import cffi
+import pytest
+from setuptools import find_packages
+
+import gsym
+from gsym.cli.dropins import gsymutil_options
+from gsym.cli.main import find_command
+from gsym.cli.verbs import VERBS
+from gsym.engine.native import ffi, lib
+from tests.conftest import find_peer
+from tests.differential.differences import CLASSES
+
+ROOT = Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "csrc/include"
+BUILD = runpy.run_path(str(ROOT / "csrc/build_core.py"))
+CONTRACT: str = BUILD["CONTRACT"]
+HEADERS: list[str] = BUILD["HEADERS"]
+REGION_CODE = re.sub(r"/\*.*?\*/", "", CONTRACT, flags=re.DOTALL)
+
+# What a process that answers one address has no time to import.
+FORBIDDEN_ON_THE_LOOKUP_PATH = {
+    "argparse",
+    "collections",
+    "dataclasses",
+    "elftools",
+    "enum",
+    "importlib.metadata",
+    "json",
+    "pathlib",
+    "re",
+    "typing",
+}
+
+
+# ---- headers and binding
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [("gcc", "c11"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")],
+)
+@pytest.mark.parametrize("header", ["gsym/gsym.h", *HEADERS])
+def test_each_header_compiles_alone(header: str, compiler: str, standard: str) -> None:
+    language = standard.rstrip("0123456789")
+    program = find_peer(compiler, f"{compiler}-19")
+    options = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(
+        [program, "-x", language, *options, "-fsyntax-only", f"-I{INCLUDE}", "-"],
+        input=f"#include <{header}>\n",
+        text=True,
+        check=True,
+    )
+
+
+def test_gsym_h_includes_every_header() -> None:
+    assert {f"gsym/{path.name}" for path in INCLUDE.glob("gsym/*.h")} == {
+        "gsym/gsym.h",
+        *HEADERS,
+    }
+
+
+def declared() -> cffi.FFI:
+    """The contract as the header states it now."""
+    fresh = cffi.FFI()
+    fresh.cdef(CONTRACT)
+    return fresh
+
+
+def test_the_contract_has_no_directives_but_numbers() -> None:
+    directives = re.findall(r"^\s*#\s*(.*?)\s*$", REGION_CODE, flags=re.MULTILINE)
+    assert directives
+    for directive in directives:
+        assert re.fullmatch(r"define GSYM_\w+ (0x)?[0-9a-f]+", directive), directive
+
+
+def test_every_function_of_the_header_can_be_called() -> None:
+    functions = set(re.findall(r"\b(gsym_\w+)\s*\(", REGION_CODE))
+    assert "gsym_image_lookup" in functions
+    assert functions <= set(dir(lib))
+
+
+def test_the_binding_holds_nothing_that_the_header_lacks() -> None:
+    words = set(re.findall(r"\w+", REGION_CODE))
+    assert set(dir(lib)) <= words
+
+
+def test_every_constant_has_the_value_of_the_header() -> None:
+    constants = dict(re.findall(r"#define (GSYM_\w+) (\w+)", REGION_CODE))
+    assert "GSYM_MAGIC" in constants
+    for name, value in constants.items():
+        assert getattr(lib, name) == int(value, 0), name
+
+
+def test_every_struct_and_enum_is_that_of_the_header() -> None:
+    fresh = declared()
+    names, _, _ = fresh.list_types()
+    assert "gsym_header" in names
+    for name in names:
+        expected, actual = fresh.typeof(name), ffi.typeof(name)
+        assert actual.kind == expected.kind, name
+        if expected.kind == "enum":
+            assert actual.elements == expected.elements, name
+        elif expected.kind == "struct" and expected.fields is not None:
+            assert ffi.sizeof(name) == fresh.sizeof(name), name
+            assert layout(ffi, actual) == layout(fresh, expected), name
+
+
+def layout(of: cffi.FFI, struct: cffi.FFI.CType) -> list[tuple[str, int, int]]:
+    """(name, offset, size) of each field."""
+    return [
+        (name, field.offset, of.sizeof(field.type))
+        for name, field in struct.fields or ()
+    ]
+
+
+def test_every_function_of_the_header_is_defined_once() -> None:
+    functions = set(re.findall(r"\b(gsym_\w+)\s*\(", REGION_CODE))
+    sources = [path.read_text("utf-8") for path in (ROOT / "csrc").rglob("*.c")]
+    definition = re.compile(
+        r"^[a-z][\w \t*]*?\b(gsym_\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE
+    )
+    defined = [name for source in sources for name in definition.findall(source)]
+    assert sorted(name for name in defined if name in functions) == sorted(functions)
+
+
+# ---- public names and manual
+
+
+@pytest.mark.parametrize("name", gsym.__all__)
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    public = getattr(gsym, name)
+    fields = getattr(public, "_fields", ())
+    if fields:  # a record: its fields are explained in a table
+        assert fields_explained(page, name) == list(fields)
+    else:
+        assert public.__doc__
+        assert f":: gsym.{name}\n" in page
+
+
+def fields_explained(page: str, record: str) -> list[str]:
+    """First column of the table below the heading of *record*."""
+    section = page.partition(f"\n### {record}\n")[2].partition("\n#")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        gsym.nope  # type: ignore[attr-defined]  # noqa: B018 - the access is the test
+
+
+def test_a_type_checker_reports_a_misspelt_public_name(tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api", reason="mypy is not installed")
+    program = tmp_path / "program.py"
+    program.write_text("import gsym\ngsym.open\ngsym.opens\n")
+    found, _, _ = api.run([str(program)])  # with the settings of the project
+    assert 'Module has no attribute "opens"' in found
+    assert "Found 1 error" in found
+
+
+def commands_shown(text: str) -> list[list[str]]:
+    """The words of each command of ours in a part of a page, without variables."""
+    spans = re.findall(r"`((?:[A-Z_]+=\S+ )?gsym(?:util)? [^`]+)`", text)
+    lines = [shlex.split(span) for span in spans]
+    return [words[1:] if "=" in words[0] else words for words in lines]
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [("README.md", "Any input"), ("docs/inputs.md", "One command for each input")],
+)
+def test_every_command_for_an_input_is_understood(page: str, heading: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    shown = commands_shown(section)
+    assert len(shown) > 10
+    for program, *arguments in shown:
+        if program == "gsymutil":
+            gsymutil_options.parse(arguments)
+        else:
+            verb = " ".join(arguments[:2])
+            count = 2 if verb in VERBS else 1
+            find_command(" ".join(arguments[:count])).parse(arguments[count:])
+
+
+def test_the_manual_shows_every_help_text_as_it_is() -> None:
+    pages = [ROOT / "docs/cli.md", *(ROOT / "docs/cli").glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    marked = re.findall(r"^<!-- help: gsym ?([\w ]*) -->$", text, flags=re.MULTILINE)
+    assert sorted(marked) == sorted(["", *VERBS])
+    check = [sys.executable, "tools/refresh_docs.py", "--check"]
+    assert subprocess.run(check, cwd=ROOT, check=False).returncode == 0, (
+        "docs/cli or docs/server.md is out of date: run tools/refresh_docs.py"
+    )
+
+
+# ---- what is installed
+
+
+def test_every_package_is_installed() -> None:
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = settings["tool"]["setuptools"]["packages"]["find"]
+    installed = set(find_packages(str(ROOT), include=found["include"]))
+    assert installed == {
+        ".".join(path.relative_to(ROOT).parent.parts)
+        for path in (ROOT / "gsym").rglob("__init__.py")
+    }
+
+
+# ---- modules that a process loads
+
+
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A GSYM file with one function at 0x1000."""
+    path = str(tmp_path_factory.mktemp("contract") / "small.gsym")
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
+        creator.save(path)
+    return path
+
+
+def modules_loaded_by(code: str, *arguments: str) -> set[str]:
+    """Modules that a bare interpreter has loaded once *code* has run."""
+    path = [str(ROOT), str(Path(_cffi_backend.__file__).parent)]
+    script = (
+        "import sys\n"
+        f"sys.path[:0] = {path}\n"
+        f"{code}\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-S", "-c", script, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(process.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import gsym",
+        "import gsym\nwith gsym.open(sys.argv[1]) as r: assert r.lookup(0x1004)",
+        "from gsym.cli.main import main\nmain(['lookup', sys.argv[1], '0x1004'])",
+        (
+            "from gsym.cli.dropins.gsymutil import main\n"
+            "main(['--address=0x1004', sys.argv[1]])"
+        ),
+        (
+            "from gsym.cli.dropins.addr2line import main\n"
+            "main(['-Cfie', sys.argv[1], '1004'])"
+        ),
+        (
+            "from gsym.cli.dropins.symbolizer import main\n"
+            "main(['-e', sys.argv[1], '0x1004'])"
+        ),
+        "import gsym.conversion.job",
+        "import gsym.cli.verbs.convert",
+    ],
+)
+def test_a_short_process_imports_nothing_slow(code: str, small_file: str) -> None:
+    loaded = modules_loaded_by(code, small_file)
+    assert "gsym" in loaded
+    assert not loaded & FORBIDDEN_ON_THE_LOOKUP_PATH
+
+
+def test_importing_the_package_loads_no_module_of_it() -> None:
+    loaded = modules_loaded_by("import gsym")
+    assert {name for name in loaded if name.startswith("gsym.")} == set()
+
+
+def test_the_check_of_imports_sees_an_import() -> None:
+    assert "json" in modules_loaded_by("import gsym, json")
+
+
+# ---- the map of the code
+
+
+def test_only_the_cursor_reads_bytes_of_an_input() -> None:
+    by_hand = re.compile(r"\*\w+(?:\.|->)(?:\w+(?:\.|->))?at\b|\w(?:\.|->)at\[")
+    found = [
+        f"{path.name}: {read}"
+        for path in (ROOT / "csrc").rglob("*.[ch]")
+        # The `at` of `names.c` is in a name in memory.
+        if path.name not in {"cursor.h", "names.c"}
+        for read in by_hand.findall(path.read_text("utf-8"))
+    ]
+    assert not found
+
+
+def test_every_known_difference_is_explained() -> None:
+    page = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"Check:\s+`(\w+)`", page))
+    assert explained == {check.__name__ for check in CLASSES}

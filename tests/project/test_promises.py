@@ -1,0 +1,222 @@
+"""Guarantees in the documentation name tests that exist, or are tested here."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import socket
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.dropins.addr2line import main as addr2line_main
+from gsym.cli.dropins.gsymutil import main as gsymutil_main
+from gsym.cli.dropins.symbolizer import main as symbolizer_main
+from gsym.cli.main import main as gsym_main
+from tests.companions import ID, stripped
+from tests.conftest import REPOSITORY
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.elf import Compression, Symbol, elf_of
+from tests.inputs.program import function, unit
+from tests.sanitizer import no_sanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.no_engine
+
+NAMED = re.compile(r"tests/[\w/]+\.py::\w+")
+# Checks in tests/differential and test_contract.
+CHECKS = re.compile(r"Check:\s+`\w+`")
+
+
+@cache
+def defined_in(path: str) -> frozenset[str]:
+    """The tests that a file defines."""
+    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
+    return frozenset(
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
+
+
+def page(name: str) -> str:
+    return (REPOSITORY / name).read_text(encoding="utf-8")
+
+
+def rows(text: str) -> list[str]:
+    """The rows of all tables, without their heads."""
+    found = re.findall(r"^\|(?:-+\|)+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    return [row for table in found for row in table.splitlines()]
+
+
+def sections(text: str) -> list[str]:
+    """The sections without their subsections, if they have text."""
+    parts = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)[1:]
+    return [part for part in parts if part.count("\n") > 2]
+
+
+def what_it_does(text: str) -> list[str]:
+    return rows(text.partition("\n## What it does\n")[2].partition("\n## ")[0])
+
+
+PROMISES: dict[str, Callable[[str], list[str]]] = {
+    "docs/reliability.md": rows,
+    "docs/differences.md": sections,
+    "SECURITY.md": rows,
+    "README.md": what_it_does,
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_each_promise_names_a_test_that_exists(name: str) -> None:
+    promises = PROMISES[name](page(name))
+    assert promises
+    for promise in promises:
+        named = NAMED.findall(promise)
+        assert named or CHECKS.search(promise), promise
+        for path, _, test in (each.partition("::") for each in named):
+            assert test in defined_in(path), f"{path}::{test}"
+
+
+# ---- code in files
+
+LOADERS = {"pickle", "marshal", "shelve", "dill"}
+RUNNERS = {"eval", "exec"}
+
+
+def test_nothing_unpickles_or_runs_what_files_hold() -> None:
+    found = set()
+    for path in (REPOSITORY / "gsym").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str | None] = []
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                names = [node.func.id] if node.func.id in RUNNERS else []
+            wrong = RUNNERS | LOADERS
+            found |= {(path.name, name) for name in names if name in wrong}
+    assert found == {
+        ("program.py", "exec"),  # `gsym trace record SCRIPT`
+        ("chrome_json.py", "marshal"),  # of a nameless file of its own
+    }
+
+
+# ---- network and written files
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a binary, its GSYM file and a log, and private user folders."""
+    (tmp_path / "app").write_bytes(stripped(build_id=ID))
+    with gsym.Creator(uuid=ID) as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 0x10, "main"))
+        creator.save(tmp_path / "app.gsym")
+    module = f"{{{{{{module:0:app:elf:{ID.hex()}}}}}}}\n"
+    place = "{{{mmap:0x1000:0x100:load:0:rx:0x1000}}}\n{{{pc:0x1004}}}\n"
+    (tmp_path / "app.log").write_text(module + place)
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "GSYM_CACHE_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "own"))
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "own"))
+    monkeypatch.setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+LOOKUPS = {
+    "gsym lookup app.gsym 0x1004": gsym_main,
+    "gsym lookup --json app.gsym 0x1004": gsym_main,
+    "gsym filter --gsym-dir . app.log": gsym_main,
+    "gsymutil app.gsym --address=0x1004": gsymutil_main,
+    "gsym-addr2line -f -e app.gsym 0x1004": addr2line_main,
+    "gsym-symbolizer --obj=app.gsym 0x1004": symbolizer_main,
+}
+OTHERS = {
+    "gsym convert app -o out": gsym_main,
+    "gsym verify app.gsym --against app": gsym_main,
+    "gsym store add --store own app": gsym_main,
+    "gsym symbfile extract app -o out": gsym_main,
+    "gsymutil --convert=app --out-file=out": gsymutil_main,
+    "gsym-addr2line -f -e app 0x1004": addr2line_main,
+    "gsym-symbolizer --obj=app 0x1004": symbolizer_main,
+}
+
+
+@pytest.mark.parametrize("command", [*LOOKUPS, *OTHERS])
+def test_no_command_reaches_for_the_network_unasked(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda _, to: asked.append(to))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *to, **_: asked.append(to))
+    {**LOOKUPS, **OTHERS}[command](command.split()[1:])
+    assert not asked
+    assert folder.exists()
+
+
+@pytest.mark.parametrize("command", LOOKUPS)
+def test_a_lookup_in_a_gsym_file_writes_no_file(command: str, folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    assert LOOKUPS[command](command.split()[1:]) == 0
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_lookup_in_a_binary_writes_to_the_cache_alone(folder: Path) -> None:
+    (folder / "app.gsym").unlink()
+    before = sorted(folder.rglob("*"))
+    assert addr2line_main(["-f", "-e", "app", "0x1004"]) == 0
+    made = [path for path in folder.rglob("*") if path not in before]
+    assert made
+    assert all(path.is_relative_to(folder / "own") for path in made)
+
+
+# ---- memory
+
+# Converts with a limit on private memory; mapped files do not count.
+CONVERT_WITHIN = """
+import gsym, re, resource, sys
+gsym.convert(sys.argv[1], threads=1)
+with open("/proc/self/status") as status:
+    used = int(re.search(r"VmData:\\s+(\\d+) kB", status.read())[1]) << 10
+resource.setrlimit(resource.RLIMIT_DATA, (used + int(sys.argv[3]),) * 2)
+gsym.convert(sys.argv[2], threads=1)
+"""
+
+
+def write_dead_units(path: Path, compression: Compression | None) -> int:
+    """Write a program of many units without code; return the size of the units."""
+    dead = [function(f"f{n}", 0, 0x10) for n in range(2_000)]
+    sections_ = Dwarf([unit(*dead, version=4)]).sections()
+    sections_[".debug_info"] *= 1_000
+    symbols = [Symbol("main", 0x1000, 0x10)]
+    path.write_bytes(elf_of(sections_, compression=compression, symbols=symbols))
+    return len(sections_[".debug_info"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@no_sanitizer
+def test_memory_follows_the_output_where_nothing_is_compressed(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.write_bytes(elf_of({}, symbols=[Symbol("main", 0x1000, 0x10)]))
+
+    def fits(path: Path, most: float) -> bool:
+        words = ["-c", CONVERT_WITHIN, str(small), str(path), str(int(most))]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run([sys.executable, *words], env=environment, check=False)
+        return done.returncode == 0
+
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    size = write_dead_units(plain, None)
+    write_dead_units(packed, "zlib")
+    assert fits(plain, size / 2)
+    assert fits(packed, size * 1.5)
+    assert not fits(packed, size / 2)

@@ -1,0 +1,440 @@
+"""The index in a file: the same answers as decoding, and no trust in its bytes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import subprocess
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+import gsym
+from gsym.cli.main import main
+from gsym.engine.native import lib
+from gsym.verification.check import check_structure
+from gsym.writing.selection import write_segments
+from tests import oracle
+from tests.embeddings import UUID, elf, macho
+from tests.engine_image import Image, outcome
+from tests.guarded import GuardedMemory
+from tests.handmade import SIZE, START, file_of
+from tests.inputs.elf import Symbol
+from tests.large_functions import chain_of_calls, random_function
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
+
+FLAGS = (0, lib.GSYM_LOOKUP_LLVM)
+KINDS = [(1, "little"), (1, "big"), (2, "little"), (2, "big")]
+TRAILER_SIZE = 32
+FILE_MULTIPLE = 512
+ALIGNMENT = 8
+EVERYWHERE = range(START - 2, START + SIZE + 2)
+
+
+def with_index(data: bytes) -> bytes:
+    """A file of version 1 and the index that belongs to it, whatever it holds."""
+    padding = bytes(-len(data) % ALIGNMENT)
+    return data + padding + Image(data).make_index()
+
+
+def with_index_section(file: oracle.GsymFile) -> tuple[bytes, bytes]:
+    """A file of version 2 whose index says nothing, and with the one it should have."""
+    size = len(Image(oracle.encode_file(file)).make_index())
+    blank = bytes(size - 1) + b"\xff"
+    sections = {lib.GSYM_SECTION_INDEX: blank}
+    data = oracle.encode_file(replace(file, extra_sections=sections))
+    return data, data.replace(blank, Image(data).make_index())
+
+
+def differences(plain: bytes, indexed: bytes, addresses: range) -> list[object]:
+    """Addresses at which the stored index changes an answer."""
+    images = Image(plain, 0), Image(indexed, 0)
+    assert images[0].indexed_functions == 0
+    found: list[object] = []
+    for flags, address in itertools.product(FLAGS, addresses):
+        answers = [outcome(image, address, flags) for image in images]
+        if answers[0] != answers[1]:
+            found.append((address, flags, *answers))
+    return found
+
+
+def orderly_calls(
+    rng: random.Random, start: int, end: int, depth: int
+) -> tuple[gsym.InlineInfo, ...]:
+    """Calls side by side in start <= address < end, with such calls in themselves."""
+    count = min(rng.choice([0, 1, 2, 5]), (end - start) // 2) if depth < 6 else 0
+    cuts = sorted(rng.sample(range(start, end + 1), 2 * count))
+    ranges = [gsym.Range(*pair) for pair in zip(cuts[::2], cuts[1::2], strict=True)]
+    groups = [tuple(ranges[at : at + 2]) for at in range(0, count, 2)]
+    return tuple(
+        gsym.InlineInfo(
+            *(f"call_{rng.randrange(9)}", f"/src/{rng.randrange(9)}.h"),
+            *(rng.randrange(9_000), group),
+            orderly_calls(rng, *group[0], depth + 1),
+        )
+        for group in groups
+    )
+
+
+def orderly_function(seed: int, start: int) -> gsym.FunctionInfo:
+    """One that a creator takes."""
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    end = start + 2_000
+    rows = tuple(
+        gsym.LineEntry(at, f"/src/{rng.randrange(9)}.c", rng.randrange(90_000))
+        for at in sorted(rng.sample(range(start, end), 200))
+    )
+    calls = orderly_calls(rng, start, end, 0)
+    root = gsym.InlineInfo(f"f{seed}", "", 0, (gsym.Range(start, end),), calls)
+    return gsym.FunctionInfo(start, end - start, f"f{seed}", rows, root)
+
+
+def created(count: int = 4, *, index: bool = True, **options: object) -> bytes:
+    with gsym.Creator(index=index, **options) as creator:  # type: ignore[arg-type]
+        for seed in range(count):
+            creator.add(orderly_function(seed, START + 0x1000 * seed))
+        creator.add(gsym.FunctionInfo(START + 0x1000 * count, 8, "small"))
+        return creator.to_bytes()
+
+
+def findings(folder: Path, data: bytes) -> list[str]:
+    path = folder / "file.gsym"
+    path.write_bytes(data)
+    return [reason for _, reason in check_structure(os.fspath(path))]
+
+
+# ---- answers -----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(24))
+def test_it_answers_as_decoding_does(seed: int) -> None:
+    order = ("little", "big")[seed % 2]
+    data = oracle.encode_file(file_of(random_function(seed), byteorder=order))
+    indexed = with_index(data)
+    assert Image(indexed).indexed_functions == 1
+    assert differences(data, indexed, EVERYWHERE) == []
+
+
+@pytest.mark.parametrize("seed", range(24, 32))
+def test_it_answers_as_decoding_does_in_version_2(seed: int) -> None:
+    order = ("little", "big")[seed % 2]
+    file = file_of(random_function(seed), version=2, byteorder=order)
+    plain, indexed = with_index_section(file)
+    assert Image(indexed).indexed_functions == 1
+    assert differences(plain, indexed, EVERYWHERE) == []
+
+
+@pytest.mark.parametrize("depth", [3, 30, 300])
+def test_it_answers_as_decoding_does_in_deep_trees(depth: int) -> None:
+    data = chain_of_calls(depth, 20)
+    indexed = with_index(data)
+    assert Image(indexed).indexed_functions == (depth > 3)
+    asked = range(START - 1, START + 45)
+    plain = gsym.Reader(data, index_limit=0)
+    assert [plain.lookup(at) for at in asked] == [
+        gsym.Reader(indexed).lookup(at) for at in asked
+    ]
+
+
+def test_trees_that_would_take_long_to_index_are_not() -> None:
+    assert Image(with_index(chain_of_calls(4_000, 4_000))).indexed_functions == 0
+
+
+def test_frames_beyond_the_room_are_counted() -> None:
+    """The engine writes the innermost ones; what it counts is the same."""
+    data = chain_of_calls(200, 2)
+    images = Image(data, 0), Image(with_index(data), 0)
+    rooms = (0, 1, 5, 199, 200, 201)
+    for room, address in itertools.product(rooms, (START, START + 1)):
+        plain, indexed = (image.frames(address, room) for image in images)
+        assert plain == indexed
+        assert plain[0] > 199
+
+
+@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+def test_a_creator_writes_it(version: int, byteorder: str, tmp_path: Path) -> None:
+    plain = gsym.Reader(created(index=False, version=version, byteorder=byteorder))
+    data = created(version=version, byteorder=byteorder)
+    indexed = gsym.Reader(data)
+    assert plain.stored_index_size == 0
+    assert 0 < indexed.stored_index_size < indexed.size / 3
+    assert findings(tmp_path, data) == []
+    for address in range(START, START + 0x4010, 3):
+        assert indexed.lookup(address) == plain.lookup(address)
+    assert indexed.index_size == 0  # no other was made
+    asked = range(START, START + 0x4010)
+    assert (
+        indexed.lookup_many(asked).to_pylist() == plain.lookup_many(asked).to_pylist()
+    )
+    assert list(indexed.functions()) == list(plain.functions())
+
+
+def test_without_it_a_file_is_the_same_up_to_its_end() -> None:
+    plain = created(index=False)
+    assert created()[: len(plain)] == plain
+
+
+def test_a_file_of_version_1_with_one_shows_it_by_its_size() -> None:
+    """Of others the last page need not be read at all."""
+    sizes = [len(created(count)) for count in range(1, 9)]
+    assert {size % FILE_MULTIPLE for size in sizes} == {0}
+    assert len(set(sizes)) > 1
+
+
+def test_no_file_has_one_unasked() -> None:
+    assert created(index=False) == created(index=False, version=1)
+    assert gsym.Reader(created(index=False, version=2)).stored_index_size == 0
+
+
+# ---- real files --------------------------------------------------------------------
+
+
+def test_real_files_answer_the_same(gsym_fixtures: Path, tmp_path: Path) -> None:
+    paths = sorted(gsym_fixtures.glob("*.gsym"))
+    assert paths
+    for path in paths:
+        target = tmp_path / path.name
+        report = gsym.convert(path, target, index=True)
+        assert check_structure(os.fspath(target)) == []
+        plain, indexed = gsym.open(path, index_limit=0), gsym.open(target)
+        assert indexed.stored_index_size == report.index_size > 0
+        assert report.index_size < 0.3 * plain.size + FILE_MULTIPLE
+        for function in plain.functions():
+            for offset in range(max(1, min(function.size, 300))):
+                address = function.address + offset
+                answer = plain.lookup(address, merged=True)
+                assert indexed.lookup(address, merged=True) == answer
+
+
+@pytest.mark.parametrize("option", ["", "--verify", "--verbose"])
+def test_llvm_passes_over_it(
+    gsym_fixtures: Path, tmp_path: Path, llvm_gsymutil: str, option: str
+) -> None:
+    source = gsym_fixtures / "shapes.v1.22.gsym"
+    texts = []
+    for index in (False, True):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        gsym.convert(source, folder / "a.gsym", index=index)
+        texts.append(_llvm_texts(llvm_gsymutil, folder, option))
+    assert texts[0] == texts[1]
+    assert "function" in texts[0] or "inlined" in texts[0] or "Address" in texts[0]
+
+
+def _llvm_texts(program: str, folder: Path, option: str) -> str:
+    with gsym.open(folder / "a.gsym") as reader:
+        starts = [function.address for function in reader.functions()]
+    asked = [f"--address={start + offset}" for start in starts for offset in (0, 3, 9)]
+    arguments = [option] if option else []
+    return "".join(
+        subprocess.run(
+            [program, "a.gsym", *arguments, *more],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for more in ([], asked)
+    )
+
+
+def test_threads_do_not_change_it(fixtures: Path, tmp_path: Path) -> None:
+    made = set()
+    for threads in (1, 2, 3):
+        target = tmp_path / f"{threads}.gsym"
+        gsym.convert(fixtures / "gsym" / "shapes", target, threads=threads, index=True)
+        made.add(target.read_bytes())
+    assert len(made) == 1
+
+
+# ---- what becomes of it ------------------------------------------------------------
+
+
+def test_it_is_made_anew_where_a_file_is(tmp_path: Path) -> None:
+    first, second, third = (tmp_path / name for name in "abc")
+    gsym.convert(_written(tmp_path / "made", created()), first)
+    gsym.convert(first, second, version=2)
+    gsym.convert(second, third, version=1)
+    assert first.read_bytes() == third.read_bytes()
+    assert all(gsym.open(path).stored_index_size for path in (first, second, third))
+    assert check_structure(os.fspath(second)) == []
+
+
+def test_each_segment_has_its_own(tmp_path: Path) -> None:
+    paths = write_segments(created(8), str(tmp_path / "out"), 4_000)
+    assert len(paths) > 1
+    assert all(gsym.open(path).stored_index_size for path in paths)
+    merged = str(tmp_path / "merged")
+    gsym.merge_files(paths, merged)
+    assert gsym.open(merged).stored_index_size
+    assert check_structure(merged) == []
+
+
+def test_a_part_of_a_file_has_its_own(tmp_path: Path) -> None:
+    source = _written(tmp_path / "made", created())
+    target = str(tmp_path / "part")
+    gsym.convert(source, target, keep_functions=["f2"])
+    with gsym.open(target) as reader:
+        assert (len(reader), reader.stored_index_size > 0) == (1, True)
+    assert check_structure(target) == []
+
+
+def test_an_embedded_file_keeps_it(tmp_path: Path) -> None:
+    source = _written(tmp_path / "made", created(uuid=UUID))
+    for number, made in enumerate((elf().to_bytes(), macho().to_bytes())):
+        binary = tmp_path / f"program{number}"
+        binary.write_bytes(made)
+        assert not gsym.embed(source, binary).index_dropped
+        with gsym.open(binary) as reader, gsym.open(source) as plain:
+            assert reader.stored_index_size == plain.stored_index_size
+            assert reader.lookup(START + 99) == plain.lookup(START + 99)
+        assert check_structure(os.fspath(binary)) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_only_version_2_has_a_place_beside_shared_strings(
+    version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binary, target = tmp_path / "program", str(tmp_path / "out")
+    binary.write_bytes(elf(symbols=(Symbol("f1", START),)).to_bytes())
+    source = _written(tmp_path / "own", created(version=version, uuid=UUID))
+    arguments = [source, str(binary), "--share-strings", "-o", target]
+    assert main(["embed", *arguments]) == 0
+    assert ("loses its index" in capsys.readouterr().err) == (version == 1)
+    assert (gsym.open(target).stored_index_size > 0) == (version == 2)
+    assert check_structure(target) == []
+
+
+def _written(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    return str(path)
+
+
+def test_commands_tell_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = _written(tmp_path / "made", created(index=False))
+    target = str(tmp_path / "out")
+    assert main(["convert", source, "-o", target, "--index"]) == 0
+    size = gsym.open(target).stored_index_size
+    assert f"{size} of them index" in capsys.readouterr().out
+    assert main(["stats", target]) == 0
+    assert f"  index {size:>31,}" in " ".join(capsys.readouterr().out.split("\n"))
+    assert main(["stats", "--json", target]) == 0
+    assert f'"function_index": {size}' in capsys.readouterr().out
+    assert main(["dump", target]) == 0
+    assert f"index         {size} bytes" in capsys.readouterr().out
+    assert main(["merge", source, "-o", target, "--index", "--quiet"]) == 0
+    assert gsym.open(target).stored_index_size == size
+
+
+# ---- indexes that are not to be trusted ----------------------------------------------
+
+
+def small_indexed(version: int, byteorder: ByteOrder) -> tuple[bytes, int]:
+    """A file of two functions, and where its index begins."""
+    data = created(2, version=version, byteorder=byteorder)
+    return data, len(data) - gsym.Reader(data).stored_index_size
+
+
+@pytest.mark.parametrize(("version", "byteorder"), [(1, "little"), (2, "big")])
+def test_every_changed_byte_is_found_and_does_no_harm(
+    version: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    data, start = small_indexed(version, byteorder)
+    memory = GuardedMemory(len(data))
+    for at in range(start, len(data)):
+        for value in {0, 0xFF, data[at] ^ 1, data[at] ^ 0x80} - {data[at]}:
+            damaged = data[:at] + bytes([value]) + data[at + 1 :]
+            ask_everything(memory.hold(damaged))
+        assert findings(tmp_path, damaged), at
+
+
+@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+def test_one_of_another_file_is_not_used(
+    version: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    """It tells by the header: here the base address is another."""
+    data, _ = small_indexed(version, byteorder)
+    low = 8 if byteorder == "little" else 15
+    other = data[:low] + b"\x80" + data[low + 1 :]
+    plain = created(2, index=False, version=version, byteorder=byteorder)
+    moved = plain[:low] + b"\x80" + plain[low + 1 :]
+    with gsym.Reader(other) as reader, gsym.Reader(moved) as expected:
+        assert reader.stored_index_size == 0
+        for address in range(START, START + 0x1100, 5):
+            assert reader.lookup(address) == expected.lookup(address)
+    assert any(
+        "made for another file" in reason for reason in findings(tmp_path, other)
+    )
+
+
+def test_one_for_another_record_is_passed_over() -> None:
+    """Its lengths tell: the header is the same for both records."""
+    files = [oracle.encode_file(file_of(random_function(seed))) for seed in (3, 5)]
+    size = -(-max(map(len, files)) // FILE_MULTIPLE) * FILE_MULTIPLE
+    one, other = (file.ljust(size, b"\0") for file in files)
+    indexed = other + Image(one).make_index()
+    assert Image(indexed).indexed_functions == 1
+    assert differences(other, indexed, EVERYWHERE) == []
+
+
+def ask_everything(data: memoryview) -> None:
+    with suppress(gsym.GsymError):
+        reader = gsym.Reader(data)
+        for address in range(START - 1, START + 0x2010, 41):
+            with suppress(gsym.GsymError):
+                reader.lookup(address)
+        reader.lookup_many(range(START, START + 0x2010, 97)).to_pylist()
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(min_size=1, max_size=9))),
+    st.integers(0, 60),
+)
+def test_changed_bytes_do_no_harm(
+    kind: tuple[int, ByteOrder], changes: list[tuple[int, bytes]], cut: int
+) -> None:
+    data, start = small_indexed(*kind)
+    damaged = bytearray(data)
+    end = len(data) - TRAILER_SIZE
+    for offset, values in changes:
+        at = start + offset % (end - start)
+        damaged[at:end] = (values + damaged[at + len(values) : end])[: end - at]
+    memory = GuardedMemory(len(data))
+    ask_everything(memory.hold(bytes(damaged)))
+    ask_everything(memory.hold(bytes(damaged)[: len(data) - cut]))
+
+
+def test_nodes_around_themselves_end() -> None:
+    """Each number of the index becomes each other one that could stand there."""
+    plain = chain_of_calls(30, 20)
+    data = with_index(plain)
+    size = len(data) - len(plain) - TRAILER_SIZE
+    for at, value in itertools.product(range(len(plain), len(plain) + size), range(32)):
+        damaged = data[:at] + bytes([value]) + data[at + 1 :]
+        if not any(damaged[at - 1 : at + 1]):
+            continue  # zeros that fill it up
+        image = Image(damaged, 0)
+        for address in (START, START + 21):
+            with suppress(gsym.GsymError):
+                assert image.frames(address, 0)[0] <= 2 * 31
+
+
+def test_damaged_records_do_no_harm() -> None:
+    data, start = small_indexed(1, "little")
+    first = gsym.Reader(data).header.strtab_offset
+    memory = GuardedMemory(len(data))
+    for at, value in itertools.product(range(first, start, 5), (0x00, 0x80, 0xFF)):
+        damaged = data[:at] + bytes([value]) + data[at + 1 :]
+        ask_everything(memory.hold(damaged))

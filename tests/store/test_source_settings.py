@@ -1,0 +1,174 @@
+"""Sources as people write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.conversion.identity import ModuleIdentity
+from gsym.store.directory import Store
+from gsym.store.modules import ModuleKey
+from gsym.store.sidecar import identity_text
+from gsym.store.sources.local_trees import LocalStore, LocalTree
+from gsym.store.sources.settings import SourceOpener, open_source
+from tests.fault_server import FaultServer, Reply
+from tests.symbol_files import debug_id, key, path, symbols
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.no_engine
+
+httpx2 = pytest.importorskip("httpx2", reason="the extra `net` is not installed")
+
+URLS = "https://one.example https://two.example/x/"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("http://h.example/symbols", ["breakpad http://h.example/symbols"]),
+        ("https://u:secret@h.example", ["breakpad https://h.example/"]),
+        ("https://h.example/?sas=secret", ["breakpad https://h.example/"]),
+        ("breakpad+https://h.example", ["breakpad https://h.example/"]),
+        ("gsym+https://h.example", ["gsym https://h.example/"]),
+        ("unified+https://h.example", ["unified https://h.example/"]),
+        ("symstore+https://h.example", ["symstore https://h.example/"]),
+        ("debuginfod+https://h.example", ["debuginfod https://h.example/"]),
+        ("debuginfod:https://h.example", ["debuginfod https://h.example/"]),
+        (
+            "debuginfod",
+            ["debuginfod https://one.example/", "debuginfod https://two.example/x"],
+        ),
+        (
+            "srv*/cache*https://h.example/download/symbols",
+            ["/cache", "symstore https://h.example/download/symbols"],
+        ),
+        ("SRV*https://h.example/symbols", ["symstore https://h.example/symbols"]),
+    ],
+)
+def test_each_form_opens_its_sources(text: str, names: list[str]) -> None:
+    with SourceOpener(environment={"DEBUGINFOD_URLS": URLS}) as opener:
+        assert [source.name for source in opener.open(text)] == names
+
+
+def test_a_folder_is_told_by_what_is_in_it(tmp_path: Path) -> None:
+    assert isinstance(open_source(str(tmp_path)), LocalTree)
+    (tmp_path / "gsym-store.json").write_text('{"layout": 1}')
+    assert isinstance(open_source(str(tmp_path)), LocalStore)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "sources are folders"),
+        ("ftp://u:secret@h/x?secret", "source 'ftp://h/x': sources are folders"),
+        ("https://", "source 'https://': the URL names no host"),
+        ("http://u:secret@h:port/", "source 'http://h:port/'"),
+        ("/no/such/folder", "no such folder"),
+        ("nonsense", "no such folder"),
+        ("debuginfod", "DEBUGINFOD_URLS names no server"),
+        ("debuginfod:ftp://h", "is not http or https"),
+        ("s3+https://h", "sources are folders"),
+    ],
+)
+def test_what_is_not_understood_is_told_without_secrets(text: str, reason: str) -> None:
+    opener = SourceOpener(environment={"DEBUGINFOD_URLS": ""})
+    with pytest.raises(ValueError, match=r".") as caught:
+        list(opener.open(text))
+    assert reason in str(caught.value)
+    assert "secret" not in str(caught.value)
+    opener.close()
+
+
+def test_one_source_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEBUGINFOD_URLS", URLS)
+    with pytest.raises(ValueError, match="2 sources, not one"):
+        open_source("debuginfod")
+
+
+def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login us:er password p@ss\n")
+    with FaultServer(otherwise=Reply(symbols())) as server:
+        headers = {
+            server.url: [("X-Token", "t")],
+            f"{server.url}/below": [("X-Below", "b")],
+            f"http://127.0.0.1:{server.port - 1}": [("X-Port", "p")],
+            "https://else.example": [("X-Other", "o")],
+        }
+        with SourceOpener(headers=headers, netrc=str(netrc), environment={}) as opener:
+            (source,) = opener.open(server.url)
+            assert "p@ss" not in source.name
+            source.find(key(), str(tmp_path))
+        sent = server.headers[path()]
+    assert sent["x-token"] == "t"
+    assert not {"x-other", "x-below", "x-port"} & set(sent)
+    assert sent["authorization"] == "Basic dXM6ZXI6cEBzcw=="
+
+
+def test_the_servers_of_debuginfod_get_the_headers_of_its_clients(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "headers").write_text("X-Token: t\n")
+    build_id = "80ae0509e7ce335a"
+    with FaultServer(otherwise=Reply(b"x")) as server:
+        environment = {
+            "DEBUGINFOD_URLS": server.url,
+            "DEBUGINFOD_HEADERS_FILE": str(tmp_path / "headers"),
+        }
+        with SourceOpener(environment=environment) as opener:
+            (source,) = opener.open("debuginfod")
+            source.find(ModuleKey(code_id=build_id), str(tmp_path))
+        assert server.headers[f"/buildid/{build_id}/debuginfo"]["x-token"] == "t"
+
+
+def test_a_netrc_file_of_another_form_is_told(tmp_path: Path) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("nonsense\n")
+    with (
+        SourceOpener(netrc=str(netrc), environment={}) as opener,
+        pytest.raises(ValueError, match="netrc: "),
+    ):
+        list(opener.open("http://h.example"))
+
+
+def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
+    tree = path().removesuffix(".sym")
+    with FaultServer() as server, SourceOpener(environment={}) as opener:
+        server.replies[f"{tree}.sym"] = Reply(symbols())
+        (source,) = opener.open(f"gsym+{server.url}")
+        source.find(key(), str(tmp_path))
+        assert list(server.requests) == [f"{tree}.gsym", f"{tree}.sym"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"[" * 60_000,
+        b'{"format": 2}',
+        identity_text(ModuleIdentity(debug_id=debug_id(), debug_file="../x")),
+        identity_text(ModuleIdentity(debug_id="nonsense")),
+        identity_text(ModuleIdentity(debug_id=debug_id(), os="x" * 70_000)),
+    ],
+)
+def test_what_a_server_tells_of_a_module_counts_only_if_it_can_be_read(
+    tmp_path: Path, told: bytes
+) -> None:
+    tree = path().removesuffix(".sym")
+    with FaultServer() as server, SourceOpener(environment={}) as opener:
+        server.replies[f"{tree}.gsym"] = Reply(b"a GSYM file")
+        server.replies[f"{tree}.json"] = Reply(told)
+        (source,) = opener.open(f"gsym+{server.url}")
+        assert source.find(key(), str(tmp_path)).identity == ModuleIdentity()
+
+
+def test_a_store_is_opened_by_its_path(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    with store.temporary_folder():
+        pass
+    assert open_source(store.path).name == store.path

@@ -1,0 +1,369 @@
+"""Folders and archives go into a store: all modules in them, and nothing beside it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import re
+import stat
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import main
+from gsym.containers.inflation import believable_size
+from gsym.store.archives import ArchiveLimits, is_archive_file
+from gsym.store.directory import Store
+from gsym.store.tree_adding import add_tree
+from tests.store_modules import identity, key, write_gsym, write_sym
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.no_engine
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two modules, the richer file of the second one further below, and a letter."""
+    root = tmp_path / "input"
+    (root / "deep/er").mkdir(parents=True)
+    write_sym(root / "one.sym", 1)
+    write_gsym(root / "two.gsym", 2)
+    write_sym(root / "deep/er/two.sym", 2)
+    (root / "deep/letter.txt").write_text("dear")
+    (root / "empty").write_text("")
+    return root
+
+
+def outcomes(store: Store, *paths: Path, **options: object) -> dict[str, str]:
+    """What became of each file, by the last part of its name."""
+    found = list(add_tree(store, paths, **options))  # type: ignore[arg-type]
+    assert len({each.path for each in found}) == len(found)
+    return {re.split("/|: ", each.path)[-1]: each.outcome for each in found}
+
+
+def tar_of(folder: Path) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.add(folder, "symbols")
+    return file.getvalue()
+
+
+def zip_of(folder: Path) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return file.getvalue()
+
+
+# ---- folders
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_all_modules_below_a_folder_are_added(
+    store: Store, folder: Path, jobs: int
+) -> None:
+    found = outcomes(store, folder, jobs=jobs)
+    assert found.pop("two.gsym") in {"added", "kept"}
+    assert found.pop("two.sym") in {"added", "replaced"}
+    assert found == {"one.sym": "added", "letter.txt": "skipped", "empty": "skipped"}
+    entries = {entry.identity.debug_file: entry for entry in store.entries()}
+    assert set(entries) == {"lib1.so", "lib2.so"}
+    assert entries["lib2.so"].quality.level == 1
+
+
+def test_links_are_read_once_and_never_run_in_circles(
+    store: Store, folder: Path
+) -> None:
+    (folder / "again.sym").symlink_to(folder / "one.sym")
+    (folder / "deep/circle").symlink_to(folder)
+    (folder / "nowhere").symlink_to(folder / "missing")
+    found = outcomes(store, folder)
+    assert len([name for name in found if name in {"one.sym", "again.sym"}]) == 1
+    assert len(found) == 5
+
+
+def test_the_store_itself_is_not_searched(tmp_path: Path, folder: Path) -> None:
+    store = Store(folder / "store")
+    assert len(outcomes(store, folder)) == 5
+    assert len(outcomes(store, folder)) == 5
+    assert tmp_path
+
+
+def test_a_bundle_is_one_file_and_named_after_what_is_in_it(
+    store: Store, fixtures: Path
+) -> None:
+    found = outcomes(store, fixtures / "symbolic/py/dSYMs")
+    assert set(found.values()) == {"added"}
+    names = {entry.identity.debug_file for entry in store.entries()}
+    assert names == {"CrashProbeiOS", "CrashLibiOS"}
+
+
+def test_a_damaged_file_is_told_and_does_not_stop_the_others(
+    store: Store, folder: Path
+) -> None:
+    whole = Path(write_gsym(folder / "a.gsym", 3)).read_bytes()
+    (folder / "a.gsym").write_bytes(whole[:60])
+    found = outcomes(store, folder)
+    assert found["a.gsym"] == "failed"
+    assert found["one.sym"] == "added"
+
+
+def test_a_path_that_does_not_exist_is_an_error(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="missing"):
+        outcomes(store, tmp_path / "missing")
+
+
+def test_the_progress_ends_at_the_whole(store: Store, folder: Path) -> None:
+    (folder / "x.zip").write_bytes(zip_of(folder))
+    steps: list[tuple[int, int]] = []
+    outcomes(store, folder, progress=lambda *step: steps.append(step))
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1] > 0
+
+
+# ---- archives
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.zip", zip_of),
+        ("a.tar", tar_of),
+        ("a.tar.gz", lambda path: gzip.compress(tar_of(path))),
+        ("a.tar.xz", lambda path: lzma.compress(tar_of(path))),
+        ("a.tar.bz2", lambda path: bz2.compress(tar_of(path))),
+        ("a.tar.zst", lambda path: zstd.compress(tar_of(path))),
+        ("no-suffix", zip_of),
+    ],
+)
+def test_all_modules_in_an_archive_are_added(
+    store: Store, folder: Path, tmp_path: Path, name: str, pack: Callable[[Path], bytes]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(pack(folder))
+    assert is_archive_file(str(path))
+    found = outcomes(store, path)
+    assert set(found) == {"one.sym", "two.gsym", "two.sym", "letter.txt", "empty"}
+    assert {entry.identity.debug_file for entry in store.entries()} == {
+        "lib1.so",
+        "lib2.so",
+    }
+    entry = store.get(key(1))
+    assert entry is not None
+    assert entry.source.startswith(f"{path}: ")
+    assert list(Path(store.path, ".tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_who_stops_in_the_middle_leaves_nothing_unpacked(
+    store: Store, folder: Path, tmp_path: Path, jobs: int
+) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(zip_of(folder))
+    added = add_tree(store, [path], jobs=jobs)
+    next(added)
+    added.close()  # type: ignore[attr-defined]
+    assert list(Path(store.path, ".tmp").iterdir()) == []
+
+
+def test_archives_in_archives_are_opened_as_deep_as_allowed(
+    store: Store, tmp_path: Path
+) -> None:
+    nested = tmp_path / "nested"
+    nested.mkdir()
+    write_sym(nested / "a.sym", 1)
+    for depth in range(1, 4):
+        data = zip_of(nested)
+        (nested / "inner.zip").write_bytes(data)
+        (tmp_path / f"{depth}.zip").write_bytes(data)
+        (nested / "a.sym").unlink(missing_ok=True)
+    limits = ArchiveLimits(depth=2)
+    assert outcomes(store, tmp_path / "2.zip", limits=limits) == {"a.sym": "added"}
+    (outcome,) = add_tree(store, [tmp_path / "3.zip"], limits=limits)
+    assert (outcome.outcome, outcome.reason) == (
+        "skipped",
+        "a zip archive: unpack it first",
+    )
+
+
+def test_compressed_members_are_inflated(store: Store, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    sym = Path(write_sym(tmp_path / "a.sym", 1))
+    (inner / "lib1.so.sym.gz").write_bytes(gzip.compress(sym.read_bytes()))
+    path = tmp_path / "a.zip"
+    path.write_bytes(zip_of(inner))
+    assert list(outcomes(store, path).values()) == ["added"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil.sym", "/etc/evil.sym", "..", "a\\..\\b.sym", "x" * 5000, "a/"]
+)
+def test_names_of_members_lead_nowhere(store: Store, tmp_path: Path, name: str) -> None:
+    data = Path(write_sym(tmp_path / "a.sym", 1)).read_bytes()
+    for kind in ("zip", "tar"):
+        path = tmp_path / f"evil.{kind}"
+        if kind == "zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr(zipfile.ZipInfo(name), data)
+        else:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            with tarfile.open(path, "w") as archive:
+                archive.addfile(info, io.BytesIO(data))
+        list(add_tree(store, [path]))
+    known = {"a.sym", "store", "evil.zip", "evil.tar"}
+    assert {each.name for each in tmp_path.iterdir()} == known
+    assert not Path("/etc/evil.sym").exists()
+
+
+def test_members_that_are_no_files_are_passed_over(
+    store: Store, tmp_path: Path
+) -> None:
+    tar = tmp_path / "a.tar"
+    with tarfile.open(tar, "w") as archive:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo("link.sym")
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    packed = tmp_path / "a.zip"
+    info_zip = zipfile.ZipInfo("link.sym")
+    info_zip.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(packed, "w") as archive_zip:
+        archive_zip.writestr(info_zip, "/etc/passwd")
+    assert outcomes(store, tar, packed) == {}
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_the_limits_of_an_archive_are_kept(
+    store: Store, folder: Path, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(zip_of(folder) if kind == "zip" else tar_of(folder))
+    size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    exact = ArchiveLimits(members=5, inflated=size)
+    assert "failed" not in outcomes(store, path, limits=exact).values()
+    for short, text in (
+        (exact._replace(members=4), "more than 4 files"),
+        (exact._replace(inflated=size - 1), f"more than {size - 1} bytes"),
+    ):
+        failed = [
+            each
+            for each in add_tree(store, [path], limits=short)
+            if each.outcome == "failed"
+        ]
+        assert [text in each.reason for each in failed] == [True]
+
+
+def test_a_bomb_in_an_archive_fills_no_disk(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.sym", bytes(200 << 20))
+        most = believable_size(archive.getinfo("a.sym").compress_size, 1 << 40)
+    (outcome,) = add_tree(store, [path])
+    assert outcome.outcome == "failed"
+    assert f"more than the {most} bytes" in outcome.reason
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_tar_of_zeros_or_holes_fills_no_disk(
+    store: Store, tmp_path: Path, *, is_sparse: bool
+) -> None:
+    info = tarfile.TarInfo("a.sym")
+    info.size = 200 << 20
+    data = bytes(200 << 20)
+    if is_sparse:
+        info.pax_headers = {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
+        info.size, data = 0, b""
+    path = tmp_path / "a.tar.gz"
+    header = info.tobuf(tarfile.PAX_FORMAT)
+    path.write_bytes(gzip.compress(header + data + bytes(1024)))
+    limits = ArchiveLimits(inflated=1 << 41)
+    (outcome,) = add_tree(store, [path], limits=limits)
+    assert outcome.outcome == "failed"
+    most = believable_size(path.stat().st_size, 1 << 40)
+    assert f"more than the {most} bytes" in outcome.reason
+
+
+def test_a_header_of_any_size_takes_no_memory(store: Store, tmp_path: Path) -> None:
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.XHDTYPE, 1 << 40
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + bytes(64 << 20)))
+    (outcome,) = add_tree(store, [path])
+    assert outcome.outcome == "failed"
+    assert "damaged archive: a header of more than" in outcome.reason
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
+def test_a_damaged_archive_is_told(
+    store: Store, folder: Path, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"a.{kind}"
+    whole = zip_of(folder) if kind == "zip" else gzip.compress(tar_of(folder))
+    for size in (len(whole) - 10, len(whole) // 2, 600):
+        path.write_bytes(whole[:size])
+        found = list(add_tree(store, [path]))
+        assert "failed" in {each.outcome for each in found} or size == 600
+
+
+# ---- the command
+
+
+def test_the_command_adds_tells_and_counts(
+    store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["store", "add", "--store", store.path, "--threads", "1", str(folder)]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"added    lib1.so {identity(1).debug_id}: 1 functions, " in lines[0]
+    assert lines[-2:] == ["2 added, 1 replaced, 0 kept", "2 skipped: no debug file"]
+
+
+def test_a_file_that_was_named_and_is_none_is_a_failure(
+    store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(folder / "deep/letter.txt")
+    assert main(["store", "add", "--store", store.path, path]) == 1
+    assert capsys.readouterr().err == f"gsym store add: {path}: no debug file\n"
+
+
+def test_the_command_prints_json_and_keeps_originals(
+    store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(folder / "one.sym")
+    options = ["--keep-original", "--json", "--origin", "CI run 5"]
+    assert main(["store", "add", "--store", store.path, path, *options]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["outcome"] == "added"
+    assert record["input"] == path
+    assert record["source"] == "CI run 5"
+    assert Path(record["originals"]["sym"]).read_bytes() == Path(path).read_bytes()
+
+
+def test_what_a_gsym_file_does_not_tell_is_given(
+    store: Store, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["store", "add", "--store", store.path, str(folder / "two.gsym")]
+    options = ["--name", "libx.so", "--os", "Android", "--arch", "arm64"]
+    assert main([*arguments, *options]) == 0
+    (entry,) = store.entries()
+    assert entry.identity[:2] == ("Android", "arm64")
+    assert entry.identity.debug_file == "libx.so"
+    assert main([*arguments, "--debug-id", "x"]) == 2
+    assert "'x' is not a debug id" in capsys.readouterr().err

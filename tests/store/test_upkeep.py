@@ -1,0 +1,440 @@
+"""A store is collected, verified, repaired and exported."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.cli.main import main
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.locking import OwnedFolder
+from gsym.store.modules import ModuleKey, key_of_build_id
+from gsym.store.tree_export import export_modules
+from gsym.store.verification import verify_store
+from tests.store_modules import (
+    build_id,
+    identity,
+    key,
+    put,
+    windows_identity,
+    write_sym,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.store.modules import Entry
+
+pytestmark = pytest.mark.no_engine
+
+
+def folder_of(entry: Entry) -> Path:
+    return Path(entry.path).parent
+
+
+def size_of(entry: Entry) -> int:
+    """All bytes that the module takes, what is written of it included."""
+    return sum(path.stat().st_size for path in folder_of(entry).iterdir())
+
+
+def use(entry: Entry, seconds: int) -> None:
+    os.utime(folder_of(entry) / "module.json", (seconds, seconds))
+
+
+def links(store: Store) -> set[str]:
+    root = Path(store.path)
+    return {
+        str(each.relative_to(root)) for each in root.rglob("*") if each.is_symlink()
+    }
+
+
+def files(store: Store) -> set[str]:
+    root = Path(store.path)
+    return {str(each.relative_to(root)) for each in root.rglob("*") if each.is_file()}
+
+
+# ---- gc
+
+
+def test_what_was_not_used_for_longest_goes_first(store: Store) -> None:
+    entries = [put(store, number).entry for number in range(4)]
+    sizes = [size_of(entry) for entry in entries]
+    for entry, seconds in zip(entries, (300, 100, 400, 200), strict=True):
+        use(entry, seconds)
+    exact = sizes[0] + sizes[2]
+    done = store.collect(exact)
+    assert done == (sum(sizes), exact, 2, 0)
+    assert {entry.identity.debug_file for entry in store.entries()} == {
+        "lib0.so",
+        "lib2.so",
+    }
+    assert store.collect(exact).removed == 0
+    assert store.collect(exact - 1).removed == 1
+    (left,) = store.entries()
+    assert left.identity.debug_file == "lib2.so"
+    assert store.collect(0).size_after == 0
+    assert links(store) == set()
+    assert files(store) == {"gsym-store.json"}
+
+
+def test_a_module_that_somebody_works_on_stays(store: Store) -> None:
+    for number in (1, 2, 3):
+        use(put(store, number).entry, number)
+    by_build_id = key_of_build_id(build_id(2))
+    with store.lock(key(1)), store.lock(by_build_id):
+        done = store.collect(0)
+    assert (done.removed, done.locked) == (1, 2)
+    assert {entry.identity.debug_file for entry in store.entries()} == {
+        "lib1.so",
+        "lib2.so",
+    }
+
+
+def test_a_reader_goes_on_with_a_module_that_is_gone(store: Store) -> None:
+    entry = put(store, 1).entry
+    with gsym.open(entry.path) as reader:
+        store.collect(0)
+        found = reader.lookup(0x1000)
+    assert found is not None
+    assert found.function.name == "f1_1"
+
+
+def test_a_damaged_module_can_be_collected(store: Store) -> None:
+    entry = put(store, 1).entry
+    (folder_of(entry) / "module.json").write_text("{}")
+    assert store.collect(0).removed == 1
+    assert links(store) == set()
+
+
+def test_collecting_a_store_that_does_not_exist_makes_none(store: Store) -> None:
+    assert store.collect(0) == (0, 0, 0, 0)
+    assert not Path(store.path).exists()
+
+
+def test_the_command_collects(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = [size_of(put(store, number).entry) for number in (1, 2)]
+    arguments = ["store", "gc", "--store", store.path, "--max-size"]
+    assert main([*arguments, "1M", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "size_before": sum(sizes),
+        "size_after": sum(sizes),
+        "removed": 0,
+        "locked": 0,
+    }
+    assert main([*arguments, "0"]) == 0
+    assert capsys.readouterr().out == "2 modules removed: 1.4 KB -> 0 B\n"
+    for text in ("x", "", "-1", "1.5G", "G"):
+        assert main([*arguments, text]) == 2
+
+
+# ---- verify
+
+
+def findings(store: Store, *, repair: bool = False) -> dict[str, str]:
+    return {each.path: each.reason for each in verify_store(store, repair=repair)}
+
+
+def test_a_sound_store_has_no_findings(store: Store, tmp_path: Path) -> None:
+    put(store, 1)
+    put(store, 2, **windows_identity(2)._asdict())
+    add_file(store, write_sym(tmp_path / "a.sym", 3), keep_original=True)
+    assert findings(store) == {}
+
+
+def break_record(entry: Entry) -> None:
+    (folder_of(entry) / "module.json").write_text("{}")
+
+
+def break_file(entry: Entry) -> None:
+    path = Path(entry.path)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 0xFF
+    path.write_bytes(data)
+
+
+def cut_file(entry: Entry) -> None:
+    os.truncate(entry.path, 50)
+
+
+def exchange_file(entry: Entry) -> None:
+    path = Path(entry.path)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(build_id(1), build_id(2)))
+
+
+def remove_file(entry: Entry) -> None:
+    Path(entry.path).unlink()
+
+
+def remove_folder(entry: Entry) -> None:
+    folder = folder_of(entry)
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (break_record, "what is written"),
+        (break_file, "its GSYM file is damaged"),
+        (cut_file, "its files have 50 bytes"),
+        (exchange_file, "the UUID of its GSYM file"),
+        (remove_file, "module.gsym is missing"),
+        (remove_folder, "module.json is missing"),
+    ],
+)
+def test_a_damaged_module_is_found_and_removed_on_request(
+    store: Store, damage: Callable[[Entry], None], reason: str
+) -> None:
+    put(store, 2)
+    entry = put(store, 1).entry
+    damage(entry)
+    debug_id = entry.identity.debug_id
+    link = f".debug-id/{debug_id[:2]}/{debug_id[2:]}"
+    assert reason in findings(store)[link]
+    assert reason in findings(store, repair=True)[link]
+    assert findings(store) == {}
+    assert store.get(key(1)) is None
+    assert store.get(key(2)) is not None
+
+
+def test_links_that_are_missing_or_lead_nowhere_are_repaired(store: Store) -> None:
+    put(store, 1)
+    root, before = Path(store.path), links(store)
+    digits = build_id(1).hex()
+    missing = f".build-id/{digits[:2]}/{digits[2:]}.gsym"
+    (root / missing).unlink()
+    other = identity(2).debug_id
+    nowhere = f"old.so/{other}/old.so.gsym"
+    (root / nowhere).parent.mkdir(parents=True)
+    target = f"../../.debug-id/{other[:2]}/{other[2:]}/module.gsym"
+    (root / nowhere).symlink_to(target)
+    expected = {missing: "the link is missing", nowhere: "the link leads nowhere"}
+    assert findings(store) == expected
+    assert findings(store, repair=True) == expected
+    assert findings(store) == {}
+    assert links(store) == before
+    assert not (root / "old.so").exists()
+
+
+def test_what_is_no_part_of_a_store_is_told_and_left_alone(store: Store) -> None:
+    put(store, 1)
+    root = Path(store.path)
+    (root / "letter.txt").write_text("dear")
+    (root / "folder").mkdir()
+    (root / "folder/x").symlink_to("/etc/passwd")
+    for repair in (False, True, False):
+        assert set(findings(store, repair=repair)) == {"letter.txt", "folder/x"}
+    assert (root / "letter.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
+def test_files_that_nobody_uses_are_found_and_removed(store: Store, place: str) -> None:
+    put(store, 1)
+    left = Path(store.path, place)
+    left.mkdir(parents=True)
+    (left / "module.gsym").write_text("half")
+    lock = Path(store.path, ".locks/left")
+    lock.write_text("")
+    expected = {place: "files that nobody uses"}
+    assert findings(store) == expected
+    assert findings(store, repair=True) == expected
+    assert findings(store) == {}
+    assert not left.exists()
+    assert not lock.exists()
+
+
+def test_the_command_verifies(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = put(store, 1).entry
+    arguments = ["store", "verify", "--store", store.path]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f"{store.path}: the store is sound\n"
+    break_file(entry)
+    assert main([*arguments, "--quick"]) == 0
+    capsys.readouterr()
+    assert main(arguments) == 1
+    assert "its GSYM file is damaged" in capsys.readouterr().out
+    assert main([*arguments, "--repair"]) == 0
+    assert capsys.readouterr().out.endswith(" (repaired)\n")
+    assert main([*arguments[:3], f"{store.path}-2"]) == 1
+    assert "there is no store" in capsys.readouterr().err
+
+
+# ---- export
+
+
+def test_modules_are_exported_as_symbol_servers_have_them(
+    store: Store, tmp_path: Path
+) -> None:
+    text = Path(write_sym(tmp_path / "a.sym", 1)).read_text() + "STACK CFI INIT 1 1\n"
+    (tmp_path / "a.sym").write_text(text)
+    add_file(store, tmp_path / "a.sym", keep_original=True)
+    put(store, 2, **windows_identity(2)._asdict())
+    output = tmp_path / "out"
+    done = list(export_modules(store.entries(), output, kind="sym"))
+    one, two = identity(1).debug_id, identity(2).debug_id
+    assert [(each.path, each.reason) for each in done] == [
+        (f"lib1.so/{one}/lib1.so.sym", ""),
+        (f"xul.pdb/{two}/xul.sym", ""),
+    ]
+    assert (output / done[0].path).read_text() == text
+    made = (output / done[1].path).read_text().splitlines()
+    assert made[0] == f"MODULE windows x86_64 {two} xul.pdb"
+    assert made[1].endswith(" xul.dll")
+    again = Store(tmp_path / "again")
+    for each in done:
+        add_file(again, output / each.path)
+    assert {each.identity for each in again.entries()} == {
+        each.identity for each in store.entries()
+    }
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.gz", ".tar.xz"])
+def test_modules_are_exported_into_an_archive(
+    store: Store, tmp_path: Path, suffix: str
+) -> None:
+    entries = [put(store, number).entry for number in (1, 2)]
+    output = tmp_path / f"out{suffix}"
+    done = list(export_modules(store.entries(), output, kind="gsym"))
+    for each in done:
+        if suffix == ".zip":
+            with zipfile.ZipFile(output) as archive:
+                data = archive.read(each.path)
+        else:
+            with tarfile.open(output) as archive_tar:
+                file = archive_tar.extractfile(each.path)
+                assert file is not None
+                data = file.read()
+        assert data == Path(each.entry.path).read_bytes()
+    assert len(done) == len(entries)
+    assert {path.name for path in tmp_path.iterdir()} == {"store", output.name}
+
+
+def test_names_that_a_path_cannot_hold_are_escaped(
+    store: Store, tmp_path: Path
+) -> None:
+    put(store, 1, debug_file="..\\x\n.so")
+    (done,) = export_modules(store.entries(), tmp_path / "out", kind="gsym")
+    assert done.path.startswith("%2E.%5Cx%0A.so/")
+    assert (tmp_path / "out" / done.path).exists()
+
+
+def test_a_module_that_tells_too_little_is_left_out_and_told(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(store, 1, architecture="")
+    put(store, 2)
+    output = str(tmp_path / "out")
+    arguments = ["store", "export", "--store", store.path]
+    assert main([*arguments, "-o", output]) == 1
+    captured = capsys.readouterr()
+    assert "lib1.so.sym: the architecture of the module must be given" in captured.err
+    assert captured.out == f"lib2.so/{identity(2).debug_id}/lib2.so.sym\n"
+    assert main([*arguments, "-o", output, "--to", "gsym", "LIB1*"]) == 0
+    assert capsys.readouterr().out == f"lib1.so/{identity(1).debug_id}/lib1.so.gsym\n"
+    assert main([*arguments, "-o", output, "--to", "x"]) == 2
+    assert main(arguments) == 2
+
+
+def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) -> None:
+    put(store, 1)
+    list(export_modules(store.entries(), tmp_path / "out.zip", kind="gsym"))
+    other = Store(tmp_path / "other")
+    debug_id = identity(1).debug_id
+    entry = add_file(
+        other,
+        Path(store.path) / f"lib1.so/{debug_id}/lib1.so.gsym",
+        key=ModuleKey("lib1.so", debug_id),
+    ).entry
+    assert entry.uuid == build_id(1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "output", "reason"),
+    [
+        ({"debug_file": "a" * 254}, "out", "its name is too long for a file"),
+        ({"os": "two words"}, "out", "'two words' is not one word"),
+        ({"os": "two words"}, "out.zip", "'two words' is not one word"),
+    ],
+)
+def test_a_module_that_cannot_be_written_costs_no_other(
+    tmp_path: Path, fields: dict[str, str], output: str, reason: str
+) -> None:
+    store = Store(tmp_path / "store")
+    put(store, 1, **fields)  # type: ignore[arg-type]
+    put(store, 2)
+    found = export_modules(store.entries(), tmp_path / output, kind="sym")
+    assert [each.reason for each in found] == [reason, ""]
+
+
+@pytest.mark.parametrize(
+    "words", ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]
+)
+def test_a_store_that_is_not_there_is_not_taken_for_an_empty_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    store = tmp_path / "none"
+    assert main(["store", *words.split(), "--store", str(store)]) == 1
+    assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+    assert not store.exists()
+
+
+# ---- what killed processes leave
+
+
+def test_files_in_the_making_are_no_leftovers(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    entry = put(store, 1).entry
+    folder = OwnedFolder(f"{folder_of(entry).parent}/{entry.identity.debug_id}.")
+    assert list(verify_store(store)) == []
+    folder.release()
+    (found,) = verify_store(store)
+    assert found.path == os.path.relpath(folder.path, store.path)
+    assert found.reason == "files that nobody uses"
+
+
+def test_temporary_files_are_no_leftovers(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    put(store, 1)
+    with store.temporary_folder():
+        assert list(verify_store(store)) == []
+    assert list(verify_store(store)) == []
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_who_dies_while_files_take_their_places_leaves_nothing_for_long(
+    tmp_path: Path, calls: int
+) -> None:
+    store = Store(tmp_path / "store")
+    child = os.fork()
+    if not child:
+        left = [calls]
+
+        def replace(source: str, target: str) -> None:
+            if not left[0]:
+                os._exit(0)
+            left[0] -= 1
+            rename(source, target)
+
+        rename, os.replace = os.replace, replace  # type: ignore[assignment]
+        put(store, 1)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, "there are fewer calls"
+    put(store, 1)
+    list(verify_store(store, repair=True))
+    assert list(verify_store(store)) == []
+    names = {re.sub(r"\.[0-9a-f]{16}/", "/", each) for each in files(store)}
+    whole = Store(tmp_path / "other")
+    put(whole, 1)
+    assert names == {re.sub(r"\.[0-9a-f]{16}/", "/", each) for each in files(whole)}

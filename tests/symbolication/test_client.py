@@ -1,0 +1,668 @@
+"""The client against a server that answers as a script says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+from base64 import b64encode
+from email.utils import formatdate
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym import ClientSettings, StackFrame, SymbolicationClient
+from gsym.errors import ServerError
+from gsym.net import retry
+from gsym.symbolication.client import symbolication_client
+from tests.debuginfod_server import Answer, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.no_engine
+
+ID = "0905AE80CEE75A33E3CAB61C274274DE0"
+WAITS = [0, 1, 2, 3, 4, 5]
+
+
+def job(*stacks: list[int], name: str = "a.so") -> dict[str, Any]:
+    """A job whose stacks are lists of offsets in one module."""
+    return {
+        "stacks": [[[0, offset] for offset in stack] for stack in stacks],
+        "memoryMap": [[name, ID]],
+    }
+
+
+def reply(body: object, status: int = 200, **headers: str) -> Answer:
+    named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Answer(json.dumps(body).encode(), status, named)
+
+
+def title(text: str, status: int = 400) -> Answer:
+    return reply({"title": text}, status)
+
+
+def result(asked: dict[str, Any]) -> dict[str, Any]:
+    """What version 5 says of a job: each function is named after its offset."""
+    names = [name for name, _ in asked["memoryMap"]]
+    return {
+        "stacks": [
+            [
+                {
+                    "frame": number,
+                    "module": names[module],
+                    "module_offset": hex(offset),
+                    "function": f"f{offset}",
+                    "function_offset": "0x0",
+                }
+                for number, (module, offset) in enumerate(stack)
+            ]
+            for stack in asked["stacks"]
+        ],
+        "found_modules": {f"{name}/{id_}": True for name, id_ in asked["memoryMap"]},
+    }
+
+
+def symbolicated(_path: str, body: bytes) -> Answer:
+    return reply({"results": [result(each) for each in json.loads(body)["jobs"]]})
+
+
+class Clock:
+    """Remembers what a client wanted to sleep."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+def ask(
+    server: Server,
+    request: object,
+    clock: Clock | None = None,
+    settings: ClientSettings | None = None,
+) -> list[dict[str, Any]]:
+    sleep: Callable[[float], object] = clock or Clock()
+    with SymbolicationClient(server.url + "/", settings, sleep=sleep) as client:
+        results = client.answer(request)["results"]
+    assert isinstance(results, list)
+    return results
+
+
+def functions(answer: dict[str, Any]) -> list[list[str]]:
+    return [[frame["function"] for frame in stack] for stack in answer["stacks"]]
+
+
+@pytest.mark.parametrize(
+    "request_form",
+    [
+        {"jobs": [job([1, 2])], "version": 5},
+        job([1, 2]),
+        [job([1, 2])],
+        {**job([1, 2]), "version": 4},
+    ],
+    ids=["version 5", "one job", "list of jobs", "version 4"],
+)
+def test_every_form_of_input_becomes_one_request_of_version_5(
+    request_form: object,
+) -> None:
+    with Server(symbolicated) as server:
+        (answer,) = ask(server, request_form)
+    assert functions(answer) == [["f1", "f2"]]
+    ((path, headers),) = server.requests
+    assert path == "/symbolicate/v5"
+    assert headers["user-agent"].startswith("gsym/")
+    assert "gzip" in headers["accept-encoding"]
+
+
+@pytest.mark.parametrize("nonsense", [3, "x", None, {"jobs": {}}])
+def test_what_is_no_request_is_refused_before_it_is_sent(nonsense: object) -> None:
+    with Server(symbolicated) as server, pytest.raises(ValueError, match="no job"):
+        ask(server, nonsense)
+    assert server.requests == []
+
+
+def test_answers_come_as_records() -> None:
+    frame = {
+        "frame": 0,
+        "module": "xul.dll",
+        "module_offset": "0x10",
+        "function": "f",
+        "function_offset": "0x4",
+        "file": "a.c",
+        "line": 7,
+        "inlines": [{"function": "g", "file": "b.h", "line": 3}],
+    }
+    found = {f"xul.pdb/{ID}": True}
+    body = {"results": [{"stacks": [[frame]], "found_modules": found}]}
+    with Server(reply(body)) as server, SymbolicationClient(server.url) as client:
+        (answer,) = client.symbolicate(job([16], name="xul.pdb"))
+    assert answer.found_modules == found
+    (only,) = answer.stacks[0]
+    inlines = (("g", "b.h", 3),)
+    assert only == StackFrame("xul.dll", 16, "f", 4, "a.c", 7, inlines)
+
+
+# ---- what will pass
+
+
+TEMPORARY = {
+    "429": title("slow down", 429),
+    "500": title("500 Internal Server Error", 500),
+    "503": Answer(b"<html>overloaded</html>", 503),
+    "HTML": Answer(b"<html>hello</html>"),
+    "cut JSON": Answer(b'{"results": [{"sta'),
+    "nothing": Answer(b""),
+    "no gzip": Answer(b"plain", headers=(("Content-Encoding", "gzip"),)),
+    "less than it says": Answer(b"{}", claimed=1000),
+    "deep JSON": Answer(b"[" * 200_000),
+    "a refusal without JSON": Answer(b"<html>no</html>", 400),
+}
+
+
+@pytest.mark.parametrize("failure", TEMPORARY.values(), ids=TEMPORARY)
+def test_a_failure_that_may_pass_is_waited_for(failure: Answer) -> None:
+    clock = Clock()
+    with Server(failure, failure, failure, symbolicated) as server:
+        (answer,) = ask(server, job([5]), clock)
+    assert functions(answer) == [["f5"]]
+    assert clock.waits == WAITS[:3]
+    assert len(server.requests) == 4
+
+
+def test_after_the_last_wait_the_failure_is_told() -> None:
+    clock = Clock()
+    with (
+        Server(Answer(b"<html>", 502)) as server,
+        pytest.raises(ServerError, match=r"HTTP status 502 \(attempt 7\)") as caught,
+    ):
+        ask(server, job([5]), clock)
+    assert clock.waits == WAITS
+    assert caught.value.path == f"{server.url}/symbolicate/v5"
+
+
+def test_a_server_that_is_not_there_is_waited_for_and_told() -> None:
+    with Server(symbolicated) as server:
+        pass
+    clock = Clock()
+    with pytest.raises(ServerError, match="attempt 7"):
+        ask(server, job([5]), clock)
+    assert clock.waits == WAITS
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [("0", 0), ("7", 7), ("59", 59), ("60", 60), ("61", 60), ("9" * 400, 60)],
+)
+def test_the_server_says_how_long_to_wait_within_a_limit(
+    asked: str, waited: float
+) -> None:
+    clock = Clock()
+    with Server(reply({}, 429, Retry_After=asked), symbolicated) as server:
+        ask(server, job([5]), clock)
+    assert clock.waits == [waited]
+
+
+@pytest.mark.parametrize(("total", "waits"), [(29.5, [10, 10]), (30.5, [10, 10, 10])])
+def test_a_request_takes_so_long_in_all_and_no_longer(
+    total: float, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, started = Clock(), time.monotonic()
+    passing = SimpleNamespace(monotonic=lambda: started + sum(clock.waits))
+    for module in (retry, symbolication_client):
+        monkeypatch.setattr(module, "time", passing)
+    busy = reply({}, 429, Retry_After="10")
+    settings = ClientSettings(total_timeout=total, timeout=1000)
+    with (
+        Server(busy) as server,
+        pytest.raises(ServerError, match=f"attempt {len(waits) + 1}"),
+    ):
+        ask(server, job([5]), clock, settings)
+    assert clock.waits == waits
+
+
+@pytest.mark.slow
+def test_a_server_that_hardly_takes_a_request_is_given_up() -> None:
+    taken, may_end = 0, threading.Event()
+    request = job([*range(1_000_000)])
+    settings = ClientSettings(total_timeout=0.5, most_frames=1_000_000)
+
+    def take_slowly(listener: socket.socket) -> None:
+        nonlocal taken
+        wire, _ = listener.accept()
+        with wire:
+            while not may_end.wait(0.1) and (piece := wire.recv(1 << 16)):
+                taken += len(piece)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=take_slowly, args=(listener,))
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client = SymbolicationClient(url, settings, sleep=Clock())
+        with client, pytest.raises(ServerError, match="no answer in time"):
+            client.answer(request)
+        may_end.set()
+        # Ends the wait for a client that ran out of time before it connected.
+        socket.create_connection(listener.getsockname()).close()
+        thread.join()
+    assert taken < 5 << 20  # of 11 MB
+
+
+def test_an_answer_without_an_end_is_given_up() -> None:
+    slow = reply({"results": []})._replace(pause=60)
+    settings = ClientSettings(total_timeout=0.3)
+    with Server(slow) as server, pytest.raises(ServerError, match="no answer in time"):
+        ask(server, job([5]), settings=settings)
+
+
+@pytest.mark.parametrize("text", ["soon", "-3", "1.5", "", "٣"])
+def test_a_wait_that_is_none_leaves_the_usual_ones(text: str) -> None:
+    first = Answer(b"", 503, (("Retry-After", text.encode().decode("latin-1")),))
+    clock = Clock()
+    with Server(first, first, symbolicated) as server:
+        ask(server, job([5]), clock)
+    assert clock.waits == [0, 1]
+
+
+def test_a_wait_may_be_a_date() -> None:
+    clock = Clock()
+    date = formatdate(time.time() + 30, usegmt=True)
+    past = formatdate(time.time() - 30, usegmt=True)
+    answers = reply({}, 503, Retry_After=date), reply({}, 503, Retry_After=past)
+    with Server(*answers, symbolicated) as server:
+        ask(server, job([5]), clock)
+    assert 0 < clock.waits[0] <= 30
+    assert clock.waits[1] == 0
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_does_not_serve_us_is_not_asked_again(status: int) -> None:
+    with (
+        Server(title("who are you?", status)) as server,
+        pytest.raises(ServerError, match="who are you"),
+    ):
+        ask(server, job([5]))
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_told_and_not_followed() -> None:
+    with (
+        Server(reply({}, 307, Location="http://elsewhere/")) as server,
+        pytest.raises(ServerError, match="redirects to http://elsewhere/"),
+    ):
+        ask(server, job([5]))
+    assert len(server.requests) == 1
+
+
+# ---- how requests are put together
+
+
+def test_requests_hold_ten_jobs_and_jobs_of_one_build_go_together() -> None:
+    jobs = [job([n], name=f"{n % 3}.so") for n in range(36)]
+    with Server(symbolicated) as server:
+        answers = ask(server, jobs)
+    assert [functions(each) for each in answers] == [[[f"f{n}"]] for n in range(36)]
+    sent = [
+        [each["memoryMap"][0][0][0] for each in json.loads(body)["jobs"]]
+        for body in server.bodies
+    ]
+    assert ["".join(names) for names in sent] == [
+        "0" * 10,
+        "1" * 10,
+        "2" * 10,
+        "001122",
+    ]
+
+
+def test_jobs_that_have_nothing_in_common_share_requests() -> None:
+    jobs = [job([n], name=f"{n}.so") for n in range(25)]
+    with Server(symbolicated) as server:
+        ask(server, jobs)
+    assert [len(json.loads(body)["jobs"]) for body in server.bodies] == [10, 10, 5]
+
+
+def test_a_build_stays_in_one_request_where_it_fits_in_one() -> None:
+    jobs = [job([n], name="a.so") for n in range(6)]
+    jobs += [job([n], name="b.so") for n in range(6)]
+    with Server(symbolicated) as server:
+        ask(server, jobs)
+    assert [len(json.loads(body)["jobs"]) for body in server.bodies] == [6, 6]
+
+
+@pytest.mark.parametrize(("frames", "requests"), [(100, 1), (101, 2), (250, 3)])
+def test_a_job_of_too_many_frames_is_cut_and_put_together(
+    frames: int, requests: int
+) -> None:
+    stacks = [[], list(range(frames - 60)), [], list(range(1000, 1060)), []]
+    with Server(symbolicated) as server:
+        (answer,) = ask(server, job(*stacks), settings=ClientSettings(most_frames=100))
+    assert functions(answer) == [[f"f{each}" for each in stack] for stack in stacks]
+    for stack in answer["stacks"]:
+        assert [frame["frame"] for frame in stack] == list(range(len(stack)))
+    assert answer["found_modules"] == {f"a.so/{ID}": True}
+    assert len(server.bodies) == requests
+
+
+def test_a_module_that_only_one_piece_needs_is_found() -> None:
+    asked = {
+        "stacks": [[[0, 1]], [[1, 2]], [[0, 3]]],
+        "memoryMap": [["a", ID], ["b", ID], ["c", ID]],
+    }
+
+    def answer(_path: str, body: bytes) -> Answer:
+        (piece,) = json.loads(body)["jobs"]
+        used = {frame[0] for stack in piece["stacks"] for frame in stack}
+        found = {
+            f"{name}/{ID}": (index == 1 if index in used else None)
+            for index, name in enumerate("abc")
+        }
+        return reply({"results": [{**result(piece), "found_modules": found}]})
+
+    with Server(answer) as server:
+        (whole,) = ask(server, asked, settings=ClientSettings(most_frames=1))
+    assert whole["found_modules"] == {
+        f"a/{ID}": False,
+        f"b/{ID}": True,
+        f"c/{ID}": None,
+    }
+
+
+def test_requests_are_compressed_on_request_only() -> None:
+    with Server(symbolicated) as server:
+        ask(server, job([5]))
+    assert "content-encoding" not in server.requests[0][1]
+
+    def inflated(path: str, body: bytes) -> Answer:
+        return symbolicated(path, gzip.decompress(body))
+
+    with Server(inflated) as server:
+        ask(server, job([5]), settings=ClientSettings(compresses=True))
+    assert server.requests[0][1]["content-encoding"] == "gzip"
+
+
+def test_headers_and_the_name_of_the_user_are_sent() -> None:
+    with Server(symbolicated) as server:
+        ask(
+            server,
+            job([5]),
+            settings=ClientSettings(
+                user_agent="mine/1 (+https://example.com)",
+                headers=(("Authorization", "Bearer x"),),
+            ),
+        )
+    ((_, headers),) = server.requests
+    assert headers["user-agent"] == "mine/1 (+https://example.com)"
+    assert headers["authorization"] == "Bearer x"
+
+
+def test_credentials_in_the_url_are_sent_and_shown_nowhere() -> None:
+    with Server(title("no", 403)) as server:
+        url = server.url.replace("://", "://me:s%C3%A9cret@") + "/below?key=secret"
+        with (
+            SymbolicationClient(url) as client,
+            pytest.raises(ServerError) as caught,
+        ):
+            client.answer(job([5]))
+    ((_, headers),) = server.requests
+    expected = b64encode("me:sécret".encode()).decode()
+    assert headers["authorization"] == f"Basic {expected}"
+    assert str(caught.value).startswith(f"{server.url}/below: ")
+
+
+def test_a_redirect_shows_no_secrets() -> None:
+    with (
+        Server(reply({}, 307, Location="http://me:x@elsewhere/a?key=secret")) as server,
+        pytest.raises(ServerError, match=r"redirects to http://elsewhere/a: name"),
+    ):
+        ask(server, job([5]))
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://me:secret@host/", "127.0.0.1:8000", "http://me:secret@host:x", ""]
+)
+def test_a_server_that_is_no_url_of_the_web_is_refused(url: str) -> None:
+    with pytest.raises(ServerError) as caught:
+        SymbolicationClient(url)
+    assert "secret" not in str(caught.value)
+
+
+# ---- jobs that are refused
+
+
+def refusing(*bad: int) -> Callable[[str, bytes], Answer]:
+    """A server that names the first job with one of these offsets."""
+
+    def answer(path: str, body: bytes) -> Answer:
+        for number, each in enumerate(json.loads(body)["jobs"]):
+            if each["stacks"][0][0][1] in bad:
+                return title(f"job {number} is invalid: no such luck")
+        return symbolicated(path, body)
+
+    return answer
+
+
+def test_a_refused_job_costs_the_others_nothing() -> None:
+    with Server(refusing(0, 4, 24)) as server:
+        answers = ask(server, [job([n]) for n in range(25)])
+    for number, each in enumerate(answers):
+        if number in {0, 4, 24}:
+            assert each["error"] == f"job {number} is invalid: no such luck"
+        else:
+            assert functions(each) == [[f"f{number}"]]
+
+
+def test_a_job_that_no_name_is_given_of_is_searched_for() -> None:
+    def answer(path: str, body: bytes) -> Answer:
+        if b"NaN" in body:
+            return title("Payload is not valid JSON")
+        return symbolicated(path, body)
+
+    bad = {**job([7]), "x": float("nan")}
+    with Server(answer) as server:
+        answers = ask(server, [*(job([n]) for n in range(7)), bad, job([8])])
+    assert [each.get("error") for each in answers] == [
+        *[None] * 7,
+        "Payload is not valid JSON",
+        None,
+    ]
+
+
+def test_jobs_of_any_shape_are_left_to_the_server() -> None:
+    odd: list[Any] = [None, 3, [], {}, {"stacks": 3}, {"stacks": [3], "memoryMap": 3}]
+
+    def answer(path: str, body: bytes) -> Answer:
+        for number, each in enumerate(json.loads(body)["jobs"]):
+            if each in odd:
+                return title(f"job {number} is invalid")
+        return symbolicated(path, body)
+
+    with Server(answer) as server:
+        answers = ask(server, [*odd, job([1])])
+    assert ["error" in each for each in answers] == [True] * len(odd) + [False]
+
+
+def test_a_refused_piece_is_a_refused_job_and_the_rest_is_not_sent() -> None:
+    with Server(refusing(2)) as server:
+        first, second = ask(
+            server,
+            [job([1], [2], [3], [4]), job([9])],
+            settings=ClientSettings(most_frames=1),
+        )
+    assert "no such luck" in first["error"]
+    assert functions(second) == [["f9"]]
+    assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_a_request_that_is_too_large_is_halved(most: int) -> None:
+    def answer(path: str, body: bytes) -> Answer:
+        jobs = json.loads(body)["jobs"]
+        if sum(len(stack) for each in jobs for stack in each["stacks"]) > most:
+            return title("too large", 413)
+        return symbolicated(path, body)
+
+    asked = [list(range(20)), list(range(20, 23))]
+    with Server(answer) as server:
+        first, second = ask(server, [job(*asked), job([50, 51])])
+    assert functions(first) == [[f"f{n}" for n in stack] for stack in asked]
+    assert functions(second) == [["f50", "f51"]]
+    numbers = [[frame["frame"] for frame in stack] for stack in first["stacks"]]
+    assert numbers == [list(range(20)), list(range(3))]
+
+
+def test_a_frame_that_is_too_large_by_itself_is_refused() -> None:
+    with Server(title("too large", 413)) as server:
+        (answer,) = ask(server, job([1, 2]))
+    assert answer == {"error": "too large"}
+
+
+# ---- version 4
+
+
+def version_4_only(path: str, body: bytes) -> Answer:
+    if path != "/symbolicate/v4":
+        return title("404 Not Found", 404)
+    asked = json.loads(body)
+    names = [name for name, _ in asked["memoryMap"]]
+    stacks = [
+        [
+            f"{f'f (in) {offset}' if offset else '0x0'} (in {names[module]})"
+            for module, offset in stack
+        ]
+        for stack in asked["stacks"]
+    ]
+    return reply({"symbolicatedStacks": stacks, "knownModules": [True] * len(names)})
+
+
+def test_version_4_is_asked_where_there_is_no_version_5() -> None:
+    with Server(version_4_only) as server:
+        first, second = ask(server, [job([0, 6]), job([7], name="b.so")])
+    assert [path for path, _ in server.requests] == [
+        "/symbolicate/v5",
+        "/symbolicate/v4",
+        "/symbolicate/v4",
+    ]
+    assert first == {
+        "stacks": [
+            [
+                {"frame": 0, "module": "a.so", "module_offset": "0x0"},
+                {
+                    "frame": 1,
+                    "module": "a.so",
+                    "module_offset": "0x6",
+                    "function": "f (in) 6",
+                },
+            ]
+        ],
+        "found_modules": {f"a.so/{ID}": True},
+    }
+    assert functions(second) == [["f (in) 7"]]
+
+
+def test_each_request_contains_its_version() -> None:
+    versions: list[int] = []
+
+    def answer(path: str, body: bytes) -> Answer:
+        versions.append(json.loads(body)["version"])
+        return version_4_only(path, body)
+
+    with Server(answer) as server:
+        ask(server, [job([6])])
+    assert versions == [5, 4]
+
+
+@pytest.mark.parametrize("status", [404, 405, 410])
+@pytest.mark.parametrize("body", [b"{}", b"<html>nothing here</html>"])
+def test_a_server_without_the_api_is_told(status: int, body: bytes) -> None:
+    with (
+        Server(Answer(body, status)) as server,
+        pytest.raises(ServerError, match="there is no symbolication API"),
+    ):
+        ask(server, job([1]))
+    assert len(server.requests) == 2
+
+
+# ---- answers that do not fit
+
+
+GOOD = result(job([1]))
+UNFIT = {
+    "no object": [],
+    "no results": {},
+    "too many results": {"results": [GOOD, GOOD]},
+    "no result": {"results": [None]},
+    "no stacks": {"results": [{"found_modules": {}}]},
+    "no found_modules": {"results": [{"stacks": GOOD["stacks"]}]},
+    "a stack less": {"results": [{"stacks": [], "found_modules": {}}]},
+    "a frame less": {"results": [{"stacks": [[]], "found_modules": {}}]},
+    "a stack that is none": {"results": [{"stacks": [{}], "found_modules": {}}]},
+    "a frame that is none": {"results": [{"stacks": [[3]], "found_modules": {}}]},
+    "an error of its own": {"results": [{**GOOD, "error": {}}]},
+    "a frame without module": {"results": [{"stacks": [[{}]], "found_modules": {}}]},
+    "an odd offset": {
+        "results": [
+            {
+                "stacks": [[{"module": "a", "module_offset": "zz"}]],
+                "found_modules": {},
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("body", UNFIT.values(), ids=UNFIT)
+def test_an_answer_that_does_not_fit_is_an_error(body: object) -> None:
+    with (
+        Server(reply(body)) as server,
+        SymbolicationClient(server.url) as client,
+        pytest.raises(ServerError, match="does not fit"),
+    ):
+        client.symbolicate(job([1]))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"symbolicatedStacks": [["x (in y)"]]},
+        {"symbolicatedStacks": [[3]], "knownModules": [True]},
+        {"symbolicatedStacks": [[]], "knownModules": [True]},
+        {"symbolicatedStacks": [["x (in y)"]], "knownModules": []},
+        [],
+    ],
+)
+def test_an_answer_of_version_4_that_does_not_fit_is_an_error(body: object) -> None:
+    with (
+        Server(title("404 Not Found", 404), reply(body)) as server,
+        pytest.raises(ServerError, match="does not fit"),
+    ):
+        ask(server, job([1]))
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "\\uDFFF"])
+def test_half_a_character_in_an_answer_can_be_printed(text: str) -> None:
+    good = json.dumps({"results": [GOOD]})
+    assert good.count('"f1"') == 1
+    with Server(
+        Answer(good.replace('"f1"', f'"\\ud83d\\ude00{text}"').encode())
+    ) as server:
+        (answer,) = ask(server, job([1]))
+    assert functions(answer) == [["\U0001f600?"]]
+
+
+@pytest.mark.parametrize(("most", "is_read"), [(1000, True), (999, False)])
+def test_an_answer_is_read_up_to_a_limit(most: int, *, is_read: bool) -> None:
+    body = json.dumps({"results": [GOOD]}).encode().ljust(1000)
+    with Server(Answer.zipped(body)) as server:
+        if is_read:
+            assert ask(server, job([1]), settings=ClientSettings(most_bytes=most)) == [
+                GOOD
+            ]
+        else:
+            with pytest.raises(ServerError, match="more than 999 bytes"):
+                ask(server, job([1]), settings=ClientSettings(most_bytes=most))

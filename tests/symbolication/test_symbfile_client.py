@@ -1,0 +1,407 @@
+"""Parts of symbfiles on their way to a server that fails as a script says."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import ssl
+import sys
+import tracemalloc
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.errors import ServerError
+from gsym.symbfile.file_id import FileId
+from gsym.symbfile.upload import ENDPOINTS, UploadPart
+from gsym.symbolication.client.symbfile_client import (
+    PartOutcome,
+    SymbfileClient,
+    UploadSettings,
+)
+from tests.fault_server import FaultServer
+from tests.symbfile_receiver import SUCCESS, Receiver, Reply
+
+pytestmark = pytest.mark.no_engine
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILE_ID = FileId(bytes(range(240, 256)))
+KEY = "QzJqQ1Q0WUI1NlR0QVl4NTlZcXg6Y0xhcFN1S2tTSXlyTFlNTUloclJvdw=="
+
+
+class Clock:
+    """Remembers what a client wanted to sleep."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+
+def made_parts(folder: Path, *sizes: int, kind: str = "ranges") -> list[UploadPart]:
+    """Parts of random bytes."""
+    made = []
+    for number, size in enumerate(sizes):
+        path = folder / f"{kind}-{number}"
+        path.write_bytes(random.Random(size + number).randbytes(size))  # noqa: S311
+        made.append(UploadPart(str(path), size, FILE_ID, kind, number, len(sizes)))
+    return made
+
+
+def large_part(folder: Path) -> UploadPart:
+    """One of 64 MiB, more than waits on its way to who does not read."""
+    path = folder / "large"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+    return UploadPart(str(path), 64 << 20, FILE_ID, "ranges", 0, 1)
+
+
+def send(
+    receiver: Receiver,
+    parts: list[UploadPart],
+    clock: Clock | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **settings: float,
+) -> list[PartOutcome]:
+    chosen = UploadSettings()._replace(**settings)  # type: ignore[arg-type] # by name
+    sleep = clock or Clock()
+    with SymbfileClient(
+        receiver.url + "/base/", KEY, chosen, sleep=sleep, chance=lambda: 0.0
+    ) as client:
+        return client.send(parts, progress)
+
+
+def assert_arrived(receiver: Receiver, parts: list[UploadPart]) -> None:
+    """Each part is there, with its bytes."""
+    expected = {}
+    for part in parts:
+        key = (part.file_id.base64, part.kind, part.file_part)
+        expected[key] = Path(part.path).read_bytes()
+    assert receiver.parts == expected
+    assert receiver.problems == []
+
+
+@pytest.mark.parametrize("kind", ENDPOINTS)
+def test_a_request_has_the_headers_of_the_protocol_and_the_exact_body(
+    kind: str, tmp_path: Path
+) -> None:
+    parts = made_parts(tmp_path, 700_000, 1, 300, kind=kind)
+    with Receiver() as receiver:
+        outcomes = send(receiver, parts)
+    assert outcomes == [PartOutcome(part, True, "", 1, 200, "") for part in parts]  # noqa: FBT003 - a record
+    assert_arrived(receiver, parts)
+    for number, request in enumerate(receiver.requests):
+        assert request.first_line == f"POST /base/api/symbols-{kind} HTTP/1.1"
+        named = dict(request.headers)
+        assert named.pop("User-Agent").startswith("gsym/")
+        assert named == {
+            "Host": receiver.url.removeprefix("http://"),
+            "Accept": "*/*",
+            "FileID": FILE_ID.base64,
+            "FilePart": str(number),
+            "FileParts": "3",
+            "Content-Length": str(parts[number].size),
+            "Authorization": f"APIKey {KEY}",
+        }
+
+
+def test_without_a_key_the_credentials_of_the_url_are_sent(tmp_path: Path) -> None:
+    parts = made_parts(tmp_path, 10)
+    with Receiver() as receiver:
+        url = receiver.url.replace("http://", "http://me:secret@")
+        with SymbfileClient(url) as client:
+            client.send(parts)
+        (request,) = receiver.requests
+        expected = b64encode(b"me:secret").decode()
+        assert request.header("Authorization") == f"Basic {expected}"
+        with pytest.raises(ServerError, match="either an API key") as refused:
+            SymbfileClient(url, KEY)
+    assert "secret" not in str(refused.value)
+    assert KEY not in str(refused.value)
+
+
+def test_without_key_and_credentials_nothing_is_shown(tmp_path: Path) -> None:
+    with Receiver() as receiver, SymbfileClient(receiver.url) as client:
+        client.send(made_parts(tmp_path, 10))
+    assert "authorization" not in {n.lower() for n, _ in receiver.requests[0].headers}
+
+
+PASSING = [
+    Reply(fault="reset in body"),
+    Reply(fault="reset behind body"),
+    Reply(fault="half"),
+    Reply(fault="garbage"),
+    Reply(body=b"<html>a portal</html>"),
+    Reply(body=b"[" * 100_000),
+    Reply(body=b" " * (1 << 20) + SUCCESS),
+    *(Reply.error(status) for status in (408, 425, 429, 500, 502, 503, 504)),
+    Reply.error(503, fault="early"),
+    Reply(502, b"bad gateway"),
+]
+
+
+@pytest.mark.parametrize("reply", PASSING, ids=lambda r: f"{r.status} {r.fault}")
+def test_what_may_pass_is_sent_again(reply: Reply, tmp_path: Path) -> None:
+    parts = made_parts(tmp_path, 300_000, 5)
+    clock = Clock()
+    with Receiver(reply) as receiver:
+        outcomes = send(receiver, parts, clock)
+    assert [(each.arrived, each.attempts) for each in outcomes] == [
+        (True, 2),
+        (True, 1),
+    ]
+    assert len(clock.waits) == 1
+    assert_arrived(receiver, parts)
+
+
+FINAL = [
+    *(Reply.error(status) for status in (400, 409, 411, 413, 415, 422)),
+    *(Reply.error(status) for status in (401, 403, 404, 405, 501, 507)),
+    Reply.error(401, fault="early"),
+    Reply(404, b"not here"),
+    Reply(302, b"", (("Location", "https://user:pw@elsewhere.example/x?sig=1"),)),
+    Reply(200, Reply.error(400).body),
+]
+
+
+@pytest.mark.parametrize("reply", FINAL, ids=lambda r: f"{r.status} {r.fault}")
+def test_what_does_not_pass_is_not_sent_again(reply: Reply, tmp_path: Path) -> None:
+    clock = Clock()
+    with Receiver(reply) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 3000), clock)
+    assert (outcome.arrived, outcome.attempts, clock.waits) == (False, 1, [])
+    assert outcome.status == reply.status
+    assert str(reply.status) in outcome.reason
+
+
+def test_an_error_is_told_with_code_text_and_uuid(tmp_path: Path) -> None:
+    with Receiver(Reply.error(400, "no room for this")) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9))
+    assert outcome.reason == "HTTP status 400: error 1000: no room for this"
+    assert outcome.uuid == "f1ada52e-d705-423f-a1b0-fc054eb8900e"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "attempts"),
+    [
+        ("gzip", gzip.compress(SUCCESS, mtime=0), 1),
+        ("zstd", zstd.compress(SUCCESS), 1),
+        ("gzip", SUCCESS, 2),
+        ("br", SUCCESS, 2),
+    ],
+)
+def test_a_compressed_answer_counts_if_it_can_be_read(
+    encoding: str, body: bytes, attempts: int, tmp_path: Path
+) -> None:
+    reply = Reply(body=body, headers=(("Content-Encoding", encoding),))
+    with Receiver(reply) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9))
+    assert (outcome.arrived, outcome.attempts) == (True, attempts)
+
+
+def test_a_redirect_is_named_without_its_secrets(tmp_path: Path) -> None:
+    location = ("Location", "https://user:pw@elsewhere.example/x?sig=1")
+    with Receiver(Reply(308, b"", (location,))) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9))
+    where = "https://elsewhere.example/x"
+    reason = f"HTTP status 308: redirects to {where}: name that server"
+    assert outcome.reason == reason
+
+
+def test_a_key_that_a_server_repeats_is_not_shown(tmp_path: Path) -> None:
+    replies = [
+        Reply.error(403, f"unknown key {KEY}"),
+        Reply(403, f"<p>{KEY}</p>".encode()),
+    ]
+    for reply in replies:
+        with Receiver(reply) as receiver:
+            (outcome,) = send(receiver, made_parts(tmp_path, 9))
+        assert outcome.reason.startswith("HTTP status 403")
+        assert KEY not in repr(outcome)
+
+
+@pytest.mark.parametrize("status", [400, 409, 413, 422])
+def test_a_part_that_is_refused_does_not_keep_the_others_back(
+    status: int, tmp_path: Path
+) -> None:
+    parts = made_parts(tmp_path, 10, 20, 30)
+    with Receiver(Reply(), Reply.error(status)) as receiver:
+        outcomes = send(receiver, parts)
+    assert [each.arrived for each in outcomes] == [True, False, True]
+    assert_arrived(receiver, [parts[0], parts[2]])
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 507])
+def test_a_server_that_takes_nothing_is_asked_once(status: int, tmp_path: Path) -> None:
+    with Receiver(Reply.error(status)) as receiver:
+        outcomes = send(receiver, made_parts(tmp_path, 10, 20))
+    assert [each.attempts for each in outcomes] == [1, 0]
+    assert outcomes[1].reason == f"not sent: {outcomes[0].reason}"
+    assert len(receiver.requests) == 1
+
+
+def test_a_part_that_a_server_fails_at_does_not_keep_the_others_back(
+    tmp_path: Path,
+) -> None:
+    parts = made_parts(tmp_path, 10, 20)
+    with Receiver(*[Reply.error(500)] * 3) as receiver:
+        outcomes = send(receiver, parts, attempts=3)
+    found = [(each.arrived, each.attempts) for each in outcomes]
+    assert found == [(False, 3), (True, 1)]
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply.error(503), Reply(fault="reset behind body")], ids=["503", "reset"]
+)
+def test_a_server_that_is_away_is_given_up(reply: Reply, tmp_path: Path) -> None:
+    with Receiver(*[reply] * 3) as receiver:
+        outcomes = send(receiver, made_parts(tmp_path, 10, 20), attempts=3)
+    assert [each.attempts for each in outcomes] == [3, 0]
+
+
+def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
+    stalled = [Reply(fault="stall")] * 2
+    with Receiver(*stalled) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9), attempts=2, timeout=0.2)
+    assert (outcome.arrived, outcome.reason) == (False, "no answer in time")
+
+
+def test_a_server_that_takes_nothing_of_a_body_is_given_up(tmp_path: Path) -> None:
+    with Receiver(*[Reply(fault="deaf")] * 2) as receiver:
+        parts = [large_part(tmp_path)]
+        (outcome,) = send(receiver, parts, attempts=2, write_timeout=0.2)
+    assert (outcome.attempts, outcome.reason) == (2, "no answer in time")
+
+
+def test_a_stranger_with_another_certificate_is_asked_once(
+    certificate: tuple[str, str], tmp_path: Path
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with FaultServer(tls=context) as server:
+        url = f"https://127.0.0.1:{server.port}/"
+        with SymbfileClient(url, KEY, sleep=Clock()) as client:
+            outcomes = client.send(made_parts(tmp_path, 9, 9))
+    assert [each.attempts for each in outcomes] == [1, 0]
+    assert "certificate verify failed" in outcomes[0].reason
+
+
+def test_nobody_there_is_told(tmp_path: Path) -> None:
+    with Receiver() as receiver:
+        gone = receiver.url
+    with SymbfileClient(gone, settings=UploadSettings(2), sleep=Clock()) as client:
+        outcomes = client.send(made_parts(tmp_path, 9, 9))
+    assert [each.attempts for each in outcomes] == [2, 0]
+    assert "refused" in outcomes[0].reason
+
+
+def test_waits_double_up_to_the_longest_one(tmp_path: Path) -> None:
+    clock = Clock()
+    with Receiver(*[Reply.error(503)] * 8) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9), clock)
+    assert clock.waits == [0.5, 1, 2, 4, 8, 16, 30]
+    assert outcome.attempts == 8
+
+
+def test_chance_leaves_out_up_to_a_half_of_a_wait(tmp_path: Path) -> None:
+    clock = Clock()
+    chances = iter([0.0, 0.5, 0.999])
+    with (
+        Receiver(*[Reply.error(503)] * 3) as receiver,
+        SymbfileClient(
+            receiver.url, sleep=clock, chance=lambda: next(chances)
+        ) as client,
+    ):
+        client.send(made_parts(tmp_path, 9))
+    assert clock.waits == pytest.approx([0.5, 0.75, 1.001])
+
+
+def test_no_wait_is_shorter_than_the_server_asks_for(tmp_path: Path) -> None:
+    clock = Clock()
+    replies = [Reply.error(status, Retry_After="7") for status in (429, 503)]
+    replies += [Reply.error(503, Retry_After=text) for text in ("0", "soon", "-3")]
+    with Receiver(*replies) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9), clock)
+    assert clock.waits == [7, 7, 2, 4, 8]
+    assert outcome.arrived
+
+
+@pytest.mark.parametrize(("asked", "attempts"), [(300, 2), (301, 1)])
+def test_a_server_that_asks_for_too_long_a_wait_is_given_up(
+    asked: int, attempts: int, tmp_path: Path
+) -> None:
+    with Receiver(Reply.error(503, Retry_After=str(asked))) as receiver:
+        (outcome,) = send(receiver, made_parts(tmp_path, 9))
+    assert outcome.attempts == attempts
+    assert outcome.arrived == (attempts == 2)
+    assert outcome.arrived or "asks to wait 301 s" in outcome.reason
+
+
+def test_any_run_of_passing_failures_loses_no_part(tmp_path: Path) -> None:
+    chance = random.Random(7)  # noqa: S311
+    sizes = [chance.randrange(1, 400_000) for _ in range(12)]
+    parts = made_parts(tmp_path, *sizes) + made_parts(tmp_path, 5, kind="returnpads")
+    replies = [chance.choice([Reply(), *PASSING]) for _ in range(40)]
+    with Receiver(*replies) as receiver:
+        outcomes = send(receiver, parts, attempts=41)
+    assert all(each.arrived for each in outcomes)
+    assert receiver.broken
+    assert_arrived(receiver, parts)
+
+
+def test_a_file_that_became_shorter_is_told_and_the_others_sent(
+    tmp_path: Path,
+) -> None:
+    parts = made_parts(tmp_path, 600_000, 20, 30)
+    (tmp_path / "ranges-0").write_bytes(b"x")
+    (tmp_path / "ranges-1").unlink()
+    with Receiver() as receiver:
+        outcomes = send(receiver, parts)
+    assert [each.arrived for each in outcomes] == [False, False, True]
+    assert "became shorter" in outcomes[0].reason
+    assert "No such file" in outcomes[1].reason
+    assert_arrived(receiver, parts[2:])
+
+
+def test_progress_counts_the_bytes_of_all_parts(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with Receiver() as receiver:
+        send(
+            receiver,
+            made_parts(tmp_path, 600_000, 10),
+            progress=lambda done, total: told.append((done, total)),
+        )
+    assert told == sorted(told)
+    assert told[-1] == (600_010, 600_010)
+    assert len(told) > 3
+
+
+def test_a_large_part_is_not_held_in_memory(tmp_path: Path) -> None:
+    part = large_part(tmp_path)
+    with Receiver(keeps_bodies=False) as receiver:
+        tracemalloc.start()
+        try:
+            (outcome,) = send(receiver, [part])
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert outcome.arrived
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x.example", "x.example", "http://", "http://a b/"]
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ServerError, match="the URL"):
+        SymbfileClient(url)

@@ -1,0 +1,158 @@
+"""The link-time address of a place in a file, from the segments of the binary."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.containers.headers import Segment
+from gsym.trace.profiles import pprof
+from gsym.trace.profiles.binaries import Binaries, build_id_of, file_address
+from gsym.trace.profiles.pprof_output import pprof_file, symbolize_pprof
+from gsym.trace.profiles.symbolizing import GUESSED, symbolize
+from tests.conftest import find_peer
+from tests.trace.profiles.loaded_program import CHAIN, build, frames, profile_of, run
+from tests.trace.profiles.symbols import OneModule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.trace.profiles.model import Profile
+
+pytestmark = pytest.mark.no_engine
+
+# As lld lays a program out: a page between segments in memory, none in the file.
+SEGMENTS = (
+    Segment(0, 0x6D8, 0, is_executable=False),
+    Segment(0x6E0, 0x220, 0x16E0, is_executable=True),
+    Segment(0x900, 0x208, 0x2900, is_executable=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "address"),
+    [
+        (0, 0),
+        (0x6D7, 0x6D7),
+        (0x6D8, None),
+        (0x6DF, None),
+        (0x6E0, 0x16E0),
+        (0x8FF, 0x18FF),
+        (0x900, 0x2900),
+        (0xB07, 0x2B07),
+        (0xB08, None),
+    ],
+)
+def test_segments_that_share_a_page_of_the_file_have_their_own_bytes(
+    offset: int, address: int | None
+) -> None:
+    assert file_address(offset, SEGMENTS) == address
+
+
+def test_where_segments_overlap_code_is_meant() -> None:
+    data = Segment(0, 0x2000, 0x5000, is_executable=False)
+    code = Segment(0x1000, 0x1000, 0x9000, is_executable=True)
+    assert file_address(0x1800, (data, code)) == 0x9800
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A position-independent program that lld linked."""
+    compiler = find_peer("clang-19")
+    if os.uname().machine != "x86_64":
+        pytest.skip("the program asks an x86-64 for its program counter")
+    find_peer("ld.lld-19")
+    folder = tmp_path_factory.mktemp("lld")
+    made = build(folder, compiler, "-fuse-ld=lld-19", "-pie", "-fPIE")
+    gsym.convert(made, folder / "chain.gsym")
+    return made
+
+
+def seen_by(program: Path, path: str | None = None) -> Profile:
+    return profile_of(
+        run(program), str(program) if path is None else path, build_id_of(str(program))
+    )
+
+
+def test_a_program_of_lld_is_symbolized_by_its_segments(program: Path) -> None:
+    profile = seen_by(program)
+    modules = OneModule(program.with_suffix(".gsym"))
+    symbolize(profile, modules)
+    assert frames(profile) == CHAIN
+    assert not profile.losses
+
+
+def test_its_offsets_alone_would_lead_elsewhere(program: Path) -> None:
+    profile = seen_by(program, "/nowhere/chain")
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries((), ()))
+    assert frames(profile) != CHAIN
+    assert profile.losses == {GUESSED: 1}
+
+
+@pytest.mark.parametrize(
+    "place", ["chain", "chain.debug", ".build-id/{0}/{1}", ".build-id/{0}/{1}.debug"]
+)
+def test_a_binary_may_stand_in_a_folder(
+    program: Path, tmp_path: Path, place: str
+) -> None:
+    digits = build_id_of(str(program))
+    kept = tmp_path / place.format(digits[:2], digits[2:])
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(program, kept)
+    profile = seen_by(program, "/nowhere/chain")
+    binaries = Binaries([str(tmp_path)], ())
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
+    assert frames(profile) == CHAIN
+
+
+def test_a_debug_file_will_do(program: Path, tmp_path: Path, objcopy: str) -> None:
+    subprocess.run(
+        [objcopy, "--only-keep-debug", program, tmp_path / "chain.debug"],
+        check=True,
+        capture_output=True,
+    )
+    profile = seen_by(program, "/nowhere/chain")
+    binaries = Binaries([str(tmp_path)], ())
+    symbolize(profile, OneModule(program.with_suffix(".gsym")), binaries)
+    assert frames(profile) == CHAIN
+
+
+def test_a_binary_with_another_build_id_does_not_count(
+    program: Path, tmp_path: Path
+) -> None:
+    shutil.copy(program, tmp_path / "chain")
+    profile = seen_by(program, "/nowhere/chain")
+    (mapping,) = profile.mappings
+    binaries = Binaries([str(tmp_path)], ())
+    assert binaries.segments(mapping)
+    assert not binaries.segments(mapping._replace(build_id="ab" * 20))
+    assert not binaries.segments(mapping._replace(build_id=""))
+
+
+def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
+    profile = seen_by(program)
+    (first, *_) = profile.locations
+    outside = profile.mappings[0].limit - 1
+    profile.locations = [first._replace(address=outside)]
+    symbolize(profile, OneModule(program.with_suffix(".gsym")))
+    assert profile.locations[0].reason == "its binary has nothing loaded there"
+
+
+def test_a_file_of_pprof_from_such_a_program_gets_its_functions(program: Path) -> None:
+    unresolved = gzip.decompress(pprof_file(seen_by(program)))
+    data, _ = symbolize_pprof(unresolved, OneModule(program.with_suffix(".gsym")))
+    found = pprof.profile_of(pprof.decode(gzip.decompress(data)))
+    assert frames(found) == CHAIN
+
+
+def test_what_is_no_binary_has_no_build_id(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no binary")
+    assert build_id_of(str(tmp_path / "text")) == ""
+    assert build_id_of(str(tmp_path / "missing")) == ""
+    assert build_id_of(str(tmp_path)) == ""

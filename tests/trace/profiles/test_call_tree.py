@@ -1,0 +1,101 @@
+"""Stacks as a tree: shared beginnings, sums, and nodes that are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gsym.trace.profiles.call_tree import (
+    OTHERS,
+    ROOTS,
+    CallTree,
+    TreeFunction,
+    call_stacks,
+    call_tree,
+)
+from tests.trace.profiles.profiles import profiles, small_profile
+
+if TYPE_CHECKING:
+    from gsym.trace.profiles.model import Profile
+
+pytestmark = pytest.mark.no_engine
+
+
+def paths(tree: CallTree, profile: int = 0) -> dict[str, int]:
+    """{names from the root: own weight} of all nodes."""
+    found: list[str] = []
+    for parent, function in zip(tree.parent, tree.function, strict=True):
+        name = tree.functions[function].name
+        found.append(f"{found[parent]};{name}" if parent >= 0 else name)
+    return dict(zip(found, tree.weights[profile], strict=True))
+
+
+def test_stacks_share_their_beginnings() -> None:
+    assert paths(call_tree([small_profile()])) == {
+        "main": 0,
+        "main;outer(int)": 0,
+        "main;outer(int);inner()": 7,
+        "main;a.so!0x7fff": 1,
+    }
+
+
+def test_functions_know_their_module_and_source() -> None:
+    functions = call_tree([small_profile()]).functions
+    assert TreeFunction("inner()", "a.so", "/src/a.h") in functions
+    assert TreeFunction("a.so!0x7fff", "a.so") in functions
+
+
+def test_two_profiles_are_columns_of_one_tree() -> None:
+    other = small_profile()
+    other.samples = other.samples[:1]
+    tree = call_tree([small_profile(), other])
+    assert paths(tree, 1)["main;outer(int);inner()"] == 1
+    assert tree.totals(0)[0] == 8
+    assert tree.totals(1)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "left"),
+    [
+        (4, {"main;outer(int);inner()": 7, "main;a.so!0x7fff": 1}),
+        (3, {"main;outer(int);inner()": 7, "main;(others)": 1}),
+        (2, {"main;outer(int);(others)": 7, "main;(others)": 1}),
+        (1, {"main;(others)": 8}),
+        (0, {"(others)": 8}),
+    ],
+)
+def test_the_heaviest_nodes_are_kept(most: int, left: dict[str, int]) -> None:
+    found = paths(call_tree([small_profile()]).pruned(most))
+    assert {path: weight for path, weight in found.items() if weight} == left
+
+
+@given(profiles())
+def test_a_tree_holds_each_call_stack(profile: Profile) -> None:
+    stacks: Counter[tuple[str, ...]] = Counter()
+    for frames, weight in call_stacks(profile, 0, ROOTS):
+        stacks[tuple(frame.name for frame in frames)] += weight
+    del stacks[()]  # a stack of nothing has no node
+    tree = call_tree([profile], 0, ROOTS)
+    found: Counter[tuple[str, ...]] = Counter()
+    names: list[tuple[str, ...]] = []
+    for node, (parent, function) in enumerate(
+        zip(tree.parent, tree.function, strict=True)
+    ):
+        assert parent < node
+        name = tree.functions[function].name
+        names.append((*(names[parent] if parent >= 0 else ()), name))
+        found[names[-1]] += tree.weights[0][node]
+    assert +found == +stacks
+
+
+@given(profiles(), st.integers(0, 8))
+def test_pruning_loses_no_weight(profile: Profile, most: int) -> None:
+    tree = call_tree([profile])
+    pruned = tree.pruned(most)
+    assert sum(pruned.weights[0]) == sum(tree.weights[0])
+    others = {i for i, each in enumerate(pruned.functions) if each == OTHERS}
+    kept = [function for function in pruned.function if function not in others]
+    assert len(tree) <= most or len(kept) == most

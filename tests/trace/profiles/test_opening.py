@@ -1,0 +1,173 @@
+"""A profile of any format is known by what is in it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gsym.errors import FormatError, UnsupportedError
+from gsym.trace.fxt.decoder import MAGICS
+from gsym.trace.fxt.objects import PROCESS
+from gsym.trace.fxt.records import KernelObject, LargeBlob
+from gsym.trace.fxt.writer import Encoder
+from gsym.trace.opening import (
+    KINDS,
+    ProfileOptions,
+    profile_kind,
+    read_profile,
+)
+from gsym.trace.profiles.input_bytes import MOST_BYTES
+from gsym.trace.profiles.pprof_output import pprof_file
+from gsym.trace.profiles.protobuf import each_field
+from tests.trace.profiles import otlp_messages, pprof_messages
+from tests.trace.profiles.profiles import small_profile
+from tests.trace.profiles.symbols import BUILD_ID
+
+pytestmark = pytest.mark.no_engine
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "profiles"
+PERF = b"# ========\n\napp 7/7 1.0:  5 cycles:u:\n\t 10 f+0x1 (/opt/app)\n"
+FORMS = {
+    "pprof": pprof_messages.message().SerializeToString(),
+    "otlp": otlp_messages.message().SerializeToString(),
+    "perf script": PERF,
+    "addresses": b"\n# two\n0x10\n0x20\n",
+    "fxt": MAGICS[0],
+}
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "profile"
+    path.write_bytes(data)
+    return path
+
+
+def test_every_format_is_tried_here() -> None:
+    assert tuple(FORMS) == KINDS
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_format_is_known_by_its_contents(tmp_path: Path, kind: str) -> None:
+    for data in (FORMS[kind], gzip.compress(FORMS[kind])):
+        path = written(tmp_path, data)
+        assert profile_kind(path) == kind
+        assert bool(read_profile(path).samples) == (kind != "fxt")
+
+
+def test_a_trace_without_the_magic_number_is_known_however_long_it_is(
+    tmp_path: Path,
+) -> None:
+    records = Encoder()
+    records.take()  # the magic number
+    for name in ("one", "two"):
+        records.add(KernelObject(1, PROCESS, name))
+    few = records.take()
+    assert profile_kind(written(tmp_path, few)) == "fxt"
+    records.add(LargeBlob("", "", bytes(2 << 20)))
+    # Longer than other profiles may be, which are inflated to tell what they are.
+    many = written(tmp_path, few + records.take())
+    with many.open("r+b") as file:
+        file.truncate(MOST_BYTES + 1)
+    assert profile_kind(many) == "fxt"
+
+
+def test_what_other_writers_made_is_known(tmp_path: Path) -> None:
+    assert profile_kind(GOLDEN / "go-cpu.pb.gz") == "pprof"
+    assert profile_kind(written(tmp_path, pprof_file(small_profile()))) == "pprof"
+    assert profile_kind(written(tmp_path, MAGICS[1])) == "fxt"
+    older = otlp_messages.message("1.9").SerializeToString()
+    assert profile_kind(written(tmp_path, older)) == "otlp"
+
+
+def test_fields_of_pprof_may_come_in_any_order(tmp_path: Path) -> None:
+    data = FORMS["pprof"]
+    fields = [data[each.start : each.end] for each in each_field(data)]
+    path = written(tmp_path, b"".join(reversed(fields)))
+    assert profile_kind(path) == "pprof"
+
+
+def test_a_message_that_is_cut_between_fields_is_not_judged(tmp_path: Path) -> None:
+    # What is looked at ends behind a sample, so that it could be a whole message.
+    samples = b"\x0a\x00" + b"\x12\x00" * (1 << 19)
+    path = written(tmp_path, samples + b"\x32\x00")
+    assert profile_kind(path) == "pprof"
+
+
+def test_a_first_field_may_be_larger_than_what_is_looked_at(tmp_path: Path) -> None:
+    made = otlp_messages.message()
+    profile = otlp_messages.first_profile(made)
+    profile.original_payload = bytes(3 << 20)
+    path = written(tmp_path, made.SerializeToString())
+    assert profile_kind(path) == "otlp"
+    assert read_profile(path).losses == {"original payloads": 1}
+
+
+def test_options_reach_the_formats_that_have_use_for_them(tmp_path: Path) -> None:
+    path = written(tmp_path, FORMS["addresses"])
+    profile = read_profile(
+        path, ProfileOptions(build_id=BUILD_ID, module="/m", return_addresses=True)
+    )
+    assert profile.mappings[0].build_id == BUILD_ID
+    assert profile.locations[0].is_return
+    path = written(tmp_path, PERF)
+    options = ProfileOptions(build_ids={"/opt/app": "ab"}, keep_symbols=False)
+    profile = read_profile(path, options)
+    assert profile.mappings[0].build_id == "ab"
+    assert not profile.locations[0].frames
+    path = written(tmp_path, FORMS["pprof"])
+    profile = read_profile(path, ProfileOptions(return_addresses=True))
+    assert any(location.is_return for location in profile.locations)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fxt"])
+def test_a_file_may_be_as_large_as_is_allowed(tmp_path: Path, kind: str) -> None:
+    size = len(FORMS[kind])
+    path = written(tmp_path, FORMS[kind])
+    assert read_profile(path, ProfileOptions(most_bytes=size)).samples
+    with pytest.raises(FormatError, match=f"it holds more than {size - 1} bytes"):
+        read_profile(path, ProfileOptions(most_bytes=size - 1))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x7fELF" + bytes(100),
+        b"main;leaf 12\n",
+        b"2024-01-02 a line of a log\n" * 9,
+        b"{}",
+        b"\0\0",
+        b"\x0a\x02\x09\x01",
+        b"\x0a\x7f\x08",
+        b"\x12\x01",
+        b"\x08\x01",
+        b"\xf8\x7f\x01",
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = written(tmp_path, data)
+    assert profile_kind(path) == ""
+    with pytest.raises(FormatError, match="unrecognized profile format") as caught:
+        read_profile(path)
+    assert caught.value.path == str(path)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="empty"):
+        read_profile(written(tmp_path, b""))
+
+
+@given(data=st.binary(min_size=1, max_size=64), kind=st.sampled_from(KINDS))
+def test_bytes_behind_a_beginning_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, kind: str
+) -> None:
+    path = written(tmp_path_factory.getbasetemp(), FORMS[kind][:12] + data)
+    try:
+        read_profile(path)
+    except (FormatError, UnsupportedError) as error:
+        known = error.reason
+    else:
+        known = "read"
+    assert known

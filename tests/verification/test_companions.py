@@ -1,0 +1,105 @@
+"""`compare` where the debug information of a binary stands in other files."""
+
+from __future__ import annotations
+
+import lzma
+from typing import TYPE_CHECKING
+
+import gsym
+from gsym.cli.main import main
+from gsym.conversion.debug_info import SearchOptions
+from gsym.verification.check import compare
+from tests.companions import (
+    ID,
+    ID_PATH,
+    SHARED_NAME,
+    altlink,
+    debug_file,
+    place,
+    referring,
+    shared,
+    stripped,
+)
+from tests.conversion.test_split_units import build
+from tests.inputs.elf import Elf, Section, Symbol, code_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_the_debug_file_of_a_stripped_binary_is_compared(tmp_path: Path) -> None:
+    binary = place(tmp_path / "app", stripped(build_id=ID))
+    place(tmp_path / ID_PATH, debug_file(ID))
+    search = SearchOptions((str(tmp_path),))
+    report = gsym.convert(binary, debug_directories=search.debug_directories)
+    output = report.outputs[0]
+    found = compare(output, binary, search=search)
+    assert (found.functions, found.symbols) == (1, 1)
+    assert found.differences == []
+    (difference,) = compare(output, binary).differences
+    assert (difference.subject, difference.binary) == ("function", "(nothing)")
+
+
+def test_the_commands_compare_it_too(tmp_path: Path) -> None:
+    binary = place(tmp_path / "app", stripped(build_id=ID))
+    place(tmp_path / ID_PATH, debug_file(ID))
+    search = f"--debug-file-directory={tmp_path}"
+    assert main(["convert", binary, "--verify", search]) == 0
+    against = ["verify", f"{binary}.gsym", "--against", binary]
+    assert main([*against, search]) == 0
+    assert main(against) == 1
+
+
+def test_the_longer_symbol_table_is_compared(tmp_path: Path) -> None:
+    binary = place(tmp_path / "app", stripped(build_id=ID, symbols=()))
+    symbols = (Symbol("of_debug_file", 0x1200, 0x10),)
+    place(tmp_path / ID_PATH, debug_file(ID, symbols=symbols))
+    search = SearchOptions((str(tmp_path),))
+    report = gsym.convert(binary, debug_directories=search.debug_directories)
+    found = compare(report.outputs[0], binary, search=search)
+    assert (found.functions, found.symbols, found.differences) == (1, 1, [])
+
+
+def test_symbols_within_a_binary_are_compared(tmp_path: Path) -> None:
+    inner = Elf([code_section()], symbols=[Symbol("inner", 0x1100, 0x10)]).to_bytes()
+    packed = Section(".gnu_debugdata", lzma.compress(inner))
+    outer = [Symbol("outer", 0x1000, 0x10)]
+    image = Elf([code_section(), packed], dynamic_symbols=outer).to_bytes()
+    binary = place(tmp_path / "app", image)
+    found = compare(gsym.convert(binary).outputs[0], binary)
+    assert (found.symbols, found.differences) == (2, [])
+
+
+def test_names_in_a_supplementary_file_are_compared(tmp_path: Path) -> None:
+    binary = place(tmp_path / "app", referring(altlink("shared")))
+    place(tmp_path / "shared", shared())
+    output = gsym.convert(binary).outputs[0]
+    assert compare(output, binary).differences == []
+    place(tmp_path / "shared", shared(name="another"))
+    (difference,) = compare(output, binary).differences
+    assert (difference.binary, difference.gsym) == ("another", SHARED_NAME)
+
+
+def test_split_units_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    built = build("in_split")
+    binary = place(tmp_path / "app", built.binary)
+    place(tmp_path / "a.dwo", built.splits[0])
+    found = compare(gsym.convert(binary).outputs[0], binary)
+    assert found.differences == []
+    assert "in a split unit, which is not read" in found.unread[0]
+
+
+def test_a_binary_of_split_units_alone_is_not_reported_as_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = build("in_split")
+    binary = place(tmp_path / "app", built.binary)
+    place(tmp_path / "a.dwo", built.splits[0])
+    gsym.convert(binary)
+    assert main(["verify", f"{binary}.gsym", "--against", binary]) == 1
+    printed = capsys.readouterr()
+    assert "0 functions of 0 of 1 units compared" in printed.out
+    assert "none of its functions could be compared" in printed.out
+    assert "warning: 1 unit not compared" in printed.err

@@ -1,0 +1,111 @@
+"""The decoder behind `compare` and the engine agree on inputs made to be difficult."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.verification.check import compare
+from tests.dwarf.test_differential import CASES
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.verification.check import Comparison
+    from tests.conversions import Case, Options
+
+ELF_CASES = [case for case in CASES if case.image.startswith(b"\x7fELF")]
+# pyelftools does not get past what these hold.
+UNREADABLE = {"all forms of version 5 at once"}
+
+
+def test_the_cases_that_pyelftools_cannot_read_exist() -> None:
+    assert {case.name for case in CASES} >= UNREADABLE
+
+
+def compare_converted(
+    folder: Path, image: bytes, options: Options | None = None
+) -> Comparison:
+    binary, path = os.fspath(folder / "input"), os.fspath(folder / "input.gsym")
+    (folder / "input").write_bytes(image)
+    gsym.convert(binary, path, **(options or {}))
+    return compare(path, binary)
+
+
+@pytest.mark.parametrize("case", ELF_CASES, ids=lambda case: case.name)
+def test_the_second_opinion_agrees_on_every_case(case: Case, tmp_path: Path) -> None:
+    found = compare_converted(tmp_path, case.image, case.options)
+    assert bool(found.unread) == (case.name in UNREADABLE)
+    assert found.differences == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_the_second_opinion_agrees_in_every_layout(
+    layout: Layout, tmp_path: Path
+) -> None:
+    lines = LineProgram(
+        directories=("/src",) if layout.version >= 5 else (),
+        files=(File("a.c"), File("b.h")),
+        ops=sequence((0x1000, 5, 1), (0x1008, 6, 1), (0x1010, 9, 1), end=0x1040),
+    )
+    image = layout.program(
+        Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g"),
+        function("f", 0x1000, 0x1040, inlined(Ref("g"), (0x1004, 0x1010))),
+        lines=lines,
+    )
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.unread) == ([], {})
+    assert found.functions == 1
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("begin", [0x1000, 0x1004])
+def test_the_second_opinion_knows_rows_behind_the_start(
+    begin: int, tmp_path: Path, *, declared: bool
+) -> None:
+    attributes = {At.decl_file: 1, At.decl_line: 4} if declared else {}
+    image = program(
+        unit(
+            function("f", 0x1000, 0x1010, attributes=attributes),
+            version=4,
+            lines=LineProgram(
+                files=(File("a.c"),),
+                ops=sequence((begin, 7, 1), (0x1008, 8, 1), end=0x1010),
+            ),
+        )
+    )
+    found = compare_converted(tmp_path, image)
+    assert found.differences == []
+    with gsym.open(tmp_path / "input.gsym") as reader:
+        rows = next(iter(reader.functions())).line_table
+    assert rows is not None
+    lines = [(row.address, row.line) for row in rows]
+    has_declaration = declared and begin > 0x1000
+    assert lines == [(0x1000, 4)] * has_declaration + [(begin, 7), (0x1008, 8)]
+
+
+def test_no_damaged_binary_stops_the_comparison_but_by_an_error(tmp_path: Path) -> None:
+    image = next(
+        case.image for case in CASES if case.name == "a call may fill its caller"
+    )
+    compare_converted(tmp_path, image)
+    binary, path = tmp_path / "input", os.fspath(tmp_path / "input.gsym")
+    answered = refused = 0
+    for offset in range(0, len(image), 7):
+        damaged = bytearray(image)
+        damaged[offset] ^= 0xFF
+        binary.write_bytes(damaged)
+        try:
+            compare(path, os.fspath(binary))
+            answered += 1
+        except gsym.GsymError:
+            refused += 1
+    assert answered > 10
+    assert refused > 10
