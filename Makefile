@@ -38,7 +38,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test lint sanitize bench accept docs clean
+.PHONY: build demo test check lint sanitize bench accept docs clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -74,6 +74,10 @@ demo: build
 
 test: build $(VENV)/.test
 	$(BIN)/python -m pytest -m "$(MARKERS)" $(PYTEST_ARGS)
+
+# While thinking: what takes less than a minute.
+check: build $(VENV)/.test
+	$(BIN)/python -m pytest -q -m "not slow and not long" $(PYTEST_ARGS)
 
 lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check

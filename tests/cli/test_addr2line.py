@@ -22,6 +22,8 @@ from tests.inputs.elf import CODE, Elf, Section
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 SESSIONS = Path(__file__).parents[1] / "golden" / "addr2line"
 PATIENCE = 60  # seconds, of a machine under load
 

@@ -21,6 +21,8 @@ from tests.page_cache import forget, pages_in_memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.long
+
 FUNCTIONS = 40_000  # 40 pages of addresses alone
 START, SIZE = 0x10_0000, 0x40
 ASKED = START + FUNCTIONS // 3 * SIZE + 0x11

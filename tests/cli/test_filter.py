@@ -25,6 +25,8 @@ from gsym.store.directory import Store
 from tests import store_modules
 from tests.markup_modules import CONTEXT, SUMMARY, Modules, write_module
 
+pytestmark = pytest.mark.long
+
 COMMAND = [sys.executable, "-m", "gsym", "filter"]
 FRAME = b"{{{bt:0:0x1011:pc}}}\n"
 SHOWN = b"    #0    0x0000000000001011 first() /src/a.c:3 (a.o+0x11)\n"

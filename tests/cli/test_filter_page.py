@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 STACK = b"".join(b"{{{bt:%d:0x1041:pc}}}\n" % number for number in range(20))
 
 

@@ -23,6 +23,8 @@ from tests import store_modules
 from tests.debuginfod_server import Answer, Server
 from tests.markup_modules import BUILD_ID, CONTEXT, gsym_bytes
 
+pytestmark = pytest.mark.long
+
 FRAME = b"{{{bt:0:0x1019}}}\n"
 SHOWN = (
     b"    #0.1  0x0000000000001019 second /src/b.h:8 (a.o+0x18)\n"

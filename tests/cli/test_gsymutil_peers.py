@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Peer = Callable[..., Printed]
 
+pytestmark = pytest.mark.long
+
 BASE = 0x400000
 
 PROGRAM = """\

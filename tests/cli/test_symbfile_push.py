@@ -26,6 +26,8 @@ from tests.symbfile.test_upload import (
 )
 from tests.symbfile_receiver import Receiver, Reply
 
+pytestmark = pytest.mark.long
+
 KEY = "SECRETKEYSECRETKEY=="
 
 

@@ -22,6 +22,8 @@ from tests.symbolizer_runs import COMMAND, Printed, Run, install, stream
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 FUNCTION = gsym.FunctionInfo(
     0x1000,
     0x100,

@@ -20,6 +20,8 @@ from gsym.containers.inflation import (
     inflate_zstd,
 )
 
+pytestmark = pytest.mark.long
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

@@ -23,6 +23,8 @@ from tests.inputs.elf import Compression, Elf, Section, code_section
 from tests.inputs.program import debug_sections
 from tests.sanitizer import no_sanitizer
 
+pytestmark = pytest.mark.long
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 ID = bytes(range(0xA0, 0xB0))
 MAIN = Symbol("_main", 0x1000)
 KINDS: list[tuple[int, ByteOrder]] = [

@@ -32,6 +32,8 @@ from tests.inputs.program import function, unit
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 GUID = bytes(range(0xA0, 0xB0))
 BASE = 0x140000000
 F = function("f", BASE + 0x1000, BASE + 0x1010)

@@ -16,6 +16,8 @@ from tests.differential.programs import SOURCES
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 SOURCE = SOURCES / "sections.c"
 MAIN = "int third(int); int main(int count) { return third(count); }"
 # Compiler's triple, and what lld calls the image.

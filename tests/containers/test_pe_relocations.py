@@ -34,6 +34,8 @@ from tests.inputs.relocatable import Target, relocate
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 PLACE = bytes(range(0x90, 0xB0))
 TEXT_SIZE = 0x12345678
 G = TEXT_SIZE + 8

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 # ---- placing -----------------------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ from tests.differential.relocatable import place
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 SOURCE = SOURCES / "sections.c"
 TARGETS = (
     "aarch64",

@@ -19,6 +19,8 @@ from tests.inputs.elf import CODE, NOBITS, RELOCATABLE, Elf, Section, Symbol
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 LONG = "a_name_of_more_than_fifteen_letters.o"
 
 

@@ -18,6 +18,8 @@ from tests.handmade import file_bytes
 from tests.strategies import byte_orders, function_lists, odd_files, versions
 from tests.views import functions_from_oracle
 
+pytestmark = pytest.mark.long
+
 IDENTITY = ModuleIdentity("Linux", "x86_64", "0" * 33, debug_file="m")
 
 

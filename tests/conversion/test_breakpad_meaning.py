@@ -30,6 +30,8 @@ from tests.inputs.breakpad import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 FILES = {0: "/src/a.c", 1: "b.h", 7: "C:\\c.c"}
 ORIGINS = {0: "outer", 1: "inner", 5: "operator ()(int)"}
 LIMIT = _CATEGORIES[lib.GSYM_BREAKPAD_LIMIT]

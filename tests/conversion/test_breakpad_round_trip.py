@@ -14,6 +14,8 @@ from tests.breakpad_file import Frame, SymbolFile
 from tests.creations import create
 from tests.strategies import function_lists
 
+pytestmark = pytest.mark.long
+
 REAL_FILES = {
     "linux/crash.sym": "Linux",
     "macos/crash.sym": "mac",

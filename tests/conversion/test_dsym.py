@@ -12,6 +12,8 @@ from tests.inputs.dwarf import Dwarf
 from tests.inputs.macho import DSYM, Macho, code, debug_sections
 from tests.inputs.program import function, unit
 
+pytestmark = pytest.mark.long
+
 F = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
 IMAGE = Macho([code(), *debug_sections(F)], type=DSYM).to_bytes()
 

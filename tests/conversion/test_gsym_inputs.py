@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 KINDS = [(v, order) for v in strategies.VERSIONS for order in strategies.BYTE_ORDERS]
 
 kinds = pytest.mark.parametrize(("version", "byteorder"), KINDS)

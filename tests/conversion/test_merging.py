@@ -17,6 +17,8 @@ from tests.creations import create, decoded
 from tests.hostile import FUNCTIONS, small_file
 from tests.views import boundaries, to_oracle
 
+pytestmark = pytest.mark.long
+
 LINES = (gsym.LineEntry(0x10, "/a.c", 1),)
 
 

@@ -24,6 +24,8 @@ from tests.inputs.random_program import random_program
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 CASES = [
     case
     for module in (

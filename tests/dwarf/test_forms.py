@@ -17,6 +17,8 @@ from tests.inputs.range_lists import RangeEntry, ranges
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 VENDOR = 0x3000  # the first of the attributes that nobody gave a meaning to
 
 FILES = LineProgram(directories=("/src",), files=(File("a.c"), File("b.h")))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = no_sanitizer
+pytestmark = [pytest.mark.long, no_sanitizer]
 
 HUGE = (1 << 64) - 1
 SYMBOL = Symbol("symbol", 0x1F00, 0x10)

@@ -22,6 +22,8 @@ from tests.inputs.range_lists import RangeEntry, ranges
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 HUGE = (1 << 64) - 1
 SYMBOL = Symbol("symbol", 0x1F00, 0x10)

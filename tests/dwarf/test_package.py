@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 VERSIONS = {2: 4, 5: 5}  # of the index, and of DWARF
 COUNT = 4
 CLASS = 0xC1A55

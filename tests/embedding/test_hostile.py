@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.inputs.elf import Elf
     from tests.inputs.macho_executable import MachoExecutable
 
+pytestmark = pytest.mark.long
+
 BINARIES: dict[str, Elf | MachoExecutable] = {
     "elf32": elf(32, "big"),
     "elf64": elf(64, "little"),

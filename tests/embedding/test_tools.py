@@ -18,6 +18,8 @@ from tests.embeddings import functions_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 SOURCE = """\
 #include <cstdio>
 #include <map>

@@ -12,6 +12,8 @@ from tests.hostile import SIZE, START, ask
 from tests.oracle.encode import sleb, uleb
 from tests.strategies import VERSIONS
 
+pytestmark = pytest.mark.long
+
 ENCODER = {1: oracle.Encoder("little", 4), 2: oracle.Encoder("little", 8)}
 
 every_version = pytest.mark.parametrize("version", VERSIONS)

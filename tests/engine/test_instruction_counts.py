@@ -12,6 +12,8 @@ from tests.sanitizer import no_sanitizer
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 def test_a_change_beyond_the_margin_is_told() -> None:
     expected = {"slower": 1000, "faster": 1000, "equal": 1000}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, strategies as st
 
 import gsym
@@ -21,6 +22,8 @@ from tests.views import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+pytestmark = pytest.mark.long
 
 
 def create(

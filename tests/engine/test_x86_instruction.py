@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
+pytestmark = pytest.mark.long
+
 MOST = 15  # bytes of an instruction
 BOUND = 500_000  # bytes of a section that capstone, which takes long, goes through
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Main = Callable[[list[str]], int]
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     # Answers lines with what it gives to the other, and tells how many bytes of them.
     Stream = Callable[[bytes, Put], int]
 
+pytestmark = pytest.mark.long
+
 FILES = {
     (version, order): small_file(version, order)
     for version in strategies.VERSIONS

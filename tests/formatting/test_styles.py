@@ -26,6 +26,8 @@ from tests.views import to_oracle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 BASE = OUTER.address
 TWIN = gsym.FunctionInfo(BASE + 0x3000, 8, "twin")
 MERGED = gsym.FunctionInfo(BASE + 0x3000, 8, "first", merged=(TWIN, TWIN))

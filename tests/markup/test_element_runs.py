@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Making = Callable[[Callable[[Buffer], object] | None], Output]
 
+pytestmark = pytest.mark.long
+
 # Another module of which there is no file, and an address behind it that is in none.
 OTHER = b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x2000:0x100:load:1:rx:0}}}\n"
 PLAIN = st.sampled_from(

@@ -40,9 +40,12 @@ STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 BARE = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 DEMO = ["-Wall", "-Wextra", "-Werror", "-O0"]
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="reads /proc/self/maps"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="reads /proc/self/maps"
+    ),
+]
 
 EMITTER = """
 #include "gsym_markup.h"

@@ -28,6 +28,8 @@ from tests.markup_modules import CONTEXT, SUMMARY, Modules
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 LIT = (
     *("bt", "build-id-not-found", "color", "context-line-elision", "data"),
     *("error-location", "mmap", "module", "parse-fields", "pc", "reset", "symbol"),

@@ -29,6 +29,8 @@ from tests.markup_modules import BUILD_ID, CONTEXT, Modules
 if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
 
+pytestmark = pytest.mark.long
+
 MORE = (
     b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x3000:0x10:load:1:r:0}}}\n"
     b"{{{mmap:0x2000:0x40:load:0:rx:0x10}}}\n{{{mmap:0xfffffffffffffff0:0xf:load:0:r:0}}}\n"

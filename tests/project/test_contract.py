@@ -22,6 +22,8 @@ from gsym.engine.native import ffi, lib
 from tests.conftest import find_peer
 from tests.differential.differences import CLASSES
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "csrc/include"
 BUILD = runpy.run_path(str(ROOT / "csrc/build_core.py"))

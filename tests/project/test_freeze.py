@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.freeze.__main__ import compare
 from tests.freeze.transcripts import made
 from tests.sanitizer import no_sanitizer
+
+pytestmark = pytest.mark.long
 
 RECORD = Path(__file__).parents[1] / "golden/transcripts"
 

@@ -29,7 +29,7 @@ from tests.sanitizer import no_sanitizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 NAMED = re.compile(r"tests/[\w/]+\.py::\w+")
 # Checks in tests/differential and test_contract.

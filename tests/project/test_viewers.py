@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from gsym.trace.fxt.records import Record
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 MAIN, WORKER, OTHER = (1, 11), (1, 12), (2, 21)
 """Koids of processes and threads."""

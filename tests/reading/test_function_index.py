@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 FLAGS = (0, lib.GSYM_LOOKUP_LLVM)
 
 

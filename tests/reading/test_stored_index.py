@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 FLAGS = (0, lib.GSYM_LOOKUP_LLVM)
 KINDS = [(1, "little"), (1, "big"), (2, "little"), (2, "big")]
 TRAILER_SIZE = 32

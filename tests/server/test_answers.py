@@ -14,6 +14,8 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 MAP = [["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID], ["wntdll.pdb", MISSING_ID]]
 XUL, LIB, NT = (f"{name}/{debug_id}" for name, debug_id in MAP)
 

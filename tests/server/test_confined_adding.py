@@ -33,7 +33,7 @@ from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.split import split_unit
 from tests.store_modules import build_id, key, write_sym
 
-pytestmark = pytest.mark.confined
+pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 ADD = ConfinedAdder(ChildLimits(), 1 << 30)
 

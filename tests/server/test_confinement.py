@@ -21,6 +21,7 @@ from gsym.server.confined_process import (
 from gsym.server.confinement import NUMBERS, ChildLimits, filter_program
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.confined,
     pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's"),
 ]

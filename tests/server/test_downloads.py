@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from tests.server.running import Answer
 
+pytestmark = pytest.mark.long
+
 KEPT_SYM, EXPORTED, WINDOWS, DEBUG_FILE, EXECUTABLE = range(1, 6)
 PDB_ID = "44E4EC8C2F41492B9369D6B9A059577C2A"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
     from tests.server.modules import KnownModules
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 LIMIT = 10_000
 TOO_LARGE = f"please limit the body of a request to <= {LIMIT} bytes"

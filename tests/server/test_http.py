@@ -23,7 +23,7 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ORIGIN = {"Origin": "https://profiler.firefox.com"}
 EXPOSED = (

@@ -14,7 +14,7 @@ from gsym.server.openapi import openapi_document
 if TYPE_CHECKING:
     from tests.server.running import RunningServer
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 PATHS = ("/symbolicate/v5", "/symbolicate/v4", "/__heartbeat__", "/__version__")
 SCHEMA = schemathesis.openapi.from_dict(openapi_document(PATHS))

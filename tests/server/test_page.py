@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 PHONE = {"width": 360, "height": 740}
 FRAME = "libfoo.so+0x1016"  # in two inlined calls

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUEST = {"stacks": [[[0, 0x1004]]], "memoryMap": [["app", debug_id()]]}

@@ -18,7 +18,7 @@ from tests.server.running import RunningServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 LEAVES = ("/build/a/../../../etc/passwd", "/build/../outside.c", "/etc/passwd")
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gsym.symbfile.file_id import FileId
     from tests.server.running import RunningServer
 
-pytestmark = pytest.mark.confined
+pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gsym.symbfile.format import Record
     from tests.server.running import RunningServer
 
-pytestmark = pytest.mark.confined
+pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 PART_SIZE = 4096
 FUNCTIONS = 1500

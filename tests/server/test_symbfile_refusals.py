@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from tests.server.running import RunningServer
 
-pytestmark = pytest.mark.confined
+pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.inputs import elf
 from tests.server.running import RunningServer
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 
-pytestmark = pytest.mark.confined
+pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -14,7 +14,7 @@ from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from tests.clock import Clock
 from tests.symbol_files import key
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 MISSING = Attempt("a", "missing", "not here", 0.5, 0)
 FAILED = Attempt("b", "failed", "out of order")

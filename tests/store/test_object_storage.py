@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gsym.store.sources.object_storage import ObjectStorage
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 obstore_store = pytest.importorskip(
     "obstore.store", reason="the extra `cloud` is not installed"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gsym.store.publication import Publication
     from gsym.store.sources.source import Source
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 LIMITS = TransferLimits(
     connect_seconds=1,

@@ -25,7 +25,7 @@ from gsym.net.web_address import read_web_address
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 if sys.version_info >= (3, 14):
     from compression import zstd

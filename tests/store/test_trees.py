@@ -27,7 +27,7 @@ from tests.store_modules import identity, key, write_gsym, write_sym
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -20,7 +20,7 @@ from tests.store_turmoil import LEFT, assert_clean, check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 60

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 def ranges_of(data: bytes, names: str = "mangled") -> list[Range]:
     file = b"".join(symbfile_blocks(gsym.Reader(data), names=names))

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 U32_MAX, U64_MAX = 2**32 - 1, 2**64 - 1
 MAX_MESSAGE_SIZE = 1 << 24

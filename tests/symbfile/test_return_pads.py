@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from gsym.symbfile.calls import Calls
     from gsym.symbfile.format import Record
 
+pytestmark = pytest.mark.long
+
 NOP, CALL, RETURN = b"\x90", bytes.fromhex("e8 00 00 00 00"), b"\xc3"
 CODE = NOP + CALL + NOP + CALL + CALL + RETURN
 MIDDLE, INNER = (START + 7, START + 17), (START + 12, START + 17)

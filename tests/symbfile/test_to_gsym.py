@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 def row(offset: int, line: int) -> LineTableRow:
     return LineTableRow(offset, line)

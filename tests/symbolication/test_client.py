@@ -23,7 +23,7 @@ from tests.debuginfod_server import Answer, Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ID = "0905AE80CEE75A33E3CAB61C274274DE0"
 WAITS = [0, 1, 2, 3, 4, 5]

@@ -24,7 +24,7 @@ from gsym.symbolication.client.symbfile_client import (
 from tests.fault_server import FaultServer
 from tests.symbfile_receiver import SUCCESS, Receiver, Reply
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from gsym.trace.fxt.records import Record
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 GSYM = ("-m", "gsym", "trace", "record", "-o", "out.fxt")
 

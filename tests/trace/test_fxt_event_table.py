@@ -15,6 +15,8 @@ from gsym.trace.fxt.records import EVENT_KINDS, Event
 from gsym.trace.fxt.writer import argument_of, encode
 from tests.inputs.fxt import Words
 
+pytestmark = pytest.mark.long
+
 SHARED = (
     *("offset", "kind", "ticks", "ns", "process", "thread", "category", "name"),
     *("id", "end_ticks", "end_ns", "provider"),

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from gsym.trace.fxt.decoder import Problem
 
+pytestmark = pytest.mark.long
+
 LITTLE, BIG = Words("little"), Words("big")
 BOTH = pytest.mark.parametrize("w", [LITTLE, BIG], ids=["little", "big"])
 CASES = EVENTS | ARGUMENTS | OTHERS

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     Order = Literal["little", "big"]
 
+pytestmark = pytest.mark.long
+
 LITTLE, BIG = Words("little"), Words("big")
 BOTH = pytest.mark.parametrize("order", ["little", "big"])
 METADATA = (TraceInfo, ProviderInfo, ProviderSection, ProviderEvent, Initialization)

@@ -30,6 +30,8 @@ from gsym.trace.recording.tracer import Tracer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gsym.verification.check import Comparison
     from tests.conversions import Case, Options
 
+pytestmark = pytest.mark.long
+
 ELF_CASES = [case for case in CASES if case.image.startswith(b"\x7fELF")]
 # pyelftools does not get past what these hold.
 UNREADABLE = {"all forms of version 5 at once"}

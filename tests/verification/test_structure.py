@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[oracle.FunctionInfo], oracle.FunctionInfo]
 
+pytestmark = pytest.mark.long
+
 FORMS = [(version, order) for version in (1, 2) for order in ("little", "big")]
 BOTH_VERSIONS = [(1, "little"), (2, "big")]  # where each byte takes a turn
 FAR = 0xFFFF

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Change = Callable[[gsym.FunctionInfo], gsym.FunctionInfo | None]
 
+pytestmark = pytest.mark.long
+
 SOURCE = """
 static volatile int sink;
 static inline __attribute__((always_inline)) void innermost(int n) {

@@ -26,6 +26,8 @@ from tests.inputs.program import function, program, unit
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 yaml = pytest.importorskip("yaml")
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 
 def selected(folder: Path, data: bytes, **options: object) -> list[gsym.FunctionInfo]:
     source, target = folder / "in", folder / "out.gsym"

@@ -18,6 +18,8 @@ from tests.inputs.elf import Elf, Section, code_section
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 _PRIMES = (
     *(0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9),
     *(0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5),

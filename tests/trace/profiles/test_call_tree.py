@@ -21,7 +21,7 @@ from tests.trace.profiles.profiles import profiles, small_profile
 if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 
 def paths(tree: CallTree, profile: int = 0) -> dict[str, int]:

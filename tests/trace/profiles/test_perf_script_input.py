@@ -40,7 +40,7 @@ from tests.trace.profiles.symbols import BUILD_ID, OneModule
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ID = "ab" * 20
 TEXT = """\

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from gsym.trace.profiles.model import Profile
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 
 def read_back(data: bytes) -> Profile:
