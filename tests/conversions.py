@@ -28,14 +28,14 @@ SECONDS = 60  # that any conversion in a test may take
 class Options(TypedDict, total=False):
     """The keywords of `gsym.convert` that tests set."""
 
-    architecture: str
+    arch: str
     threads: int
-    version: int
+    output_version: int
     uuid: bytes
     merged_functions: bool
     call_sites: bool
     path_map: tuple[tuple[str, str], ...]
-    keep_warnings: bool
+    verbose: bool
     full_walk: bool
     pclntab: str
 

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 class SearchOptions(NamedTuple):
     """Where to look for files that belong to a binary.
 
-    *debug_directories* are folders of installed debug files, with *debuginfod*
+    *debug_file_directories* are folders of installed debug files, with *debuginfod*
     servers are asked as well; *dwp* is the package with its split units;
-    *object_map* has (old, new) prefixes of the object files that a debug map names;
-    *symbol_table* is the file whose symbols are used instead of the binary's.
+    *object_prefix_map* has (old, new) prefixes of the object files that a debug map
+    names; *symbol_table* is the file whose symbols are used instead of the binary's.
     """
 
-    debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+    debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
     debuginfod: bool = False
     dwp: str | None = None
-    object_map: tuple[tuple[str, str], ...] = ()
+    object_prefix_map: tuple[tuple[str, str], ...] = ()
     symbol_table: str | None = None
 
 

@@ -46,10 +46,10 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
-    architecture: str | None = None,
+    arch: str | None = None,
     member: str | None = None,
     threads: int | None = None,
-    version: int | None = None,
+    output_version: int | None = None,
     byteorder: str | None = None,
     uuid: bytes | str | None = None,
     merged_functions: bool = False,
@@ -62,15 +62,15 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     index: bool = False,
     data_symbols: bool = False,
     path_map: Sequence[tuple[str, str]] = (),
-    keep_warnings: bool = False,
-    keep_same: bool = False,
+    verbose: bool = False,
+    if_changed: bool = False,
     full_walk: bool = False,
     pclntab: str = "auto",
-    debug_directories: Sequence[str] = DEBUG_DIRECTORIES,
+    debug_file_directories: Sequence[str] = DEBUG_DIRECTORIES,
     debuginfod: bool = False,
     dwp: str | os.PathLike[str] | None = None,
     symbol_table: str | os.PathLike[str] | None = None,
-    object_map: Sequence[tuple[str, str]] = (),
+    object_prefix_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
     """Convert debug information to GSYM: of a binary, a Breakpad or a GSYM file.
@@ -82,13 +82,14 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
             bundle; recognized by its content.
         output: File to write; by default the input's path with `.gsym` added.
-        architecture: Of a fat file, the slice to convert, by name (`arm64`) or by
+        arch: Of a fat file, the slice to convert, by name (`arm64`) or by
             machine number; of another file what it has to be for.
         member: Of an archive, the object file to convert; `NAME#2` is the second one
             of a name.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
-        version: Version of the format, 1 or 2; by default 1, or that of a GSYM file.
+        output_version: Version of the format, 1 or 2; by default 1, or that of a GSYM
+            file.
         byteorder: "little" or "big"; by default that of the input.
         uuid: Identifier to write instead of the binary's build id, as bytes or as
             hexadecimal text.
@@ -109,14 +110,14 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             markup; other readers pass over them. They exclude an index in version 1.
             Of a GSYM file that has variables the output has them in any case.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
-        keep_warnings: Report each warning, not only counts.
-        keep_same: Leave an output that would stay the same as it is.
+        verbose: Report each warning, not only counts.
+        if_changed: Leave an output that would stay the same as it is.
         full_walk: Visit every DIE, also those that are known to hold no code. The
             result is the same; this checks that.
         pclntab: When to read the table of functions of a Go binary: "auto" where no
             debug information describes its functions, "only" instead of all debug
             information, or "never".
-        debug_directories: Folders of installed debug files, for a binary that has
+        debug_file_directories: Folders of installed debug files, for a binary that has
             no debug information in itself.
         debuginfod: Look also in the cache of debuginfod's clients, and ask the servers
             that DEBUGINFOD_URLS names; this needs the extra `net`.
@@ -124,8 +125,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             or that of its debug file, with `.dwp` added.
         symbol_table: File whose symbol table is read instead of that of *input*; it
             must have the same architecture, or a slice for it.
-        object_map: (old, new) prefixes of the object files that the debug map of a
-            Mach-O file names; the first that fits counts.
+        object_prefix_map: (old, new) prefixes of the object files that the debug map of
+            a Mach-O file names; the first that fits counts.
         progress: Called now and then from this thread with (bytes done, bytes in
             all) of .debug_info.
 
@@ -133,7 +134,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         FormatError: The input is no such file or is damaged as a whole; a GSYM file
             anywhere, and the text names the function.
         UnsupportedError: It is of a kind that is not read.
-        ArchitectureError: It is not for *architecture*, or it holds code for several
+        ArchitectureError: It is not for *arch*, or it holds code for several
             and none is chosen.
         MemberError: It is an archive of several object files and none is chosen, or
             has no *member*.
@@ -185,7 +186,7 @@ def convert_slices(
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
-    architectures: Sequence[str] = (),
+    arch: Sequence[str] = (),
     **options: Any,
 ) -> tuple[ConversionReport, ...]:
     """Convert each slice of a fat file; a file that is not fat is one slice.
@@ -193,18 +194,18 @@ def convert_slices(
     Args:
         input: As for `convert`.
         output: As for `convert`; of several slices each adds `.ARCHITECTURE`.
-        architectures: The slices to convert, by name or by machine number; none:
+        arch: The slices to convert, by name or by machine number; none:
             all of them.
         options: Other keywords of `convert`.
 
     Raises:
-        ArchitectureError: The input is for none of *architectures*.
+        ArchitectureError: The input is for none of *arch*.
         GsymError: As for `convert`; slices before stay converted.
         OSError: A file cannot be read or written.
     """
     return tuple(
-        convert(input, path, architecture=architecture, **options)
-        for architecture, path in slice_outputs(input, output, architectures)
+        convert(input, path, arch=each, **options)
+        for each, path in slice_outputs(input, output, arch)
     )
 
 
@@ -237,11 +238,11 @@ def convert_members(
 def slice_outputs(
     input: str | os.PathLike[str],  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None,
-    architectures: Sequence[str],
+    arch: Sequence[str],
     member: str | None = None,
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
-    architectures = strings_of("architectures", architectures)
+    architectures = strings_of("arch", arch)
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
     kind = recognise_file(path)
     if not architectures and member is None and kind != "fat":
@@ -313,7 +314,7 @@ def _output_path(
 def _check(request: ConversionRequest) -> None:
     options = request.options
     has_both = options.data_symbols and options.index
-    if has_both and options.version != _INDEX_AND_MORE:
+    if has_both and options.output_version != _INDEX_AND_MORE:
         raise ValueError("data_symbols: only version 2 holds them and an index")
     if options.segment_size is not None:
         if options.data_symbols:

@@ -70,11 +70,11 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
     output: str | os.PathLike[str],
     *,
     force: bool = False,
-    version: int | None = None,
+    output_version: int | None = None,
     byteorder: str | None = None,
     segment_size: int | None = None,
     index: bool = False,
-    keep_same: bool = False,
+    if_changed: bool = False,
 ) -> MergeReport:
     """Write one GSYM file with the functions of several, such as all segments of one.
 
@@ -87,12 +87,12 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         output: File to write, which appears whole or not at all.
         force: Also merge files with different UUIDs or base addresses; the output
             has the first UUID that there is and the lowest base address.
-        version: Version of the format; by default the highest one of the inputs.
+        output_version: Version of the format; by default the highest one of the inputs.
         byteorder: "little" or "big"; by default that of the first input.
         segment_size: Split into files of about this many bytes.
         index: Add an index of large functions; without it the output has one if an
             input has.
-        keep_same: Leave an output that would stay the same as it is.
+        if_changed: Leave an output that would stay the same as it is.
 
     Raises:
         EmptyError: No input has a function.
@@ -117,11 +117,11 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
         input=target,
         output=target,
         options=ConvertOptions(
-            version=version,
+            output_version=output_version,
             byteorder=byteorder,
             segment_size=segment_size,
             index=index or any(source.header.index_size for source in sources),
-            keep_same=keep_same,
+            if_changed=if_changed,
         ),
     )
     result = ConversionOutput(

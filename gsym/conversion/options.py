@@ -31,11 +31,13 @@ MANY = frozenset({PATHS, PAIRS, PATTERNS, RANGES})
 
 
 class Declared(NamedTuple):
-    """What is known of an option besides its name, type and default.
+    """An option besides its name, type and default.
 
     Attributes:
         kind: How its value is spelled: FLAG, NUMBER, ...
-        option: Its name on a command line; "" where it has none.
+        option: Its name on a command line; "" where it has none. By default that of
+            the keyword, `call_sites` and `--call-sites`; a keyword in the plural may
+            be an option in the singular, which is given several times.
         help: Its help there.
         metavar: Its value in the help.
         short: Its letter.
@@ -44,12 +46,12 @@ class Declared(NamedTuple):
     """
 
     kind: int
-    option: str = ""
     help: str = ""
     metavar: str = ""
     short: str = ""
     choices: tuple[str, ...] = ()
     engine: str = ""
+    option: str = ""
 
 
 _declarations: list[Declared] = []
@@ -57,7 +59,6 @@ _declarations: list[Declared] = []
 
 def _declared(  # noqa: PLR0913 - the fields of `Declared`
     kind: int,
-    option: str = "",
     help: str = "",  # noqa: A002 - the word for it
     metavar: str = "",
     *,
@@ -65,41 +66,37 @@ def _declared(  # noqa: PLR0913 - the fields of `Declared`
     short: str = "",
     choices: tuple[str, ...] = (),
     engine: str = "",
+    option: str = "",
 ) -> Value:
     """Declare an option of `ConvertOptions`; returns its default."""
-    declared = Declared(kind, option, help, metavar, short, choices, engine)
-    _declarations.append(declared)
+    _declarations.append(Declared(kind, help, metavar, short, choices, engine, option))
     return default
 
 
 class ConvertOptions(NamedTuple):
     """The options of a conversion; `gsym.convert` explains them."""
 
-    architecture: str | None = _declared(
+    arch: str | None = _declared(
         TEXT,
-        "--arch",
         "slice of a fat file, such as arm64",
         "NAME",
         default=None,
     )
     member: str | None = _declared(
         TEXT,
-        "--member",
         "object file of an archive",
         "NAME",
         default=None,
     )
     threads: int | None = _declared(
         NUMBER,
-        "--threads",
         "worker threads (default: one per core)",
         "N",
         short="-j",
         default=None,
     )
-    version: int | None = _declared(
+    output_version: int | None = _declared(
         NUMBER,
-        "--output-version",
         "version of the format, 1 or 2 (default: that of the input, else 1)",
         "V",
         choices=("1", "2"),
@@ -107,7 +104,6 @@ class ConvertOptions(NamedTuple):
     )
     byteorder: str | None = _declared(
         TEXT,
-        "--byte-order",
         "byte order of the output, little or big (default: that of the input)",
         "ORDER",
         choices=("little", "big"),
@@ -115,35 +111,30 @@ class ConvertOptions(NamedTuple):
     )
     uuid: bytes | None = _declared(
         HEX,
-        "--uuid",
         "id of a binary that has no build id",
         "HEX",
         default=None,
     )
     merged_functions: bool = _declared(
         FLAG,
-        "--merged-functions",
         "keep identical functions folded to one address, all with their lines",
         engine="GSYM_CONVERT_KEEP_REPEATED",
         default=False,
     )
     call_sites: bool = _declared(
         FLAG,
-        "--dwarf-callsites",
         "keep call sites",
         engine="GSYM_CONVERT_CALL_SITES",
         default=False,
     )
     call_sites_yaml: str | None = _declared(
         PATH,
-        "--call-sites-yaml",
         "add call sites from a YAML file, as llvm-gsymutil takes it",
         "FILE",
         default=None,
     )
     keep_functions: tuple[str, ...] = _declared(
         PATTERNS,
-        "--keep-functions",
         "keep only functions in whose name, as the linker knows it, the regular "
         "expression (of Python) is found",
         "REGEX",
@@ -151,58 +142,51 @@ class ConvertOptions(NamedTuple):
     )
     drop_functions: tuple[str, ...] = _declared(
         PATTERNS,
-        "--drop-functions",
         "leave such functions out, also of those that are kept",
         "REGEX",
         default=(),
     )
     address_ranges: tuple[tuple[int, int], ...] = _declared(
         RANGES,
-        "--address-range",
         "keep only functions overlapping [START, END)",
         "START-END",
+        option="--address-range",
         default=(),
     )
     segment_size: int | None = _declared(
         SIZE,
-        "--segment-size",
         "split into files of about SIZE bytes, named OUT-0xADDRESS",
         "SIZE",
         default=None,
     )
     index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
         FLAG,
-        "--index",
         "add an index of large functions, which makes the first lookup in one as "
         "fast as any later one; other readers of the file pass over it",
         default=False,
     )
     data_symbols: bool = _declared(
         FLAG,
-        "--data-symbols",
         "keep the symbols of variables, too, for 'gsym filter'; other readers of "
         "the file pass over them",
         default=False,
     )
     path_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
-        "--path-map",
         "let source paths that start with OLD start with NEW",
         "OLD=NEW",
         default=(),
     )
-    keep_warnings: bool = _declared(
+    verbose: bool = _declared(
         FLAG,
-        "--verbose",
         "print each warning with the offset of its DIE or its line, and where "
         "code sections of a relocatable file are placed",
         short="-v",
         engine="GSYM_CONVERT_KEEP_WARNINGS",
         default=False,
     )
-    keep_same: bool = _declared(
+    if_changed: bool = _declared(
         FLAG,
-        "--if-changed",
         "leave an output alone that would stay the same",
         default=False,
     )
@@ -213,7 +197,6 @@ class ConvertOptions(NamedTuple):
     )
     pclntab: str = _declared(
         TEXT,
-        "--pclntab",
         "read the table of functions in a Go binary: auto (where no debug "
         "information describes them, the default), only (instead of debug "
         "information) or never",
@@ -221,22 +204,20 @@ class ConvertOptions(NamedTuple):
         choices=("auto", "only", "never"),
         default="auto",
     )
-    debug_directories: tuple[str, ...] = _declared(
+    debug_file_directories: tuple[str, ...] = _declared(
         PATHS,
-        "--debug-file-directory",
         "folder of installed debug files (default: /usr/lib/debug)",
         "DIR",
+        option="--debug-file-directory",
         default=DEBUG_DIRECTORIES,
     )
     debuginfod: bool = _declared(
         FLAG,
-        "--debuginfod",
         "fetch missing debug files from the servers in DEBUGINFOD_URLS",
         default=False,
     )
     dwp: str | None = _declared(
         PATH,
-        "--dwp",
         "package with the split units (default: INPUT.dwp, else .dwo files)",
         "FILE",
         default=None,
@@ -245,16 +226,25 @@ class ConvertOptions(NamedTuple):
         PATH,
         default=None,
     )
-    object_map: tuple[tuple[str, str], ...] = _declared(
+    object_prefix_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
-        "--object-prefix-map",
         "look for object files of a debug map that start with OLD where NEW is",
         "OLD=NEW",
         default=(),
     )
 
 
-DECLARED = dict(zip(ConvertOptions._fields, _declarations, strict=True))
+def _with_option(name: str, declared: Declared) -> Declared:
+    """The declaration of the keyword *name*, with its name on a command line."""
+    if declared.option or not declared.help:
+        return declared
+    return declared._replace(option="--" + name.replace("_", "-"))
+
+
+DECLARED = {
+    name: _with_option(name, each)
+    for name, each in zip(ConvertOptions._fields, _declarations, strict=True)
+}
 
 
 def read_options(given: dict[str, Any]) -> ConvertOptions:

@@ -44,10 +44,10 @@ class ConversionRequest(NamedTuple):
         """Where to look for files that belong to the input."""
         options = self.options
         return SearchOptions(
-            options.debug_directories,
+            options.debug_file_directories,
             options.debuginfod,
             options.dwp,
-            options.object_map,
+            options.object_prefix_map,
             options.symbol_table,
         )
 
@@ -96,7 +96,9 @@ class ConversionOutput:
         self._is_selection = False
         self._error: Any = new_error()
         options = request.options
-        self._version = version if options.version is None else options.version
+        self._version = (
+            version if options.output_version is None else options.output_version
+        )
         order = options.byteorder
         self.creator: Any = new_creator(
             version=self._version,
@@ -168,7 +170,7 @@ class ConversionOutput:
             warnings = warnings | {_NO_VARIABLES: 1}
         if request.options.segment_size is None:
             with AtomicFile(
-                request.output, keep_same=request.options.keep_same
+                request.output, keep_same=request.options.if_changed
             ) as file:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator):
@@ -236,7 +238,7 @@ class ConversionOutput:
         whole = self._finished()
         request = self._request
         return write_segments(
-            whole, request.output, size, keep_same=request.options.keep_same
+            whole, request.output, size, keep_same=request.options.if_changed
         )
 
     def _check(self, status: int) -> None:

@@ -201,7 +201,7 @@ def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
         options.setdefault("uuid", module.uuid[:_LONGEST_UUID])
     if module.kind in _WITHOUT_SYMBOLS:
         options.pop("data_symbols", None)
-    report = convert(module.path, output, architecture=module.architecture, **options)
+    report = convert(module.path, output, arch=module.architecture, **options)
     _check(output, report, module)
     originals = {}
     if keep_original and module.kind != "gsym":

@@ -298,7 +298,9 @@ def _open_image(
     with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         converted = os.path.join(folder, "converted.gsym")
         # Version 2 has no limits that a large input could meet.
-        report = convert(path, converted, version=2, progress=progress, **conversion)
+        report = convert(
+            path, converted, output_version=2, progress=progress, **conversion
+        )
         with gsym.reading.reader.open(converted) as reader:
             yield reader, report._replace(outputs=())
 

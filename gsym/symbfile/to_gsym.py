@@ -100,7 +100,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     sources: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
-    version: int = 1,
+    output_version: int = 1,
     byteorder: str = "little",
     base_address: int | None = None,
     uuid: bytes | str = b"",
@@ -112,7 +112,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     Args:
         sources: Files of one executable, such as the parts of one.
         output: File to write; it appears whole or not at all.
-        version: Version of the format, 1 or 2.
+        output_version: Version of the format, 1 or 2.
         byteorder: "little" or "big".
         base_address: What addresses in the file count from, as `Creator` has it.
         uuid: Build id of the executable, which symbfiles do not have.
@@ -129,7 +129,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     if any(is_same_file(path, target) for path in paths):
         raise ValueError(f"{target}: the output would replace the input")
     for waits_for_all in (False, True):
-        with Creator(version, byteorder, base_address, uuid) as creator:
+        with Creator(output_version, byteorder, base_address, uuid) as creator:
             trees = FunctionTrees(creator, waits_for_all=waits_for_all)
             if _add_functions(trees, paths):
                 creator.save(target)

@@ -40,7 +40,7 @@ class BinarySearch(NamedTuple):
         architecture: Of a fat file, the slice that is meant.
         beside: Whether a file beside the binary may answer.
         gsym_directories: Folders that may hold `NAME.gsym` for a binary NAME.
-        debug_directories: Folders of installed debug files.
+        debug_file_directories: Folders of installed debug files.
         debuginfod: Whether servers are asked for debug files.
         dwp: The package with the split units of the binary.
         store: Whether the user's store is asked.
@@ -52,7 +52,7 @@ class BinarySearch(NamedTuple):
     architecture: str | None = None
     beside: bool = True
     gsym_directories: tuple[str, ...] = ()
-    debug_directories: tuple[str, ...] = DEBUG_DIRECTORIES
+    debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
     debuginfod: bool = False
     dwp: str | None = None
     store: bool = False
@@ -266,8 +266,8 @@ def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
         convert(
             path,
             output,
-            architecture=search.architecture,
-            debug_directories=search.debug_directories,
+            arch=search.architecture,
+            debug_file_directories=search.debug_file_directories,
             debuginfod=search.debuginfod,
             dwp=search.dwp,
         )
@@ -308,7 +308,7 @@ def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, in
         read_debug_link,
     )
 
-    directories = search.debug_directories
+    directories = search.debug_file_directories
     paths = list(build_id_paths(binary.uuid, directories))
     try:
         link = read_debug_link(binary)

@@ -213,7 +213,7 @@ def test_a_longer_build_id_needs_version_2(tmp_path: Path) -> None:
     image = Elf([code_section()], symbols=[MAIN], build_id=ID + ID[:12]).to_bytes()
     with pytest.raises(gsym.LimitError, match="version 2"):
         convert_bytes(tmp_path, image)
-    report, _ = convert_bytes(tmp_path, image, {"version": 2})
+    report, _ = convert_bytes(tmp_path, image, {"output_version": 2})
     assert report.uuid == ID + ID[:12]
 
 

@@ -66,7 +66,7 @@ def test_one_slice_is_chosen(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "app").write_bytes(fat(*SLICES, wide=wide))
-    report = gsym.convert(tmp_path / "app", architecture=architecture)
+    report = gsym.convert(tmp_path / "app", arch=architecture)
     assert report.outputs == (f"{tmp_path}/app.gsym",)
     assert names(report.outputs[0]) == f"1000-1010 {name}\n"
 
@@ -86,16 +86,14 @@ def test_a_number_may_name_more_than_one(tmp_path: Path) -> None:
     image = fat((ARM, thin(ARM, "arm")), (ARME, thin(ARME, "arm")))
     (tmp_path / "app").write_bytes(image)
     with pytest.raises(gsym.ArchitectureError, match="arm64, arm64e"):
-        gsym.convert(tmp_path / "app", architecture="0x100000c")
-    assert (
-        gsym.convert(tmp_path / "app", architecture="arm64e").architecture == "arm64e"
-    )
+        gsym.convert(tmp_path / "app", arch="0x100000c")
+    assert gsym.convert(tmp_path / "app", arch="arm64e").architecture == "arm64e"
 
 
 @pytest.mark.parametrize("architecture", ["ppc", "0", "", "x"])
 def test_what_there_is_not_is_an_error(architecture: str, path: str) -> None:
     with pytest.raises(gsym.ArchitectureError, match="x86_64, arm64, i386, not for"):
-        gsym.convert(path, architecture=architecture)
+        gsym.convert(path, arch=architecture)
 
 
 def test_a_file_that_is_not_fat_has_to_be_for_the_architecture(tmp_path: Path) -> None:
@@ -105,10 +103,10 @@ def test_a_file_that_is_not_fat_has_to_be_for_the_architecture(tmp_path: Path) -
     }
     for architecture, image in images.items():
         (tmp_path / "app").write_bytes(image)
-        report = gsym.convert(tmp_path / "app", architecture=architecture)
+        report = gsym.convert(tmp_path / "app", arch=architecture)
         assert report.architecture == architecture
         with pytest.raises(gsym.ArchitectureError, match=f"is for {architecture}, not"):
-            gsym.convert(tmp_path / "app", architecture="i386")
+            gsym.convert(tmp_path / "app", arch="i386")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_several_slices_are_named_apart(
     wanted: tuple[str, ...], expected: dict[str, str], path: str, tmp_path: Path
 ) -> None:
     out = str(tmp_path / "out")
-    reports = gsym.convert_slices(path, out, architectures=wanted, version=2)
+    reports = gsym.convert_slices(path, out, arch=wanted, output_version=2)
     assert [report.architecture for report in reports] == list(expected)
     for report in reports:
         assert report.outputs == (f"{out}.{report.architecture}",)
@@ -135,7 +133,7 @@ def test_several_slices_are_named_apart(
 def test_one_of_several_slices_keeps_the_name(path: str) -> None:
     expected = (("arm64", f"{path}.gsym"),)
     assert slice_outputs(path, None, ["arm64"]) == expected
-    (report,) = gsym.convert_slices(path, architectures=["arm64"])
+    (report,) = gsym.convert_slices(path, arch=["arm64"])
     assert report.outputs == (f"{path}.gsym",)
 
 
@@ -166,7 +164,7 @@ DAMAGED = {
 @pytest.mark.parametrize("image", DAMAGED.values(), ids=DAMAGED)
 def test_damaged_fat_files_are_refused(image: bytes, tmp_path: Path) -> None:
     with pytest.raises(gsym.FormatError) as caught:
-        convert_bytes(tmp_path, image, {"architecture": "arm64"})
+        convert_bytes(tmp_path, image, {"arch": "arm64"})
     assert caught.value.path == str(tmp_path / "input")
 
 
@@ -183,7 +181,7 @@ def test_a_damaged_slice_is_named_and_spares_the_others(
 ) -> None:
     image = fat((INTEL, b"\xcf\xfa\xed\xfe"), SLICES[1])
     assert (
-        describe(convert_bytes(tmp_path, image, {"architecture": "arm64"}).functions)
+        describe(convert_bytes(tmp_path, image, {"arch": "arm64"}).functions)
         == "1000-1010 arm\n"
     )
     assert main(["convert", "-q", str(tmp_path / "input"), "-o", f"{tmp_path}/o"]) == 1
@@ -245,7 +243,7 @@ def test_a_breakpad_file_has_to_be_for_the_architecture(
     head = f"MODULE mac x86_64 {'0123456789ABCDEF' * 2}0 app"
     Path(path).write_text(f"{head}\nFUNC 1000 10 0 f\n", encoding="utf-8")
     wanted = ["arm64", "x86_64"]
-    (report,) = gsym.convert_slices(path, architectures=wanted)
+    (report,) = gsym.convert_slices(path, arch=wanted)
     assert (report.architecture, report.outputs) == ("x86_64", (f"{path}.gsym",))
     assert main(["convert", path, "--arch", "x86_64"]) == 0
     Path(f"{path}.gsym").unlink()
@@ -261,4 +259,4 @@ def test_a_gsym_file_is_for_no_architecture(tmp_path: Path) -> None:
         creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
         creator.save(path)
     with pytest.raises(gsym.UnsupportedError, match="does not say what architecture"):
-        gsym.convert_slices(path, architectures=["arm64"])
+        gsym.convert_slices(path, arch=["arm64"])

@@ -138,9 +138,9 @@ def test_errors_name_the_member(tmp_path: Path) -> None:
 
 
 def test_the_architecture_is_checked(archive: Path) -> None:
-    assert gsym.convert(archive, member="a.o", architecture="x86_64").functions == 1
+    assert gsym.convert(archive, member="a.o", arch="x86_64").functions == 1
     with pytest.raises(gsym.ArchitectureError, match="x86_64, not for arm64"):
-        gsym.convert(archive, member="a.o", architecture="arm64")
+        gsym.convert(archive, member="a.o", arch="arm64")
 
 
 def test_an_archive_in_a_fat_file_is_refused(tmp_path: Path) -> None:

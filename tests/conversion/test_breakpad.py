@@ -766,9 +766,9 @@ def test_the_size_of_blocks_changes_nothing(
     text = "\n".join(
         [MODULE, *(body(case.text) for case in RECORDS + CHOICES)]
     ).encode()
-    whole = convert_bytes(tmp_path, text, {"keep_warnings": True})
+    whole = convert_bytes(tmp_path, text, {"verbose": True})
     monkeypatch.setattr(breakpad_conversion, "_BLOCK_SIZE", block)
-    cut = convert_bytes(tmp_path, text, {"keep_warnings": True})
+    cut = convert_bytes(tmp_path, text, {"verbose": True})
     assert cut.functions == whole.functions
     assert cut.report.warnings == whole.report.warnings
     assert cut.report.details == whole.report.details
@@ -805,9 +805,7 @@ def test_the_number_of_threads_changes_nothing(
     monkeypatch.setattr(breakpad_conversion, "_LEAST_FOR_THREAD", 1)
     results = []
     for threads in (1, 2):
-        report, _ = convert_bytes(
-            tmp_path, text, {"keep_warnings": True, "threads": threads}
-        )
+        report, _ = convert_bytes(tmp_path, text, {"verbose": True, "threads": threads})
         assert report.functions == 6000
         image = (tmp_path / "input.gsym").read_bytes()
         results.append((image, report.warnings, report.details))
@@ -851,7 +849,7 @@ def test_a_line_that_is_too_long_costs_itself(
     long = head + "x" * (LIMIT_OF_LINES - len(head) + excess)
     lines = [*SMALL[:-1], long, "2000 10 5 0", SMALL[-1]]
     report, functions = convert_bytes(
-        tmp_path, "\n".join(lines).encode(), {"keep_warnings": True}
+        tmp_path, "\n".join(lines).encode(), {"verbose": True}
     )
     if excess:
         assert describe(functions[:1]) == SMALL_WORDS
@@ -869,9 +867,7 @@ def test_a_line_that_is_too_long_costs_itself(
 
 def test_each_warning_names_its_line_and_offset(tmp_path: Path) -> None:
     lines = [MODULE, "what", "FUNC 1000 10 0 f", "1000 zz 1 0", "1000 20 1 7"]
-    report, _ = convert_bytes(
-        tmp_path, "\n".join(lines).encode(), {"keep_warnings": True}
-    )
+    report, _ = convert_bytes(tmp_path, "\n".join(lines).encode(), {"verbose": True})
     offsets = [len("\n".join([*lines[:count], ""])) for count in range(len(lines))]
     assert [tuple(each) for each in report.details] == [
         (UNKNOWN, offsets[1], 0, 2),
@@ -884,7 +880,7 @@ def test_each_warning_names_its_line_and_offset(tmp_path: Path) -> None:
 def test_findings_are_kept_up_to_a_limit(tmp_path: Path) -> None:
     most = lib.GSYM_BREAKPAD_FINDING_LIMIT
     text = "\n".join([*SMALL, *("?" for _ in range(most + 5))]).encode()
-    report, functions = convert_bytes(tmp_path, text, {"keep_warnings": True})
+    report, functions = convert_bytes(tmp_path, text, {"verbose": True})
     assert len(report.details) == most
     assert report.warnings == {UNKNOWN: most + 5}
     assert describe(functions) == SMALL_WORDS
@@ -972,7 +968,7 @@ def test_paths_are_mapped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_versions(version: int, tmp_path: Path) -> None:
-    report, functions = convert_bytes(tmp_path, TWINS, {"version": version})
+    report, functions = convert_bytes(tmp_path, TWINS, {"output_version": version})
     with gsym.open(report.outputs[0]) as reader:
         assert reader.header.version == version
         assert reader.header.base_address == 0

@@ -37,7 +37,7 @@ def convert(folder: Path, binary: bytes) -> gsym.ConversionReport:
     """Convert *binary* as `bin/app`; debug files are installed in `lib` and `more`."""
     path = place(folder / "bin/app", binary)
     directories = [str(folder / "lib"), str(folder / "more")]
-    return gsym.convert(path, debug_directories=directories)
+    return gsym.convert(path, debug_file_directories=directories)
 
 
 def mirror(folder: Path, directory: str) -> str:
@@ -112,7 +112,7 @@ def test_a_binary_in_the_working_directory_needs_no_folder(
 
 def test_without_directories_only_the_neighbours_are_tried(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(LINK, build_id=ID))
-    report = gsym.convert(path, debug_directories=())
+    report = gsym.convert(path, debug_file_directories=())
     tried = [f"{tmp_path}/{name} (not there)" for name in ("app.dbg", ".debug/app.dbg")]
     assert report.notes == (f"no debug information: tried {', '.join(tried)}",)
 

@@ -259,7 +259,7 @@ def test_object_files_may_have_moved(tmp_path: Path) -> None:
     (tmp_path / "new/a.o").write_bytes(A_O)
     image = executable(stabs("/old/build/a.o", A_MAP))
     rules = (("/else", "/x"), ("/old/build", f"{tmp_path}/new"), ("/old", "/y"))
-    assert convert(tmp_path, image, object_map=rules)[1] == EXPECTED
+    assert convert(tmp_path, image, object_prefix_map=rules)[1] == EXPECTED
     rule = f"/old/build={tmp_path}/new"
     arguments = ["convert", "-q", f"{tmp_path}/app", f"--object-prefix-map={rule}"]
     assert main([*arguments, f"--depfile={tmp_path}/d"]) == 0

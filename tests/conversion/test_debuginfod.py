@@ -64,7 +64,7 @@ def cached(folder: Path, name: str = "debuginfo") -> Path:
 
 def convert(folder: Path, binary: bytes | None = None) -> gsym.ConversionReport:
     path = place(folder / "app", stripped(build_id=ID) if binary is None else binary)
-    return gsym.convert(path, debug_directories=(), debuginfod=True)
+    return gsym.convert(path, debug_file_directories=(), debuginfod=True)
 
 
 def ask(

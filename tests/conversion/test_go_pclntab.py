@@ -463,7 +463,7 @@ def test_module_data_is_searched_for_in_few_relocations(
 
 def test_each_kept_warning_says_where_it_is(tmp_path: Path) -> None:
     image = damaged(b"runtime.goexit", b"\0")
-    report, _ = convert_bytes(tmp_path, image, {"keep_warnings": True})
+    report, _ = convert_bytes(tmp_path, image, {"verbose": True})
     ((category, offset, value, _),) = report.details
     assert (category, value) == (DAMAGED_FUNCTION, 0x1020)
     assert image[offset : offset + 4] == (0x20).to_bytes(4, "little")

@@ -51,7 +51,7 @@ def test_everything_stays_in_any_version_and_order(
     version: int, byteorder: str, other_version: int, other_order: str, tmp_path: Path
 ) -> None:
     data = small_file(version, byteorder)
-    out = again(tmp_path, data, version=other_version, byteorder=other_order)
+    out = again(tmp_path, data, output_version=other_version, byteorder=other_order)
     file = oracle.decode_file(out)
     assert (file.version, file.byteorder) == (other_version, other_order)
     assert (file.uuid, file.base_address) == (
@@ -82,8 +82,8 @@ def test_there_and_back_is_the_same_file(
     file = oracle.decode_file(data)
     file = replace(file, strings=file.strings + b"of no use\0")
     data = oracle.encode_file(file)
-    there = again(tmp_path, data, version=other_version, byteorder=other_order)
-    assert again(tmp_path, there, version=version, byteorder=byteorder) == data
+    there = again(tmp_path, data, output_version=other_version, byteorder=other_order)
+    assert again(tmp_path, there, output_version=version, byteorder=byteorder) == data
 
 
 @pytest.mark.parametrize(("version", "byteorder"), KINDS)
@@ -95,12 +95,12 @@ def test_real_files_answer_the_same_and_come_back_as_they_were(
     for path in paths:
         data = path.read_bytes()
         file = oracle.decode_file(data)
-        out = again(tmp_path, data, version=version, byteorder=byteorder)
+        out = again(tmp_path, data, output_version=version, byteorder=byteorder)
         functions = decoded(data)
         assert decoded(out) == functions, path.name
         addresses = boundaries(functions)
         assert answers(out, addresses) == answers(data, addresses), path.name
-        options = {"version": file.version, "byteorder": file.byteorder}
+        options = {"output_version": file.version, "byteorder": file.byteorder}
         assert again(tmp_path, out, **options) == data, path.name
 
 
@@ -121,7 +121,7 @@ def test_every_address_has_the_same_answer(
     """
     data = oracle.encode_file(to_oracle(functions, *kind))
     folder = tmp_path_factory.mktemp("again")
-    out = again(folder, data, version=other[0], byteorder=other[1])
+    out = again(folder, data, output_version=other[0], byteorder=other[1])
     before = decoded(data)
     assert [each for each in decoded(out) if each in before] == before
     addresses = boundaries(functions)
@@ -139,7 +139,7 @@ def test_llvm_reads_the_same_in_either_byte_order(
 
     for path in sorted(gsym_fixtures.glob("*.v2.*.gsym")):
         first = tmp_path / path.name
-        gsym.convert(path, first, version=1)
+        gsym.convert(path, first, output_version=1)
         gsym.convert(first, tmp_path / "other", byteorder=byteorder)
         assert dump(tmp_path / "other") == dump(first)
 
@@ -152,7 +152,7 @@ def test_the_uuid_can_be_another_one(tmp_path: Path) -> None:
 def test_a_long_uuid_needs_version_2(tmp_path: Path) -> None:
     data = create(FUNCTIONS, version=2, uuid=bytes(32))
     with pytest.raises(gsym.LimitError, match="version 2"):
-        again(tmp_path, data, version=1)
+        again(tmp_path, data, output_version=1)
     assert oracle.decode_file(again(tmp_path, data)).uuid == bytes(32)
 
 
@@ -176,7 +176,7 @@ def test_the_input_is_not_written_over(tmp_path: Path) -> None:
     path = tmp_path / "a.gsym"
     path.write_bytes(create(FUNCTIONS))
     with pytest.raises(ValueError, match="would replace the input"):
-        gsym.convert(path, path, version=2)
+        gsym.convert(path, path, output_version=2)
 
 
 def test_options_without_sense_are_refused(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_options_without_sense_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="byteorder"):
         again(tmp_path, data, byteorder="middle")
     with pytest.raises(ValueError, match="version 3"):
-        again(tmp_path, data, version=3)
+        again(tmp_path, data, output_version=3)
     with pytest.raises(gsym.UnsupportedError, match="paths of a GSYM file"):
         again(tmp_path, data, path_map=(("/a", "/b"),))
 
@@ -343,7 +343,7 @@ def test_the_command_line_recognises_a_gsym_file(
 ) -> None:
     source, target = tmp_path / "a", tmp_path / "b.gsym"
     source.write_bytes(create(FUNCTIONS, uuid=b"id"))
-    options = ["--output-version", "2", "--byte-order", "big"]
+    options = ["--output-version", "2", "--byteorder", "big"]
     assert main(["convert", str(source), "-o", str(target), *options]) == 0
     file = oracle.decode_file(target.read_bytes())
     assert (file.version, file.byteorder) == (2, "big")
@@ -363,7 +363,7 @@ def test_verify_checks_what_was_written_again(
 
 @pytest.mark.parametrize(
     "options",
-    [["--byte-order", "middle"], ["--output-version", "0"], ["--byte-order"]],
+    [["--byteorder", "middle"], ["--output-version", "0"], ["--byteorder"]],
 )
 def test_wrong_options_are_usage_errors(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

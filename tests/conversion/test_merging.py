@@ -189,7 +189,9 @@ def test_the_highest_version_and_the_first_byte_order_are_taken(tmp_path: Path) 
     )
     out = oracle.decode_file(merged(tmp_path, *files))
     assert (out.version, out.byteorder) == (2, "big")
-    out = oracle.decode_file(merged(tmp_path, *files, version=1, byteorder="little"))
+    out = oracle.decode_file(
+        merged(tmp_path, *files, output_version=1, byteorder="little")
+    )
     assert (out.version, out.byteorder) == (1, "little")
 
 
@@ -259,7 +261,7 @@ def two_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["-o", "c"], 2, "FILE is missing"),
         (["a", "b", "-o", "c"], 1, "force merges them all the same"),
         (["a", "-o", "a"], 1, "would replace an input"),
-        (["a", "-o", "c", "--byte-order", "odd"], 2, "little or big"),
+        (["a", "-o", "c", "--byteorder", "odd"], 2, "little or big"),
     ],
 )
 @pytest.mark.usefixtures("two_binaries")

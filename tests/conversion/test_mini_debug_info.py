@@ -49,7 +49,7 @@ def binary(
 
 def convert(folder: Path, image: bytes) -> gsym.ConversionReport:
     path = place(folder / "app", image)
-    return gsym.convert(path, debug_directories=[str(folder)])
+    return gsym.convert(path, debug_file_directories=[str(folder)])
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])

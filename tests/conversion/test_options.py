@@ -57,7 +57,7 @@ def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
     line += " --address-range 1-0x10 --keep-functions ^f --dwp x --debuginfod"
     assert convert_keywords(command.parse(line.split()), *names) == {
         "threads": 2,
-        "version": 2,
+        "output_version": 2,
         "segment_size": 1024,
         "uuid": b"\x0a\x0b",
         "path_map": [("a", "b")],

@@ -49,7 +49,7 @@ def sup(
 
 def convert(folder: Path, binary: bytes) -> gsym.ConversionReport:
     path = place(folder / "bin/app", binary)
-    return gsym.convert(path, debug_directories=[str(folder / "lib")])
+    return gsym.convert(path, debug_file_directories=[str(folder / "lib")])
 
 
 def convert_named(folder: Path, *links: Section) -> gsym.ConversionReport:

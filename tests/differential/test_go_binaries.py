@@ -197,7 +197,10 @@ def stripped(binary: Path, folder: Path, tool: str) -> Path:
 
 def convert(binary: Path, pclntab: str = "auto") -> gsym.ConversionReport:
     return gsym.convert(
-        str(binary), f"{binary}.{pclntab}.gsym", pclntab=pclntab, debug_directories=()
+        str(binary),
+        f"{binary}.{pclntab}.gsym",
+        pclntab=pclntab,
+        debug_file_directories=(),
     )
 
 

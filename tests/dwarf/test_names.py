@@ -430,7 +430,7 @@ def test_a_function_without_any_name_is_left_out_and_counted(tmp_path: Path) -> 
         function("f", 0x1010, 0x1020),
         function("", 0x1020, 0x1030),
     )
-    report, functions = convert_bytes(tmp_path, image, {"keep_warnings": True})
+    report, functions = convert_bytes(tmp_path, image, {"verbose": True})
     assert describe(functions) == "1010-1020 f\n"
     assert [warning.value for warning in report.details] == [0x1000, 0x1020]
 

@@ -28,10 +28,12 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "keep_functions": lambda value: gsym.convert("app", keep_functions=value),
     "drop_functions": lambda value: gsym.convert("app", drop_functions=value),
     "address_ranges": lambda value: gsym.convert("app", address_ranges=value),
-    "debug_directories": lambda value: gsym.convert("app", debug_directories=value),
+    "debug_file_directories": lambda value: gsym.convert(
+        "app", debug_file_directories=value
+    ),
     "path_map": lambda value: gsym.convert("app", path_map=value),
-    "object_map": lambda value: gsym.convert("app", object_map=value),
-    "architectures": lambda value: gsym.convert_slices("app", architectures=value),
+    "object_prefix_map": lambda value: gsym.convert("app", object_prefix_map=value),
+    "arch": lambda value: gsym.convert_slices("app", arch=value),
     "members": lambda value: gsym.convert_members("app", members=value),
     "inputs": lambda value: gsym.merge_files(value, "out"),
     "sources": lambda value: convert_symbfiles(value, "out"),
@@ -62,7 +64,7 @@ def test_a_single_string_is_refused(parameter: str) -> None:
 
 
 @pytest.mark.usefixtures("app")
-@pytest.mark.parametrize("parameter", ["path_map", "object_map"])
+@pytest.mark.parametrize("parameter", ["path_map", "object_prefix_map"])
 def test_a_single_pair_is_refused(parameter: str) -> None:
     for pair in (("/a", "/b"), ("ab", "cd")):
         with pytest.raises(TypeError, match=f"{parameter}: .* pairs of strings"):

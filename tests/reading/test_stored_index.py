@@ -264,8 +264,8 @@ def test_threads_do_not_change_it(fixtures: Path, tmp_path: Path) -> None:
 def test_it_is_made_anew_where_a_file_is(tmp_path: Path) -> None:
     first, second, third = (tmp_path / name for name in "abc")
     gsym.convert(_written(tmp_path / "made", created()), first)
-    gsym.convert(first, second, version=2)
-    gsym.convert(second, third, version=1)
+    gsym.convert(first, second, output_version=2)
+    gsym.convert(second, third, output_version=1)
     assert first.read_bytes() == third.read_bytes()
     assert all(gsym.open(path).stored_index_size for path in (first, second, third))
     assert check_structure(os.fspath(second)) == []

@@ -16,7 +16,7 @@ from tests.inputs.elf import CODE, Elf, Section
 if TYPE_CHECKING:
     from pathlib import Path
 
-SEARCH = BinarySearch(debug_directories=())
+SEARCH = BinarySearch(debug_file_directories=())
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,7 @@ def test_without_build_id_a_changed_binary_is_converted_again(tmp_path: Path) ->
 
 def test_a_debug_file_that_came_later_is_read(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
-    search = SEARCH._replace(debug_directories=(str(tmp_path / "lib"),))
+    search = SEARCH._replace(debug_file_directories=(str(tmp_path / "lib"),))
     assert names(find_gsym(path, search)) == ["in_binary"]
     place(tmp_path / f"lib/{ID_PATH}", debug_file(ID))
     assert "in_debug" in names(find_gsym(path, search))

@@ -44,7 +44,7 @@ def test_what_was_merged_is_told_as_json(
     traces: list[Path], tmp_path: Path, capsys: Capture
 ) -> None:
     output = tmp_path / "all.fxt"
-    words = (*traces, "-o", output, "--json", "--byte-order", "big", "--nanoseconds")
+    words = (*traces, "-o", output, "--json", "--byteorder", "big", "--nanoseconds")
     assert run("merge", *words) == 0
     made = json.loads(capsys.readouterr().out)
     assert [each["old_id"] for each in made["providers"]] == [3, 3]

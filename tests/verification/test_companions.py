@@ -33,7 +33,7 @@ def test_the_debug_file_of_a_stripped_binary_is_compared(tmp_path: Path) -> None
     binary = place(tmp_path / "app", stripped(build_id=ID))
     place(tmp_path / ID_PATH, debug_file(ID))
     search = SearchOptions((str(tmp_path),))
-    report = gsym.convert(binary, debug_directories=search.debug_directories)
+    report = gsym.convert(binary, debug_file_directories=search.debug_file_directories)
     output = report.outputs[0]
     found = compare(output, binary, search=search)
     assert (found.functions, found.symbols) == (1, 1)
@@ -57,7 +57,7 @@ def test_the_longer_symbol_table_is_compared(tmp_path: Path) -> None:
     symbols = (Symbol("of_debug_file", 0x1200, 0x10),)
     place(tmp_path / ID_PATH, debug_file(ID, symbols=symbols))
     search = SearchOptions((str(tmp_path),))
-    report = gsym.convert(binary, debug_directories=search.debug_directories)
+    report = gsym.convert(binary, debug_file_directories=search.debug_file_directories)
     found = compare(report.outputs[0], binary, search=search)
     assert (found.functions, found.symbols, found.differences) == (1, 1, [])
 

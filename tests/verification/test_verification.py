@@ -104,7 +104,7 @@ def test_all_kinds_of_output_can_be_compared(
 ) -> None:
     path = convert(
         program,
-        version=version,
+        output_version=version,
         call_sites=call_sites,
         merged_functions=merged_functions,
     )

@@ -59,8 +59,8 @@ def test_variables_are_kept_and_found(
     binary: Path, tmp_path: Path, version: int
 ) -> None:
     path, plain = tmp_path / "a.gsym", tmp_path / "plain.gsym"
-    gsym.convert(binary, path, data_symbols=True, version=version)
-    gsym.convert(binary, plain, version=version)
+    gsym.convert(binary, path, data_symbols=True, output_version=version)
+    gsym.convert(binary, plain, output_version=version)
     assert path.read_bytes().startswith(plain.read_bytes())
     reader = open_data_part(str(path))
     assert reader is not None
@@ -99,7 +99,7 @@ def test_an_index_and_variables(binary: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.gsym"
     with pytest.raises(ValueError, match="only version 2"):
         gsym.convert(binary, path, data_symbols=True, index=True)
-    gsym.convert(binary, path, data_symbols=True, index=True, version=2)
+    gsym.convert(binary, path, data_symbols=True, index=True, output_version=2)
     assert open_data_part(str(path)) is not None
     assert main(["verify", str(path)]) == 0
     with pytest.raises(ValueError, match="segments"):
@@ -118,12 +118,12 @@ def test_another_conversion_keeps_variables(
 ) -> None:
     path, other, back = (tmp_path / f"{name}.gsym" for name in "abc")
     first = gsym.convert(binary, path, data_symbols=True)
-    report = gsym.convert(path, other, version=version, byteorder=byteorder)
+    report = gsym.convert(path, other, output_version=version, byteorder=byteorder)
     assert names_in(other) == names_in(path) >= {"counter", "flag"}
     assert not first.warnings
     assert not report.warnings
     assert main(["verify", str(other)]) == 0
-    gsym.convert(other, back, version=1, byteorder="little", data_symbols=True)
+    gsym.convert(other, back, output_version=1, byteorder="little", data_symbols=True)
     assert back.read_bytes() == path.read_bytes()
 
 
@@ -156,7 +156,7 @@ def test_what_leaves_no_place_for_variables_is_told(
         assert warning.endswith("no place for it beside an index of version 1")
         assert left_out == count
         assert not names_in(other)
-    assert not gsym.convert(path, other, index=True, version=2).warnings
+    assert not gsym.convert(path, other, index=True, output_version=2).warnings
     assert names_in(other) == names_in(path)
     report = gsym.convert(path, other, segment_size=100)
     assert report.warnings == {
@@ -210,7 +210,7 @@ def test_a_binary_holds_variables_too(
     path, holder, back = tmp_path / "a.gsym", tmp_path / "s/a.so", tmp_path / "b.gsym"
     if shutil.which("strip") is None:
         pytest.skip("not installed: strip")
-    gsym.convert(binary, path, data_symbols=True, version=version)
+    gsym.convert(binary, path, data_symbols=True, output_version=version)
     holder.parent.mkdir()
     subprocess.run(["strip", "-o", holder, binary], check=True)
     assert not gsym.embed(path, holder).variables_dropped

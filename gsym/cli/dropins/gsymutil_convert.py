@@ -126,15 +126,15 @@ def _convert(
         return gsym.conversion.job.convert(
             options.convert,
             output,
-            architecture=None if is_breakpad else architecture,
+            arch=None if is_breakpad else architecture,
             threads=options.threads or None,
-            version=options.output_version,
+            output_version=options.output_version,
             merged_functions=options.merged_functions,
             call_sites=options.dwarf_call_sites,
             call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
             symbol_table=options.symtab_file or None,
-            keep_warnings=options.verbose and not options.quiet,
+            verbose=options.verbose and not options.quiet,
             pclntab="never",
         )
     except (GsymError, OSError) as error:

@@ -130,7 +130,7 @@ class Modules:
             architecture=architecture,
             beside=not options.disable_gsym,
             gsym_directories=tuple(options.gsym_directories),
-            debug_directories=self._debug_directories(),
+            debug_file_directories=self._debug_directories(),
             debuginfod=bool(options.debuginfod),
             dwp=options.dwp,
             read_ahead=self._read_ahead,

@@ -43,10 +43,10 @@ _UNVERIFIABLE = (
 
 # In the order of the help.
 _KEYWORDS = (
-    *("threads", "version", "byteorder", "merged_functions", "call_sites"),
+    *("threads", "output_version", "byteorder", "merged_functions", "call_sites"),
     *("call_sites_yaml", "keep_functions", "drop_functions", "address_ranges"),
     *("segment_size", "index", "data_symbols", "pclntab", "uuid", "path_map"),
-    *("debug_directories", "debuginfod", "dwp", "object_map"),
+    *("debug_file_directories", "debuginfod", "dwp", "object_prefix_map"),
 )
 
 
@@ -81,12 +81,12 @@ _KEYWORDS = (
             metavar="NAME",
             repeatable=True,
         ),
-        *convert_options("keep_same"),
+        *convert_options("if_changed"),
         Option("--depfile", "write a make rule with all inputs", metavar="FILE"),
         *convert_options(*_KEYWORDS),
         STRICT,
         QUIET,
-        *convert_options("keep_warnings"),
+        *convert_options("verbose"),
         Option("--json-summary", "write the report as JSON", metavar="FILE"),
         Option("--verify", "check each output against its input afterwards"),
     ),
@@ -219,7 +219,7 @@ def _jobs(values: Values) -> list[tuple[str, str]]:
 
 def _converter(values: Values) -> Converter:
     """`gsym.convert` with all options but the paths, which are checked here."""
-    keywords = convert_keywords(values, *_KEYWORDS, "keep_same", "keep_warnings")
+    keywords = convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
 
     def run_conversion(
         source: str, target: str, member: str | None, architecture: str | None
@@ -229,7 +229,7 @@ def _converter(values: Values) -> Converter:
                 source,
                 target,
                 member=member,
-                architecture=architecture,
+                arch=architecture,
                 progress=progress.callback,
                 **keywords,
             )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             "also merge files whose UUIDs or base addresses differ: the first UUID and "
             "the lowest base address are taken",
         ),
-        *convert_options("keep_same", "version", "byteorder", "segment_size"),
+        *convert_options("if_changed", "output_version", "byteorder", "segment_size"),
         Option(
             "--index",
             "add an index of large functions (without it: if one of the files has one)",
@@ -46,7 +46,7 @@ def merge(values: Values) -> int:
     output = values.text("--output")
     if output is None:
         raise UsageError("option '--output' is missing")
-    chosen = ("keep_same", "version", "byteorder", "segment_size")
+    chosen = ("if_changed", "output_version", "byteorder", "segment_size")
     try:
         report = merge_files(
             values.operands("FILE"),

@@ -45,17 +45,18 @@ class FolderModules:
     Args:
         gsym_directories: Asked first, in order. Where they do not have a module by its
             build id, files of any names are looked through.
-        debug_directories: Asked then, by build id; also where what belongs to a debug
-            file is.
+        debug_file_directories: Asked then, by build id; also where what belongs to a
+            debug file is.
     """
 
     def __init__(
-        self, gsym_directories: Sequence[str], debug_directories: Sequence[str]
+        self, gsym_directories: Sequence[str], debug_file_directories: Sequence[str]
     ) -> None:
-        self._folders = (*gsym_directories, *debug_directories)
+        self._folders = (*gsym_directories, *debug_file_directories)
         self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
         self._search = BinarySearch(
-            debug_directories=tuple(debug_directories), index_limit=_INDEX_LIMIT
+            debug_file_directories=tuple(debug_file_directories),
+            index_limit=_INDEX_LIMIT,
         )
 
     def open(self, key: ModuleKey) -> OpenModule:
@@ -209,7 +210,7 @@ def open_folders(
     values: Values,
     sources: Sequence[str],
     *,
-    debug_directories: Sequence[str],
+    debug_file_directories: Sequence[str],
     has_own_store: bool = True,
 ) -> Opening:
     """What opens modules in the folders and the store of a command line.
@@ -217,14 +218,17 @@ def open_folders(
     Args:
         values: Of a command with `module_options`.
         sources: As `open_store` takes them.
-        debug_directories: Folders of debug files, where the command line names none.
+        debug_file_directories: Folders of debug files, where the command line names
+            none.
         has_own_store: The user's own store is asked, where it names none.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.
         ValueError: A source is not understood.
     """
-    debug = tuple(values.texts("--debug-file-directory")) or tuple(debug_directories)
+    debug = tuple(values.texts("--debug-file-directory")) or tuple(
+        debug_file_directories
+    )
     folders = FolderModules(values.texts("--gsym-dir"), debug)
     path = values.text("--store")
     if path is None and not sources and not has_own_store:
@@ -300,7 +304,7 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
     return open_folders(
         values,
         sources,
-        debug_directories=by_default,
+        debug_file_directories=by_default,
         has_own_store=style.name != "llvm",
     )
 
@@ -359,7 +363,9 @@ def open_places(values: Values) -> tuple[Opening, Binaries]:
     if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
         sources.append("debuginfod")
     try:
-        modules = open_folders(values, sources, debug_directories=DEBUG_DIRECTORIES)
+        modules = open_folders(
+            values, sources, debug_file_directories=DEBUG_DIRECTORIES
+        )
     except ValueError as error:
         raise UsageError(f"option '--source': {error}") from None
     folders = values.texts("--gsym-dir")
@@ -379,7 +385,7 @@ class ProfileModules:
     def __init__(self, places: Opening, paths: dict[str, str]) -> None:
         self._places = places
         self._paths = paths
-        self._search = BinarySearch(debug_directories=DEBUG_DIRECTORIES)
+        self._search = BinarySearch(debug_file_directories=DEBUG_DIRECTORIES)
 
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or what all places said."""

@@ -276,7 +276,7 @@ def print_ids(values: Values) -> int:
     (Operand("FILE", "symbfile with ranges; of several parts all", many=True),),
     (
         output_option("file to write (default: the first FILE with .gsym added)"),
-        *convert_options("version", "byteorder", "uuid"),
+        *convert_options("output_version", "byteorder", "uuid"),
         JSON,
         QUIET,
     ),
@@ -288,12 +288,12 @@ def convert(values: Values) -> int:
     """Write the output and print what is in it."""
     paths = values.operands("FILE")
     output = values.text("--output") or paths[0] + ".gsym"
-    chosen = convert_keywords(values, "version", "byteorder", "uuid")
+    chosen = convert_keywords(values, "output_version", "byteorder", "uuid")
     try:
         report = convert_symbfiles(
             paths,
             output,
-            **{"version": 1, "byteorder": "little", **chosen},
+            **{"output_version": 1, "byteorder": "little", **chosen},
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

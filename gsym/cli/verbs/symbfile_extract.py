@@ -41,7 +41,7 @@ NAMES = Option(
     metavar="STYLE",
     choices=tuple(STYLES),
 )
-_KEYWORDS = ("architecture", "debug_directories", "debuginfod", "dwp", "threads")
+_KEYWORDS = ("arch", "debug_file_directories", "debuginfod", "dwp", "threads")
 CONVERSION_OPTIONS = convert_options(*_KEYWORDS)
 RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 

@@ -234,7 +234,7 @@ def _line(blob: dict[str, Any]) -> str:
             "whole trace",
         ),
         Option(
-            "--byte-order",
+            "--byteorder",
             "byte order of the output, little or big (default: little)",
             metavar="ORDER",
             choices=("little", "big"),
@@ -257,7 +257,7 @@ def merge(values: Values) -> int:
     names = values.operands("FILE")
     traces = [TraceInput(name, selection) for name in names]
     merger = TraceMerger(
-        "big" if values.choice("--byte-order") == "big" else "little",
+        "big" if values.choice("--byteorder") == "big" else "little",
         nanoseconds=values.flag("--nanoseconds"),
     )
     write_output(output, _pieces(merger, traces), is_text=False)

@@ -94,9 +94,9 @@ def debug_files(
         return _other_build(candidate, build_id) or _no_dwarf(candidate)
 
     if is_elf:
-        installed = build_id_paths(build_id, options.debug_directories)
+        installed = build_id_paths(build_id, options.debug_file_directories)
         yield from search.open_all(installed, mismatch)
-    yield from _linked_files(search, options.debug_directories)
+    yield from _linked_files(search, options.debug_file_directories)
     if options.debuginfod and is_elf:
         if not build_id:
             search.refuse("debuginfod", "the binary has no build id to ask for")
@@ -199,7 +199,7 @@ def _supplementary_files(
             return "has another checksum"
         return _other_build(candidate, build_id)
 
-    directories = options.debug_directories
+    directories = options.debug_file_directories
     yield from search.open_all(
         _supplementary_paths(search.binary.path, name, directories), mismatch
     )

@@ -160,7 +160,7 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
     tried = f"tried {search.describe()}"
     try:
-        debug_map = DebugMap(binary, options.object_map)
+        debug_map = DebugMap(binary, options.object_prefix_map)
     except MissingDebugInfoError as error:
         reason = f"{error.reason}; no dSYM bundle: {tried}"
         raise MissingDebugInfoError(reason, path=error.path) from None

@@ -246,10 +246,10 @@ def convert(request: ConversionRequest) -> ConversionReport:
         output.merge_functions()
     text.add_publics()
     module = read_module(text.head())
-    if request.options.architecture not in {None, module.architecture}:
+    if request.options.arch not in {None, module.architecture}:
         raise ArchitectureError(
             f"is for {module.architecture or 'an unknown architecture'}, not for "
-            f"{request.options.architecture}",
+            f"{request.options.arch}",
             path=request.input,
         )
     output.set_uuid(module.build_id)
@@ -273,7 +273,7 @@ class _Text:
         self._error: Any = new_error()
         self._handle: Any = new_object(
             *("breakpad", lib.gsym_breakpad_create, lib.gsym_breakpad_destroy),
-            *(self._creator, request.options.keep_warnings),
+            *(self._creator, request.options.verbose),
             path=request.input,
         )
         for rule in request.options.path_map:

@@ -108,7 +108,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
     if request.options.member is not None:
         data = open_member(data, path, request.options.member)
         path = member_label(path, request.options.member)
-    data = choose_slice(data, path, request.options.architecture)
+    data = choose_slice(data, path, request.options.arch)
     if is_archive(data):
         reason = "an archive in another file: take it out first, as by lipo -thin"
         raise UnsupportedError(reason, path=path)

@@ -35,7 +35,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
             "paths of a GSYM file cannot be mapped, those of its source can",
             path=request.input,
         )
-    if request.options.architecture is not None:
+    if request.options.arch is not None:
         raise UnsupportedError(
             "a GSYM file does not say what architecture it is for", path=request.input
         )
