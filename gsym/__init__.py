@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         Range as Range,
     )
     from gsym.reading.frames import Frames as Frames
-    from gsym.reading.reader import Reader as Reader, open as open
+    from gsym.reading.reader import Reader as Reader
     from gsym.store.adding import add_file as add_file
     from gsym.store.directory import Store as Store
     from gsym.store.modules import (
@@ -73,6 +73,10 @@ if TYPE_CHECKING:
     from gsym.store.sources.settings import open_source as open_source
     from gsym.store.symbolizer import Symbolizer as Symbolizer
     from gsym.symbfile.file_id import FileId as FileId
+    from gsym.symbolication.binary_lookup import (
+        lookup as lookup,
+        open as open,
+    )
     from gsym.symbolication.client.jobs import (
         JobAnswer as JobAnswer,
         StackFrame as StackFrame,
@@ -140,8 +144,9 @@ _MODULE_OF = {
     "identify": "conversion.identity",
     "key_of_build_id": "store.modules",
     "key_of_debug_id": "store.modules",
+    "lookup": "symbolication.binary_lookup",
     "merge_files": "conversion.merging",
-    "open": "reading.reader",
+    "open": "symbolication.binary_lookup",
     "open_source": "store.sources.settings",
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import gsym.reading.reader
 from gsym.errors import EmptyError, FormatError, GsymError
+from gsym.symbolication.binary_lookup import open_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
 _HEAD_SIZE = 64
-_MAGICS = (b"GSYM", b"MYSG")
 
 
 def open_gsym(
@@ -32,33 +31,20 @@ def open_gsym(
             verb that reads it.
         OSError: It cannot be read.
     """
-    if is_gsym(path):
-        return gsym.reading.reader.open(path, uuid, read_ahead=read_ahead)
-    from gsym.symbolication.binary_lookup import open_module
-
     try:
         found = open_module(path, uuid, read_ahead=read_ahead)
     except FormatError as error:
         raise (_of_another_family(path) or error) from None
-    is_told = values.has("--verbose") and values.flag("--verbose")
-    for note in (*found.notes, *((f"using {found.origin}",) if is_told else ())):
+    notes = found.notes
+    if found.origin != path and values.has("--verbose") and values.flag("--verbose"):
+        notes = (*notes, f"using {found.origin}")
+    for note in notes:
         from gsym.cli.terminal import printable
 
         print(f"gsym: {printable(note)}", file=sys.stderr)
     if found.reader is None:
         raise EmptyError("names no function", path=path)
     return found.reader
-
-
-def is_gsym(path: str) -> bool:
-    """Whether the file begins as a GSYM file does, or cannot be looked at."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(4) in _MAGICS
-    except IsADirectoryError:
-        return not path.rstrip("/").endswith(".dSYM")
-    except OSError:
-        return True  # opening it will fail with the reason
 
 
 def _of_another_family(path: str) -> GsymError | None:

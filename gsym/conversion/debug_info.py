@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gsym.containers.recognition import refuse_pdb_user
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.companions.elf import (
-    DEBUG_DIRECTORIES,
     debug_files,
     find_supplementary,
     open_mini_debug_info,

@@ -20,7 +20,7 @@ from gsym.containers.archive import (
 from gsym.containers.fat import list_slices, matching_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.recognition import recognise_file, refuse
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import read_options

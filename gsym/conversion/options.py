@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from gsym.arguments import items_of, pairs_of, paths_of, strings_of
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import uuid_bytes
 from gsym.records import NamedTuple
 

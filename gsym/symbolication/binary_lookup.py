@@ -18,10 +18,12 @@ or else by its path and time, and by what the conversion would read besides.
 from __future__ import annotations
 
 import os
+from io import FileIO
+from stat import S_ISDIR, S_ISREG
 
 import gsym.reading.reader
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
-from gsym.errors import EmptyError, GsymError
+from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.errors import EmptyError, GsymError, UuidMismatchError
 from gsym.records import NamedTuple
 from gsym.symbolication.conversion_cache import cache_root, collect_cache
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.model import Lookup
     from gsym.reading.reader import Reader
 
 
@@ -76,7 +79,99 @@ class FoundGsym(NamedTuple):
 
 
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
+_MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
+
+
+def open(  # the name is the API
+    path: str | os.PathLike[str],
+    uuid: bytes | str | None = None,
+    *,
+    index_limit: int | None = None,
+    read_ahead: bool = False,
+) -> Reader:
+    """Open the GSYM file at *path*, or that of the binary there.
+
+    The GSYM file of a binary is the one embedded in it, `PATH.gsym` beside it, that of
+    the user's store or that of the cache; otherwise the binary is converted into the
+    cache, which `GSYM_CACHE_DIR` names and `gsym store gc --cache` clears. A file that
+    belongs to another build is not used, with a `UserWarning`.
+
+    Args:
+        path: GSYM file of any version and byte order; binary with debug information
+            or symbols, dSYM bundle, Breakpad file.
+        uuid: The identifier that the file must have, to be sure that it belongs
+            to the expected binary, as bytes or as hexadecimal text; by default any.
+        index_limit: See `Reader`.
+        read_ahead: Whether the system may read ahead. By default it may after the first
+            few lookups, and when `lookup_many` gets more than eight addresses or all
+            functions are read: one lookup in a large file that is not in memory reads
+            about 14 pages of it.
+
+    Returns:
+        A reader, which closes at the end of a `with` block.
+
+    Raises:
+        EmptyError: The binary has neither debug information nor symbols.
+        FormatError: The file is of no known format, or its tables are damaged, or the
+            strings that it shares with its binary have changed.
+        GsymError: The binary cannot be converted.
+        OSError: The file cannot be opened or mapped.
+        UnsupportedError: The version or an encoding is not known.
+        UuidMismatchError: The file belongs to another binary.
+    """
+    name = os.fspath(path)
+    found = open_module(name, uuid, index_limit=index_limit, read_ahead=read_ahead)
+    if found.notes:
+        from warnings import warn
+
+        for note in found.notes:
+            warn(note, stacklevel=2)
+    if found.reader is None:
+        raise EmptyError("names no function", path=name)
+    return found.reader
+
+
+def lookup(
+    path: str | os.PathLike[str], address: int, uuid: bytes | str | None = None
+) -> Lookup | None:
+    """Function, file, line and inline chain at one address of a file or binary.
+
+    For more than one address, `open` it once.
+
+    Args:
+        path: As `open` takes it.
+        address: Link-time address, as `nm` prints it.
+        uuid: As `open` takes it.
+
+    Returns:
+        None where no function covers the address. `str` of the answer is the output of
+        `gsym lookup`.
+
+    Raises:
+        GsymError: As `open` does, or the record of the function is damaged.
+        OSError: The file cannot be read.
+    """
+    with open(path, uuid) as reader:
+        return reader.lookup(address)
+
+
+def is_gsym(path: str) -> bool:
+    """Whether a GSYM file is at *path*, or something else that only `Reader` takes.
+
+    That is what cannot be read twice, such as a pipe, and what cannot be opened, the
+    reason of which its error has.
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if S_ISDIR(mode):
+            return not path.rstrip("/").endswith(".dSYM")
+        if not S_ISREG(mode):
+            return True
+        with FileIO(path) as file:
+            return file.read(4) in _MAGICS
+    except OSError:
+        return True
 
 
 def open_module(
@@ -99,11 +194,21 @@ def open_module(
         OSError: It cannot be read.
         UuidMismatchError: It belongs to another binary.
     """
+    try:
+        reader = gsym.reading.reader.open(
+            path, uuid, index_limit=index_limit, read_ahead=read_ahead
+        )
+    except UuidMismatchError:
+        raise
+    except (GsymError, IsADirectoryError):
+        if is_gsym(path):
+            raise
+    else:
+        return FoundGsym(reader, origin=path)
     search = BinarySearch(store=True, index_limit=index_limit, read_ahead=read_ahead)
     found = find_gsym(path, search)
     if uuid is not None and found.reader is not None:
         from gsym.engine.native import uuid_bytes
-        from gsym.errors import UuidMismatchError
 
         wanted, has = uuid_bytes(uuid), found.reader.uuid
         if wanted != has:

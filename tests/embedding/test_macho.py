@@ -344,7 +344,7 @@ def test_a_universal_file_is_refused_with_the_way_out(
     with pytest.raises(gsym.UnsupportedError, match=r"universal.* lipo -thin"):
         gsym.embed(source, path)
     with pytest.raises(gsym.UnsupportedError, match=r"universal.* lipo -thin"):
-        gsym.open(path)
+        gsym.Reader(path.read_bytes())
 
 
 def test_bytes_behind_the_link_edit_data_are_not_hidden(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_path_may_be_a_str_or_a_path(path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "kind", "reason"),
     [
-        (b"", gsym.FormatError, "data too small to be a GSYM file"),
+        (b"", gsym.FormatError, "the file is empty"),
         (b"MYSG", gsym.FormatError, "data too small to be a GSYM file"),
         (b"\x7fELF" + bytes(60), gsym.FormatError, "invalid ELF class 0"),
         (b"MYSG\3\0" + bytes(60), gsym.UnsupportedError, "unsupported GSYM version 3"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +13,6 @@ import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
 from tests.inputs.elf import CODE, Elf, Section
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SEARCH = BinarySearch(debug_file_directories=())
 
@@ -161,3 +159,46 @@ def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:
         find_gsym(path, SEARCH)
     with pytest.raises(FileNotFoundError):
         find_gsym(f"{path}.not")
+
+
+# ---- the public calls
+
+
+def test_a_binary_is_opened_as_its_gsym_file_is(tmp_path: Path, cache: Path) -> None:
+    path = place(tmp_path / "app", debug_file(ID))
+    with gsym.open(path) as reader:
+        start = next(iter(reader)).address
+    found = gsym.lookup(path, start, ID)
+    assert found is not None
+    assert found == gsym.lookup(made(cache)[0], start)
+    assert gsym.lookup(path, 0) is None
+    assert len(made(cache)) == 1
+    with pytest.raises(gsym.UuidMismatchError):
+        gsym.open(path, OTHER_ID)
+
+
+def test_a_file_of_another_build_is_a_warning(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    file_beside(path, "stale", OTHER_ID)
+    with pytest.warns(UserWarning, match="is not used: its UUID"):
+        gsym.open(path).close()
+
+
+def test_a_binary_without_functions_is_an_error(tmp_path: Path) -> None:
+    path = place(tmp_path / "app", stripped(symbols=()))
+    with pytest.raises(gsym.EmptyError, match="names no function"):
+        gsym.open(path)
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for content in (Path(file_beside(str(tmp_path / "a"), "f", ID)).read_bytes(), b""):
+        writer = threading.Thread(target=path.write_bytes, args=(content,))
+        writer.start()
+        if content:
+            assert gsym.open(path).uuid == ID
+        else:
+            with pytest.raises(gsym.FormatError):
+                gsym.open(path)
+        writer.join()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 from gsym.reading.reader import wants_read_ahead
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym

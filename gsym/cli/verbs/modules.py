@@ -9,7 +9,7 @@ from functools import partial
 from gsym.cli.grammar import Option, UsageError
 from gsym.cli.options import HEADER, SERVER, STORE, read_headers
 from gsym.cli.terminal import describe
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import elf_debug_id
 from gsym.errors import GsymError, SourceError
 from gsym.markup.symbols import BINARIES, has_uuid

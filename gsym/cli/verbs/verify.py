@@ -11,7 +11,7 @@ from gsym.cli.conversion import (
     search_options,
 )
 from gsym.cli.grammar import Command, Option, UsageError
-from gsym.cli.gsym_input import is_gsym, open_gsym
+from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
     GSYM_FILE,
     QUIET,
@@ -19,6 +19,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import printable, progress_for, warn
+from gsym.symbolication.binary_lookup import is_gsym
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False

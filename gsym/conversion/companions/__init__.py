@@ -1,1 +1,3 @@
 """Files that belong to an input: debug links, split units, dSYM bundles, debuginfod."""
+
+DEBUG_DIRECTORIES = ("/usr/lib/debug",)  # of installed debug files

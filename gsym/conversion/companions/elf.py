@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import SearchOptions
 
 
-DEBUG_DIRECTORIES = ("/usr/lib/debug",)
-
-
 def build_id_paths(build_id: bytes, directories: Sequence[str]) -> Iterator[str]:
     """Paths of the debug file of a build in each of *directories*."""
     digits = build_id.hex()

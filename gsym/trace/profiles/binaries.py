@@ -9,7 +9,7 @@ from gsym.arguments import paths_of
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.elf import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
