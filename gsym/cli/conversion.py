@@ -154,7 +154,8 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     )
     index = f", {report.index_size} of them index," if report.index_size else ""
     of = f"{report.architecture}, " if report.architecture else ""
-    yield printable(f"{_label(report)} -> {', '.join(report.outputs)}")
+    same = "" if report.is_written else " (unchanged)"
+    yield printable(f"{_label(report)} -> {', '.join(report.outputs)}{same}")
     yield (
         f"  {report.functions} functions{continued}, "
         f"{report.functions_with_lines} with lines, "

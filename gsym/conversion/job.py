@@ -111,7 +111,10 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             Of a GSYM file that has variables the output has them in any case.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         verbose: Report each warning, not only counts.
-        if_changed: Leave an output that would stay the same as it is.
+        if_changed: Leave an output that would stay the same as it is. Whether it would
+            is read from `OUTPUT.key`, which is written beside it: the sizes and times
+            of all files, the options and the version of gsym. Where these differ, the
+            input is converted and the bytes are compared.
         full_walk: Visit every DIE, also those that are known to hold no code. The
             result is the same; this checks that.
         pclntab: When to read the table of functions of a Go binary: "auto" where no
@@ -165,6 +168,21 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         progress=progress,
     )
     _check(request)
+    if options.if_changed:
+        from gsym.conversion.reuse import unchanged_report, write_key
+
+        kept = unchanged_report(request)
+        if kept is not None:
+            return kept
+        report = _convert(request)
+        write_key(request, report)
+        return report
+    return _convert(request)
+
+
+def _convert(request: ConversionRequest) -> ConversionReport:
+    """Convert the input by the converter of its kind."""
+    options, source_path = request.options, request.input
     kind = recognise_file(source_path)
     if options.member is not None and kind != "archive":
         raise MemberError("not an archive: it has no members", path=source_path)

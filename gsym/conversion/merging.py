@@ -43,6 +43,8 @@ class MergeReport(NamedTuple):
         file_size: Of the output, in bytes.
         warnings: What of the inputs the output does not have -> how often.
         seconds: Wall time.
+        is_written: Whether an output was written: with *if_changed*, all may be
+            unchanged.
     """
 
     inputs: tuple[str, ...]
@@ -60,6 +62,7 @@ class MergeReport(NamedTuple):
     file_size: int
     warnings: dict[str, int]
     seconds: float
+    is_written: bool
 
 
 _WAY_OUT = "force merges them all the same"

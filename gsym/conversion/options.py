@@ -187,7 +187,8 @@ class ConvertOptions(NamedTuple):
     )
     if_changed: bool = _declared(
         FLAG,
-        "leave an output alone that would stay the same",
+        "leave an output that would stay the same as it is; OUT.key "
+        "records what it was made from",
         default=False,
     )
     full_walk: bool = _declared(

@@ -183,9 +183,10 @@ class ConversionOutput:
                 elif part:
                     file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
             outputs: tuple[str, ...] = (request.output,)
+            is_written = file.is_written
         else:
             counts = self._finish()
-            outputs = self._write_segments(request.options.segment_size)
+            outputs, is_written = self._write_segments(request.options.segment_size)
             warnings = warnings | _left_out(part, "in segments")
         dropped = 0
         if found is not None:
@@ -208,7 +209,8 @@ class ConversionOutput:
             companions=companions,
             notes=notes,
             seconds=time.perf_counter() - request.started,
-            peak_memory=_peak_memory(),
+            peak_memory=peak_memory(),
+            is_written=is_written,
         )
 
     def _finish(self) -> dict[str, int]:
@@ -232,7 +234,7 @@ class ConversionOutput:
         self._is_selection = True
         return counts
 
-    def _write_segments(self, size: int) -> tuple[str, ...]:
+    def _write_segments(self, size: int) -> tuple[tuple[str, ...], bool]:
         from gsym.writing.selection import write_segments
 
         whole = self._finished()
@@ -252,7 +254,7 @@ def _left_out(data_part: bytes, place: str) -> dict[str, int]:
     return {text: count} if count else {}
 
 
-def _peak_memory() -> int:
+def peak_memory() -> int:
     """Of this process, in bytes.
 
     Linux counts in the usage of a process what its parent had when it started it.

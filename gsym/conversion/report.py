@@ -56,6 +56,8 @@ class ConversionReport(NamedTuple):
             for, and why each file there is not it.
         seconds: Wall time.
         peak_memory: Peak resident memory of the process, in bytes.
+        is_written: Whether an output was written: with *if_changed*, all may be
+            unchanged.
     """
 
     input: str
@@ -87,3 +89,4 @@ class ConversionReport(NamedTuple):
     notes: tuple[str, ...]
     seconds: float
     peak_memory: int
+    is_written: bool = True

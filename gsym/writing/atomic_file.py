@@ -42,6 +42,9 @@ class AtomicFile:
             its time stamp: what was made from it is not out of date.
         mode: Its permissions, from the first byte on; by default those of any new file.
 
+    Attributes:
+        is_written: Whether the bytes are those of *path* now, and were not before.
+
     Raises:
         OSError: The file cannot be created, written, synced or renamed. The
             temporary file is gone then, and *path* is as it was.
@@ -58,6 +61,7 @@ class AtomicFile:
         self._path = os.path.realpath(self._name)
         self._keep_same = keep_same
         self._mode = mode
+        self.is_written = False
         self._temporary: str | None = None
         self._descriptor = -1
         self._size = self._handed_on = 0
@@ -66,6 +70,7 @@ class AtomicFile:
         # By its name: /dev/stdout leads to a pipe, which has no path.
         if _is_special(self._name):
             self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
+            self.is_written = True
             return self
         directory, name = os.path.split(self._path)
         # Only part of the name, which may have the maximum length.
@@ -151,6 +156,7 @@ class AtomicFile:
             raise OSError(errno.ESTALE, "Another machine removed the temporary file")
         os.replace(temporary, self._path)
         self._temporary = None
+        self.is_written = True
         sync(os.path.dirname(self._path))
 
 

@@ -174,8 +174,8 @@ def _checked(start: int, end: int) -> tuple[int, int]:
 
 def write_segments(
     whole: bytes | memoryview, output: str, size: int, *, keep_same: bool = False
-) -> tuple[str, ...]:
-    """Write the segments of a GSYM file and return their paths, in order.
+) -> tuple[tuple[str, ...], bool]:
+    """Write the segments of a GSYM file.
 
     Args:
         whole: The bytes of the file.
@@ -184,11 +184,14 @@ def write_segments(
             last one added may exceed it.
         keep_same: Leave a segment that would stay the same as it is.
 
+    Returns:
+        Their paths, in order, and whether any was written.
+
     Raises:
         LimitError: No function fits into *size* bytes.
     """
     source = ImageSource(whole)
-    paths = []
+    paths, is_written = [], False
     first, end = 0, ffi.new("uint32_t *")
     while first < source.header.num_addresses:
         creator = source.creator()
@@ -196,14 +199,15 @@ def write_segments(
         if first == 0:
             source.copy(lib.gsym_creator_add_sections, creator)
         path = f"{output}-{source.start(first):#x}"
-        _save(creator, path, keep_same=keep_same)
+        is_written |= _save(creator, path, keep_same=keep_same)
         paths.append(path)
         first = end[0]
-    return tuple(paths)
+    return tuple(paths), is_written
 
 
-def _save(creator: Any, path: str, *, keep_same: bool) -> None:
+def _save(creator: Any, path: str, *, keep_same: bool) -> bool:
     with AtomicFile(path, keep_same=keep_same) as file:
         finish_creator(creator)
         for chunk in iter_finished(creator):
             file.write(chunk)
+    return file.is_written

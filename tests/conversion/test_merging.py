@@ -33,7 +33,7 @@ def merged(folder: Path, *files: bytes, **options: object) -> bytes:
 
 
 def split(folder: Path, data: bytes, size: int) -> list[bytes]:
-    paths = write_segments(data, str(folder / "split"), size)
+    paths, _ = write_segments(data, str(folder / "split"), size)
     return [Path(path).read_bytes() for path in paths]
 
 
@@ -234,7 +234,7 @@ def test_the_verb_merges_segments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = create(FUNCTIONS, uuid=b"id")
-    paths = write_segments(whole, str(tmp_path / "a.gsym"), 200)
+    paths, _ = write_segments(whole, str(tmp_path / "a.gsym"), 200)
     target = tmp_path / "all.gsym"
     assert main(["merge", *paths, "-o", str(target)]) == 0
     assert target.read_bytes() == whole

@@ -272,7 +272,7 @@ def test_it_is_made_anew_where_a_file_is(tmp_path: Path) -> None:
 
 
 def test_each_segment_has_its_own(tmp_path: Path) -> None:
-    paths = write_segments(created(8), str(tmp_path / "out"), 4_000)
+    paths, _ = write_segments(created(8), str(tmp_path / "out"), 4_000)
     assert len(paths) > 1
     assert all(gsym.open(path).stored_index_size for path in paths)
     merged = str(tmp_path / "merged")

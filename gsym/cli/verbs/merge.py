@@ -69,8 +69,9 @@ def merge(values: Values) -> int:
 def _summary_lines(report: MergeReport) -> Iterator[str]:
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
     count = len(report.inputs)
+    same = "" if report.is_written else " (unchanged)"
     yield printable(
-        f"{count} file{'s' if count != 1 else ''} -> {', '.join(report.outputs)}"
+        f"{count} file{'s' if count != 1 else ''} -> {', '.join(report.outputs)}{same}"
     )
     yield (
         f"  {report.functions} functions, {report.functions_with_lines} with lines, "

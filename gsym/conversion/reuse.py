@@ -1,0 +1,104 @@
+"""The key of an output: whether a conversion would write the same file again.
+
+`OUTPUT.key` beside an output of `if_changed` holds, as JSON, the version of gsym, the
+options, size and time of modification of each file that was read or written, and the
+report. While all these are the same, there is nothing to convert. A conversion that
+missed a file that belongs to its input leaves no key: the file may be there next time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+
+from gsym import __version__
+from gsym.conversion.output import peak_memory
+from gsym.conversion.report import ConversionReport, ConversionWarning
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gsym.conversion.output import ConversionRequest
+
+_SUFFIX = ".key"
+_TICK = 0.01  # seconds: more than the precision of times of modification
+_BYTES = ("uuid", "build_id")
+_LISTS = ("outputs", "companions", "notes")
+
+
+def unchanged_report(request: ConversionRequest) -> ConversionReport | None:
+    """The report of the conversion that wrote the output, if it would write it again.
+
+    None where the output has no key, or anything differs.
+    """
+    try:
+        with open(request.output + _SUFFIX, encoding="utf-8") as file:
+            key = json.load(file)
+        if key["made by"] != _maker(request) or key["files"] != _stamps(key["files"]):
+            return None
+        report = key["report"]
+        report |= {name: bytes.fromhex(report[name]) for name in _BYTES}
+        report |= {name: tuple(report[name]) for name in _LISTS}
+        report["placements"] = tuple(map(tuple, report["placements"]))
+        report["details"] = tuple(
+            ConversionWarning(*each) for each in report["details"]
+        )
+        found = ConversionReport(**report)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # no key, or not one of this version
+    return found._replace(
+        seconds=time.perf_counter() - request.started,
+        peak_memory=peak_memory(),
+        is_written=False,
+    )
+
+
+def write_key(request: ConversionRequest, report: ConversionReport) -> None:
+    """Write the key of the output.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = request.output + _SUFFIX
+    read = _stamps([report.input, *report.companions])
+    files = read | _stamps(report.outputs)
+    is_complete = report.functions_debug_info and not report.notes
+    if not is_complete or None in files.values() or _is_changing(read, request):
+        if os.path.exists(path):
+            os.unlink(path)
+        return
+    fields = report._asdict() | {name: getattr(report, name).hex() for name in _BYTES}
+    key = {"made by": _maker(request), "files": files, "report": fields}
+    with AtomicFile(path) as file:
+        file.write(json.dumps(key, indent=1).encode() + b"\n")
+
+
+def _maker(request: ConversionRequest) -> list[str]:
+    """What the bytes depend on besides the files."""
+    options = request.options._replace(threads=None)
+    return [__version__, request.input, repr(options)]
+
+
+def _stamps(paths: Iterable[str]) -> dict[str, list[int] | None]:
+    """Size in bytes and time in ns of each path; None of what is not a regular file."""
+    return {path: _stamp(path) for path in paths}
+
+
+def _is_changing(read: dict[str, list[int] | None], request: ConversionRequest) -> bool:
+    """Whether a file was modified after the conversion began."""
+    seconds = time.perf_counter() - request.started + _TICK
+    began = time.time_ns() - int(seconds * 1e9)
+    return any(each is not None and each[1] > began for each in read.values())
+
+
+def _stamp(path: str) -> list[int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    is_file = stat.S_ISREG(status.st_mode)
+    return [status.st_size, status.st_mtime_ns] if is_file else None
