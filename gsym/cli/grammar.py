@@ -118,7 +118,7 @@ class Operand:
 class Values:
     """What a command line said, by the declared names."""
 
-    __slots__ = ("_declared", "_operands", "_options", "_order")
+    __slots__ = ("_declared", "_given", "_operands", "_options")
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Values:
         for name, value in options:
             self._options[name].append(value)
         self._operands = operands
-        self._order = [name for name, _ in options]
+        self._given = options
 
     def flag(self, name: str) -> bool:
         """Whether the option was given."""
@@ -152,8 +152,13 @@ class Values:
 
     def last_of(self, yes: str, no: str, *, default: bool) -> bool:
         """Whether *yes* was given after *no*; *default* where neither was."""
-        given = [name for name in self._order if name in {yes, no}]
+        given = [name for name, _ in self._given if name in {yes, no}]
         return given[-1] == yes if given else default
+
+    def with_text(self, name: str, text: str) -> Values:
+        """The same with one more value of an option, which counts last."""
+        options = [*self._given, (name, text)]
+        return Values([*self._declared.values()], options, self._operands)
 
     def number(
         self, name: str, *, minimum: int = 0, end: int = _UINT64_END

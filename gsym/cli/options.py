@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gsym.cli.grammar import Operand, Option, UsageError, parse_number
+from gsym.cli.program import EXIT_FAILED
+from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +94,38 @@ API_KEY_OPTIONS = (
 def output_option(help: str) -> Option:  # noqa: A002 - the word for it
     """The option `-o`, with what it is for."""
     return Option("--output", help, short="-o", metavar="OUT")
+
+
+def writes_file(work: Callable[[Values], int]) -> Callable[[Values], int]:
+    """A verb with `output_option`, for which `-o -` is standard output.
+
+    *work* writes a file in any case; then it is a temporary one, and what else would be
+    printed is left out as by `QUIET`.
+    """
+
+    def run(values: Values) -> int:
+        if values.text("--output") != STANDARD_STREAM:
+            return work(values)
+        if values.has(JSON.name) and values.flag(JSON.name):
+            raise UsageError("option '--json' excludes '--output -'")
+        import os
+        import shutil
+        import sys
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="gsym-") as folder:
+            path = os.path.join(folder, "output")
+            quiet = values.with_text(QUIET.name, "yes")
+            status = work(quiet.with_text("--output", path))
+            if status == EXIT_FAILED and not os.path.exists(path):
+                return status
+            if {*os.listdir(folder)} - {"output.key"} != {"output"}:
+                raise GsymError("standard output takes one file: give -o a path")
+            with open(path, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        return status
+
+    return run
 
 
 # ---- values

@@ -59,6 +59,8 @@ class NameTexts:
         demangle: Whether names of functions are demangled.
         escape: Makes what is printed of a text; None: the text itself.
         reduce: Makes another name of a demangled one; None: it stays.
+        separator: Where it is not empty, the text of a name of a function is the name,
+            this, and the demangled name.
 
     Attributes:
         handle: The engine's table, to be handed in anew for each block.
@@ -72,11 +74,13 @@ class NameTexts:
         demangle: bool = True,
         escape: Callable[[bytes], bytes] | None = None,
         reduce: Callable[[bytes], bytes] | None = None,
+        separator: bytes = b"",
     ) -> None:
         self.images = [image]
         self._demangles = demangle
         self._escape = escape
         self._reduce = reduce
+        self._separator = separator
         self._error = new_error()
         self._size = ffi.new("size_t *")
         self.handle = self._new_table()
@@ -129,16 +133,28 @@ class NameTexts:
         texts = block[:-1].split(b"\0")
         for at in left:
             texts[at] = _demangled(self._string(names[at]))
-        if self._reduce is not None:
-            texts = [self._reduce(text) for text in texts]
-        return texts if self._escape is None else [self._escape(text) for text in texts]
+        return [
+            self._printed(name, text) for name, text in zip(names, texts, strict=True)
+        ]
 
     def _text(self, name: int) -> bytes:
         text = self._string(name)
-        if self._demangles and not name & lib.GSYM_PLAIN_STRING:
-            text = _demangled(text)
-            text = text if self._reduce is None else self._reduce(text)
-        return text if self._escape is None else self._escape(text)
+        if not self._demangles or name & lib.GSYM_PLAIN_STRING:
+            return text if self._escape is None else self._escape(text)
+        return self._printed(name, _demangled(text))
+
+    def _printed(self, name: int, text: bytes) -> bytes:
+        """What is printed for the name of a function, given its demangled text."""
+        if self._reduce is not None:
+            text = self._reduce(text)
+        if self._escape is not None:
+            text = self._escape(text)
+        if not self._separator:
+            return text
+        raw = self._string(name)
+        return (raw if self._escape is None else self._escape(raw)) + (
+            self._separator + text
+        )
 
     def _string(self, name: int) -> bytes:
         """What stands in the file."""

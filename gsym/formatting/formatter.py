@@ -40,6 +40,7 @@ class Style(NamedTuple):
         merged: Whether the functions merged at an address belong to the answer.
         llvm_rules: Whether addresses are looked up by LLVM's rules.
         escape: Makes strings printable, or fit for JSON; None: they are unchanged.
+        separator: See `NameTexts`.
     """
 
     template: str
@@ -49,6 +50,7 @@ class Style(NamedTuple):
     merged: bool = False
     llvm_rules: bool = False
     escape: Callable[[bytes], bytes] | None = None
+    separator: bytes = b""
 
     @property
     def flags(self) -> int:
@@ -108,7 +110,10 @@ class Formatter:
                 from gsym.engine.name_texts import NameTexts
 
                 self._names = NameTexts(
-                    job.image, demangle=style.demangle, escape=style.escape
+                    job.image,
+                    demangle=style.demangle,
+                    escape=style.escape,
+                    separator=style.separator,
                 )
         job.style, job.suffix, job.sections = self._kept
         job.suffix_size, job.section_count = len(suffix), len(self._kept[2])

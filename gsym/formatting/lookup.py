@@ -63,11 +63,12 @@ def line_style(
     )
 
 
-def json_style(*, demangle: bool, merged: bool) -> Style:
+def json_style(*, demangle: bool | None, merged: bool) -> Style:
     """The style for programs: a JSON object on a line for each address.
 
     Args:
-        demangle: Print names of functions as people write them.
+        demangle: Print names of functions as people write them; None: in a field
+            `demangled` after each name.
         merged: Show the functions that were merged into one as well.
     """
     from gsym.formatting.json_text import ascii_text
@@ -87,7 +88,8 @@ def json_style(*, demangle: bool, merged: bool) -> Style:
         numbers=PLAIN_NUMBERS,
         json=True,
         escape=ascii_text,
-        demangle=demangle,
+        demangle=demangle is not False,
+        separator=b'", "demangled": "' if demangle is None else b"",
         merged=merged,
     )
 

@@ -315,6 +315,43 @@ def test_if_changed_keeps_the_time_of_an_output_that_stays_the_same(
     assert target.stat().st_mtime_ns > 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["convert", "app"],
+        ["convert", "app", "--if-changed"],
+        ["merge", "app.gsym"],
+        ["export", "app.gsym", "--to", "breakpad", "--binary", "app"],
+        ["embed", "app.gsym", "app"],
+        ["extract", "embedded"],
+    ],
+    ids=" ".join,
+)
+def test_an_output_may_be_standard_output(
+    words: list[str],
+    binary: str,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = Path(binary).parent
+    monkeypatch.chdir(folder)
+    assert main(["convert", "-q", "app"]) == 0
+    assert main(["embed", "-q", "app.gsym", "app", "-o", "embedded"]) == 0
+    files = {*folder.iterdir()}
+    assert main([*words, "-o", "-"]) == 0
+    printed = capfdbinary.readouterr().out
+    assert {*folder.iterdir()} == files
+    assert main([*words, "-q", "-o", "out"]) == 0
+    assert printed == (folder / "out").read_bytes()
+
+
+def test_standard_output_takes_one_file(
+    binary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", binary, "-o", "-", "--segment-size", "75"]) == 1
+    assert capsys.readouterr().err.endswith("takes one file: give -o a path\n")
+
+
 # ---- verification
 
 

@@ -86,6 +86,7 @@ def test_an_answer_reads_well(
 
 INNER_FRAME = {
     "name": "inner",
+    "demangled": "inner",
     "directory": "/src",
     "filename": "b.h",
     "line": 3,
@@ -94,6 +95,7 @@ INNER_FRAME = {
 }
 OUTER_FRAME = {
     "name": "outer",
+    "demangled": "outer",
     "directory": "/src",
     "filename": "a.c",
     "line": 11,
@@ -109,7 +111,12 @@ def test_json_has_one_object_a_line_with_the_documented_fields(
     found, missed = map(json.loads, capsys.readouterr().out.splitlines())
     assert found == {
         "address": 0x401012,
-        "function": {"name": "outer", "start": 0x401000, "size": 0x40},
+        "function": {
+            "name": "outer",
+            "demangled": "outer",
+            "start": 0x401000,
+            "size": 0x40,
+        },
         "frames": [INNER_FRAME, OUTER_FRAME],
     }
     assert missed == {

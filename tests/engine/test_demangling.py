@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -236,3 +237,13 @@ def test_lookup_demangles_when_it_is_asked_to(tmp_path: Path) -> None:
             "0x1000: inner() [inlined]\n        outer() at /a.c:3\n"
         )
     assert '"name": "outer()", "start"' in lookup("--json", "-C")
+    assert '"name": "_Z5outerv", "start"' in lookup("--json", "--no-demangle")
+    both = json.loads(lookup("--json"))
+    assert [
+        (each["name"], each["demangled"])
+        for each in (both["function"], *both["frames"])
+    ] == [
+        ("_Z5outerv", "outer()"),
+        ("_Z5innerv", "inner()"),
+        ("_Z5outerv", "outer()"),
+    ]

@@ -180,7 +180,11 @@ def test_json_has_all_strings_as_they_are(odd: Path) -> None:
         for address, line in zip(asked, out.splitlines(), strict=True):
             found = reader.lookup(address)
             assert found is not None
-            wanted = [frame._asdict() for frame in found.frames]
+            wanted = [
+                frame._asdict()
+                | ({"demangled": gsym.demangle(frame.name)} if frame.name else {})
+                for frame in found.frames
+            ]
             assert json.loads(line)["frames"] == wanted
 
 

@@ -8,7 +8,7 @@ import sys
 from gsym.cli import conversion as conversion_report
 from gsym.cli.conversion import convert_keywords, convert_options, search_options
 from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, output_option
+from gsym.cli.options import QUIET, STRICT, output_option, writes_file
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
 from gsym.containers.archive import open_member
@@ -61,7 +61,7 @@ _KEYWORDS = (
         ),
     ),
     (
-        output_option("file to write (default: INPUT.gsym)"),
+        output_option("file to write, - for standard output (default: INPUT.gsym)"),
         Option(
             "--output-dir",
             "folder for the outputs, each named as its input with .gsym",
@@ -91,6 +91,7 @@ _KEYWORDS = (
         Option("--verify", "check each output against its input afterwards"),
     ),
 )
+@writes_file
 def convert_all(values: Values) -> int:
     """Convert each input; the exit code is 1 if one failed, 3 as `--strict` says."""
     for option in _UNVERIFIABLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, output_option
+from gsym.cli.options import QUIET, output_option, writes_file
 from gsym.cli.terminal import printable
 from gsym.embedding.transfer import embed, extract
 from gsym.writing.atomic_file import is_same_file
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Operand("BINARY", "ELF or Mach-O file or dSYM bundle that it belongs to"),
     ),
     (
-        output_option("file to write (default: BINARY itself)"),
+        output_option("file to write, - for standard output (default: BINARY itself)"),
         Option(
             "--share-strings",
             "leave out the strings that the binary's symbol table has; what rewrites "
@@ -38,6 +38,7 @@ The section is .gsym of an ELF file, __GSYM,__gsym of a Mach-O file; one that is
 is replaced. Code and data that are loaded stay as they are. A signed Mach-O file is
 signed again, ad hoc. All commands that read a GSYM file take the binary as well.""",
 )
+@writes_file
 def embed_file(values: Values) -> int:
     """Embed one file and say where it went."""
     source, binary = values.operand("FILE"), values.operand("BINARY")
@@ -84,13 +85,14 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
     "gsym extract",
     (Operand("BINARY", "ELF or Mach-O file or dSYM bundle that holds one"),),
     (
-        output_option("file to write (default: BINARY.gsym)"),
+        output_option("file to write, - for standard output (default: BINARY.gsym)"),
         QUIET,
     ),
     """\
 OUT has the bytes of the file that was embedded; strings that it shares with the binary
 are copied, and then it says the same in other bytes. BINARY stays as it is.""",
 )
+@writes_file
 def extract_file(values: Values) -> int:
     """Write one file and say how large it is."""
     binary = values.operand("BINARY")

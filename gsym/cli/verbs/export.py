@@ -13,6 +13,7 @@ from gsym.cli.options import (
     VERBOSE,
     module_identity,
     output_option,
+    writes_file,
 )
 from gsym.cli.terminal import printable, progress_for
 from gsym.conversion.export import IdentityError, export_breakpad
@@ -45,7 +46,10 @@ _OPTION_OF_FIELD = {
             metavar="FORMAT",
             choices=("breakpad",),
         ),
-        output_option("file to write (default: FILE with .sym in place of .gsym)"),
+        output_option(
+            "file to write, - for standard output (default: FILE with .sym in place of "
+            ".gsym)"
+        ),
         Option(
             "--binary",
             "take OS, architecture, ids and name from the binary of the GSYM file",
@@ -61,6 +65,7 @@ Without --debug-id it is made of the UUID, without --name the name is that of FI
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
 servers and profilers, but without unwind records (STACK), which GSYM does not have.""",
 )
+@writes_file
 def export(values: Values) -> int:
     """Write the output; what it cannot say is told on standard error."""
     if values.choice("--to") is None:

@@ -180,7 +180,8 @@ class _Session:
 def _style(values: Values) -> Style:
     demangle, merged = demangles(values), values.flag("--merged-functions")
     if values.flag("--json"):
-        return json_style(demangle=demangle, merged=merged)
+        is_chosen = values.flag("--demangle") or values.flag("--no-demangle")
+        return json_style(demangle=demangle if is_chosen else None, merged=merged)
     style = line_style if values.flag("--oneline") else text_style
     return style(escape=printable_bytes, demangle=demangle, merged=merged)
 

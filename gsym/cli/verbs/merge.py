@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import QUIET, STRICT, output_option
+from gsym.cli.options import QUIET, STRICT, output_option, writes_file
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.conversion.merging import merge_files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "gsym merge",
     (Operand("FILE", "GSYM file", many=True),),
     (
-        output_option("file to write"),
+        output_option("file to write, - for standard output"),
         Option(
             "--force",
             "also merge files whose UUIDs or base addresses differ: the first UUID and "
@@ -41,6 +41,7 @@ Of functions with the same range the one that says most is taken. The segments t
 `gsym convert --segment-size` wrote become one file again:
 gsym merge app.gsym-0x* -o app.gsym""",
 )
+@writes_file
 def merge(values: Values) -> int:
     """Merge the files; the exit code is 3 as `--strict` says."""
     output = values.text("--output")

@@ -14,6 +14,7 @@ from gsym.cli.options import (
     STRICT,
     output_option,
     parse_address,
+    writes_file,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable
@@ -275,7 +276,10 @@ def print_ids(values: Values) -> int:
     "gsym symbfile convert",
     (Operand("FILE", "symbfile with ranges; of several parts all", many=True),),
     (
-        output_option("file to write (default: the first FILE with .gsym added)"),
+        output_option(
+            "file to write, - for standard output (default: the first FILE with .gsym "
+            "added)"
+        ),
         *convert_options("output_version", "byteorder", "uuid"),
         JSON,
         QUIET,
@@ -284,6 +288,7 @@ def print_ids(values: Values) -> int:
 A lookup in OUT answers as the ranges do. Names stay what they are in FILE; return pads
 are passed over.""",
 )
+@writes_file
 def convert(values: Values) -> int:
     """Write the output and print what is in it."""
     paths = values.operands("FILE")
