@@ -61,6 +61,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     segment_size: int | None = None,
     index: bool = False,
     data_symbols: bool = False,
+    no_symbols: bool = False,
     path_map: Sequence[tuple[str, str]] = (),
     verbose: bool = False,
     if_changed: bool = False,
@@ -109,6 +110,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         data_symbols: Keep the symbols of variables of an ELF file, too, for logs with
             markup; other readers pass over them. They exclude an index in version 1.
             Of a GSYM file that has variables the output has them in any case.
+        no_symbols: Leave out functions that only a symbol table names: the output has
+            what the debug information describes.
         path_map: (old, new) prefixes of source paths; the first that fits counts.
         verbose: Report each warning, not only counts.
         if_changed: Leave an output that would stay the same as it is. Whether it would
@@ -191,6 +194,9 @@ def _convert(request: ConversionRequest) -> ConversionReport:
         refuse(kind, source_path)
     if options.data_symbols and not found.has_data_symbols:
         reason = "it has no symbols of variables, its binary has"
+        raise UnsupportedError(reason, path=source_path)
+    if options.no_symbols and not found.is_binary:
+        reason = "it has no symbol table to leave out, its binary has"
         raise UnsupportedError(reason, path=source_path)
     if options.pclntab == "only" and not found.is_binary:
         raise UnsupportedError("it has no pclntab, its binary has", path=source_path)

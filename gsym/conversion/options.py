@@ -171,6 +171,11 @@ class ConvertOptions(NamedTuple):
         "the file pass over them",
         default=False,
     )
+    no_symbols: bool = _declared(
+        FLAG,
+        "leave out functions that only a symbol table names",
+        default=False,
+    )
     path_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
         "let source paths that start with OLD start with NEW",

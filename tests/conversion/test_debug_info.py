@@ -303,3 +303,16 @@ def test_a_stripped_program_says_what_the_whole_one_says(
     (own,), (expected,) = report.outputs, whole.outputs
     assert describe(read_functions(own)) == describe(read_functions(expected))
     assert Path(own).read_bytes() == Path(expected).read_bytes()
+
+
+def test_functions_of_the_symbol_table_may_be_left_out(tmp_path: Path) -> None:
+    place(tmp_path / "lib" / ID_PATH, debug_file(ID))
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    folders = [str(tmp_path / "lib")]
+    report = gsym.convert(path, no_symbols=True, debug_file_directories=folders)
+    assert report.functions_symbol_table == 0
+    assert names_of(report) == ["in_debug"]
+    with pytest.raises(gsym.EmptyError):
+        gsym.convert(path, no_symbols=True, debug_file_directories=())
+    with pytest.raises(gsym.UnsupportedError, match="no symbol table to leave out"):
+        gsym.convert(report.outputs[0], tmp_path / "again", no_symbols=True)

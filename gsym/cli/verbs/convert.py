@@ -15,6 +15,7 @@ from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
 from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.job import convert, member_outputs, slice_outputs
+from gsym.conversion.options import DECLARED
 from gsym.errors import GsymError
 from gsym.writing.atomic_file import is_same_file
 
@@ -37,16 +38,15 @@ _UNVERIFIABLE = (
     "--keep-functions",
     "--drop-functions",
     "--address-range",
+    "--no-symbols",
     "--pclntab",
 )
 
 
-# In the order of the help.
-_KEYWORDS = (
-    *("threads", "output_version", "byteorder", "merged_functions", "call_sites"),
-    *("call_sites_yaml", "keep_functions", "drop_functions", "address_ranges"),
-    *("segment_size", "index", "data_symbols", "pclntab", "uuid", "path_map"),
-    *("debug_file_directories", "debuginfod", "dwp", "object_prefix_map"),
+# Those that this verb declares itself, or puts elsewhere in its help.
+_OWN = {"arch", "member", "if_changed", "verbose"}
+_KEYWORDS = tuple(
+    name for name, each in DECLARED.items() if each.option and name not in _OWN
 )
 
 

@@ -82,7 +82,8 @@ def convert(request: ConversionRequest) -> ConversionReport:
         job.add_go_functions()
         if request.options.merged_functions:
             output.merge_functions()
-        job.add_symbols()
+        if not request.options.no_symbols:
+            job.add_symbols()
         missing = () if job.go_functions else (found.missing,)
         notes = tuple(filter(None, (*missing, *found.notes, *job.notes)))
         try:
