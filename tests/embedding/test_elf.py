@@ -316,7 +316,7 @@ def test_a_binary_without_a_section_table_gets_none(tmp_path: Path) -> None:
         (b"\x7fELF\2\1" + bytes(20), gsym.FormatError, "the ELF header reaches past"),
     ],
 )
-def test_what_is_no_binary_is_refused(
+def test_a_file_that_is_not_a_binary_is_refused(
     data: bytes, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     source, binary = made(tmp_path, data)

@@ -65,7 +65,7 @@ def test_a_file_beside_the_binary_is_used(tmp_path: Path, cache: Path) -> None:
     assert made(cache) == []
 
 
-def test_a_file_in_a_folder_of_such_is_used(tmp_path: Path) -> None:
+def test_a_file_in_a_folder_of_gsym_files_is_used(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
     place(tmp_path / "files/app.gsym", b"")
     shutil.move(file_beside(path, "kept apart", ID), tmp_path / "files/app.gsym")
@@ -74,7 +74,7 @@ def test_a_file_in_a_folder_of_such_is_used(tmp_path: Path) -> None:
     assert names(find_gsym(path, search._replace(beside=False))) == ["in_binary"]
 
 
-def test_a_file_of_another_build_is_not_used_and_told(tmp_path: Path) -> None:
+def test_a_file_of_another_build_is_skipped_with_a_note(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
     stale = file_beside(path, "stale", OTHER_ID)
     found = find_gsym(path, SEARCH)
@@ -84,7 +84,7 @@ def test_a_file_of_another_build_is_not_used_and_told(tmp_path: Path) -> None:
     assert ID.hex() in note
 
 
-def test_a_damaged_file_is_not_used_and_told(tmp_path: Path) -> None:
+def test_a_damaged_file_is_skipped_with_a_note(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
     place(tmp_path / "app.gsym", b"MYSG and no more")
     found = find_gsym(path, SEARCH)
@@ -103,7 +103,7 @@ def test_without_build_id_an_older_file_is_stale(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("build_id", [ID, None])
-def test_what_is_made_is_kept(
+def test_a_converted_file_is_cached(
     build_id: bytes | None,
     tmp_path: Path,
     cache: Path,
@@ -132,7 +132,7 @@ def test_a_debug_file_that_came_later_is_read(tmp_path: Path) -> None:
     assert "in_debug" in names(find_gsym(path, search))
 
 
-def test_a_spoiled_file_in_the_cache_is_made_anew(tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_file_in_the_cache_is_replaced(tmp_path: Path, cache: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
     find_gsym(path, SEARCH)
     (kept,) = made(cache)
@@ -153,7 +153,7 @@ def test_a_binary_without_functions_has_no_reader(tmp_path: Path) -> None:
     assert (found.reader, found.notes) == (None, ())
 
 
-def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_binary_is_refused(tmp_path: Path) -> None:
     path = place(tmp_path / "app", b"no binary")
     with pytest.raises(gsym.GsymError, match="app"):
         find_gsym(path, SEARCH)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import socket
-import threading
 import time
 from base64 import b64encode
-from email.utils import formatdate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +105,7 @@ def functions(answer: dict[str, Any]) -> list[list[str]]:
     ],
     ids=["version 5", "one job", "list of jobs", "version 4"],
 )
-def test_every_form_of_input_becomes_one_request_of_version_5(
+def test_every_input_format_becomes_one_request_of_version_5(
     request_form: object,
 ) -> None:
     with Server(symbolicated) as server:
@@ -121,7 +118,7 @@ def test_every_form_of_input_becomes_one_request_of_version_5(
 
 
 @pytest.mark.parametrize("nonsense", [3, "x", None, {"jobs": {}}])
-def test_what_is_no_request_is_refused_before_it_is_sent(nonsense: object) -> None:
+def test_an_invalid_request_is_not_sent(nonsense: object) -> None:
     with Server(symbolicated) as server, pytest.raises(ValueError, match="no job"):
         ask(server, nonsense)
     assert server.requests == []
@@ -166,7 +163,7 @@ TEMPORARY = {
 
 
 @pytest.mark.parametrize("failure", TEMPORARY.values(), ids=TEMPORARY)
-def test_a_failure_that_may_pass_is_waited_for(failure: Answer) -> None:
+def test_a_temporary_failure_is_retried(failure: Answer) -> None:
     clock = Clock()
     with Server(failure, failure, failure, symbolicated) as server:
         (answer,) = ask(server, job([5]), clock)
@@ -175,7 +172,7 @@ def test_a_failure_that_may_pass_is_waited_for(failure: Answer) -> None:
     assert len(server.requests) == 4
 
 
-def test_after_the_last_wait_the_failure_is_told() -> None:
+def test_the_last_failure_is_reported() -> None:
     clock = Clock()
     with (
         Server(Answer(b"<html>", 502)) as server,
@@ -186,20 +183,10 @@ def test_after_the_last_wait_the_failure_is_told() -> None:
     assert caught.value.path == f"{server.url}/symbolicate/v5"
 
 
-def test_a_server_that_is_not_there_is_waited_for_and_told() -> None:
-    with Server(symbolicated) as server:
-        pass
-    clock = Clock()
-    with pytest.raises(ServerError, match="attempt 7"):
-        ask(server, job([5]), clock)
-    assert clock.waits == WAITS
-
-
 @pytest.mark.parametrize(
-    ("asked", "waited"),
-    [("0", 0), ("7", 7), ("59", 59), ("60", 60), ("61", 60), ("9" * 400, 60)],
+    ("asked", "waited"), [("0", 0), ("60", 60), ("61", 60), ("9" * 400, 60)]
 )
-def test_the_server_says_how_long_to_wait_within_a_limit(
+def test_retry_after_is_honoured_up_to_a_limit(
     asked: str, waited: float
 ) -> None:
     clock = Clock()
@@ -209,7 +196,7 @@ def test_the_server_says_how_long_to_wait_within_a_limit(
 
 
 @pytest.mark.parametrize(("total", "waits"), [(29.5, [10, 10]), (30.5, [10, 10, 10])])
-def test_a_request_takes_so_long_in_all_and_no_longer(
+def test_the_total_time_of_a_request_is_limited(
     total: float, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, started = Clock(), time.monotonic()
@@ -226,74 +213,18 @@ def test_a_request_takes_so_long_in_all_and_no_longer(
     assert clock.waits == waits
 
 
-@pytest.mark.slow
-def test_a_server_that_hardly_takes_a_request_is_given_up() -> None:
-    taken, may_end = 0, threading.Event()
-    request = job([*range(1_000_000)])
-    settings = ClientSettings(total_timeout=0.5, most_frames=1_000_000)
-
-    def take_slowly(listener: socket.socket) -> None:
-        nonlocal taken
-        wire, _ = listener.accept()
-        with wire:
-            while not may_end.wait(0.1) and (piece := wire.recv(1 << 16)):
-                taken += len(piece)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=take_slowly, args=(listener,))
-        thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        client = SymbolicationClient(url, settings, sleep=Clock())
-        with client, pytest.raises(ServerError, match="no answer in time"):
-            client.answer(request)
-        may_end.set()
-        # Ends the wait for a client that ran out of time before it connected.
-        socket.create_connection(listener.getsockname()).close()
-        thread.join()
-    assert taken < 5 << 20  # of 11 MB
-
-
-def test_an_answer_without_an_end_is_given_up() -> None:
+def test_an_endless_response_times_out() -> None:
     slow = reply({"results": []})._replace(pause=60)
     settings = ClientSettings(total_timeout=0.3)
     with Server(slow) as server, pytest.raises(ServerError, match="no answer in time"):
         ask(server, job([5]), settings=settings)
 
 
-@pytest.mark.parametrize("text", ["soon", "-3", "1.5", "", "٣"])
-def test_a_wait_that_is_none_leaves_the_usual_ones(text: str) -> None:
-    first = Answer(b"", 503, (("Retry-After", text.encode().decode("latin-1")),))
-    clock = Clock()
-    with Server(first, first, symbolicated) as server:
-        ask(server, job([5]), clock)
-    assert clock.waits == [0, 1]
-
-
-def test_a_wait_may_be_a_date() -> None:
-    clock = Clock()
-    date = formatdate(time.time() + 30, usegmt=True)
-    past = formatdate(time.time() - 30, usegmt=True)
-    answers = reply({}, 503, Retry_After=date), reply({}, 503, Retry_After=past)
-    with Server(*answers, symbolicated) as server:
-        ask(server, job([5]), clock)
-    assert 0 < clock.waits[0] <= 30
-    assert clock.waits[1] == 0
-
-
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_server_that_does_not_serve_us_is_not_asked_again(status: int) -> None:
+def test_a_denied_request_is_not_retried(status: int) -> None:
     with (
         Server(title("who are you?", status)) as server,
         pytest.raises(ServerError, match="who are you"),
-    ):
-        ask(server, job([5]))
-    assert len(server.requests) == 1
-
-
-def test_a_redirect_is_told_and_not_followed() -> None:
-    with (
-        Server(reply({}, 307, Location="http://elsewhere/")) as server,
-        pytest.raises(ServerError, match="redirects to http://elsewhere/"),
     ):
         ask(server, job([5]))
     assert len(server.requests) == 1
@@ -319,13 +250,6 @@ def test_requests_hold_ten_jobs_and_jobs_of_one_build_go_together() -> None:
     ]
 
 
-def test_jobs_that_have_nothing_in_common_share_requests() -> None:
-    jobs = [job([n], name=f"{n}.so") for n in range(25)]
-    with Server(symbolicated) as server:
-        ask(server, jobs)
-    assert [len(json.loads(body)["jobs"]) for body in server.bodies] == [10, 10, 5]
-
-
 def test_a_build_stays_in_one_request_where_it_fits_in_one() -> None:
     jobs = [job([n], name="a.so") for n in range(6)]
     jobs += [job([n], name="b.so") for n in range(6)]
@@ -335,7 +259,7 @@ def test_a_build_stays_in_one_request_where_it_fits_in_one() -> None:
 
 
 @pytest.mark.parametrize(("frames", "requests"), [(100, 1), (101, 2), (250, 3)])
-def test_a_job_of_too_many_frames_is_cut_and_put_together(
+def test_a_job_with_too_many_frames_is_split_and_merged(
     frames: int, requests: int
 ) -> None:
     stacks = [[], list(range(frames - 60)), [], list(range(1000, 1060)), []]
@@ -385,47 +309,35 @@ def test_requests_are_compressed_on_request_only() -> None:
     assert server.requests[0][1]["content-encoding"] == "gzip"
 
 
-def test_headers_and_the_name_of_the_user_are_sent() -> None:
-    with Server(symbolicated) as server:
-        ask(
-            server,
-            job([5]),
-            settings=ClientSettings(
-                user_agent="mine/1 (+https://example.com)",
-                headers=(("Authorization", "Bearer x"),),
-            ),
-        )
-    ((_, headers),) = server.requests
-    assert headers["user-agent"] == "mine/1 (+https://example.com)"
-    assert headers["authorization"] == "Bearer x"
-
-
-def test_credentials_in_the_url_are_sent_and_shown_nowhere() -> None:
+def test_credentials_in_the_url_are_sent_and_not_printed() -> None:
     with Server(title("no", 403)) as server:
         url = server.url.replace("://", "://me:s%C3%A9cret@") + "/below?key=secret"
+        settings = ClientSettings(user_agent="mine/1", headers=(("X-Token", "t"),))
         with (
-            SymbolicationClient(url) as client,
+            SymbolicationClient(url, settings) as client,
             pytest.raises(ServerError) as caught,
         ):
             client.answer(job([5]))
     ((_, headers),) = server.requests
+    assert (headers["user-agent"], headers["x-token"]) == ("mine/1", "t")
     expected = b64encode("me:sécret".encode()).decode()
     assert headers["authorization"] == f"Basic {expected}"
     assert str(caught.value).startswith(f"{server.url}/below: ")
 
 
-def test_a_redirect_shows_no_secrets() -> None:
+def test_a_redirect_is_reported_without_secrets() -> None:
     with (
         Server(reply({}, 307, Location="http://me:x@elsewhere/a?key=secret")) as server,
         pytest.raises(ServerError, match=r"redirects to http://elsewhere/a: name"),
     ):
         ask(server, job([5]))
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
     "url", ["ftp://me:secret@host/", "127.0.0.1:8000", "http://me:secret@host:x", ""]
 )
-def test_a_server_that_is_no_url_of_the_web_is_refused(url: str) -> None:
+def test_a_server_url_must_be_http(url: str) -> None:
     with pytest.raises(ServerError) as caught:
         SymbolicationClient(url)
     assert "secret" not in str(caught.value)
@@ -456,7 +368,7 @@ def test_a_refused_job_costs_the_others_nothing() -> None:
             assert functions(each) == [[f"f{number}"]]
 
 
-def test_a_job_that_no_name_is_given_of_is_searched_for() -> None:
+def test_a_refused_job_is_found_by_bisection() -> None:
     def answer(path: str, body: bytes) -> Answer:
         if b"NaN" in body:
             return title("Payload is not valid JSON")
@@ -472,7 +384,7 @@ def test_a_job_that_no_name_is_given_of_is_searched_for() -> None:
     ]
 
 
-def test_jobs_of_any_shape_are_left_to_the_server() -> None:
+def test_malformed_jobs_are_sent_to_the_server() -> None:
     odd: list[Any] = [None, 3, [], {}, {"stacks": 3}, {"stacks": [3], "memoryMap": 3}]
 
     def answer(path: str, body: bytes) -> Answer:
@@ -539,7 +451,7 @@ def version_4_only(path: str, body: bytes) -> Answer:
     return reply({"symbolicatedStacks": stacks, "knownModules": [True] * len(names)})
 
 
-def test_version_4_is_asked_where_there_is_no_version_5() -> None:
+def test_version_4_is_used_if_there_is_no_version_5() -> None:
     with Server(version_4_only) as server:
         first, second = ask(server, [job([0, 6]), job([7], name="b.so")])
     assert [path for path, _ in server.requests] == [
@@ -547,6 +459,7 @@ def test_version_4_is_asked_where_there_is_no_version_5() -> None:
         "/symbolicate/v4",
         "/symbolicate/v4",
     ]
+    assert [json.loads(body)["version"] for body in server.bodies] == [5, 4, 4]
     assert first == {
         "stacks": [
             [
@@ -564,21 +477,10 @@ def test_version_4_is_asked_where_there_is_no_version_5() -> None:
     assert functions(second) == [["f (in) 7"]]
 
 
-def test_each_request_contains_its_version() -> None:
-    versions: list[int] = []
-
-    def answer(path: str, body: bytes) -> Answer:
-        versions.append(json.loads(body)["version"])
-        return version_4_only(path, body)
-
-    with Server(answer) as server:
-        ask(server, [job([6])])
-    assert versions == [5, 4]
-
-
-@pytest.mark.parametrize("status", [404, 405, 410])
-@pytest.mark.parametrize("body", [b"{}", b"<html>nothing here</html>"])
-def test_a_server_without_the_api_is_told(status: int, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("status", "body"), [(404, b"{}"), (405, b"<html>"), (410, b"{}")]
+)
+def test_a_server_without_the_api_is_reported(status: int, body: bytes) -> None:
     with (
         Server(Answer(body, status)) as server,
         pytest.raises(ServerError, match="there is no symbolication API"),
@@ -616,7 +518,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("body", UNFIT.values(), ids=UNFIT)
-def test_an_answer_that_does_not_fit_is_an_error(body: object) -> None:
+def test_a_malformed_response_is_an_error(body: object) -> None:
     with (
         Server(reply(body)) as server,
         SymbolicationClient(server.url) as client,
@@ -636,7 +538,7 @@ def test_an_answer_that_does_not_fit_is_an_error(body: object) -> None:
         [],
     ],
 )
-def test_an_answer_of_version_4_that_does_not_fit_is_an_error(body: object) -> None:
+def test_a_malformed_response_of_version_4_is_an_error(body: object) -> None:
     with (
         Server(title("404 Not Found", 404), reply(body)) as server,
         pytest.raises(ServerError, match="does not fit"),
@@ -645,7 +547,7 @@ def test_an_answer_of_version_4_that_does_not_fit_is_an_error(body: object) -> N
 
 
 @pytest.mark.parametrize("text", ["\\ud800", "\\uDFFF"])
-def test_half_a_character_in_an_answer_can_be_printed(text: str) -> None:
+def test_lone_surrogates_in_a_response_are_replaced(text: str) -> None:
     good = json.dumps({"results": [GOOD]})
     assert good.count('"f1"') == 1
     with Server(
@@ -656,7 +558,7 @@ def test_half_a_character_in_an_answer_can_be_printed(text: str) -> None:
 
 
 @pytest.mark.parametrize(("most", "is_read"), [(1000, True), (999, False)])
-def test_an_answer_is_read_up_to_a_limit(most: int, *, is_read: bool) -> None:
+def test_the_size_of_a_response_is_limited(most: int, *, is_read: bool) -> None:
     body = json.dumps({"results": [GOOD]}).encode().ljust(1000)
     with Server(Answer.zipped(body)) as server:
         if is_read:

@@ -25,7 +25,7 @@ def tree_of(paths: Sequence[str]) -> dict[str, Any]:
     return ModuleContents(Reader(create(functions))).tree()
 
 
-def test_chains_of_folders_are_one_folder() -> None:
+def test_a_chain_of_single_folders_is_collapsed() -> None:
     tree = tree_of(["/a/b/c/x.c", "/a/b/d/y.c", "/a/b/d/z.c"])
     assert tree == {
         "name": "a/b",
@@ -44,7 +44,7 @@ def test_paths_of_windows_have_folders_too() -> None:
     assert {child["name"] for child in tree["children"]} == {"a", "b"}
 
 
-def test_the_smallest_of_many_folders_are_put_together() -> None:
+def test_the_smallest_of_many_folders_are_merged() -> None:
     tree = tree_of([f"/d{at}/x.c" for at in range(700)])
     names = {child["name"]: child for child in tree["children"]}
     assert len(names) == 601
@@ -65,14 +65,14 @@ folders = st.lists(st.sampled_from(["a", "b", "..", "", "c d"]), max_size=5)
 
 
 @given(st.lists(folders.map("/".join).map(lambda path: f"{path}/x.c"), min_size=1))
-def test_a_folder_has_what_is_in_it(paths: list[str]) -> None:
+def test_the_totals_of_a_folder_include_its_children(paths: list[str]) -> None:
     tree = tree_of(paths)
     assert tree["functions"] == len(paths)
     assert tree["bytes"] == sum(range(1, len(paths) + 1))
     check_sums(tree)
 
 
-def test_hostile_depth_is_cut() -> None:
+def test_the_depth_of_the_tree_is_limited() -> None:
     tree = tree_of(["/".join(["a", "b"] * 5000) + "/x.c", "y/x.c"])
     depth = 0
     while tree["children"]:

@@ -73,7 +73,7 @@ def test_answers_are_those_of_a_symbolizer(tmp_path: Path) -> None:
         assert remote.lookup.function.size == expected.lookup.function.size
 
 
-def test_reasons_tell_what_is_missing(tmp_path: Path) -> None:
+def test_failures_have_a_reason(tmp_path: Path) -> None:
     put(Store(tmp_path), 1)
     with (
         serve(Symbolizer(Store(tmp_path))) as server,
