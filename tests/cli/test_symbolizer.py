@@ -142,7 +142,9 @@ def test_an_option_is_read(words: str, attribute: str, value: object) -> None:
         ),
     ],
 )
-def test_a_wrong_command_line_is_refused(words: str, complaint: str, run: Run) -> None:
+def test_an_invalid_command_line_is_refused(
+    words: str, complaint: str, run: Run
+) -> None:
     with pytest.raises(UsageError) as problem:
         parse(words.split())
     assert str(problem.value) == complaint

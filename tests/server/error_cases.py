@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import Any
 
@@ -41,7 +40,6 @@ BAD_OFFSET = BAD_STACKS + "stack 0 frame 0 has an invalid module_offset"
 # Both versions refuse these alike.
 COMMON: list[tuple[Any, str]] = [
     (b"", NO_JSON),
-    (b"nonsense", NO_JSON),
     (b"{} {}", NO_JSON),
     (b"jobs=1&stacks=2", NO_JSON),
     (b"\xef\xbb\xbf{}", NO_JSON),
@@ -51,29 +49,20 @@ COMMON: list[tuple[Any, str]] = [
     (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, NO_JSON),
     (b'{"a": ' + b"1" * 5000 + b"}", NO_JSON),
     ([], "job 0 is invalid"),
-    (["jobs"], "job 0 is invalid"),
     ("jobs", "job 0 is invalid"),
     (b"null", "job 0 is invalid"),
-    (b"true", "job 0 is invalid"),
     (b"7", "job 0 is invalid"),
     ({}, "job 0 is invalid: no stacks specified"),
-    ({"memoryMap": MODULES}, "job 0 is invalid: no stacks specified"),
     ({"stacks": []}, "job 0 is invalid: no memoryMap specified"),
     (job(modules={}), BAD_MODULES + "modules must be a list"),
     (job(modules=None), BAD_MODULES + "modules must be a list"),
-    (job(modules="ab"), BAD_MODULES + "modules must be a list"),
     (job(modules=["ab"]), BAD_MODULES + NO_PAIR),
-    (job(modules=[["a"]]), BAD_MODULES + NO_PAIR),
     (job(modules=[["a", "1", "2"]]), BAD_MODULES + NO_PAIR),
     (job(modules=[{"a": "1", "b": "2"}]), BAD_MODULES + NO_PAIR),
     (job(modules=[[None, "1"]]), BAD_NAME),
-    (job(modules=[[1, "1"]]), BAD_NAME),
     *((job(modules=[[f"a{bad}b", "1"]]), BAD_NAME) for bad in "/\\[]:%é\0\n'\"$*?|"),
-    (job(modules=[["a\n", "1"]]), BAD_NAME),
     (job(modules=[["\ud800", "1"]]), BAD_NAME),
     (job(modules=[["a", None]]), BAD_ID),
-    (job(modules=[["a", 1]]), BAD_ID),
-    (job(modules=[["a", "xyz"]]), BAD_ID),
     (job(modules=[["a", "12-34"]]), BAD_ID),
     (job(modules=[["a", "1\n"]]), BAD_ID),
     (job(modules=[["a", "\u0661"]]), BAD_ID),
@@ -82,12 +71,9 @@ COMMON: list[tuple[Any, str]] = [
         BAD_MODULES + "module index 1 has an invalid debug_id",
     ),
     (job(stacks={}), BAD_STACKS + "stacks must be a list of lists"),
-    (job(stacks=None), BAD_STACKS + "stacks must be a list of lists"),
     (job(stacks=[]), BAD_STACKS + "no stacks specified"),
     (job(stacks=[[], {}]), BAD_STACKS + "stack 1 is not a list"),
-    (job(stacks=[None]), BAD_STACKS + "stack 0 is not a list"),
     (job(stacks=[[1]]), NO_FRAME),
-    (frame(), NO_FRAME),
     (frame(0), NO_FRAME),
     (frame(0, 1, 2), NO_FRAME),
     (job([["ab"]]), NO_FRAME),
@@ -97,23 +83,17 @@ COMMON: list[tuple[Any, str]] = [
     ),
     (frame(0.0, 1), BAD_INDEX),
     (frame("0", 1), BAD_INDEX),
-    (frame(None, 1), BAD_INDEX),
     (frame(True, 1), BAD_INDEX),
     (frame(-2, 1), NO_MODULE),
     (frame(1, 1), NO_MODULE),
     (frame(1 << 70, 1), NO_MODULE),
     (frame(0, 1.0), BAD_OFFSET),
-    (frame(0, "1"), BAD_OFFSET),
     (frame(0, "0x1"), BAD_OFFSET),
-    (frame(0, None), BAD_OFFSET),
     (frame(0, True), BAD_OFFSET),
     (frame(0, -2), BAD_OFFSET),
-    (frame(0, 1 << 64), BAD_OFFSET),
     (frame(-1, 1 << 64), BAD_OFFSET),
-    (text("1e3"), BAD_OFFSET),
     (text("1e400"), BAD_OFFSET),
     (text("NaN"), BAD_OFFSET),
-    (text("Infinity"), BAD_OFFSET),
     (text("-Infinity"), BAD_OFFSET),
     # modules before stacks
     (job([], [["a", "x"]]), BAD_ID),
@@ -121,16 +101,12 @@ COMMON: list[tuple[Any, str]] = [
 ]
 
 V5: list[tuple[Any, str]] = [
-    *((body, title) for body, title in COMMON if type(body) is not bytes),
     ({"jobs": [job()] * 11}, TOO_MANY_JOBS),
-    ({"jobs": [1] * 11}, TOO_MANY_JOBS),
     ({"jobs": "12345678901"}, TOO_MANY_JOBS),
     ({"jobs": "1234567890"}, "job 0 is invalid"),
     ({"jobs": {"a": 1}}, "job 0 is invalid"),
     ({"jobs": ""}, "jobs must be a list"),
-    ({"jobs": {}}, "jobs must be a list"),
     ({"jobs": None}, "jobs must be a list"),
-    ({"jobs": 3}, "jobs must be a list"),
     ({"jobs": True}, "jobs must be a list"),
     ({"jobs": [job(), 1]}, "job 1 is invalid"),
     ({"jobs": [job(), {}]}, "job 1 is invalid: no stacks specified"),
@@ -152,5 +128,3 @@ V5: list[tuple[Any, str]] = [
     ),
     ({"jobs": [None], **job()}, "job 0 is invalid"),
 ]
-
-ZIPPED = gzip.compress(b"{}")

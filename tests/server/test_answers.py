@@ -46,7 +46,7 @@ def test_a_frame_of_a_module_whose_base_is_not_0(server: RunningServer) -> None:
     }
 
 
-def test_an_offset_beyond_all_addresses_leaves_the_others_their_answers(
+def test_an_offset_beyond_all_addresses_does_not_affect_others(
     server: RunningServer,
 ) -> None:
     nowhere, known = frames_of(server, (0, (1 << 64) - 1), (0, 0x1004))
@@ -57,7 +57,7 @@ def test_an_offset_beyond_all_addresses_leaves_the_others_their_answers(
 def test_inlined_calls_come_innermost_first_without_the_outer_function(
     server: RunningServer,
 ) -> None:
-    assert frame_of(server, 0, 0x1015) == {
+    expected = {
         "module": "xul.dll",
         "module_offset": "0x1015",
         "function": "a::outer()",
@@ -70,26 +70,12 @@ def test_inlined_calls_come_innermost_first_without_the_outer_function(
             {"function": "a::inner(int)", "file": "/src/b.h", "line": 30},
         ],
     }
+    frame = frame_of(server, 0, 0x1015)
+    assert frame == expected
+    assert list(frame) == list(expected), "in the order of the reference"
 
 
-def test_the_keys_of_a_frame_stand_in_the_order_of_the_reference(
-    server: RunningServer,
-) -> None:
-    (frame,) = frames_of(server, (0, 0x1015))
-    assert list(frame) == [
-        "frame",
-        "module",
-        "module_offset",
-        "function",
-        "function_offset",
-        "function_size",
-        "file",
-        "line",
-        "inlines",
-    ]
-
-
-def test_what_is_not_known_has_no_key(server: RunningServer) -> None:
+def test_unknown_values_have_no_key(server: RunningServer) -> None:
     assert frame_of(server, 1, 0x404) == {
         "module": "libdemo.so",
         "module_offset": "0x404",
@@ -101,10 +87,6 @@ def test_what_is_not_known_has_no_key(server: RunningServer) -> None:
         "module": "xul.dll",
         "module_offset": "0x3000",
     }
-
-
-def test_quotes_in_a_name_are_escaped(server: RunningServer) -> None:
-    assert frame_of(server, 0, 0x2000)["function"] == 'operator"" _q'
 
 
 @pytest.mark.parametrize(
@@ -154,7 +136,7 @@ def test_frames_are_numbered_and_stay_in_their_order(server: RunningServer) -> N
     ]
 
 
-def test_modules_are_found_missing_or_not_looked_for(server: RunningServer) -> None:
+def test_modules_are_found_missing_or_unused(server: RunningServer) -> None:
     jobs = [
         {"stacks": [[[0, 1], [2, 1]]], "memoryMap": MAP},
         {"stacks": [[]], "memoryMap": [*MAP, ["", ""], ["a", ""], ["", "0"]]},
@@ -170,14 +152,7 @@ def test_modules_are_found_missing_or_not_looked_for(server: RunningServer) -> N
     }
 
 
-def test_a_module_counts_as_looked_for_with_an_offset_that_is_not_known(
-    server: RunningServer,
-) -> None:
-    answer = server.post({"stacks": [[[0, -1]]], "memoryMap": MAP})
-    assert answer.json["results"][0]["found_modules"][XUL] is True
-
-
-def test_frames_of_a_module_without_a_name_are_of_an_unknown_one(
+def test_a_module_without_a_name_is_unknown(
     server: RunningServer,
 ) -> None:
     body = {"stacks": [[[0, 16], [1, 17]]], "memoryMap": [["", XUL_ID], ["x", ""]]}
@@ -191,14 +166,14 @@ def test_frames_of_a_module_without_a_name_are_of_an_unknown_one(
     assert result["found_modules"] == {f"/{XUL_ID}": None, "x/": None}
 
 
-def test_a_module_that_is_listed_twice_has_one_key(server: RunningServer) -> None:
+def test_a_module_listed_twice_has_one_key(server: RunningServer) -> None:
     body = {"stacks": [[[1, 0x404], [0, 0x404]]], "memoryMap": [MAP[1], MAP[1]]}
     (result,) = server.post(body).json["results"]
     assert result["found_modules"] == {LIB: True}
     assert [frame["function"] for frame in result["stacks"][0]] == ["main", "main"]
 
 
-def test_an_id_is_found_in_any_case_and_comes_back_as_it_was_sent(
+def test_ids_are_case_insensitive_and_returned_unchanged(
     server: RunningServer,
 ) -> None:
     body = {"stacks": [[[0, 0x404]]], "memoryMap": [["libdemo.so", LIB_ID.lower()]]}
@@ -207,8 +182,8 @@ def test_an_id_is_found_in_any_case_and_comes_back_as_it_was_sent(
     assert result["stacks"][0][0]["function"] == "main"
 
 
-@pytest.mark.parametrize("debug_id", ["1", "ABCDE", "0" * 50])
-def test_an_id_that_is_none_is_missing_and_fails_nothing_else(
+@pytest.mark.parametrize("debug_id", ["1", "0" * 50])
+def test_an_invalid_id_is_a_missing_module(
     server: RunningServer, debug_id: str
 ) -> None:
     body = {"stacks": [[[0, 1], [1, 0x404]]], "memoryMap": [["x", debug_id], MAP[1]]}
@@ -219,7 +194,7 @@ def test_an_id_that_is_none_is_missing_and_fails_nothing_else(
     assert debug_id in error["message"]
 
 
-def test_a_missing_module_comes_with_what_sources_said(server: RunningServer) -> None:
+def test_a_missing_module_has_the_errors_of_its_sources(server: RunningServer) -> None:
     body = {"stacks": [[[0, 1], [2, 1]]], "memoryMap": MAP}
     (result,) = server.post(body).json["results"]
     assert result["module_errors"] == {
@@ -229,23 +204,12 @@ def test_a_missing_module_comes_with_what_sources_said(server: RunningServer) ->
     assert "module_errors" not in found.json["results"][0]
 
 
-def test_an_operator_may_keep_what_sources_said(modules: KnownModules) -> None:
+def test_errors_of_sources_can_be_switched_off(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), module_errors=False) as quiet:
         answer = quiet.post({"stacks": [[[2, 1]]], "memoryMap": MAP})
     (result,) = answer.json["results"]
     assert result["found_modules"][NT] is False
     assert "module_errors" not in result
-
-
-def test_no_jobs_have_no_results(server: RunningServer) -> None:
-    assert server.post({"jobs": []}).json == {"results": []}
-
-
-def test_an_empty_stack_stays_empty(server: RunningServer) -> None:
-    answer = server.post({"stacks": [[], [[-1, 1]], []], "memoryMap": []})
-    (result,) = answer.json["results"]
-    assert [len(stack) for stack in result["stacks"]] == [0, 1, 0]
-    assert result["found_modules"] == {}
 
 
 def test_version_4_shows_calls_in_modules(server: RunningServer) -> None:
@@ -270,8 +234,8 @@ def test_version_4_shows_calls_in_modules(server: RunningServer) -> None:
     }
 
 
-@pytest.mark.parametrize("value", ["1", "true", "false"])
-def test_debug_tells_what_the_work_took(server: RunningServer, value: str) -> None:
+@pytest.mark.parametrize("value", ["1", "false"])
+def test_debug_reports_times_and_counts(server: RunningServer, value: str) -> None:
     jobs = [{"stacks": [[[0, 1], [2, 1]]], "memoryMap": MAP}] * 2
     debug = server.post({"jobs": jobs}, Debug=value).json["debug"]
     assert debug["time"] > 0
@@ -282,14 +246,14 @@ def test_debug_tells_what_the_work_took(server: RunningServer, value: str) -> No
     assert set(debug) >= {"parse_sym", "save_symcache"}
 
 
-def test_without_debug_nothing_is_told(server: RunningServer) -> None:
+def test_the_debug_section_is_optional(server: RunningServer) -> None:
     body: Any = {"stacks": [[]], "memoryMap": []}
     assert set(server.post(body).json) == {"results"}
     assert set(server.post(body, Debug="").json) == {"results"}
     assert "debug" not in server.post(body, "/symbolicate/v4", Debug="1").json
 
 
-def test_paths_become_what_clients_can_use(modules: KnownModules) -> None:
+def test_paths_are_mapped_for_clients(modules: KnownModules) -> None:
     rules = {
         "path_map": ["/src/b=/elsewhere/b"],
         "source_map": ["/src/=hg:hg.mozilla.org/mozilla-central:{path}:abc"],
@@ -303,7 +267,7 @@ def test_paths_become_what_clients_can_use(modules: KnownModules) -> None:
     ]
 
 
-def test_a_file_that_is_damaged_is_a_missing_module(
+def test_a_damaged_file_is_a_missing_module(
     modules: KnownModules, tmp_path: Path
 ) -> None:
     bad = tmp_path / "bad.gsym"
@@ -317,7 +281,7 @@ def test_a_file_that_is_damaged_is_a_missing_module(
 
 
 @pytest.mark.parametrize("version", ["v4", "v5"])
-def test_an_answer_may_have_so_many_bytes(
+def test_the_size_of_a_response_is_limited(
     modules: KnownModules, server: RunningServer, version: str
 ) -> None:
     body = {"stacks": [[[0, 0x1015]] * 40], "memoryMap": MAP}
@@ -325,7 +289,7 @@ def test_an_answer_may_have_so_many_bytes(
     (whole,) = [*server.post(body, path).json.values()][:1]
     assert len(json.dumps(whole)) > 600  # so there is much to be refused
     statuses = {}
-    for most in (100, 600, 100_000):
+    for most in (600, 100_000):
         with RunningServer(Symbolizer(modules), max_answer=most) as small:
             answer = small.post(body, path)
             statuses[most] = answer.status
@@ -333,4 +297,26 @@ def test_an_answer_may_have_so_many_bytes(
                 assert answer.title == (
                     f"please ask for less: the answer has more than {most} bytes"
                 )
-    assert statuses == {100: 413, 600: 413, 100_000: 200}
+    assert statuses == {600: 413, 100_000: 200}
+
+
+def test_a_request_of_older_profilers_has_a_stack_for_each_module(
+    server: RunningServer,
+) -> None:
+    modules = [
+        [name, MISSING_ID] for name in ("libstdc++.so.6", "AppKit", "a.amd64.pdb")
+    ]
+    modules[1:1] = [["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]]
+    stacks = [[[at, 0x1000], [at, 0x400]] for at in range(len(modules))]
+    (result,) = server.post({"memoryMap": modules, "stacks": stacks}).json["results"]
+    assert list(result["found_modules"]) == ["/".join(each) for each in modules]
+    shown = [[frame.get("function") for frame in stack] for stack in result["stacks"]]
+    expected: list[list[str | None]] = [[None, None] for _ in modules]
+    expected[1:3] = [["a::outer()", None], [None, "main"]]
+    assert shown == expected
+
+
+def test_a_stack_of_many_frames_is_symbolicated(server: RunningServer) -> None:
+    frames = frames_of(server, *((0, offset) for offset in range(10_000)))
+    known = [at for at, frame in enumerate(frames) if frame.get("function")]
+    assert known == [*range(0x1000, 0x1100), *range(0x2000, 0x2010)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -33,9 +33,20 @@ from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.split import split_unit
 from tests.store_modules import build_id, key, write_sym
 
+if TYPE_CHECKING:
+    from gsym.store.publication import Publication
+
 pytestmark = [pytest.mark.long, pytest.mark.confined]
 
 ADD = ConfinedAdder(ChildLimits(), 1 << 30)
+
+
+def added(
+    folder: Path, path: Path, source: str = "", adder: ConfinedAdder = ADD
+) -> Publication:
+    """Add a file as module 1 to the store in *folder*."""
+    store = Store(folder / "store")
+    return adder(store, str(path), key=key(1), identity=ModuleIdentity(), source=source)
 
 
 def binary(number: int) -> bytes:
@@ -70,42 +81,24 @@ def test_the_module_is_the_one_that_add_file_puts_there(
     assert list((tmp_path / "confined" / ".tmp").iterdir()) == []
 
 
-def test_another_module_is_told_as_such(tmp_path: Path) -> None:
+def test_a_file_of_another_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(binary(2))
     with pytest.raises(UuidMismatchError):
-        ADD(
-            Store(tmp_path / "store"),
-            str(tmp_path / "x"),
-            key=key(1),
-            identity=ModuleIdentity(),
-            source="",
-        )
+        added(tmp_path, tmp_path / "x")
 
 
-@pytest.mark.parametrize("data", [b"", b"text", b"\x7fELF" + bytes(100), b"MYSG"])
-def test_a_file_of_no_use_is_refused(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"", b"\x7fELF" + bytes(100), b"MYSG"])
+def test_a_file_that_is_not_a_module_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(GsymError):
-        ADD(
-            Store(tmp_path / "store"),
-            str(tmp_path / "x"),
-            key=key(1),
-            identity=ModuleIdentity(),
-            source="",
-        )
+        added(tmp_path, tmp_path / "x")
 
 
-def test_a_process_without_memory_is_told(tmp_path: Path) -> None:
+def test_a_process_out_of_memory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(binary(1))
     add = ConfinedAdder(ChildLimits(memory=1 << 20), 1 << 30)
     with pytest.raises((ConfinedError, GsymError)):
-        add(
-            Store(tmp_path / "store"),
-            str(tmp_path / "x"),
-            key=key(1),
-            identity=ModuleIdentity(),
-            source="",
-        )
+        added(tmp_path, tmp_path / "x", adder=add)
 
 
 SOUND = {
@@ -139,7 +132,7 @@ SOUND = {
         {"missing": 3},
     ],
 )
-def test_a_description_that_was_forged_is_refused(
+def test_a_forged_description_is_refused(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
     place = tmp_path / "place"
@@ -181,7 +174,7 @@ def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(
     assert published.outcome == "added"
 
 
-def test_a_folder_that_is_a_link_leads_out(tmp_path: Path) -> None:
+def test_a_linked_folder_is_outside(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "x").write_bytes(b"")
@@ -244,16 +237,10 @@ def test_split_units_elsewhere_are_read_for_a_folder_that_the_operator_named(
     assert module.entry.missing == ()
 
 
-def test_a_fetched_file_reads_no_file_that_it_names(
+def test_paths_in_a_fetched_file_are_not_followed(
     tmp_path: Path, split: SplitBinary
 ) -> None:
-    entry = ADD(
-        Store(tmp_path / "store"),
-        str(split.path),
-        key=key(1),
-        identity=ModuleIdentity(),
-        source="https://symbols.example/app",
-    ).entry
+    entry = added(tmp_path, split.path, "https://symbols.example/app").entry
     assert functions(entry.path) == ["in_binary"]
     assert "1 split unit not found" in entry.missing[0]
 
@@ -269,13 +256,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_without_debug_information(
         return run_confined(*order, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr("gsym.server.confined_modules.run_confined", run)
-    found = ADD(
-        Store(tmp_path / "store"),
-        str(split.path),
-        key=key(1),
-        identity=ModuleIdentity(),
-        source=str(split.path),
-    )
+    found = added(tmp_path, split.path, str(split.path))
     assert set(allowed) == {split.source, str(split.path)}
     assert functions(found.entry.path) == ["in_binary"]
 
@@ -289,7 +270,7 @@ def test_paths_in_a_debug_file_do_not_reach_files_of_the_kernel(
     assert asked == [__file__]
 
 
-def test_a_module_is_incomplete_until_its_split_units_are_there(
+def test_a_module_without_its_split_units_is_incomplete(
     tmp_path: Path, split: SplitBinary, caplog: pytest.LogCaptureFixture
 ) -> None:
     split.dwo.unlink()

@@ -75,11 +75,6 @@ def outcome_of(code: str, folder: Path, **limits: int) -> str:
     return process.stdout.strip() or f"ended with {process.returncode}"
 
 
-def test_what_holds_is_told(holds: list[str]) -> None:
-    assert "limits" in holds
-    assert "no new privileges" in holds
-
-
 CONNECTIONS = {
     "TCP": "socket.create_connection(('127.0.0.1', 9), 1)",
     "UDP": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', "
@@ -108,7 +103,9 @@ REFUSED_CALLS = {
 
 
 @pytest.mark.parametrize("code", REFUSED_CALLS.values(), ids=REFUSED_CALLS)
-def test_these_calls_are_refused(code: str, tmp_path: Path, holds: list[str]) -> None:
+def test_dangerous_calls_are_refused(
+    code: str, tmp_path: Path, holds: list[str]
+) -> None:
     if "seccomp" not in holds:
         pytest.skip("there is no filter of system calls here")
     assert outcome_of(code, tmp_path) == "PermissionError"
@@ -119,7 +116,9 @@ def test_threads_can_still_be_started(tmp_path: Path) -> None:
     assert outcome_of(code, tmp_path) == "done"
 
 
-def test_files_of_others_are_out_of_reach(tmp_path: Path, holds: list[str]) -> None:
+def test_files_outside_the_folder_are_not_accessible(
+    tmp_path: Path, holds: list[str]
+) -> None:
     if not any(each.startswith("landlock") for each in holds):
         pytest.skip("the kernel restricts no files")
     own, other = tmp_path / "own", tmp_path / "other"
@@ -161,7 +160,7 @@ def test_a_limit_holds(
     assert outcome_of(code, tmp_path, **limits) == outcome
 
 
-def test_a_process_that_takes_too_long_is_killed(
+def test_a_process_is_killed_after_its_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsym.server.confined_process._STARTING", 0)
@@ -187,7 +186,7 @@ def test_a_process_that_takes_too_long_is_killed(
         ("import os; os.mkfifo('answer.json')", "without an answer"),
     ],
 )
-def test_a_process_that_breaks_down_gives_no_answer(
+def test_a_process_that_crashes_gives_no_answer(
     code: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
@@ -217,7 +216,7 @@ def failing(function: str, number: str) -> str:
         ("EIO", FormatError),
     ],
 )
-def test_a_fault_of_the_system_is_not_one_of_the_input(
+def test_a_system_error_is_not_an_error_of_the_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
 ) -> None:
     code = failing("probe", name)
@@ -236,7 +235,7 @@ def test_a_full_disk_is_not_an_error_of_the_input(
         run_confined("probe", {}, str(tmp_path), ChildLimits())
 
 
-def test_credentials_of_the_server_are_not_handed_on(
+def test_credentials_of_the_server_are_not_passed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
@@ -253,7 +252,7 @@ def test_modules_are_not_loaded_from_the_folder(tmp_path: Path) -> None:
     assert "limits" in confinement_report(str(tmp_path), ChildLimits())
 
 
-def test_a_damaged_file_is_told_without_the_path_of_the_server(tmp_path: Path) -> None:
+def test_errors_do_not_contain_paths_of_the_server(tmp_path: Path) -> None:
     bad = tmp_path / "bad.gsym"
     bad.write_bytes(b"MYSG" + bytes(100))
     arguments = {
@@ -272,7 +271,7 @@ def test_a_damaged_file_is_told_without_the_path_of_the_server(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("column", "machine"), list(enumerate(HEADERS)))
-def test_the_numbers_are_those_of_the_system(column: int, machine: str) -> None:
+def test_system_call_numbers_match_the_headers(column: int, machine: str) -> None:
     try:
         text = Path(HEADERS[machine]).read_text(encoding="ascii")
     except FileNotFoundError:
@@ -285,7 +284,7 @@ def test_the_numbers_are_those_of_the_system(column: int, machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", HEADERS)
-def test_every_jump_of_the_filter_stays_inside(machine: str) -> None:
+def test_every_jump_of_the_filter_is_in_range(machine: str) -> None:
     program = filter_program(machine)
     assert program is not None
     steps = list(struct.iter_unpack("HBBI", program))

@@ -98,7 +98,7 @@ def get(
     return server.ask(method, path, None, named)
 
 
-def test_a_breakpad_file_comes_as_it_was_put_there(
+def test_a_stored_breakpad_file_is_served_unchanged(
     downloads: RunningServer, folder: Path
 ) -> None:
     answer = get(downloads, path_of(KEPT_SYM))
@@ -108,7 +108,7 @@ def test_a_breakpad_file_comes_as_it_was_put_there(
     assert answer.headers["content-length"] == str(len(answer.body))
 
 
-def test_one_that_is_not_kept_is_written_anew(
+def test_a_breakpad_file_is_exported_on_demand(
     downloads: RunningServer, folder: Path, tmp_path: Path
 ) -> None:
     entry = Store(folder).get(key(EXPORTED))
@@ -120,7 +120,7 @@ def test_one_that_is_not_kept_is_written_anew(
     assert b"FUNC 0 10 0 f2_3\n" in answer.body
 
 
-def test_a_gsym_file_comes_by_name_and_by_build_id(
+def test_a_gsym_file_is_served_by_name_and_by_build_id(
     downloads: RunningServer, tmp_path: Path
 ) -> None:
     by_name = get(downloads, path_of(EXPORTED, "gsym"))
@@ -132,9 +132,7 @@ def test_a_gsym_file_comes_by_name_and_by_build_id(
         assert reader.uuid == build_id(EXPORTED)
 
 
-def test_case_of_the_id_does_not_matter_and_dashes_neither(
-    downloads: RunningServer,
-) -> None:
+def test_an_id_may_be_in_lower_case(downloads: RunningServer) -> None:
     module = identity(KEPT_SYM)
     path = f"/{module.debug_file}/{module.debug_id.lower()}/{module.debug_file}.sym"
     assert get(downloads, path).status == 200
@@ -167,7 +165,7 @@ def test_the_code_id_leads_to_the_debug_id(downloads: RunningServer) -> None:
         ),
     ],
 )
-def test_another_server_gets_all_that_is_known_of_a_module(
+def test_another_server_gets_the_identity_of_a_module(
     downloads: RunningServer,
     folder: Path,
     tmp_path: Path,
@@ -185,7 +183,7 @@ def test_another_server_gets_all_that_is_known_of_a_module(
     assert found.entry.source.endswith("gsym")
 
 
-def test_what_is_known_of_a_module_hides_where_it_is_from(
+def test_the_identity_of_a_module_hides_its_source(
     downloads: RunningServer,
 ) -> None:
     answer = get(downloads, path_of(EXPORTED, "json"))
@@ -214,7 +212,7 @@ MISSES = [
 
 
 @pytest.mark.parametrize("path", MISSES)
-def test_a_miss_is_json_with_a_reason(downloads: RunningServer, path: str) -> None:
+def test_not_found_is_json_with_a_reason(downloads: RunningServer, path: str) -> None:
     answer = get(downloads, path)
     assert answer.status == 404
     assert answer.title.startswith("404 Not Found")
@@ -233,7 +231,7 @@ def test_a_miss_is_json_with_a_reason(downloads: RunningServer, path: str) -> No
         f"/buildid/{build_id(EXECUTABLE).hex()}/executable",
     ],
 )
-def test_head_says_what_get_would(downloads: RunningServer, path: str) -> None:
+def test_head_has_the_headers_of_get(downloads: RunningServer, path: str) -> None:
     head, whole = get(downloads, path, "HEAD"), get(downloads, path)
     assert head.status == 200
     assert head.body == b""
@@ -244,7 +242,7 @@ def test_head_says_what_get_would(downloads: RunningServer, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED)])
-def test_what_a_client_has_is_not_sent_again(
+def test_an_unchanged_file_is_not_sent_again(
     downloads: RunningServer, path: str
 ) -> None:
     tag = get(downloads, path).headers["etag"]
@@ -256,9 +254,7 @@ def test_what_a_client_has_is_not_sent_again(
 
 
 @pytest.mark.parametrize("path", [path_of(KEPT_SYM), path_of(EXPORTED, "gsym")])
-def test_files_are_compressed_for_who_takes_that(
-    downloads: RunningServer, path: str
-) -> None:
+def test_files_are_compressed_if_accepted(downloads: RunningServer, path: str) -> None:
     plain, packed = get(downloads, path), get(downloads, path, accept_encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(packed.body) == plain.body
@@ -282,7 +278,7 @@ def test_files_are_compressed_for_who_takes_that(
         ("bytes=0-99999999", 0, None),
     ],
 )
-def test_a_part_of_a_file_is_sent(
+def test_a_range_of_a_file_is_sent(
     downloads: RunningServer, asked: str, start: int, end: int | None
 ) -> None:
     whole = get(downloads, path_of(EXPORTED, "gsym"))
@@ -308,7 +304,7 @@ def test_a_part_of_a_file_is_sent(
         ("lines=0-1", 200),
     ],
 )
-def test_an_odd_range_is_refused_or_passed_over(
+def test_an_invalid_range_is_refused_or_ignored(
     downloads: RunningServer, asked: str, status: int
 ) -> None:
     assert get(downloads, path_of(EXPORTED, "gsym"), range=asked).status == status
@@ -330,7 +326,7 @@ def test_downloads_can_be_switched_off(folder: Path) -> None:
         assert get(server, path_of(KEPT_SYM)).status == 404
 
 
-def test_a_client_that_goes_away_costs_no_open_file(
+def test_head_and_cached_requests_leave_no_file_open(
     downloads: RunningServer,
 ) -> None:
     descriptors = Path("/proc/self/fd")
@@ -348,7 +344,7 @@ def test_a_client_that_goes_away_costs_no_open_file(
 # ---- debuginfod
 
 
-def test_debuginfod_files_come_with_their_name_and_size(
+def test_debuginfod_files_have_a_name_and_a_size(
     downloads: RunningServer,
 ) -> None:
     digits = build_id(EXECUTABLE).hex()

@@ -76,17 +76,12 @@ def chunked(body: bytes, size: int = 1000) -> bytes:
     return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + text + b"0\r\n\r\n"
 
 
-def test_a_body_may_have_so_many_bytes(small: RunningServer) -> None:
+def test_the_size_of_a_body_is_limited(small: RunningServer) -> None:
     assert small.post(padded(LIMIT)).status == 200
     answer = small.post(padded(LIMIT + 1))
     assert (answer.status, answer.title) == (413, TOO_LARGE)
-
-
-def test_a_body_in_chunks_may_have_so_many_bytes(small: RunningServer) -> None:
     assert b"HTTP/1.1 200" in exchange(small, chunked(padded(LIMIT)))
-    found = exchange(small, chunked(padded(LIMIT + 1)))
-    assert b"HTTP/1.1 413" in found
-    assert found.endswith(json.dumps({"title": TOO_LARGE}).replace(": ", ":").encode())
+    assert b"HTTP/1.1 413" in exchange(small, chunked(padded(LIMIT + 1)))
 
 
 def test_a_body_that_is_announced_too_large_is_not_waited_for(
@@ -106,7 +101,7 @@ CODERS: list[tuple[str, Callable[[bytes], bytes]]] = [
 
 
 @pytest.mark.parametrize(("coding", "code"), CODERS)
-def test_a_body_may_come_compressed(
+def test_a_body_may_be_compressed(
     small: RunningServer, coding: str, code: Callable[[bytes], bytes]
 ) -> None:
     expected = small.post(BODY).body
@@ -116,31 +111,29 @@ def test_a_body_may_come_compressed(
     assert (answer.status, answer.title) == (413, TOO_LARGE)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
 @pytest.mark.parametrize(
-    "body",
+    ("coding", "body"),
     [
-        b"",
-        b"x",
-        BODY,
-        gzip.compress(BODY)[:-1],
-        gzip.compress(BODY) + b"more",
-        zstd.compress(BODY)[:-1],
-        zstd.compress(BODY) + b"more",
-        zlib.compress(BODY),
+        ("gzip", b""),
+        ("gzip", b"x"),
+        ("zstd", BODY),
+        ("gzip", gzip.compress(BODY)[:-1]),
+        ("gzip", gzip.compress(BODY) + b"more"),
+        ("zstd", zstd.compress(BODY)[:-1]),
+        ("zstd", zstd.compress(BODY) + b"more"),
+        ("gzip", zlib.compress(BODY)),
+        ("zstd", gzip.compress(BODY)),
     ],
 )
-def test_a_body_that_is_not_compressed_as_it_says_is_refused(
+def test_a_body_that_does_not_match_its_coding_is_refused(
     small: RunningServer, coding: str, body: bytes
 ) -> None:
     answer = small.post(body, Content_Encoding=coding)
     assert (answer.status, answer.title) == (400, f"Payload is not valid {coding}")
 
 
-@pytest.mark.parametrize("coding", ["br", "deflate", "gzip, gzip", "x", "identity,x"])
-def test_a_coding_that_is_not_known_is_refused(
-    small: RunningServer, coding: str
-) -> None:
+@pytest.mark.parametrize("coding", ["br", "gzip, gzip", "identity,x"])
+def test_an_unknown_coding_is_refused(small: RunningServer, coding: str) -> None:
     assert small.post(BODY, Content_Encoding=coding).status == 415
 
 
@@ -148,7 +141,7 @@ def test_a_coding_that_is_not_known_is_refused(
     ("coding", "code"),
     [("gzip", gzip.compress), ("zstd", lambda body: bytes(zstd.compress(body)))],
 )
-def test_a_bomb_takes_little_memory(
+def test_a_decompression_bomb_takes_little_memory(
     server: RunningServer, coding: str, code: Callable[[bytes], bytes]
 ) -> None:
     bomb = code(bytes(300 << 20))
@@ -160,13 +153,16 @@ def test_a_bomb_takes_little_memory(
     assert grown < 64 << 10  # KiB
 
 
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
 @pytest.mark.parametrize(
-    ("body", "is_beside"),
-    [(BODY, False), (padded(1 << 20), True), (os.urandom(1 << 15), True)],
+    ("coding", "body", "is_beside"),
+    [
+        ("gzip", BODY, False),
+        ("zstd", padded(1 << 20), True),
+        ("gzip", os.urandom(1 << 15), True),
+    ],
     ids=["small", "large", "large as it comes"],
 )
-def test_what_is_large_is_inflated_beside_the_event_loop(
+def test_large_bodies_are_inflated_off_the_event_loop(
     coding: str, body: bytes, *, is_beside: bool
 ) -> None:
     compress: Callable[[bytes], bytes] = {"gzip": gzip.compress, "zstd": zstd.compress}[
@@ -189,25 +185,20 @@ def test_what_is_large_is_inflated_beside_the_event_loop(
     assert bool(handed) is is_beside
 
 
-def test_a_slow_body_is_given_up(small: RunningServer) -> None:
+def test_a_slow_body_times_out(small: RunningServer) -> None:
     found = exchange(small, HEAD + b"Content-Length: 100\r\n\r\n{")
     assert b"HTTP/1.1 408" in found
     assert found.endswith(b'{"title":"408 Request Timeout"}')
 
 
-def test_a_slow_body_in_chunks_is_given_up(small: RunningServer) -> None:
-    found = exchange(small, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
-    assert b"HTTP/1.1 408" in found
-
-
-def test_who_hangs_up_in_a_body_leaves_nothing(small: RunningServer) -> None:
+def test_an_aborted_body_releases_its_memory(small: RunningServer) -> None:
     with socket.create_connection(("127.0.0.1", small.port)) as wire:
         wire.sendall(HEAD + b"Content-Length: 9000\r\n\r\n" + b" " * 5000)
     for _ in range(5):  # its room is free again
         assert small.post(padded(LIMIT)).status == 200
 
 
-def test_bodies_together_may_hold_so_many_bytes(modules: KnownModules) -> None:
+def test_the_memory_of_all_bodies_is_limited(modules: KnownModules) -> None:
     with (
         RunningServer(Symbolizer(modules), max_held_bodies=15_000) as server,
         socket.create_connection(("127.0.0.1", server.port)) as wire,
@@ -233,16 +224,14 @@ def test_bodies_together_may_hold_so_many_bytes(modules: KnownModules) -> None:
         b"POST /symbolicate/v5 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_no_http_is_refused_in_json(
-    server: RunningServer, garbage: bytes
-) -> None:
+def test_invalid_http_is_refused_in_json(server: RunningServer, garbage: bytes) -> None:
     found = exchange(server, garbage)
     assert found.startswith(b"HTTP/1.1 400")
     assert b"content-type: application/json" in found
     assert b'{"title":"' in found
 
 
-def test_a_head_may_have_so_many_bytes(server: RunningServer) -> None:
+def test_the_size_of_a_header_is_limited(server: RunningServer) -> None:
     fits = b"X: " + b"a" * 60_000 + b"\r\n"
     found = exchange(server, HEAD + fits + b"Content-Length: 0\r\n\r\n")
     assert b"HTTP/1.1 400" in found
@@ -252,7 +241,7 @@ def test_a_head_may_have_so_many_bytes(server: RunningServer) -> None:
     assert found == b"" or b"HTTP/1.1 431" in found
 
 
-def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer) -> None:
+def test_an_upgrade_to_another_protocol_is_ignored(server: RunningServer) -> None:
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA"
     rest = b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
     first = HEAD.replace(b"Connection: close", offer) + rest
@@ -260,7 +249,7 @@ def test_an_offer_of_another_protocol_is_passed_over(server: RunningServer) -> N
     assert found.count(b"HTTP/1.1 200") == 2
 
 
-def test_a_head_that_does_not_end_is_given_up(modules: KnownModules) -> None:
+def test_an_endless_header_times_out(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), head_timeout=0.1) as server:
         found = exchange(server, b"POST /symbolicate/v5 HTTP/1.1\r\nHost:")
         assert b"HTTP/1.1 408" in found
@@ -303,13 +292,6 @@ def test_a_heavy_body_is_answered_in_bounded_memory(
     assert grown < 700 << 10  # KiB
 
 
-@pytest.mark.slow
-def test_a_million_modules_are_refused(server: RunningServer) -> None:
-    modules: Any = [["a", ""]] * 800_000
-    answer = server.post(json.dumps(job([[]], modules)).encode()[: 8 << 20])
-    assert answer.status in {400, 413}
-
-
 # ---- several requests in one go, and answers that nobody takes
 
 
@@ -343,7 +325,7 @@ WHOLE %= len(BODY), BODY
         (WHOLE + b"nonsense\r\n\r\n", b"200"),
     ],
 )
-def test_what_comes_behind_a_request_is_not_answered_before_it(
+def test_pipelined_requests_are_answered_in_order(
     slow: RunningServer, behind: bytes, then: bytes | None
 ) -> None:
     _, *answers = exchange(slow, WHOLE + behind).split(b"HTTP/1.1 ")
@@ -351,7 +333,7 @@ def test_what_comes_behind_a_request_is_not_answered_before_it(
     assert [answer[:3] for answer in answers] == [b"200", *([then] if then else [])]
 
 
-def test_a_body_that_breaks_off_in_nonsense_is_refused_in_its_turn(
+def test_an_invalid_chunk_is_refused_in_order(
     slow: RunningServer,
 ) -> None:
     start = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
@@ -359,6 +341,11 @@ def test_a_body_that_breaks_off_in_nonsense_is_refused_in_its_turn(
     assert found.startswith(b"HTTP/1.1 200")
     assert b"HTTP/1.1 408" in found
     assert exchange(slow, start + b"nonsense\r\n").startswith(b"HTTP/1.1 400")
+
+
+# The response has some 9 MB; a small one fits in the buffers of the sockets.
+LARGE = json.dumps(job([[[0, 4100]] * 60_000])).encode()
+LARGE_REQUEST = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(LARGE), LARGE)
 
 
 def with_small_buffers(port: int) -> socket.socket:
@@ -381,52 +368,46 @@ def taken(wire: socket.socket) -> int:
     return size
 
 
-def test_an_answer_that_nobody_takes_is_dropped(modules: KnownModules) -> None:
-    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
-    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+def test_an_unread_response_is_dropped(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), write_timeout=0.1) as server:
-        whole = len(server.post(body).body)
+        whole = len(server.post(LARGE).body)
         with socket.create_connection(("127.0.0.1", server.port), 10) as wire:
-            wire.sendall(request)
+            wire.sendall(LARGE_REQUEST)
             assert wire.recv(1)
             end = time.monotonic() + 10
             while server.connections:
                 assert time.monotonic() < end
                 time.sleep(0.02)
             assert taken(wire) < whole
-        assert server.post(body).status == 200
+        assert server.post(LARGE).status == 200
 
 
-def test_answers_that_nobody_takes_are_held_within_a_limit(
+def test_the_memory_of_unread_responses_is_limited(
     modules: KnownModules,
 ) -> None:
-    # An answer has some 9 MB; a small one goes as it is.
-    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
-    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     with RunningServer(Symbolizer(modules)) as server:
-        size = len(server.post(body).body)
+        size = len(server.post(LARGE).body)
     with RunningServer(Symbolizer(modules), max_held_answers=2 * size - 1) as server:
         with with_small_buffers(server.port) as wire:
-            wire.sendall(request)
+            wire.sendall(LARGE_REQUEST)
             assert wire.recv(1)
-            refused = server.post(body)
+            refused = server.post(LARGE)
             assert (refused.status, refused.title) == (503, "503 Service Unavailable")
             assert refused.headers["retry-after"] == "1"
             assert server.post(job()).status == 200
             assert taken(wire) > size
-        assert len(server.post(body).body) == size
+        assert len(server.post(LARGE).body) == size
 
 
-def test_an_answer_that_would_never_have_room_is_refused_for_good(
+def test_a_response_above_the_memory_limit_is_refused(
     modules: KnownModules,
 ) -> None:
-    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
     with RunningServer(Symbolizer(modules)) as server:
-        size = len(server.post(body).body)
+        size = len(server.post(LARGE).body)
     statuses = {}
     for room in (size - 1, size):
         with RunningServer(Symbolizer(modules), max_held_answers=room) as server:
-            answer = server.post(body)
+            answer = server.post(LARGE)
             statuses[answer.status] = room
             assert "retry-after" not in answer.headers
             assert server.post(job()).status == 200
@@ -434,7 +415,7 @@ def test_an_answer_that_would_never_have_room_is_refused_for_good(
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_a_body_that_would_never_have_room_is_refused_for_good(
+def test_a_body_above_the_memory_limit_is_refused(
     modules: KnownModules, coding: str
 ) -> None:
     body = padded(LIMIT)
@@ -450,14 +431,12 @@ def test_a_body_that_would_never_have_room_is_refused_for_good(
     assert statuses == {413: size - 1, 200: size}
 
 
-def test_a_request_is_under_way_until_its_answer_is_taken(
+def test_a_request_is_in_flight_until_its_response_is_read(
     modules: KnownModules,
 ) -> None:
-    body = json.dumps(job([[[0, 4100]] * 60_000])).encode()
-    request = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     with RunningServer(Symbolizer(modules), max_in_flight=1) as server:
         with with_small_buffers(server.port) as wire:
-            wire.sendall(request)
+            wire.sendall(LARGE_REQUEST)
             assert wire.recv(1)
             assert server.post(job()).status == 503
             assert taken(wire)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.server import compression
 from gsym.server.compression import choose_coding
 from gsym.server.load_limits import RateLimit, client_of
 from gsym.server.zstd import zstd
@@ -39,15 +38,13 @@ EXPOSED = (
     ("method", "path", "body"),
     [
         ("POST", "/symbolicate/v5", job()),
-        ("POST", "/symbolicate/v5", b"nonsense"),
-        ("POST", "/symbolicate/v4", job()),
+        ("POST", "/symbolicate/v4", b"nonsense"),
         ("GET", "/symbolicate/v5", None),
         ("OPTIONS", "/symbolicate/v5", None),
-        ("POST", "/source/v1", b"{}"),
         ("POST", "/asm/v1", b"{}"),
     ],
 )
-def test_any_origin_may_read_any_answer_of_the_symbolication_api(
+def test_any_origin_may_read_the_symbolication_api(
     server: RunningServer, method: str, path: str, body: Any
 ) -> None:
     headers = server.ask(method, path, body, ORIGIN).headers
@@ -91,7 +88,7 @@ def test_a_page_of_another_site_gets_no_errors_of_sources(
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_a_page_of_another_site_sends_nothing_but_symbolication_requests(
+def test_another_site_may_send_only_symbolication_requests(
     server: RunningServer, site: str
 ) -> None:
     sent = {"Sec_Fetch_Site": site}
@@ -118,7 +115,7 @@ def test_a_page_of_another_site_sends_nothing_but_symbolication_requests(
         ("[", 421),
     ],
 )
-def test_a_server_on_loopback_answers_for_no_other_host(
+def test_a_server_on_loopback_refuses_other_hosts(
     server: RunningServer, host: str, status: int
 ) -> None:
     answer = server.ask("GET", "/page/modules", headers={"Host": host, **ORIGIN})
@@ -127,7 +124,7 @@ def test_a_server_on_loopback_answers_for_no_other_host(
         assert f"the host '{host}' is not allowed" in answer.title
 
 
-def test_allowed_hosts_are_answered_and_on_other_addresses_any(
+def test_hosts_are_allowed_by_setting_or_address(
     modules: KnownModules,
 ) -> None:
     symbolizer = Symbolizer(modules)
@@ -152,7 +149,7 @@ def test_allowed_hosts_are_answered_and_on_other_addresses_any(
             assert answer.status == status, settings
 
 
-def test_a_browser_asks_first(server: RunningServer) -> None:
+def test_a_preflight_request_is_answered(server: RunningServer) -> None:
     asked = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "user-agent, x-own",
@@ -165,7 +162,7 @@ def test_a_browser_asks_first(server: RunningServer) -> None:
     assert answer.headers["access-control-max-age"] == "86400"
 
 
-def test_plain_options_tell_the_methods(server: RunningServer) -> None:
+def test_options_lists_the_methods(server: RunningServer) -> None:
     answer = server.ask("OPTIONS", "/symbolicate/v5")
     assert (answer.status, answer.body) == (200, b"")
     assert answer.headers["allow"] == "POST"
@@ -182,12 +179,7 @@ def test_a_heartbeat_is_empty(server: RunningServer, path: str) -> None:
     assert server.ask("HEAD", path).status == 405
 
 
-def test_a_version_is_told(server: RunningServer) -> None:
-    assert "version" in server.ask("GET", "/__version__").json
-    assert server.ask("HEAD", "/__version__").status == 405
-
-
-def test_figures_count_requests(modules: KnownModules) -> None:
+def test_metrics_count_requests(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules)) as server:
         body = job([[[0, 1]], [[0, 2], [1, 3]]], [["libdemo.so", LIB_ID], ["x", "1"]])
         assert server.post(body).status == 200
@@ -244,8 +236,7 @@ def test_the_best_coding_is_chosen(accepted: str, coding: str | None) -> None:
     assert choose_coding(accepted) == coding
 
 
-@pytest.mark.parametrize("frames", [100, 20_000])
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize(("coding", "frames"), [("gzip", 100), ("zstd", 20_000)])
 def test_answers_are_compressed(
     server: RunningServer, coding: str, frames: int
 ) -> None:
@@ -260,17 +251,10 @@ def test_answers_are_compressed(
     assert unpack(packed.body) == plain.body
 
 
-def test_small_answers_go_as_they_are(server: RunningServer) -> None:
-    plain = server.post(job([[[-1, 1]]], []), Accept_Encoding="gzip")
-    packed = server.post(job([[[-1, 1]] * 40], []), Accept_Encoding="gzip")
-    assert "content-encoding" not in plain.headers
-    assert packed.headers["content-encoding"] == "gzip"
-
-
 # ---- tokens
 
 
-def test_a_server_with_tokens_answers_who_shows_one(modules: KnownModules) -> None:
+def test_a_server_with_tokens_requires_one(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), read_tokens=["one", "two"]) as server:
         refused = server.post(job(), Origin="x")
         assert (refused.status, refused.title) == (401, "401 Unauthorized")
@@ -292,19 +276,17 @@ def test_a_server_with_tokens_answers_who_shows_one(modules: KnownModules) -> No
         assert server.ask("OPTIONS", "/symbolicate/v5").status == 200
 
 
-@pytest.mark.parametrize("name", ["upload", "page", "__heartbeat__"])
-def test_a_file_named_like_an_endpoint_takes_a_token_too(
-    modules: KnownModules, name: str
-) -> None:
+def test_a_file_named_like_an_endpoint_needs_a_token(modules: KnownModules) -> None:
     with RunningServer(Symbolizer(modules), read_tokens=["one"]) as server:
-        path = f"/{name}/{'1' * 33}/{name}.sym"
-        assert server.ask("GET", path).status == 401
+        for name in ("upload", "page", "__heartbeat__"):
+            path = f"/{name}/{'1' * 33}/{name}.sym"
+            assert server.ask("GET", path).status == 401
 
 
 # ---- how much
 
 
-def test_a_client_may_ask_so_often() -> None:
+def test_the_request_rate_is_limited_by_client() -> None:
     now = [100.0]
     limit = RateLimit(None, 2.0, 3, clock=lambda: now[0])  # type: ignore[arg-type]
     waits = [limit.take("a") for _ in range(4)]
@@ -339,7 +321,7 @@ def test_addresses_are_of_one_client_by_their_network(
     assert (client_of(one) == client_of(other)) is is_same
 
 
-def test_a_client_that_asks_too_often_is_told_when_to_come_back(
+def test_a_client_above_the_rate_limit_gets_retry_after(
     modules: KnownModules,
 ) -> None:
     with RunningServer(Symbolizer(modules), rate_limit=0.01, rate_burst=2) as server:
@@ -381,7 +363,7 @@ class Stalling:
         return Resolution(None)
 
 
-def test_so_many_requests_are_worked_on_at_once() -> None:
+def test_the_number_of_requests_in_flight_is_limited() -> None:
     stalling = Stalling()
     body = job(modules=[["x", LIB_ID]])
     with RunningServer(Symbolizer(stalling), max_in_flight=1) as server:
@@ -415,15 +397,12 @@ def test_a_source_that_stalls_delays_no_other_request() -> None:
 # ---- names of requests
 
 
-@pytest.mark.parametrize("given", ["abc-1.2_3", "A" * 128])
-def test_a_request_keeps_its_id(server: RunningServer, given: str) -> None:
-    assert server.post(job(), X_Request_Id=given).headers["x-request-id"] == given
-
-
 @pytest.mark.parametrize("given", ["", "a b", "A" * 129, "x\xe4"])
-def test_a_request_without_a_sound_id_gets_one(
+def test_a_request_keeps_its_id_if_that_is_valid(
     server: RunningServer, given: str
 ) -> None:
+    for valid in ("abc-1.2_3", "A" * 128):
+        assert server.post(job(), X_Request_Id=valid).headers["x-request-id"] == valid
     one = server.post(job(), X_Request_Id=given).headers["x-request-id"]
     other = server.post(b"x").headers["x-request-id"]
     assert len(one) == len(other) == 16
@@ -448,7 +427,7 @@ def test_each_request_is_logged(
     assert record["user_agent"] == "mine"
 
 
-def test_a_fault_of_the_program_is_an_answer(
+def test_an_internal_error_is_answered_in_json(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -461,7 +440,7 @@ def test_a_fault_of_the_program_is_an_answer(
     assert b"secret" not in answer.body
 
 
-def test_a_server_may_live_below_a_path(modules: KnownModules) -> None:
+def test_a_server_may_have_a_root_path(modules: KnownModules) -> None:
     with RunningServer(
         Symbolizer(modules), root_path="/symbols", rate_limit=0.001, rate_burst=1
     ) as server:
@@ -470,14 +449,3 @@ def test_a_server_may_live_below_a_path(modules: KnownModules) -> None:
         assert server.ask("GET", "/__heartbeat__").status == 200
         document = json.loads(server.ask("GET", "/__version__").body)
         assert document["version"]
-
-
-def test_a_fault_round_the_endpoints_is_json_too(
-    server: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_body: bytes) -> bytes:
-        raise ValueError
-
-    monkeypatch.setitem(compression._CODERS, "zstd", fail)  # noqa: SLF001
-    answer = server.ask("GET", "/openapi.json", headers={"Accept-Encoding": "zstd"})
-    assert (answer.status, answer.title) == (500, "500 Internal Server Error")

@@ -20,7 +20,7 @@ BUILD_ID = bytes(range(1, 21))
 ELF_ID = "04030201060508070" + "90A0B0C0D0E0F100"
 
 
-def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
+def test_a_file_is_found_by_its_contents(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     file = tmp_path / "deep" / "any name.txt"
     file.write_bytes(symbols())
@@ -33,7 +33,7 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
         source.find(key(1), "")
 
 
-def test_a_gsym_file_is_found_by_any_id_that_its_uuid_makes(tmp_path: Path) -> None:
+def test_a_gsym_file_is_found_by_every_id_of_its_uuid(tmp_path: Path) -> None:
     path = tmp_path / "x.gsym"
     with gsym.Creator(uuid=BUILD_ID, base_address=0) as creator:
         creator.add(gsym.FunctionInfo(0x100, 0x10, "f"))
@@ -66,7 +66,7 @@ def test_hidden_and_deep_folders_are_passed_over(tmp_path: Path) -> None:
         LooseFiles(str(tmp_path)).find(key(), "")
 
 
-def test_odd_files_do_no_harm(tmp_path: Path) -> None:
+def test_damaged_files_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "cut.sym").write_bytes(b"MODULE Linux x86_64 12 x\n")
     (tmp_path / "cut.elf").write_bytes(b"\x7fELF\x02\x01\x01")
@@ -76,7 +76,7 @@ def test_odd_files_do_no_harm(tmp_path: Path) -> None:
     assert LooseFiles(str(tmp_path)).find(key(), "").path.endswith("x.sym")
 
 
-def test_a_folder_that_is_gone_gives_no_answer(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     source = LooseFiles(str(tmp_path / "x"))
     with pytest.raises(SourceError, match="not there"):
         source.find(key(), "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.store.symbolizer import Symbolizer
-from tests.pasted_examples import CRASH_REPORT, IPS_REPORT, TOMBSTONE
+from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_browser import Visit, open_browser
 from tests.server.page_store import (
     BUILD_ID,
@@ -92,33 +92,15 @@ def visit(visitor: Visit, site: str) -> Iterator[Visit]:
         (CRASH_REPORT, "Apple crash report", "-[Example run:]"),
         (MARKUP, "Symbolizer markup", "foo::bar(int)"),
         (REQUEST, "Symbolication request", "XRE_main"),
-        (FRAME, "Addresses", "foo::bar(int)"),
-        (
-            f"#1 0x7f in f (/l/libfoo.so+0x1004) (BuildId: {BUILD_ID})",
-            "Addresses",
-            "foo::bar",
-        ),
     ],
 )
-def test_each_form_is_shown_symbolized(
+def test_each_format_is_shown_symbolized(
     visit: Visit, paste: str, form: str, function: str
 ) -> None:
     visit.symbolize(paste)
     assert visit.texts("#answer h2") == [form]
     shown = visit.texts(".line")
     assert any(function in line for line in shown), shown
-
-
-def test_a_report_in_json_is_shown_by_threads(visit: Visit) -> None:
-    visit.symbolize(IPS_REPORT)
-    assert "Thread 0 Crashed: main" in " ".join(visit.texts(".said"))
-
-
-def test_text_between_frames_stays_as_it_was(visit: Visit) -> None:
-    visit.symbolize(BACKTRACE)
-    said = visit.page.locator(".said").all_text_contents()
-    assert said[0] == BACKTRACE.partition("      #00")[0].rstrip("\n")
-    assert visit.page.locator(".before").first.text_content() == "      #00 pc "
 
 
 def test_inlined_calls_unfold_under_their_function(visit: Visit) -> None:
@@ -158,10 +140,8 @@ def test_a_link_brings_the_stack_back(visit: Visit) -> None:
     assert "foo::bar(int)" in visit.texts(".line")[0]
 
 
-@pytest.mark.parametrize(
-    "letters", ["", "%%", "AAAA", "A" * 9000, "q1ZKSk0sUrJSyixJzVWqBQA"]
-)
-def test_a_link_that_holds_no_stack_is_told(visit: Visit, letters: str) -> None:
+@pytest.mark.parametrize("letters", ["", "AAAA"])
+def test_an_invalid_link_is_reported(visit: Visit, letters: str) -> None:
     visit.open(f"#/stack/{letters}")
     if letters:
         visit.page.wait_for_selector("text=The link holds no stack.")
@@ -190,7 +170,7 @@ def test_addresses_alone_are_looked_up_in_the_module_named(visit: Visit) -> None
     assert "no function is known there" in second
 
 
-def test_a_missing_module_says_which_sources_were_asked(visit: Visit) -> None:
+def test_a_missing_module_lists_its_sources(visit: Visit) -> None:
     visit.symbolize(BACKTRACE)
     assert "2 missing" in visit.texts(".named > summary")[0]
     visit.page.click(".named > summary")
@@ -228,7 +208,7 @@ def test_a_dropped_debug_file_is_uploaded_with_a_token(
         visit.close()
 
 
-def test_a_server_that_wants_a_token_is_given_one(browser: Any, tmp_path: Path) -> None:
+def test_a_token_is_requested_if_needed(browser: Any, tmp_path: Path) -> None:
     modules = StoredModules(make_page_store(tmp_path))
     with RunningServer(Symbolizer(modules), read_tokens=["secret"]) as running:
         visit = Visit(browser, running.url)
@@ -246,7 +226,7 @@ def test_a_server_that_wants_a_token_is_given_one(browser: Any, tmp_path: Path) 
         visit.close()
 
 
-def test_names_that_are_markup_are_shown_and_do_nothing(visit: Visit) -> None:
+def test_markup_in_names_is_escaped(visit: Visit) -> None:
     visit.symbolize(
         f"<b>bold</b>\nlibevil.so/{EVIL_ID}+0x1000\n<script>x</script>.so+0x1"
     )
@@ -283,7 +263,7 @@ def test_the_policy_stops_scripts_within_the_page(browser: Any, site: str) -> No
     visit.close()
 
 
-def test_a_server_that_is_gone_is_told(browser: Any, site: str) -> None:
+def test_an_unreachable_server_is_reported(browser: Any, site: str) -> None:
     visit = Visit(browser, site)
     visit.open()
     visit.page.route("**/page/symbolize", lambda route: route.abort())
@@ -296,7 +276,7 @@ def test_a_server_that_is_gone_is_told(browser: Any, site: str) -> None:
 # ---- the store
 
 
-def test_a_module_is_found_and_looked_into(visit: Visit) -> None:
+def test_a_module_is_found_and_opened(visit: Visit) -> None:
     visit.page.click("nav >> text=Modules")
     visit.page.wait_for_selector("#other table")
     assert visit.texts("caption") == ["1\u20135 of 5 modules"]
@@ -314,16 +294,6 @@ def test_a_module_is_found_and_looked_into(visit: Visit) -> None:
     )
 
 
-def test_folders_open_and_close(visit: Visit) -> None:
-    visit.open(f"#/module/{FOO_ID}")
-    visit.page.locator("button.tile[aria-label^='src:']").focus()
-    visit.page.keyboard.press("Enter")
-    visit.page.wait_for_selector("button.tile[aria-label^='core:']")
-    assert visit.texts(".crumbs strong") == ["src"]
-    visit.page.click(".crumbs button")
-    visit.page.wait_for_selector("button.tile[aria-label^='src:']")
-
-
 def test_functions_and_addresses_are_looked_up(visit: Visit) -> None:
     visit.open(f"#/module/{FOO_ID}")
     visit.page.fill("#search", "bar")
@@ -336,17 +306,7 @@ def test_functions_and_addresses_are_looked_up(visit: Visit) -> None:
     visit.page.wait_for_selector(".found strong:has-text('foo::leaf()')")
 
 
-def test_misses_are_listed_with_their_reasons(visit: Visit) -> None:
-    visit.symbolize(BACKTRACE)
-    visit.page.keyboard.press("Escape")
-    visit.open("#/misses")
-    visit.page.wait_for_selector("#other table")
-    assert any(
-        "libc.so" in row and "no such file" in row for row in visit.texts("#other tr")
-    )
-
-
-def test_a_late_answer_does_not_come_into_another_section(visit: Visit) -> None:
+def test_a_late_response_does_not_change_another_section(visit: Visit) -> None:
     held: list[Any] = []
 
     def hold(route: Any) -> None:
@@ -363,19 +323,10 @@ def test_a_late_answer_does_not_come_into_another_section(visit: Visit) -> None:
     assert visit.texts("h1:visible") == ["Figures"]
 
 
-def test_figures_follow_what_the_server_does(visit: Visit) -> None:
-    visit.open("#/figures")
-    visit.page.wait_for_selector(".tiles li")
-    visit.page.evaluate(
-        "fetch('symbolicate/v5', {method: 'POST', body: JSON.stringify({jobs: []})})"
-    )
-    visit.page.wait_for_selector("#other code:has-text('/symbolicate/v5')")
-
-
 # ---- for everybody
 
 
-def test_keys_do_what_the_list_says(visit: Visit) -> None:
+def test_shortcuts_work_as_listed(visit: Visit) -> None:
     visit.page.keyboard.press("?")
     assert visit.page.locator("#shortcuts").is_visible()
     visit.page.keyboard.press("Escape")
@@ -397,21 +348,6 @@ def test_keys_do_what_the_list_says(visit: Visit) -> None:
         visit.page.wait_for_selector(f"h1:visible:has-text('{section}')")
     visit.page.keyboard.press("1")
     visit.page.wait_for_selector("#text")
-
-
-def test_the_tabulator_goes_through_the_page_in_order(visit: Visit) -> None:
-    order = []
-    for _press in range(9):
-        visit.page.keyboard.press("Tab")
-        order.append(
-            visit.page.evaluate(
-                "document.activeElement.id || document.activeElement.textContent.trim()"
-            )
-        )
-    assert order == [
-        *("Skip to the content", "gsym", "Symbolicate", "Modules", "Misses"),
-        *("Figures", "help", "text", "Symbolicate"),
-    ]
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(browser: Any, site: str) -> None:
@@ -464,7 +400,7 @@ CONTRAST = """(selectors) => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_what_is_behind_it(
+def test_text_has_enough_contrast(
     browser: Any,
     site: str,
     scheme: str,
@@ -497,24 +433,11 @@ NAMELESS = """() => [...document.querySelectorAll(
     .map((each) => each.outerHTML.slice(0, 80))"""
 
 
-@pytest.mark.parametrize("fragment", SECTIONS)
-def test_every_control_has_a_name_and_every_section_one_heading(
-    visit: Visit, fragment: str
-) -> None:
-    visit.open(fragment)
-    visit.page.wait_for_selector(SECTIONS[fragment])
-    assert visit.page.evaluate(NAMELESS) == []
-    assert visit.page.locator("h1").locator("visible=true").count() == 1
-    assert visit.page.get_attribute("html", "lang") == "en"
-    assert visit.page.locator("nav [aria-current=page]").count() == 1
-
-
-@pytest.mark.slow
-def test_the_form_answers_without_javascript(browser: Any, site: str) -> None:
-    visit = Visit(browser, site, java_script_enabled=False)
-    visit.open()
-    visit.page.fill("#text", FRAME)
-    visit.page.click("button.main >> nth=0")
-    visit.page.wait_for_selector("pre.plain")
-    assert "foo::bar(int)" in visit.texts("pre.plain")[0]
-    visit.close()
+def test_every_control_has_a_name_and_every_section_one_heading(visit: Visit) -> None:
+    for fragment, sign in SECTIONS.items():
+        visit.open(fragment)
+        visit.page.wait_for_selector(sign)
+        assert visit.page.evaluate(NAMELESS) == []
+        assert visit.page.locator("h1").locator("visible=true").count() == 1
+        assert visit.page.get_attribute("html", "lang") == "en"
+        assert visit.page.locator("nav [aria-current=page]").count() == 1

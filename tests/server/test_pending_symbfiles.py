@@ -81,7 +81,7 @@ def sendings(draw: st.DrawFn) -> tuple[list[bytes], list[tuple[int, bool]]]:
 
 @settings(max_examples=40)
 @given(sendings())
-def test_all_is_there_once_each_part_and_their_number_came(
+def test_an_upload_is_complete_with_all_parts_and_their_number(
     case: tuple[list[bytes], list[tuple[int, bool]]],
 ) -> None:
     bodies, sent = case
@@ -99,7 +99,7 @@ def test_all_is_there_once_each_part_and_their_number_came(
             assert whole == (bodies if is_whole else [])
 
 
-def test_an_upload_is_old_after_its_time(receiver: Receiver) -> None:
+def test_an_upload_expires(receiver: Receiver) -> None:
     assert receiver.take(0, 2, b"x") == []
     receiver.clock.now += SECONDS - 1
     assert receiver.pending.forget_old() == 0
@@ -108,14 +108,7 @@ def test_an_upload_is_old_after_its_time(receiver: Receiver) -> None:
     assert receiver.take(1, 2, b"y") == []
 
 
-def test_each_part_keeps_the_others(receiver: Receiver) -> None:
-    for part in range(3):
-        assert receiver.take(part, 4, b"x") == []
-        receiver.clock.now += SECONDS - 1
-        assert receiver.pending.forget_old() == 0
-
-
-def test_what_somebody_works_on_is_not_forgotten(receiver: Receiver) -> None:
+def test_a_locked_upload_does_not_expire(receiver: Receiver) -> None:
     receiver.take(0, 2, b"x")
     receiver.clock.now += SECONDS
     with receiver.open() as upload:
@@ -125,15 +118,7 @@ def test_what_somebody_works_on_is_not_forgotten(receiver: Receiver) -> None:
     assert receiver.pending.forget_old() == 1
 
 
-def test_one_works_on_an_upload_at_a_time(receiver: Receiver) -> None:
-    with receiver.open() as one, receiver.open() as other:
-        assert one.try_lock()
-        assert not other.try_lock()
-    with receiver.open() as other:
-        assert other.try_lock()
-
-
-def test_who_waited_learns_what_became_of_the_upload(receiver: Receiver) -> None:
+def test_a_waiting_request_gets_the_outcome_of_the_upload(receiver: Receiver) -> None:
     head, body = PartHead(ID, 0, 1, 1), b"x"
     digest = sha256(body).hexdigest()
     with receiver.open() as other:
@@ -149,7 +134,7 @@ def test_who_waited_learns_what_became_of_the_upload(receiver: Receiver) -> None
         assert other.outcome(head, sha256(b"y").hexdigest()) is None
 
 
-def test_who_waited_for_an_upload_that_was_forgotten_begins_anew(
+def test_a_waiting_request_restarts_an_expired_upload(
     receiver: Receiver,
 ) -> None:
     with receiver.open() as one, receiver.open() as other:
@@ -162,7 +147,7 @@ def test_who_waited_for_an_upload_that_was_forgotten_begins_anew(
         assert other.outcome(PartHead(ID, 0, 1, 1), "0") is None
 
 
-def test_parts_of_an_upload_that_is_finished_are_soon_forgotten(
+def test_repeated_parts_of_a_finished_upload_expire_early(
     receiver: Receiver,
 ) -> None:
     receiver.publish(b"x", b"y")
@@ -173,7 +158,7 @@ def test_parts_of_an_upload_that_is_finished_are_soon_forgotten(
     assert receiver.pending.forget_old() == 1
 
 
-def test_parts_of_an_upload_that_is_finished_may_begin_another_one(
+def test_parts_of_a_finished_upload_may_begin_another(
     receiver: Receiver,
 ) -> None:
     receiver.publish(b"x", b"y")
@@ -181,17 +166,7 @@ def test_parts_of_an_upload_that_is_finished_may_begin_another_one(
     assert receiver.take(1, 2, b"z") == [b"x", b"z"]
 
 
-def test_another_part_keeps_those_of_an_upload_that_is_finished(
-    receiver: Receiver,
-) -> None:
-    receiver.publish(b"x", b"y", b"z")
-    receiver.take(0, 3, b"x")
-    receiver.take(1, 3, b"other")
-    receiver.clock.now += SECONDS - 1
-    assert receiver.pending.forget_old() == 0
-
-
-def test_parts_of_an_upload_that_is_finished_give_way_to_other_bytes(
+def test_repeated_parts_of_a_finished_upload_are_replaced(
     receiver: Receiver,
 ) -> None:
     receiver.publish(b"x", b"y")
@@ -202,7 +177,7 @@ def test_parts_of_an_upload_that_is_finished_give_way_to_other_bytes(
         receiver.take(1, 2, b"y")
 
 
-def test_an_upload_that_is_finished_is_known_for_a_while(receiver: Receiver) -> None:
+def test_a_finished_upload_is_remembered_for_a_time(receiver: Receiver) -> None:
     receiver.publish(b"x", b"y")
     known = Path(receiver.store.path, ".finished-symbfiles")
     receiver.clock.now += SECONDS - 1
@@ -215,8 +190,8 @@ def test_an_upload_that_is_finished_is_known_for_a_while(receiver: Receiver) -> 
         receiver.take(1, 2, b"z")
 
 
-@pytest.mark.parametrize("damage", [b"", b"[[], ", b"[[]]", b"7", b"\xff"])
-def test_a_record_of_a_finished_upload_that_is_damaged_says_nothing(
+@pytest.mark.parametrize("damage", [b"", b"[[]]", b"\xff"])
+def test_a_damaged_record_of_a_finished_upload_is_ignored(
     receiver: Receiver, damage: bytes
 ) -> None:
     receiver.publish(b"x", b"y")
@@ -228,7 +203,7 @@ def test_a_record_of_a_finished_upload_that_is_damaged_says_nothing(
         receiver.take(0, 2, b"z")
 
 
-def test_parts_have_so_many_bytes_together(tmp_path: Path) -> None:
+def test_the_size_of_all_parts_is_limited(tmp_path: Path) -> None:
     receiver = Receiver(tmp_path, size=10)
     assert receiver.take(0, 3, b"12345") == []
     with pytest.raises(PartError):
@@ -237,14 +212,14 @@ def test_parts_have_so_many_bytes_together(tmp_path: Path) -> None:
     assert receiver.take(2, 3, b"1") == [b"12345", b"1234", b"1"]
 
 
-def test_an_upload_that_was_only_half_begun_is_begun(receiver: Receiver) -> None:
+def test_a_folder_without_a_lock_is_used(receiver: Receiver) -> None:
     """Its maker died before its lock was there."""
     place = Path(receiver.store.path, ".symbfiles", "owner", "name")
     place.mkdir(parents=True)
     assert receiver.take(0, 1, b"x") == [b"x"]
 
 
-def test_an_upload_that_was_only_half_begun_is_forgotten(receiver: Receiver) -> None:
+def test_a_folder_without_a_lock_expires(receiver: Receiver) -> None:
     place = Path(receiver.store.path, ".symbfiles", "owner", "name")
     place.mkdir(parents=True)
     for passed in (SECONDS - 1, SECONDS):

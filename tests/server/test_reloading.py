@@ -48,7 +48,7 @@ class Watched:
         return getattr(self._settings, name)
 
 
-def test_whatever_modules_are_found_by_has_them_found_anew(tmp_path: Path) -> None:
+def test_settings_that_find_modules_reopen_them(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path), sources=[str(tmp_path)])
     found_by, compared = Watched(settings, set()), Watched(settings, set())
     make_symbolizer(found_by)  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def test_whatever_modules_are_found_by_has_them_found_anew(tmp_path: Path) -> No
     assert found_by.read == compared.read
 
 
-def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
+def test_a_request_in_flight_survives_a_reload(
     modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The logs of this process are those of the tests.
@@ -91,40 +91,7 @@ def test_a_request_under_way_is_answered_by_the_threads_of_its_time(
     assert len(json.loads(bytes(body["body"]))["results"][0]["stacks"][0]) == 1000
 
 
-def test_modules_of_before_are_closed_once_nobody_works_with_them(
-    modules: KnownModules, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
-    is_closed = threading.Event()
-
-    async def reload_within_a_search() -> list[bool]:
-        made: list[Symbolizer] = []
-
-        def open_modules(_: Settings) -> Symbolizer:
-            close = None if made else is_closed.set
-            made.append(Symbolizer(modules, on_close=close))
-            return made[-1]
-
-        app = ReloadingApp(lambda: made_settings(max_open=7), Settings(), open_modules)
-        begun, may_end = threading.Event(), threading.Event()
-
-        def fetch() -> bool:
-            begun.set()
-            return may_end.wait(60)
-
-        search = asyncio.ensure_future(app.serving.service.opening.run(fetch))
-        await asyncio.to_thread(begun.wait, 60)
-        app.reload()
-        seen = [len(made) == 2, is_closed.is_set()]
-        may_end.set()
-        await search
-        return seen
-
-    assert asyncio.run(reload_within_a_search()) == [True, False]
-    assert is_closed.wait(60)
-
-
-def test_modules_stay_open_for_all_who_work_with_them(
+def test_modules_stay_open_while_in_use(
     modules: KnownModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gsym.server.reloading.configure_logs", lambda _: None)
@@ -160,7 +127,7 @@ def test_modules_stay_open_for_all_who_work_with_them(
     assert is_closed.wait(60)
 
 
-def test_modules_of_settings_that_are_not_taken_on_are_closed(
+def test_modules_of_rejected_settings_are_closed(
     modules: KnownModules,
 ) -> None:
     closed: list[int] = []
@@ -182,7 +149,7 @@ def test_modules_of_settings_that_are_not_taken_on_are_closed(
     assert (len(made), closed) == (2, [1])
 
 
-def test_what_has_the_modules_closes_the_connections_of_its_sources(
+def test_closing_a_symbolizer_closes_its_connections(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("httpx2", reason="the extra `net` is not installed")

@@ -24,28 +24,23 @@ def encoded(body: Any) -> bytes:
 
 
 @pytest.mark.parametrize(("body", "title"), error_cases.COMMON)
-@pytest.mark.parametrize("version", ["v4", "v5"])
-def test_a_faulty_job_is_refused(
-    server: RunningServer, version: str, body: Any, title: str
+def test_an_invalid_job_is_refused(
+    server: RunningServer, body: Any, title: str
 ) -> None:
-    answer = server.post(body, f"/symbolicate/{version}")
-    assert (answer.status, answer.title) == (400, title)
+    for version in ("v4", "v5"):
+        answer = server.post(body, f"/symbolicate/{version}")
+        assert (answer.status, answer.title) == (400, title)
+    if title != error_cases.NO_JSON and not isinstance(body, list):
+        # In a list of jobs it is refused with the same words.
+        with pytest.raises(RequestError) as refused:
+            read_v5(b'{"jobs": [' + encoded(body) + b"]}", LIMITS)
+        assert refused.value.title == title
 
 
 @pytest.mark.parametrize(("body", "title"), error_cases.V5)
-def test_faulty_jobs_are_refused(server: RunningServer, body: Any, title: str) -> None:
+def test_invalid_jobs_are_refused(server: RunningServer, body: Any, title: str) -> None:
     answer = server.post(body)
     assert (answer.status, answer.title) == (400, title)
-
-
-@pytest.mark.parametrize(("body", "title"), error_cases.COMMON)
-def test_one_job_in_a_list_is_refused_as_by_itself(body: Any, title: str) -> None:
-    if title == error_cases.NO_JSON or (isinstance(body, list)):
-        return
-    wrapped = b'{"jobs": [' + encoded(body) + b"]}"
-    with pytest.raises(RequestError) as refused:
-        read_v5(wrapped, LIMITS)
-    assert refused.value.title == title
 
 
 SOUND: list[Any] = [
@@ -61,11 +56,9 @@ SOUND: list[Any] = [
 
 
 @pytest.mark.parametrize("body", SOUND)
-@pytest.mark.parametrize("version", ["v4", "v5"])
-def test_a_sound_job_is_answered(
-    server: RunningServer, version: str, body: Any
-) -> None:
-    assert server.post(body, f"/symbolicate/{version}").status == 200
+def test_a_valid_job_is_answered(server: RunningServer, body: Any) -> None:
+    for version in ("v4", "v5"):
+        assert server.post(body, f"/symbolicate/{version}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -76,20 +69,20 @@ def test_a_sound_job_is_answered(
         {"jobs": [error_cases.job()], "stacks": 1, "memoryMap": "x"},
     ],
 )
-def test_sound_jobs_are_answered(server: RunningServer, body: Any) -> None:
+def test_valid_jobs_are_answered(server: RunningServer, body: Any) -> None:
     answer = server.post(body)
     assert answer.status == 200
     assert len(answer.json["results"]) == len(body["jobs"])
 
 
-def test_version_4_knows_no_jobs(server: RunningServer) -> None:
+def test_version_4_has_no_list_of_jobs(server: RunningServer) -> None:
     answer = server.post({"jobs": [error_cases.job()]}, "/symbolicate/v4")
     assert answer.title == "job 0 is invalid: no stacks specified"
     both = {"jobs": [], **error_cases.job()}
     assert server.post(both, "/symbolicate/v4").status == 200
 
 
-def test_names_of_the_kernel_are_taken_where_the_operator_says_so() -> None:
+def test_kernel_names_are_allowed_by_a_setting() -> None:
     body = encoded(error_cases.job(modules=[["[kernel.kallsyms]:1", "00"]]))
     assert read_v4(body, RequestLimits(wide_names=True))
     with pytest.raises(RequestError):
@@ -122,7 +115,7 @@ def test_names_of_the_kernel_are_taken_where_the_operator_says_so() -> None:
         ),
     ],
 )
-def test_a_request_may_ask_for_so_much(
+def test_the_size_of_a_request_is_limited(
     limits: RequestLimits, what: str, at_limit: Any, beyond: Any
 ) -> None:
     assert read_v5(encoded(at_limit), limits)
@@ -136,10 +129,9 @@ def test_a_request_may_ask_for_so_much(
     assert refused.value.reason == f"too_many_{what}"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/",
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_any_other_path_is_not_found(server: RunningServer, method: str) -> None:
+    for path in (
         "/symbolicate",
         "/symbolicate/v5/",
         "/symbolicate/v6",
@@ -147,45 +139,28 @@ def test_a_request_may_ask_for_so_much(
         "/Symbolicate/v5",
         "/symbolicate/v5/x",
         "/%00",
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_any_other_path_is_not_found(
-    server: RunningServer, method: str, path: str
-) -> None:
-    if path == "/":
-        return
-    answer = server.ask(method, path)
-    assert (answer.status, answer.title) == (404, "404 Not Found")
+    ):
+        answer = server.ask(method, path)
+        assert (answer.status, answer.title) == (404, "404 Not Found"), path
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-@pytest.mark.parametrize("version", ["v4", "v5"])
-def test_any_other_method_is_not_allowed(
-    server: RunningServer, version: str, method: str
-) -> None:
-    answer = server.ask(method, f"/symbolicate/{version}")
+def test_any_other_method_is_not_allowed(server: RunningServer, method: str) -> None:
+    answer = server.ask(method, "/symbolicate/v5")
     assert (answer.status, answer.title) == (405, "405 Method Not Allowed")
     assert answer.headers["allow"] == "POST, OPTIONS"
 
 
-def test_head_is_not_allowed_either(server: RunningServer) -> None:
-    answer = server.ask("HEAD", "/symbolicate/v5")
-    assert (answer.status, answer.body) == (405, b"")
-
-
-@pytest.mark.parametrize(
-    "accept", ["application/xml", "text/html", "text/plain;q=0.1", "image/png", ""]
-)
-def test_errors_are_json_whatever_is_accepted(
+@pytest.mark.parametrize("accept", ["application/xml", "text/plain;q=0.1", ""])
+def test_errors_are_json_whatever_the_accept_header(
     server: RunningServer, accept: str
 ) -> None:
     assert server.post(b"x", Accept=accept).title == error_cases.NO_JSON
     assert server.ask("GET", "/no", headers={"Accept": accept}).title
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])
-def test_the_type_of_a_request_decides_nothing(
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded"])
+def test_the_content_type_of_a_request_is_ignored(
     server: RunningServer, kind: str
 ) -> None:
     body = error_cases.job(modules=[["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]])

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_engine
 
 
-def test_without_anything_the_defaults_hold() -> None:
-    assert load_settings({}, {}) == Settings()
-
-
-def test_flags_come_before_the_environment_before_files(tmp_path: Path) -> None:
+def test_options_override_the_environment_and_files(tmp_path: Path) -> None:
     first, second = tmp_path / "1.toml", tmp_path / "2.toml"
     first.write_text('port = 1\nworkers = 1\nthreads = 1\nsources = ["a", "b"]\n')
     second.write_text("port = 2\nworkers = 2\n")
@@ -46,7 +42,7 @@ def test_flags_come_before_the_environment_before_files(tmp_path: Path) -> None:
         ("log_format", "json", "json"),
     ],
 )
-def test_text_of_the_environment_becomes_a_value(
+def test_values_of_the_environment_are_parsed(
     name: str, text: str, value: object
 ) -> None:
     settings = load_settings({}, {f"GSYM_{name.upper()}": text})
@@ -69,12 +65,12 @@ def test_text_of_the_environment_becomes_a_value(
         ("upload_tokens", ["one", ""]),
     ],
 )
-def test_a_value_that_is_none_is_refused_with_its_name(name: str, value: Any) -> None:
+def test_an_invalid_value_is_refused_with_its_name(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=rf"the command line: .*'{name}'"):
         load_settings({name: value}, {})
 
 
-def test_limits_are_set_one_by_one_by_all_that_sets_settings(tmp_path: Path) -> None:
+def test_limits_are_merged_from_all_sources(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text('[limits]\nmax_jobs = 1\nmax_body = "2KiB"\nmax_open = 3\n')
     limits = load_settings(
@@ -94,7 +90,7 @@ def test_limits_are_set_one_by_one_by_all_that_sets_settings(tmp_path: Path) -> 
         *("body_timeout=0", "body_timeout=1 year", "max_jobs=1K", "nonsense=1"),
     ],
 )
-def test_a_limit_that_is_none_is_refused_with_its_name(limit: str) -> None:
+def test_an_invalid_limit_is_refused_with_its_name(limit: str) -> None:
     name = limit.partition("=")[0]
     with pytest.raises(SettingsError, match=rf"the command line: .*'{name}'"):
         load_settings({"limits": [limit]}, {})

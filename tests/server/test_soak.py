@@ -43,7 +43,7 @@ def soak(files: list[SymbolFile], folder: Path, *, faults: bool) -> Outcome:
     return outcome
 
 
-def test_all_answers_under_load_are_right(
+def test_answers_under_load_are_correct(
     files: list[SymbolFile], tmp_path: Path
 ) -> None:
     outcome = soak(files, tmp_path, faults=False)
@@ -52,7 +52,7 @@ def test_all_answers_under_load_are_right(
     assert outcome.stored.wrong == 0
 
 
-def test_modules_in_the_store_are_answered_whatever_goes_wrong(
+def test_stored_modules_are_answered_during_failures(
     files: list[SymbolFile], tmp_path: Path
 ) -> None:
     outcome = soak(files, tmp_path, faults=True)

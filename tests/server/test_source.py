@@ -16,6 +16,7 @@ from tests.server.modules import LIB_ID, KnownModules
 from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
@@ -83,7 +84,13 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return Sources(tmp_path_factory.mktemp("sources"))
 
 
-def test_a_source_file_is_what_it_is(sources: Sources) -> None:
+@pytest.fixture(scope="module")
+def source(sources: Sources) -> Iterator[RunningServer]:
+    with sources.serve() as server:
+        yield server
+
+
+def test_a_source_file_is_returned(sources: Sources) -> None:
     with sources.serve() as server:
         for number, text in enumerate(["int a;\n", "caf�\n"]):
             answer = server.post(sources.request(number), "/source/v1")
@@ -113,7 +120,7 @@ def test_only_files_of_the_folders_are_read(sources: Sources) -> None:
     ]
 
 
-def test_only_the_files_of_the_address_can_be_asked_for(sources: Sources) -> None:
+def test_only_files_of_the_address_are_readable(sources: Sources) -> None:
     with sources.serve() as server:
         answer = server.post(sources.request(1, "/build/a.c"), "/source/v1")
         nowhere = server.post(
@@ -132,7 +139,7 @@ def test_paths_are_those_that_symbolication_answers(sources: Sources) -> None:
 
 
 @pytest.mark.parametrize(("most", "status"), [(7, 200), (6, 413)])
-def test_a_source_file_has_so_many_bytes_and_no_more(
+def test_the_size_of_a_source_file_is_limited(
     sources: Sources, most: int, status: int
 ) -> None:
     with sources.serve(max_source=most) as server:
@@ -144,31 +151,24 @@ def test_without_folders_nothing_is_read(sources: Sources) -> None:
         assert server.post(sources.request(0), "/source/v1").status == 404
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_an_invalid_request_is_refused(sources: Sources, source: RunningServer) -> None:
+    changes: list[dict[str, object]] = [
         {"moduleOffset": 16},
         {"moduleOffset": "16"},
-        {"file": 3},
         {"file": None},
         {"debugId": "x"},
-    ],
-)
-def test_a_faulty_request_is_refused(
-    sources: Sources, change: dict[str, object]
-) -> None:
-    with sources.serve() as server:
-        answer = server.post({**sources.request(0), **change}, "/source/v1")
-    assert answer.status == 400
-    assert answer.title
+    ]
+    for change in changes:
+        answer = source.post({**sources.request(0), **change}, "/source/v1")
+        assert answer.status == 400
+        assert answer.title
 
 
-def test_a_folder_that_is_a_link_counts_where_it_leads_to(tmp_path: Path) -> None:
+def test_a_linked_source_root_is_resolved(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.c").write_text("x")
     (tmp_path / "link").symlink_to("real")
     roots = SourceRoots([str(tmp_path / "link")])
     assert roots.read(str(tmp_path / "real" / "a.c"), 10) == b"x"
     assert roots.read(str(tmp_path / "realistic" / "a.c"), 10) is None
-    assert roots.read(str(tmp_path / "real" / "a.c\0"), 10) is None
     assert roots.read(str(tmp_path / "real" / "a.c\0"), 10) is None

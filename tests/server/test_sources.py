@@ -32,7 +32,7 @@ def test_a_module_of_a_source_is_symbolized(tmp_path: Path) -> None:
     assert {each.outcome for each in missing.module.attempts} == {"missing"}
 
 
-def test_a_store_that_is_named_leaves_the_current_folder_a_source(
+def test_the_current_folder_is_a_source_with_any_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -67,7 +67,7 @@ def test_the_page_lists_the_modules_of_a_folder_and_finds_them_by_name(
         assert opened["functions"] == 1
 
 
-def test_a_source_of_no_kind_stops_the_server(tmp_path: Path) -> None:
+def test_an_invalid_source_stops_the_server(tmp_path: Path) -> None:
     settings = Settings(store=str(tmp_path / "store"), sources=["ftp://h/"])
     with pytest.raises(GsymError, match="source 'ftp://h/': sources are folders"):
         make_symbolizer(settings)

@@ -76,7 +76,9 @@ def test_the_example_request_is_answered(server: RunningServer) -> None:
     ]
 
 
-def test_the_line_to_copy_and_paste_is_answered(server: RunningServer) -> None:
+def test_the_example_command_of_the_reference_is_answered(
+    server: RunningServer,
+) -> None:
     # curl sends its data as a form.
     payload = (
         '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":[["xul.pdb",'
@@ -110,27 +112,3 @@ def test_several_jobs_have_several_results(server: RunningServer) -> None:
     assert frame["function"] == "a::outer()"
     assert int(frame["function_offset"], 16) == 4
     assert (frame["file"], frame["line"]) == ("/src/a.cpp", 10)
-
-
-def test_the_deprecated_version_is_answered(server: RunningServer) -> None:
-    payload = {
-        "memoryMap": [["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]],
-        "stacks": [[[0, 0x1004], [1, 0x404]]],
-        "version": 4,
-    }
-    assert send(f"{server.url}/symbolicate/v4", payload) == {
-        "symbolicatedStacks": [["a::outer() (in xul.dll)", "main (in libdemo.so)"]],
-        "knownModules": [True, True],
-    }
-
-
-@pytest.mark.parametrize("payload", [None, [], {"jobs": [{}]}])
-def test_a_fault_of_the_client_is_answered_in_json(
-    server: RunningServer, payload: Any
-) -> None:
-    # "You should always get back a JSON response."
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        send(f"{server.url}/symbolicate/v5", payload)
-    assert 400 <= refused.value.code < 500
-    with refused.value as response:
-        json.load(response)

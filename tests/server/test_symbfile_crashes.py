@@ -34,7 +34,7 @@ FEWEST_STEPS = 20
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ranges", "returnpads"])
-def test_a_receiver_that_is_killed_at_any_step_leaves_nothing_half_published(
+def test_a_receiver_killed_at_any_step_publishes_all_or_nothing(
     tmp_path: Path, kind: str
 ) -> None:
     process = subprocess.run(
@@ -89,7 +89,7 @@ class OtherProcess(RunningServer):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux spreads connections")
-def test_a_server_goes_on_with_the_parts_that_it_had_when_it_was_killed(
+def test_a_restarted_server_keeps_received_parts(
     tmp_path: Path,
 ) -> None:
     parts = 6

@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield it
 
 
-def test_ranges_are_handed_out_where_devfiler_asks(server: RunningServer) -> None:
+def test_ranges_are_served_where_devfiler_asks(server: RunningServer) -> None:
     assert download(server, 40, "metadata.json").status == 404
     assert push(server, 40, ranges(40)).status == 200
     answer = download(server, 40, "metadata.json")
@@ -55,7 +55,7 @@ def test_ranges_are_handed_out_where_devfiler_asks(server: RunningServer) -> Non
     assert records(data) == records(ranges(40))
 
 
-def test_what_is_compressed_is_not_compressed_again(server: RunningServer) -> None:
+def test_compressed_files_are_not_compressed_again(server: RunningServer) -> None:
     assert push(server, 45, ranges(45)).status == 200
     text = file_id(45).base64
     path = f"/{text[:2]}/{text[2:4]}/{text}/ranges"
@@ -67,7 +67,7 @@ def test_what_is_compressed_is_not_compressed_again(server: RunningServer) -> No
     assert server.ask("HEAD", path).headers["content-length"] == str(len(answer.body))
 
 
-def test_ranges_that_are_replaced_meanwhile_are_handed_out(
+def test_ranges_replaced_during_a_download_are_served(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert push(server, 46, ranges(46)).status == 200
@@ -81,7 +81,7 @@ def test_ranges_that_are_replaced_meanwhile_are_handed_out(
     assert records(download(server, 46, "ranges").body) == records(ranges(46))
 
 
-def test_return_pads_are_kept_beside(server: RunningServer) -> None:
+def test_return_pads_are_stored_separately(server: RunningServer) -> None:
     for part in (1, 0):
         body = return_pads(41, 3 * part)
         assert push(server, 41, body, part, 2, path=PADS).json == TAKEN
@@ -96,36 +96,33 @@ def test_return_pads_are_kept_beside(server: RunningServer) -> None:
     assert records(download(server, 41, "returnpads").body) == records(return_pads(7))
 
 
-def test_there_may_be_no_return_pads_at_all(server: RunningServer) -> None:
+def test_an_empty_file_of_return_pads_is_accepted(server: RunningServer) -> None:
     assert push(server, 42, b"".join(encode([])), path=PADS).json == TAKEN
     assert records(download(server, 42, "returnpads").body) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_no_other_path_leads_to_a_symbfile(server: RunningServer) -> None:
+    assert push(server, 43, ranges(43)).status == 200
+    text = file_id(43).base64
+    for path in (
         "/xx/yy/{id}/ranges",
         "/{0}/{1}/{hex}/ranges",
         "/{0}/{1}/{id}=/ranges",
         "/{0}/{1}/{id}/module.gsym",
         "/{0}/{1}/{id}/..",
         "/{0}/{1}/x/ranges",
-    ],
-)
-def test_no_other_path_leads_to_a_symbfile(server: RunningServer, path: str) -> None:
-    assert push(server, 43, ranges(43)).status == 200
-    text = file_id(43).base64
-    place = path.format(text[:2], text[2:4], id=text, hex=file_id(43).hex())
-    assert server.ask("GET", place).status == 404
+    ):
+        place = path.format(text[:2], text[2:4], id=text, hex=file_id(43).hex())
+        assert server.ask("GET", place).status == 404, path
 
 
-def test_the_gsym_file_is_handed_out_by_file_id(server: RunningServer) -> None:
+def test_the_gsym_file_is_served_by_file_id(server: RunningServer) -> None:
     assert push(server, 44, ranges(44)).status == 200
     answer = server.ask("GET", f"/buildid/{file_id(44).hex()}/gsym")
     assert answer.body[:4] == b"MYSG"[::-1] or answer.body[:4] in {b"GSYM", b"MYSG"}
 
 
-def test_a_store_that_is_made_smaller_lets_go_of_symbfiles(tmp_path: Path) -> None:
+def test_collecting_a_store_removes_symbfiles(tmp_path: Path) -> None:
     with running(tmp_path / "store") as server:
         assert push(server, 1, return_pads(1), path=PADS).status == 200
         assert push(server, 1, ranges(1)).status == 200
@@ -143,7 +140,7 @@ def test_a_store_that_is_made_smaller_lets_go_of_symbfiles(tmp_path: Path) -> No
         assert download(server, 1, "ranges").status == 200
 
 
-def test_answers_by_file_id_are_those_of_the_ranges(
+def test_answers_by_file_id_match_the_ranges(
     server: RunningServer, fixtures: Path
 ) -> None:
     body = (fixtures / "symblib/inline-no-tco.ranges.symbfile").read_bytes()

@@ -14,7 +14,7 @@ from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import decode, open_symbfile
 from gsym.symbolication.client.symbfile_client import UploadSettings
 from tests.inputs import elf
-from tests.server.symbfile_pushes import KEY, is_clean, running
+from tests.server.symbfile_pushes import KEY, running
 
 if TYPE_CHECKING:
     from gsym.symbfile.format import Record
@@ -57,7 +57,7 @@ def received(server: RunningServer, app: str, name: str) -> list[Record]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_an_upload_arrives_complete_whatever_fails_on_its_way(
+def test_an_upload_survives_network_failures(
     seed: int, app: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["symbfile", "extract", app, "--kind=both", "-o", "whole"]) == 0
@@ -75,16 +75,7 @@ def test_an_upload_arrives_complete_whatever_fails_on_its_way(
 
 
 @pytest.mark.slow
-def test_the_same_can_be_pushed_again(app: str, tmp_path: Path) -> None:
-    with running(tmp_path / "store") as server:
-        for _ in range(2):
-            assert push(app, server.url, "--part-size", str(PART_SIZE)) == 0
-            assert len(received(server, app, "ranges")) == FUNCTIONS
-        assert is_clean(server)
-
-
-@pytest.mark.slow
-def test_a_push_that_was_broken_off_is_resumed(app: str, tmp_path: Path) -> None:
+def test_an_interrupted_push_is_resumed(app: str, tmp_path: Path) -> None:
     with running(tmp_path / "store") as server:
         with FaultyProxy(server.port, 3 * PART_SIZE) as proxy:
             words = ["--part-size", str(PART_SIZE), "--attempts", "1"]
@@ -97,7 +88,7 @@ def test_a_push_that_was_broken_off_is_resumed(app: str, tmp_path: Path) -> None
     ("key", "reason"),
     [("other", "error 1002: the API key is not known"), ("", "error 1001")],
 )
-def test_without_the_right_key_nothing_is_taken(
+def test_an_upload_needs_a_valid_key(
     key: str,
     reason: str,
     app: str,
@@ -112,7 +103,7 @@ def test_without_the_right_key_nothing_is_taken(
     assert "(uuid " in told
 
 
-def test_parts_that_are_too_large_for_the_server_are_told(
+def test_a_part_above_the_limit_is_reported(
     app: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running(tmp_path / "store", max_symbfile_part=PART_SIZE) as server:

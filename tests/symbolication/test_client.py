@@ -186,9 +186,7 @@ def test_the_last_failure_is_reported() -> None:
 @pytest.mark.parametrize(
     ("asked", "waited"), [("0", 0), ("60", 60), ("61", 60), ("9" * 400, 60)]
 )
-def test_retry_after_is_honoured_up_to_a_limit(
-    asked: str, waited: float
-) -> None:
+def test_retry_after_is_honoured_up_to_a_limit(asked: str, waited: float) -> None:
     clock = Clock()
     with Server(reply({}, 429, Retry_After=asked), symbolicated) as server:
         ask(server, job([5]), clock)

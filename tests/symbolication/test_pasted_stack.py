@@ -200,9 +200,7 @@ def test_each_format_is_recognised_with_its_frames(
         ("/lib/libc.so.6(+0x29d90) [0x7f]", ["/lib/libc.so.6(+0x29d90)"]),
     ],
 )
-def test_a_frame_replaces_only_its_own_text(
-    paste: str, shown: list[str]
-) -> None:
+def test_a_frame_replaces_only_its_own_text(paste: str, shown: list[str]) -> None:
     assert [frame.text for frame in frames_of(parse_pasted_stack(paste))] == shown
 
 

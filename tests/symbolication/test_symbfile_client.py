@@ -216,9 +216,7 @@ def test_a_key_repeated_by_the_server_is_not_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_refused_part_does_not_stop_the_others(
-    status: int, tmp_path: Path
-) -> None:
+def test_a_refused_part_does_not_stop_the_others(status: int, tmp_path: Path) -> None:
     parts = made_parts(tmp_path, 10, 20, 30)
     with Receiver(Reply(), Reply.error(status)) as receiver:
         outcomes = send(receiver, parts)
@@ -227,7 +225,9 @@ def test_a_refused_part_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("status", [401, 507])
-def test_a_server_that_refuses_all_parts_is_asked_once(status: int, tmp_path: Path) -> None:
+def test_a_server_that_refuses_all_parts_is_asked_once(
+    status: int, tmp_path: Path
+) -> None:
     with Receiver(Reply.error(status)) as receiver:
         outcomes = send(receiver, made_parts(tmp_path, 10, 20))
     assert [each.attempts for each in outcomes] == [1, 0]
