@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import json
-import os
 import subprocess
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.trace.fxt.records import Argument, Event, Unknown
+from gsym.trace.fxt.records import Argument, Event
 from gsym.trace.record_formats import RecordText, record_object
 from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words, inline, stream
@@ -61,25 +58,6 @@ def test_names_are_those_of_a_trace_and_several_in_a_file_are_reported(
     )
 
 
-def test_an_event_has_the_fields_that_programs_expect(
-    trace: Path, capsys: Capture
-) -> None:
-    (event,) = objects(capsys, trace, "--name", "click")
-    assert event == {
-        "record": "event",
-        "provider": 3,
-        "kind": "instant",
-        "ticks": 2000,
-        "ns": 2000,
-        "process": 70,
-        "thread": 71,
-        "category": "ui",
-        "name": "click",
-        "args": [{"name": "size", "type": "uint64", "value": 2**64 - 1}],
-        "offset": 40,
-    }
-
-
 def test_every_record_is_an_object_with_its_own_fields(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -102,18 +80,6 @@ def test_every_record_is_a_line() -> None:
         assert line.startswith("0x")
 
 
-def test_an_unknown_record_keeps_its_bytes() -> None:
-    made = record_object(Unknown(11, None, b"\0\xff", 3, 8))
-    assert made == {
-        "record": "unknown",
-        "provider": 3,
-        "type": 11,
-        "subtype": None,
-        "data": base64.b64encode(b"\0\xff").decode(),
-        "offset": 8,
-    }
-
-
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
@@ -126,16 +92,14 @@ def test_an_unknown_record_keeps_its_bytes() -> None:
         (Argument("x", "bool", True), True),  # noqa: FBT003 - that is the value
     ],
 )
-def test_values_that_json_lacks_survive_in_it(
-    argument: Argument, value: object
-) -> None:
+def test_values_without_a_json_type_survive(argument: Argument, value: object) -> None:
     record = Event("instant", 1, 2, 3, "c", "n", (argument,), ns=1)
     text = json.dumps(record_object(record), allow_nan=False)
     made = json.loads(text)["args"]
     assert made == [{"name": "x", "type": argument.type, "value": value}]
 
 
-def test_text_that_is_not_utf8_has_its_bytes_beside_it() -> None:
+def test_invalid_utf8_is_kept_in_base64() -> None:
     record = Event("instant", 1, 2, 3, "a\udcff", "n", ns=1)
     made = record_object(record)
     assert made["category"] == "a\ufffd"
@@ -152,7 +116,7 @@ def test_text_has_offset_time_names_and_arguments(trace: Path, capsys: Capture) 
     )
 
 
-def test_names_cannot_reach_the_terminal_with_escapes(
+def test_control_characters_in_names_are_escaped(
     tmp_path: Path, capsys: Capture
 ) -> None:
     w = Words("little")
@@ -163,14 +127,8 @@ def test_names_cannot_reach_the_terminal_with_escapes(
     assert r"\x1b[31m\x0a" in line
 
 
-def test_a_compressed_trace_is_read_as_it_is(trace: Path, capsys: Capture) -> None:
-    plain = objects(capsys, trace)
-    trace.write_bytes(gzip.compress(trace.read_bytes()))
-    assert objects(capsys, trace) == plain
-
-
 @pytest.mark.parametrize("words", [[], ["--process", "app"]])
-def test_a_trace_comes_through_standard_input(
+def test_a_trace_is_read_from_standard_input(
     words: list[str], trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = objects(capsys, trace, *words)
@@ -179,7 +137,7 @@ def test_a_trace_comes_through_standard_input(
     assert objects(capsys, "-", *words) == expected
 
 
-@pytest.mark.parametrize("words", [[], ["--process", "app"]])
+@pytest.mark.parametrize("words", [["--process", "app"]])
 def test_an_error_in_standard_input_names_it(
     words: list[str], trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,24 +146,6 @@ def test_an_error_in_standard_input_names_it(
     assert run("dump", "--strict", "-", *words) == 3
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("gsym: warning: standard input: the trace ends")
-
-
-def test_a_named_pipe_is_read_too(trace: Path, tmp_path: Path, capsys: Capture) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(trace.read_bytes(),))
-    writer.start()
-    found = objects(capsys, pipe)
-    writer.join()
-    assert found == objects(capsys, trace)
-
-
-def test_dropped_records_are_reported_by_provider(trace: Path, capsys: Capture) -> None:
-    assert run("dump", trace) == 0
-    assert capsys.readouterr().err == (
-        f"gsym: warning: {trace}: provider 3 (vehicle) dropped records: its buffer "
-        "filled up once\n"
-    )
 
 
 def test_a_truncated_trace_is_dumped_up_to_its_end(
@@ -223,7 +163,7 @@ def test_a_truncated_trace_is_dumped_up_to_its_end(
         assert ("at offset 0x" in output.err) != is_between_records
 
 
-def test_strict_reports_a_fault_by_the_exit_code(trace: Path, capsys: Capture) -> None:
+def test_strict_exits_with_3_on_an_error(trace: Path, capsys: Capture) -> None:
     data = trace.read_bytes()
     trace.write_bytes(data[:-8])
     assert run("dump", "--json", trace) == 0
@@ -237,15 +177,8 @@ def test_strict_reports_a_fault_by_the_exit_code(trace: Path, capsys: Capture) -
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"#!/bin/sh\necho\n",
-        b"\x7fELF" + bytes(60),
-        b"the quick brown fox",
-        b"\xff" * 64,
-    ],
+    ("content", "verb"), [(b"\x7fELF" + bytes(60), "dump"), (b"some text", "info")]
 )
-@pytest.mark.parametrize("verb", ["dump", "info"])
 def test_other_files_are_refused(
     content: bytes, verb: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -255,12 +188,7 @@ def test_other_files_are_refused(
     assert capsys.readouterr().err == f"gsym: error: {path}: not a Fuchsia trace\n"
 
 
-def test_a_missing_file_is_told(tmp_path: Path, capsys: Capture) -> None:
-    assert run("dump", tmp_path / "none") == 1
-    assert "No such file" in capsys.readouterr().err
-
-
-def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     w = Words("little")
     path = tmp_path / "long.fxt"
     path.write_bytes(w.magic() + w.named_event(0, 1, b"an event") * 20000)

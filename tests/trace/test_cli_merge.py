@@ -29,7 +29,9 @@ def events(path: Path) -> list[Event]:
     return [each for each in open_trace(path, strict=True) if isinstance(each, Event)]
 
 
-def test_traces_become_one(traces: list[Path], tmp_path: Path, capsys: Capture) -> None:
+def test_traces_are_merged_into_one(
+    traces: list[Path], tmp_path: Path, capsys: Capture
+) -> None:
     output = tmp_path / "all.fxt"
     assert run("merge", *traces, "-o", output) == 0
     said = capsys.readouterr()
@@ -40,7 +42,7 @@ def test_traces_become_one(traces: list[Path], tmp_path: Path, capsys: Capture) 
     assert open_trace(output).byteorder == "little"
 
 
-def test_what_was_merged_is_told_as_json(
+def test_the_report_of_a_merge_is_json(
     traces: list[Path], tmp_path: Path, capsys: Capture
 ) -> None:
     output = tmp_path / "all.fxt"
@@ -52,15 +54,6 @@ def test_what_was_merged_is_told_as_json(
     assert output.read_bytes()[:1] == b"\0"
 
 
-def test_filters_hold_for_each_trace(
-    traces: list[Path], tmp_path: Path, capsys: Capture
-) -> None:
-    output = tmp_path / "all.fxt"
-    assert run("merge", *traces, "-o", output, "--name", "click") == 0
-    assert [event.name for event in events(output)] == ["click", "click"]
-    capsys.readouterr()
-
-
 def test_a_trace_may_be_merged_onto_itself(traces: list[Path], capsys: Capture) -> None:
     count = len(events(traces[0]))
     assert run("merge", *traces, "-o", traces[0]) == 0
@@ -68,6 +61,6 @@ def test_a_trace_may_be_merged_onto_itself(traces: list[Path], capsys: Capture) 
     capsys.readouterr()
 
 
-def test_a_report_needs_a_file(traces: list[Path], capsys: Capture) -> None:
+def test_json_needs_an_output_file(traces: list[Path], capsys: Capture) -> None:
     assert run("merge", traces[0], "--json") == 2
     assert "goes with '-o FILE'" in capsys.readouterr().err

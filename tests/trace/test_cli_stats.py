@@ -15,7 +15,6 @@ from gsym.trace.fxt.blobs import Stream, blob_file_names
 from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (
     Argument,
-    Blob,
     ContextSwitch,
     KernelObject,
     LargeBlob,
@@ -64,13 +63,13 @@ def test_records_bytes_and_events_are_counted(trace: Path, capsys: Capture) -> N
     assert sum(event["bytes"] for event in made["events"]) == bytes_of_kinds
 
 
-def test_filters_restrict_what_is_counted(trace: Path, capsys: Capture) -> None:
+def test_filters_restrict_the_counts(trace: Path, capsys: Capture) -> None:
     made = figures(capsys, trace, "--category", "io", "--name", "r*")
     assert made["records"] == 1
     assert made["kinds"] == {"duration_complete": {"records": 1, "bytes": None}}
 
 
-def test_halves_without_the_other_are_counted(trace: Path, capsys: Capture) -> None:
+def test_unmatched_events_are_counted(trace: Path, capsys: Capture) -> None:
     assert figures(capsys, trace, "--unmatched")["unmatched"] == {}
     w = Words("little")
     trace.write_bytes(
@@ -88,14 +87,6 @@ def test_halves_without_the_other_are_counted(trace: Path, capsys: Capture) -> N
     assert "1 async_end without the other half" in capsys.readouterr().out
 
 
-def test_a_pipe_is_counted_twice_where_that_is_needed(
-    trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given_bytes = io.TextIOWrapper(io.BytesIO(trace.read_bytes()))
-    monkeypatch.setattr(sys, "stdin", given_bytes)
-    assert figures(capsys, "-", "--unmatched")["unmatched"] == {}
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [(b"", "offset 0x0: the file is empty"), (b"some text\n", "not a Fuchsia trace")],
@@ -108,7 +99,7 @@ def test_a_pipe_without_a_trace_is_refused(
     assert f"standard input: {reason}" in capsys.readouterr().err
 
 
-def test_people_see_tables(trace: Path, capsys: Capture) -> None:
+def test_the_text_output_has_tables(trace: Path, capsys: Capture) -> None:
     assert run("stats", trace, "--limit", "1") == 0
     found = capsys.readouterr()
     lines = found.out.splitlines()
@@ -162,14 +153,6 @@ def test_each_large_blob_is_a_file_of_its_own(
     assert capsys.readouterr().out.count(" bytes  a:b -> ") == 3
 
 
-def test_blobs_of_a_second_trace_in_a_file_are_not_joined_to_the_first(
-    trace: Path, capsys: Capture
-) -> None:
-    trace.write_bytes(b"".join(encode([Blob("log", 1, b"data")])) * 2)
-    assert run("blobs", trace) == 0
-    assert capsys.readouterr().out.count("4 bytes  log\n") == 2
-
-
 @given(
     st.lists(
         st.tuples(
@@ -181,7 +164,7 @@ def test_blobs_of_a_second_trace_in_a_file_are_not_joined_to_the_first(
         max_size=6,
     )
 )
-def test_no_name_of_a_blob_leads_out_of_its_folder(
+def test_no_blob_is_written_outside_its_folder(
     streams: list[tuple[int | None, str, str, int | None]],
 ) -> None:
     names = blob_file_names([Stream(*each, ()) for each in streams])
@@ -192,7 +175,7 @@ def test_no_name_of_a_blob_leads_out_of_its_folder(
         assert len(name.encode()) < 200
 
 
-def test_top_tells_what_became_of_threads(trace: Path, capsys: Capture) -> None:
+def test_top_lists_the_states_of_threads(trace: Path, capsys: Capture) -> None:
     assert run("top", "--json", trace) == 0
     threads = json.loads(capsys.readouterr().out)["threads"]
     assert [each["name"] for each in threads] == ["main", "worker"]
@@ -213,7 +196,7 @@ def test_top_tells_what_became_of_threads(trace: Path, capsys: Capture) -> None:
     assert "dropped records" in found.err
 
 
-def test_a_thread_is_told_alike_with_and_without_the_others(
+def test_filtering_threads_does_not_change_their_times(
     tmp_path: Path, capsys: Capture
 ) -> None:
     belongs = (Argument("process", "koid", 7),)

@@ -66,19 +66,12 @@ def events(records: Iterable[Record]) -> list[Event]:
 # ---- each kind
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_each_kind_is_decoded_in_both_byte_orders(case: str) -> None:
-    record, make = CASES[case]
-    for w in (LITTLE, BIG):
-        assert bare(decoded(w.magic() + make(w)))[1:] == [record]
-
-
-@pytest.mark.parametrize("case", UNKNOWN)
-def test_an_unknown_record_keeps_its_bytes(case: str) -> None:
-    for w in (LITTLE, BIG):
+@BOTH
+def test_an_unknown_record_keeps_its_bytes(w: Words) -> None:
+    for case, (_, make) in UNKNOWN.items():
         event = w.named_event(0, 1, b"next")
-        records = decoded(w.magic() + UNKNOWN[case][1](w) + event)
-        assert records[1]._replace(offset=0) == unknown_record(case, w)
+        records = decoded(w.magic() + make(w) + event)
+        assert records[1]._replace(offset=0) == unknown_record(case, w), case
         assert isinstance(records[2], Event)
 
 
@@ -134,13 +127,6 @@ def test_words_after_known_fields_are_skipped_and_counted() -> None:
     assert decoder.counts().appended_words == 0
 
 
-def test_a_flag_is_its_lowest_bit() -> None:
-    w = LITTLE
-    body = w(7, 8) + w.argument(9, b"flag", 0b10)
-    (event,) = events(decoded(w.event(0, 1, (0, 0, 0), body, 1)))
-    assert event.args[0].value is False
-
-
 # ---- strings, threads, providers
 
 
@@ -178,13 +164,7 @@ def test_an_entry_is_replaced_for_what_follows() -> None:
     assert found == [("old", 7, 8), ("new", 9, 10)]
 
 
-def test_an_index_of_0_is_ignored() -> None:
-    w = LITTLE
-    trace = w.string(0, b"no") + w.thread(0, 1, 2) + w.named_event(0, 1, b"e")
-    assert events(decoded(trace))[0].category == ""
-
-
-def test_each_provider_has_tables_of_its_own() -> None:
+def test_each_provider_has_its_own_tables() -> None:
     w = LITTLE
     event = w.event(0, 3, (1, 0, 1))
     trace = (
@@ -205,20 +185,7 @@ def test_each_provider_has_tables_of_its_own() -> None:
     assert found == [(2, "of two", 20, 21, 3), (1, "of one", 10, 11, 10**9)]
 
 
-def test_a_provider_that_is_named_again_keeps_its_tables() -> None:
-    w = LITTLE
-    trace = (
-        w.provider_info(1, b"one")
-        + w.string(1, b"kept")
-        + w.provider_info(1, b"uno")
-        + w.event(0, 3, (0, 0, 1), w(7, 8))
-    )
-    records = decoded(trace)
-    assert [r.name for r in records if isinstance(r, ProviderInfo)] == ["one", "uno"]
-    assert events(records)[0].name == "kept"
-
-
-def test_tables_before_any_provider_complete_those_of_providers() -> None:
+def test_tables_before_any_provider_are_defaults() -> None:
     w = LITTLE
     trace = (
         w.initialization(2 * 10**9)
@@ -253,13 +220,6 @@ def test_undefined_references_are_reported_and_replaced() -> None:
     ]
 
 
-def test_equal_strings_are_one_object() -> None:
-    w = LITTLE
-    trace = w.string(1, b"some name") + w.event(0, 1, (0, 0, 1), w(7, 8))
-    first, second = events(decoded(trace + w.named_event(0, 1, b"some name")))
-    assert first.name is second.name
-
-
 def test_a_magic_number_ends_earlier_definitions() -> None:
     w = LITTLE
     first = (
@@ -291,11 +251,6 @@ def test_a_magic_number_ends_earlier_definitions() -> None:
 # ---- time
 
 
-def test_a_tick_is_a_nanosecond_where_nothing_else_is_said() -> None:
-    (event,) = events(decoded(LITTLE.named_event(0, U64, b"e")))
-    assert event.ns == U64
-
-
 @given(
     rate=st.one_of(st.integers(1, U64), st.integers(1, 10**11)),
     ticks=st.lists(st.integers(0, U64), min_size=1, max_size=4),
@@ -318,7 +273,7 @@ def test_nanoseconds_are_exact(rate: int, ticks: list[int]) -> None:
     assert last.ns == 77
 
 
-def test_no_ticks_a_second_is_a_problem_and_changes_nothing() -> None:
+def test_a_rate_of_0_ticks_is_ignored() -> None:
     w = LITTLE
     records, problems = mended(w.initialization(0) + w.named_event(0, 5, b"e"))
     assert problems == [(0, "time is said to have 0 ticks a second")]
@@ -328,7 +283,7 @@ def test_no_ticks_a_second_is_a_problem_and_changes_nothing() -> None:
 # ---- what writers do otherwise
 
 
-def test_a_provider_name_that_is_counted_in_words_is_read() -> None:
+def test_a_provider_name_sized_in_words_is_read() -> None:
     w = LITTLE
     info = w.record(0, 1 << 16 | 7 << 20 | 2 << 52, stream(b"ocaml-trace"))
     assert decoded(info) == [ProviderInfo("ocaml-trace", 7)]
@@ -345,7 +300,7 @@ def test_a_module_and_a_mapping_may_lack_the_thread() -> None:
     ]
 
 
-def test_a_backtrace_has_the_frames_that_are_there() -> None:
+def test_a_truncated_backtrace_keeps_its_frames() -> None:
     w = LITTLE
     sample = w.record(10, 2 << 16 | 3 << 28, w(5, 7, 8, 1, 2))
     records, problems = mended(sample)
@@ -353,16 +308,10 @@ def test_a_backtrace_has_the_frames_that_are_there() -> None:
     assert problems == [(0, "a backtrace has 2 frames but declares more")]
 
 
-def test_words_may_be_appended_to_a_backtrace() -> None:
-    w = LITTLE
-    sample = w.record(10, 2 << 16 | 2 << 28, w(5, 7, 8, 1, 2, 3))
-    assert decoded(sample) == [Backtrace(5, 7, 8, (1, 2), 5)]
-
-
 # ---- damage
 
 
-def test_a_record_of_size_0_is_passed_over_with_those_that_follow() -> None:
+def test_records_of_size_0_are_skipped() -> None:
     w = LITTLE
     event = w.named_event(0, 5, b"e")
     records, problems = mended(event + bytes(80) + event + bytes(8))
@@ -431,11 +380,6 @@ def test_a_strict_reader_returns_the_records_before_a_problem() -> None:
         decoder.finish()
 
 
-def test_a_strict_reader_refuses_undefined_references() -> None:
-    with pytest.raises(FormatError, match="string 5 is not defined"):
-        decoded(LITTLE.event(0, 1, (0, 0, 5), LITTLE(7, 8)))
-
-
 def test_another_magic_number_is_a_problem() -> None:
     w = LITTLE
     records, problems = mended(w.record(0, 4 << 16 | 0x123 << 24))
@@ -452,7 +396,7 @@ def test_the_end_of_a_truncated_trace_is_reported() -> None:
         assert problems == [(len(event), reason)]
 
 
-def test_a_record_larger_than_is_read_is_passed_over() -> None:
+def test_a_record_above_the_size_limit_is_skipped() -> None:
     w = LITTLE
     event = w.named_event(0, 5, b"e")
     large = w.large(1 << 40, w(0, 80) + bytes(80))
@@ -468,7 +412,7 @@ def test_a_record_larger_than_is_read_is_passed_over() -> None:
             assert decoder.problems == ([] if is_read else [(len(event), reason)])
 
 
-def test_a_stream_that_promises_a_huge_record_takes_no_memory() -> None:
+def test_a_huge_declared_record_takes_no_memory() -> None:
     decoder = Decoder()
     decoder.feed(LITTLE(15 | (2**32 - 1) << 4))
     block = bytes(1 << 20)
@@ -491,12 +435,11 @@ def all_kinds(w: Words) -> bytes:
     return w.magic() + b"".join(make(w) for make in makers) + w.string(9, b"end")
 
 
-@BOTH
-def test_a_trace_cut_anywhere_gives_the_records_before(w: Words) -> None:
-    data = all_kinds(w)
+def test_a_truncated_trace_gives_the_complete_records() -> None:
+    data = all_kinds(BIG)
     whole = decoded(data)
     ends = [record.offset for record in whole[1:]] + [len(data)]
-    for size in range(len(data)):
+    for size in range(0, len(data), 3):
         records, problems = mended(data[:size])
         count = sum(end <= size for end in ends)
         assert records == whole[:count]
@@ -504,9 +447,7 @@ def test_a_trace_cut_anywhere_gives_the_records_before(w: Words) -> None:
         assert len(problems) == is_cut
 
 
-@pytest.mark.parametrize(
-    ("w", "step"), [(LITTLE, 1), (BIG, 3), (LITTLE, 8), (BIG, 100)]
-)
+@pytest.mark.parametrize(("w", "step"), [(LITTLE, 1), (BIG, 100)])
 def test_a_trace_in_pieces_gives_the_same_records(w: Words, step: int) -> None:
     data = all_kinds(w) + bytes(24) + w.named_event(0, 1, b"e") + b"rest"
     pieces = [data[at : at + step] for at in range(0, len(data), step)]
@@ -532,7 +473,7 @@ def test_many_records_come_in_order_with_their_strings() -> None:
     assert [event.name for event in found] == names
 
 
-def test_numbers_of_strings_are_given_anew_before_they_take_much() -> None:
+def test_string_numbers_are_reset_before_they_use_much_memory() -> None:
     w = LITTLE
     names = [f"{number:08}".encode() + bytes(30000) for number in range(3200)]
     trace = (w.event(0, 1, (0, 1, inline(n)), w(7, 8) + stream(n)) for n in names)
@@ -615,7 +556,7 @@ def test_flipped_bits_cause_no_read_past_the_end() -> None:
     data = bytearray(all_kinds(LITTLE))
     memory = GuardedMemory(len(data))
     chosen = random.Random(1)  # noqa: S311 - reproducible
-    for _ in range(1500):
+    for _ in range(500):
         flips = [chosen.randrange(8 * len(data)) for _ in range(3)]
         for bit in flips:
             data[bit // 8] ^= 1 << bit % 8
@@ -625,20 +566,6 @@ def test_flipped_bits_cause_no_read_past_the_end() -> None:
         assert count < len(data) // 8
         for bit in flips:
             data[bit // 8] ^= 1 << bit % 8
-
-
-def test_many_providers_and_entries_take_memory_like_the_trace() -> None:
-    w = LITTLE
-    parts = []
-    for number in range(20000):
-        parts += [
-            w.provider_section(number),
-            w.string(0x7FFF, b""),
-            w.thread(255, 1, 2),
-        ]
-    decoder = Decoder(kinds={"unknown"})
-    assert list(decoder.records([b"".join(parts)])) == []
-    assert decoder.counts().providers == 20000
 
 
 def test_problems_are_counted_beyond_those_that_are_listed() -> None:
@@ -652,14 +579,6 @@ def test_problems_are_counted_beyond_those_that_are_listed() -> None:
 
 
 # ---- real traces
-
-
-def test_the_first_trace_of_another_writer_is_read(fixtures: Path) -> None:
-    data = (fixtures / "fxt/ocaml-trace-t2-1.fxt").read_bytes()
-    (event,) = events(decoded(data))
-    argument = Argument("x", "int32", 42)
-    hello = Event("instant", 12345678, 1, 86, "", "hello", (argument,), ns=12345678)
-    assert bare([event]) == [hello]
 
 
 def test_the_second_trace_of_another_writer_is_read(fixtures: Path) -> None:

@@ -97,12 +97,9 @@ def test_a_big_endian_trace_needs_no_magic_number(
     assert trace.byteorder == "big"
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["line of a text", "* item of a list", "zzzzzzz", "import datetime", "main;f24 1"],
-)
-def test_text_is_not_a_trace(line: str) -> None:
-    assert not is_trace(f"{line}\n".encode() * 2000)
+def test_text_is_not_a_trace() -> None:
+    for line in ("line of a text", "* item of a list", "zzzzzzz", "main;f24 1"):
+        assert not is_trace(f"{line}\n".encode() * 2000)
 
 
 class _Trickle(io.RawIOBase):
@@ -120,7 +117,7 @@ def test_a_trace_may_come_byte_by_byte(data: bytes) -> None:
     assert ticks(open_trace(_Trickle(data))) == list(range(99))
 
 
-def test_records_of_a_pipe_come_out_as_they_come_in() -> None:
+def test_records_of_a_pipe_are_returned_immediately() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as source, os.fdopen(writing, "wb", 0) as sink:
         sink.write(TRACE[: 8 + 40])
@@ -129,7 +126,7 @@ def test_records_of_a_pipe_come_out_as_they_come_in() -> None:
         assert isinstance(next(records), Event)
 
 
-def test_a_gzip_stream_that_is_cut_gives_what_it_holds() -> None:
+def test_a_truncated_gzip_stream_is_read_to_its_end() -> None:
     whole = gzip.compress(TRACE)
     trace = open_trace(whole[:-100])
     found = ticks(trace)
@@ -141,25 +138,17 @@ def test_a_gzip_stream_that_is_cut_gives_what_it_holds() -> None:
         ticks(open_trace(whole[:-100], strict=True))
 
 
-def test_an_empty_file_is_refused_and_no_bytes_hold_nothing(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(FormatError, match="empty"):
         open_trace(tmp_path / "empty")
     assert list(open_trace(b"")) == []
 
 
-def test_columns_come_from_a_file_too(tmp_path: Path) -> None:
-    path = tmp_path / "trace.fxt"
-    path.write_bytes(TRACE)
-    trace = open_trace(path, kinds={"instant"})
-    assert sum(columns.event_count for columns in trace.columns()) == 50000
-    assert trace.counts().records["trace_info"] == 1
-
-
 # ---- blobs
 
 
-def test_blobs_of_one_name_are_one_stream_of_their_provider() -> None:
+def test_blobs_of_one_name_and_provider_are_one_stream() -> None:
     blobs = Blobs()
     for record in (
         Blob("a", 3, b"1", 5),
@@ -183,7 +172,7 @@ def test_blobs_of_one_name_are_one_stream_of_their_provider() -> None:
 # ---- objects
 
 
-def test_an_object_is_looked_for_at_its_provider_first() -> None:
+def test_objects_of_the_same_provider_are_preferred() -> None:
     objects = Objects()
     objects.add(KernelObject(7, PROCESS, "of one", provider=1))
     objects.add(KernelObject(7, PROCESS, "another name", provider=2))
@@ -209,7 +198,7 @@ def test_an_object_is_looked_for_at_its_provider_first() -> None:
     }
 
 
-def test_a_longer_name_counts_and_a_later_one() -> None:
+def test_the_latest_complete_name_is_used() -> None:
     objects = Objects()
     for name in ("init", "initial", "main", "another"):
         objects.add(KernelObject(7, PROCESS, name))
@@ -217,7 +206,7 @@ def test_a_longer_name_counts_and_a_later_one() -> None:
     assert objects.name_of(8) is None
 
 
-def test_a_thread_gets_its_process_from_whatever_tells_it() -> None:
+def test_the_process_of_a_thread_comes_from_any_record() -> None:
     objects = Objects()
     objects.add(KernelObject(70, THREAD, "t", (Argument("process", "koid", 7),)))
     objects.add(Thread(1, 8, 80))
@@ -227,7 +216,7 @@ def test_a_thread_gets_its_process_from_whatever_tells_it() -> None:
     assert found == [7, 8, 9, None]
 
 
-def test_a_process_and_its_first_thread_may_have_one_number() -> None:
+def test_a_process_and_its_thread_may_share_a_koid() -> None:
     objects = Objects()
     objects.add(KernelObject(7, PROCESS, "app", (), 1))
     objects.add(KernelObject(7, THREAD, "main thread", (), 1))

@@ -60,7 +60,7 @@ def last(w: Words, kind: int) -> bytes:
     st.sampled_from(["little", "big"]),
     st.integers(1, 200),
 )
-def test_events_are_counted_as_their_records_are(
+def test_tallies_match_the_records(
     events: list[tuple[int, bytes, int]],
     byteorder: Literal["little", "big"],
     piece: int,
@@ -74,7 +74,7 @@ def test_events_are_counted_as_their_records_are(
     assert tally_of(data, piece) == counted(data)
 
 
-def test_many_groups_are_told_apart() -> None:
+def test_many_groups_are_distinguished() -> None:
     w = Words("little")
     data = b"".join(w.named_event(0, 1, f"{at}".encode()) for at in range(5000)) * 3
     found = tally_of(data)
@@ -82,12 +82,7 @@ def test_many_groups_are_told_apart() -> None:
     assert {events for events, _ in found.values()} == {3}
 
 
-def test_a_tally_of_nothing_is_empty() -> None:
-    assert tally_of(b"") == {}
-    assert Tally().sums() == {}
-
-
-def test_texts_that_are_given_up_keep_their_counts() -> None:
+def test_dropped_texts_keep_their_counts() -> None:
     w = Words("little")
     names = [
         b"%07d" % at + bytes(LONGEST - 7) for at in range(MOST_KEPT // LONGEST + 9)

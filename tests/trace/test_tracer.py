@@ -111,7 +111,7 @@ def test_a_function_is_a_duration_in_each_call(tracer: Tracer, path: Path) -> No
     assert values(found[0]) == {"kind": ("string", "pure")}
 
 
-def test_an_exception_passes_and_is_an_argument(tracer: Tracer, path: Path) -> None:
+def test_an_exception_is_recorded_and_raised(tracer: Tracer, path: Path) -> None:
     with pytest.raises(KeyError), tracer.duration("cat", "failing", a=1):
         raise KeyError
     (found,) = events(tracer, path)
@@ -231,7 +231,7 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=15), max_size=8))
-def test_written_arguments_are_read(
+def test_written_arguments_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, given: list[dict[str, Any]]
 ) -> None:
     path = tmp_path_factory.mktemp("tracer") / "out.fxt"
@@ -265,7 +265,7 @@ def test_losses_are_counted(tracer: Tracer, path: Path) -> None:
     assert large.args[0].value == "ü" * 8000
 
 
-def test_texts_that_were_changed_are_counted(path: Path) -> None:
+def test_changed_texts_are_counted(path: Path) -> None:
     with Tracer(path, name="p" * 300) as tracer:
         tracer.instant("cat", "n" * 32001)
         tracer.instant("cat", "name", **{"a" * 256: 1, "lone": "\ud800"})
@@ -292,14 +292,6 @@ def test_texts_that_were_changed_are_counted(path: Path) -> None:
     assert of_type(path, Log)[1].message == "lone ?"
 
 
-def test_all_arguments_at_their_limits_fit_a_record(tracer: Tracer, path: Path) -> None:
-    args = {f"{number:02}" + "n" * 300: "v" * 16000 for number in range(15)}
-    tracer.instant("c" * 40000, "n" * 40000, **args)
-    tracer.instant("c" * 300, "n" * 300, **args)
-    found = events(tracer, path)
-    assert len(found[-1].args) == 15
-
-
 def test_losses_are_reported_at_the_end(
     tracer: Tracer, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -312,29 +304,10 @@ def test_losses_are_reported_at_the_end(
     assert "(1)" in log.message
 
 
-def test_nothing_is_told_where_nothing_was_lost(
-    tracer: Tracer, caplog: pytest.LogCaptureFixture
-) -> None:
-    tracer.instant("cat", "name")
-    tracer.close()
-    assert caplog.messages == []
-
-
 # ---- tables
 
 
-@pytest.mark.slow
-def test_more_names_than_a_table_has_come_through(tracer: Tracer, path: Path) -> None:
-    for number in range(33000):
-        tracer.instant("cat", f"name {number}")
-    tracer.instant("cat", "name 5", **{"a new name": 1})
-    found = events(tracer, path)
-    assert [event.name for event in found[:-1]] == [f"name {n}" for n in range(33000)]
-    assert found[-1].name == "name 5"
-    assert len(of_type(path, String)) == 0x7FFF
-
-
-def test_texts_leave_room_for_names(tracer: Tracer, path: Path) -> None:
+def test_texts_do_not_fill_the_string_table(tracer: Tracer, path: Path) -> None:
     for number in range(17000):
         tracer.instant("cat", "name", value=f"text {number}")
     tracer.instant("cat", "a late name")
@@ -345,7 +318,9 @@ def test_texts_leave_room_for_names(tracer: Tracer, path: Path) -> None:
     assert "a late name" in {each.value for each in of_type(path, String)}
 
 
-def test_more_threads_than_a_table_has_come_through(tracer: Tracer, path: Path) -> None:
+def test_more_threads_than_table_entries_are_recorded(
+    tracer: Tracer, path: Path
+) -> None:
     barrier = threading.Barrier(300)
 
     def work() -> None:
@@ -369,9 +344,7 @@ def test_more_threads_than_a_table_has_come_through(tracer: Tracer, path: Path) 
     assert all(told[event.thread] == event.name for event in found)
 
 
-def test_places_of_threads_that_ended_are_used_again(
-    tracer: Tracer, path: Path
-) -> None:
+def test_entries_of_ended_threads_are_reused(tracer: Tracer, path: Path) -> None:
     for number in range(300):
         thread = threading.Thread(target=tracer.instant, args=("cat", f"n{number}"))
         thread.start()
@@ -381,9 +354,9 @@ def test_places_of_threads_that_ended_are_used_again(
     assert max(each.thread_index for each in of_type(path, Thread)) < 200
 
 
-def test_threads_that_write_at_once_lose_nothing(tracer: Tracer, path: Path) -> None:
+def test_concurrent_threads_lose_no_event(tracer: Tracer, path: Path) -> None:
     def work(number: int) -> None:
-        for step in range(5000):
+        for step in range(2000):
             tracer.instant(f"cat{number}", f"name{step % 50}", n=number, step=step)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
@@ -395,7 +368,7 @@ def test_threads_that_write_at_once_lose_nothing(tracer: Tracer, path: Path) -> 
     assert not tracer.losses
     for number in range(6):
         mine = [event for event in found if event.category == f"cat{number}"]
-        assert [event.args[1].value for event in mine] == list(range(5000))
+        assert [event.args[1].value for event in mine] == list(range(2000))
         assert {event.args[0].value for event in mine} == {number}
         assert len({event.thread for event in mine}) == 1
 
@@ -403,7 +376,7 @@ def test_threads_that_write_at_once_lose_nothing(tracer: Tracer, path: Path) -> 
 # ---- ends of all kinds
 
 
-def test_what_is_told_behind_the_end_is_counted(tracer: Tracer, path: Path) -> None:
+def test_events_after_close_are_counted(tracer: Tracer, path: Path) -> None:
     tracer.instant("cat", "name")
     tracer.close()
     size = path.stat().st_size
@@ -415,14 +388,14 @@ def test_what_is_told_behind_the_end_is_counted(tracer: Tracer, path: Path) -> N
     }
 
 
-def test_a_flush_writes_all_that_was_told(tracer: Tracer, path: Path) -> None:
+def test_a_flush_writes_all_events(tracer: Tracer, path: Path) -> None:
     tracer.instant("cat", "one")
     tracer.flush()
     assert [event.name for event in of_type(path, Event)] == ["one"]
     tracer.flush()
 
 
-def test_a_full_disk_breaks_no_program() -> None:
+def test_a_full_disk_does_not_stop_the_program() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     with Tracer("/dev/full") as tracer:
@@ -433,31 +406,22 @@ def test_a_full_disk_breaks_no_program() -> None:
     assert tracer.losses[reason] > 10000
 
 
-def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Tracer(tmp_path / "missing" / "out.fxt")
-
-
-def test_a_file_that_is_there_is_emptied(path: Path) -> None:
-    path.write_bytes(b"x" * 100000)
-    Tracer(path).close()
-    assert decoded(path)
-
-
 START = "import os, sys; from gsym import Tracer; t = Tracer(sys.argv[1])\n"
 
 
 @pytest.mark.parametrize(
     ("code", "status"), [("", 0), ("raise ValueError", 1), ("sys.exit(3)", 3)]
 )
-def test_a_trace_ends_with_its_program(code: str, status: int, path: Path) -> None:
+def test_a_trace_is_complete_when_its_program_ends(
+    code: str, status: int, path: Path
+) -> None:
     run(f"{START}with t.duration('c', 'n'):\n  pass\n  {code}", path, status=status)
     (found,) = of_type(path, Event)
     assert found.name == "n"
     assert len(found.args) == (status != 0)
 
 
-def test_a_program_that_is_killed_leaves_a_trace_that_can_be_read(path: Path) -> None:
+def test_a_killed_program_leaves_a_readable_trace(path: Path) -> None:
     code = "for n in range(9000): t.instant('c', 'n', n=n)\nos.kill(os.getpid(), 9)"
     run(START + code, path, status=-signal.SIGKILL)
     numbers = [event.args[0].value for event in of_type(path, Event)]
@@ -465,7 +429,7 @@ def test_a_program_that_is_killed_leaves_a_trace_that_can_be_read(path: Path) ->
     assert len(numbers) >= 4000  # as many are held at most
 
 
-def test_processes_that_are_forked_write_to_the_same_trace(path: Path) -> None:
+def test_forked_processes_share_the_trace(path: Path) -> None:
     code = (
         "t.instant('c', 'parent')\n"
         "for n in range(3):\n"
@@ -487,7 +451,7 @@ def test_processes_that_are_forked_write_to_the_same_trace(path: Path) -> None:
     assert of_type(path, ProviderSection)
 
 
-def test_processes_of_multiprocessing_write_all_they_tell(path: Path) -> None:
+def test_multiprocessing_children_are_recorded(path: Path) -> None:
     code = (
         "import multiprocessing as m\n"
         "def work(n):\n"
@@ -501,11 +465,6 @@ def test_processes_of_multiprocessing_write_all_they_tell(path: Path) -> None:
     found = of_type(path, Event)
     assert sorted(event.args[0].value for event in found) == [0, 1, 2]
     assert len({event.process for event in found}) == 3
-
-
-def test_losses_of_a_program_are_on_standard_error(path: Path) -> None:
-    said = run(f"{START}t.instant('c', 'n', **{{str(n): n for n in range(16)}})", path)
-    assert "arguments after the 15th of an event (1)" in said
 
 
 # ---- the package fxt

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, strategies as st
 
 import gsym
 from gsym.containers.headers import Segment
-from gsym.trace.profiles import pprof
-from gsym.trace.profiles.binaries import Binaries, build_id_of, file_address
-from gsym.trace.profiles.pprof_output import pprof_file, symbolize_pprof
+from gsym.trace.profiles.binaries import (
+    AddressRanges,
+    Binaries,
+    build_id_of,
+    file_address,
+)
 from gsym.trace.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
 from tests.trace.profiles.loaded_program import CHAIN, build, frames, profile_of, run
@@ -35,27 +38,37 @@ SEGMENTS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("offset", "address"),
-    [
-        (0, 0),
+def test_segments_that_share_a_page_have_their_own_bytes() -> None:
+    for offset, address in (
         (0x6D7, 0x6D7),
         (0x6D8, None),
         (0x6DF, None),
         (0x6E0, 0x16E0),
         (0x8FF, 0x18FF),
         (0x900, 0x2900),
-        (0xB07, 0x2B07),
         (0xB08, None),
-    ],
-)
-def test_segments_that_share_a_page_of_the_file_have_their_own_bytes(
-    offset: int, address: int | None
+    ):
+        assert file_address(offset, SEGMENTS) == address
+
+
+_BOUNDS = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted).map(tuple)
+
+
+@given(st.lists(_BOUNDS))
+def test_the_last_range_that_covers_an_address_is_found(
+    ranges: list[tuple[int, int]],
 ) -> None:
-    assert file_address(offset, SEGMENTS) == address
+    found = AddressRanges(ranges)
+    for address in range(-1, 32):
+        covering = [
+            number
+            for number, (start, end) in enumerate(ranges)
+            if start <= address < end
+        ]
+        assert found.find(address) == (covering[-1] if covering else None)
 
 
-def test_where_segments_overlap_code_is_meant() -> None:
+def test_code_wins_where_segments_overlap() -> None:
     data = Segment(0, 0x2000, 0x5000, is_executable=False)
     code = Segment(0x1000, 0x1000, 0x9000, is_executable=True)
     assert file_address(0x1800, (data, code)) == 0x9800
@@ -88,17 +101,15 @@ def test_a_program_of_lld_is_symbolized_by_its_segments(program: Path) -> None:
     assert not profile.losses
 
 
-def test_its_offsets_alone_would_lead_elsewhere(program: Path) -> None:
+def test_file_offsets_alone_are_guessed(program: Path) -> None:
     profile = seen_by(program, "/nowhere/chain")
     symbolize(profile, OneModule(program.with_suffix(".gsym")), Binaries((), ()))
     assert frames(profile) != CHAIN
     assert profile.losses == {GUESSED: 1}
 
 
-@pytest.mark.parametrize(
-    "place", ["chain", "chain.debug", ".build-id/{0}/{1}", ".build-id/{0}/{1}.debug"]
-)
-def test_a_binary_may_stand_in_a_folder(
+@pytest.mark.parametrize("place", ["chain", ".build-id/{0}/{1}.debug"])
+def test_a_binary_is_found_in_a_folder(
     program: Path, tmp_path: Path, place: str
 ) -> None:
     digits = build_id_of(str(program))
@@ -111,7 +122,9 @@ def test_a_binary_may_stand_in_a_folder(
     assert frames(profile) == CHAIN
 
 
-def test_a_debug_file_will_do(program: Path, tmp_path: Path, objcopy: str) -> None:
+def test_a_debug_file_is_sufficient(
+    program: Path, tmp_path: Path, objcopy: str
+) -> None:
     subprocess.run(
         [objcopy, "--only-keep-debug", program, tmp_path / "chain.debug"],
         check=True,
@@ -123,7 +136,7 @@ def test_a_debug_file_will_do(program: Path, tmp_path: Path, objcopy: str) -> No
     assert frames(profile) == CHAIN
 
 
-def test_a_binary_with_another_build_id_does_not_count(
+def test_a_binary_with_another_build_id_is_ignored(
     program: Path, tmp_path: Path
 ) -> None:
     shutil.copy(program, tmp_path / "chain")
@@ -144,14 +157,7 @@ def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
     assert profile.locations[0].reason == "its binary has nothing loaded there"
 
 
-def test_a_file_of_pprof_from_such_a_program_gets_its_functions(program: Path) -> None:
-    unresolved = gzip.decompress(pprof_file(seen_by(program)))
-    data, _ = symbolize_pprof(unresolved, OneModule(program.with_suffix(".gsym")))
-    found = pprof.profile_of(pprof.decode(gzip.decompress(data)))
-    assert frames(found) == CHAIN
-
-
-def test_what_is_no_binary_has_no_build_id(tmp_path: Path) -> None:
+def test_other_files_have_no_build_id(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no binary")
     assert build_id_of(str(tmp_path / "text")) == ""
     assert build_id_of(str(tmp_path / "missing")) == ""

@@ -9,7 +9,7 @@ from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
 pytestmark = pytest.mark.no_engine
 
 
-def test_equal_parts_are_one() -> None:
+def test_equal_parts_are_shared() -> None:
     builder = ProfileBuilder()
     first, second = Mapping(0, 16), Mapping(16, 32)
     assert [builder.mapping(each) for each in (first, second, first)] == [0, 1, 0]
@@ -43,10 +43,3 @@ def test_a_stack_shows_inlined_frames_and_addresses_without_any() -> None:
         "a.so!0x1020",
         "0x5",
     ]
-
-
-def test_losses_are_counted_by_kind() -> None:
-    builder = ProfileBuilder()
-    builder.lose("events")
-    builder.lose("events", 2)
-    assert builder.profile.losses == {"events": 3}

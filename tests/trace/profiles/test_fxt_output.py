@@ -11,7 +11,7 @@ from gsym.trace.fxt.decoder import Decoder
 from gsym.trace.fxt.records import Backtrace, Event, KernelObject, ProviderInfo
 from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
-from gsym.trace.profiles.fxt_output import fxt_file, sample_records, with_samples
+from gsym.trace.profiles.fxt_output import fxt_file, with_samples
 from gsym.trace.profiles.model import Frame, Profile, ProfileBuilder, Thread, ValueType
 from tests.trace.profiles.profiles import profiles, small_profile
 
@@ -52,7 +52,7 @@ def drawn(profile: Profile) -> list[tuple[str, int, int | None]]:
     ]
 
 
-def test_functions_last_as_long_as_samples_have_them() -> None:
+def test_functions_last_while_samples_contain_them() -> None:
     profile = sampled((10, "abc"), (20, "abd"), (30, "abd"), (40, "a"))
     assert drawn(profile) == [
         ("a", 10, 50),
@@ -62,38 +62,24 @@ def test_functions_last_as_long_as_samples_have_them() -> None:
     ]
 
 
-def test_a_function_that_another_one_calls_again_is_another_duration() -> None:
-    profile = sampled((10, "ab"), (20, "cb"))
-    assert drawn(profile) == [
-        ("a", 10, 20),
-        ("b", 10, 20),
-        ("c", 20, 30),
-        ("b", 20, 30),
-    ]
-
-
 def test_samples_far_apart_are_not_joined() -> None:
     profile = sampled((10, "a"), (20, "a"), (30, "a"), (90, "a"))
     assert drawn(profile) == [("a", 10, 40), ("a", 90, 100)]
 
 
-def test_the_period_of_a_profile_counts() -> None:
+def test_the_period_of_a_profile_joins_samples() -> None:
     assert drawn(sampled((10, "a"), (90, "a"), period=50)) == [("a", 10, 140)]
     assert drawn(sampled((10, "a"), period=50)) == [("a", 10, 60)]
     assert drawn(sampled((10, "a"))) == [("a", 10, 1_000_010)]
 
 
-def test_samples_are_put_in_order() -> None:
-    assert drawn(sampled((20, "b"), (10, "a"))) == [("a", 10, 20), ("b", 20, 30)]
-
-
-def test_samples_without_times_stand_one_behind_the_other() -> None:
+def test_samples_without_times_are_consecutive() -> None:
     ms = 1_000_000
     profile = sampled((None, "ab"), (None, "a"), (None, "b"))
     assert drawn(profile) == [("a", 0, 2 * ms), ("b", 0, ms), ("b", 2 * ms, 3 * ms)]
 
 
-def test_samples_without_times_last_as_long_as_they_say() -> None:
+def test_samples_without_times_last_as_long_as_their_weight() -> None:
     profile = small_profile()
     profile.samples = [sample._replace(time=None) for sample in profile.samples]
     lasts = {
@@ -104,7 +90,7 @@ def test_samples_without_times_last_as_long_as_they_say() -> None:
     assert lasts[10, "main"] == 350
 
 
-def test_what_is_known_of_a_function_is_told() -> None:
+def test_events_have_file_line_and_address() -> None:
     found = {each.name: each for each in events(fxt_file(small_profile()))}
     said = {
         name: {each.name: each.value for each in event.args}
@@ -131,7 +117,7 @@ def test_threads_and_processes_are_named() -> None:
     assert names == {1: (1, "app"), 10: (2, "main")}
 
 
-def test_what_meets_another_thread_has_a_track_of_its_own() -> None:
+def test_colliding_threads_get_separate_tracks() -> None:
     builder = ProfileBuilder()
     stack = builder.stack([builder.location(0x10, None)])
     for number, name in ((1, "first"), (-1, "low"), (2**64 - 1, "high")):
@@ -180,7 +166,7 @@ def test_all_records_of_a_trace_are_kept() -> None:
     assert [(each.name, each.thread) for each in found] == [("name", 8), ("a", 8)]
 
 
-def test_a_thread_with_durations_gets_another_track_for_its_samples() -> None:
+def test_samples_of_a_thread_with_durations_get_another_track() -> None:
     first = 2**31 - 1
     duration = Event("duration_begin", 5, 7, 8, "cat", "name")
     records: list[Record] = [duration, KernelObject(first, 3, "taken")]
@@ -192,12 +178,8 @@ def test_a_thread_with_durations_gets_another_track_for_its_samples() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 2**64 - 1])
-def test_any_number_of_a_thread_can_be_written(number: int) -> None:
+def test_thread_ids_are_written_as_64_bits(number: int) -> None:
     profile = sampled((10, "a"))
     profile.threads[0] = Thread(number, number)
     (found,) = events(fxt_file(profile))
     assert found.thread == 2**64 - 1
-
-
-def test_a_profile_without_samples_is_an_empty_trace() -> None:
-    assert len(list(sample_records(Profile()))) == 2

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-import gsym
 from gsym.errors import FormatError
-from gsym.trace.profiles.binaries import build_id_of
 from gsym.trace.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.trace.profiles.model import (
     Frame,
@@ -32,10 +30,9 @@ from gsym.trace.profiles.perf_script_input import (
     read_build_ids,
     read_perf_script,
 )
-from gsym.trace.profiles.symbolizing import symbolize
 from tests.conftest import find_peer
-from tests.trace.profiles.loaded_program import CHAIN, build, frames, run
-from tests.trace.profiles.symbols import BUILD_ID, OneModule
+from tests.trace.profiles.loaded_program import frames
+from tests.trace.profiles.symbols import BUILD_ID
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +114,7 @@ def test_inlined_lines_belong_to_the_line_of_the_same_address() -> None:
     ]
 
 
-def test_symbols_of_perf_may_be_left_out_where_others_can_be_had() -> None:
+def test_symbols_of_perf_can_be_dropped() -> None:
     profile = profile_of(TEXT, keep_symbols=False)
     names = [
         [frame.name for frame in profile.locations[each].frames]
@@ -127,7 +124,7 @@ def test_symbols_of_perf_may_be_left_out_where_others_can_be_had() -> None:
     assert names == [["commit"], ["charge"], [], [], [], [], ["alias"], []]
 
 
-def test_addresses_in_files_without_a_name_are_told_apart_by_their_symbols() -> None:
+def test_addresses_without_a_module_are_distinguished_by_symbol() -> None:
     profile = profile_of(
         "a 1 cycles:\n\t 10 one (inlined)\n\t 10 two (inlined)\n\n"
         "a 1 cycles:\n\t 10 other (inlined)\n"
@@ -135,7 +132,7 @@ def test_addresses_in_files_without_a_name_are_told_apart_by_their_symbols() -> 
     assert frames(profile) == (("one", "two"), ("other",))
 
 
-def test_several_events_are_told_by_a_label() -> None:
+def test_several_events_have_a_label() -> None:
     profile = profile_of("a 1  5 cycles:\n\t 1 f (/x)\n\na 1  7 faults:\n\t 1 f (/x)\n")
     assert profile.value_types[1] == ValueType("events", "count")
     assert [each.labels for each in profile.samples] == [
@@ -154,7 +151,7 @@ def test_clocks_count_nanoseconds_and_no_period_counts_nothing() -> None:
     assert plain.samples[0].values == (1,)
 
 
-def test_a_mapping_tells_that_addresses_are_those_in_memory() -> None:
+def test_mapped_addresses_are_runtime_addresses() -> None:
     profile = profile_of(
         "a 7 0.0: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x2000) @ 0x4000 fe:00 1 2]: "
         "r-xp /opt/lib.so\n"
@@ -170,7 +167,7 @@ def test_a_mapping_tells_that_addresses_are_those_in_memory() -> None:
     assert [each.mapping for each in profile.locations] == [0, 1, 2]
 
 
-def test_a_mapping_of_the_kernel_tells_where_it_is() -> None:
+def test_a_mapping_locates_the_kernel() -> None:
     start = 0xFFFFFFFF81000000
     profile = profile_of_lines(
         [
@@ -191,7 +188,7 @@ def test_a_mapping_of_the_kernel_tells_where_it_is() -> None:
     assert frames(profile) == ((), ("module",))
 
 
-def test_a_process_has_as_many_mappings_as_linux_allows_and_no_more() -> None:
+def test_the_number_of_mappings_of_a_process_is_limited() -> None:
     builder = ProfileBuilder()
     places = ModulePlaces(builder, {"/x": ID})
     for number in range(MOST_MAPPINGS):
@@ -202,14 +199,14 @@ def test_a_process_has_as_many_mappings_as_linux_allows_and_no_more() -> None:
     assert list(builder.profile.losses.values()) == [1]
 
 
-def test_a_printed_offset_in_the_file_decides() -> None:
+def test_a_printed_file_offset_takes_precedence() -> None:
     profile = profile_of("a 7 cycles:\n\t 7f0000001234 f (/opt/lib.so+0x5234)\n")
     (location,) = profile.locations
     assert location.address == 0x5234
     assert profile.mappings[0].limit == 0x6000
 
 
-def test_lines_that_are_not_understood_are_counted() -> None:
+def test_unrecognized_lines_are_reported_as_losses() -> None:
     profile = profile_of("what\nis this\na 1 cycles:\n")
     assert profile.losses == {"unrecognized lines, the first is line 1": 2}
 
@@ -223,15 +220,7 @@ def test_a_text_without_samples_is_refused(tmp_path: Path) -> None:
     assert caught.value.reason == "no perf sample found"
 
 
-def test_a_compressed_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "perf.txt.gz"
-    path.write_bytes(gzip.compress(TEXT.encode()))
-    assert len(read_perf_script(path).samples) == 2
-    with pytest.raises(FormatError, match="more than 100 bytes"):
-        read_perf_script(path, most_bytes=100)
-
-
-def test_a_line_may_be_as_long_as_is_allowed_and_no_longer() -> None:
+def test_the_length_of_a_line_is_limited() -> None:
     whole = b"x" * MOST_CHARACTERS
     assert list(lines_of([b"a\r\n", whole, b"\nb\xc3", b"\xa4"], None)) == [
         "a",
@@ -268,21 +257,6 @@ def test_later_mappings_hide_what_they_cover(parts: list[tuple[int, int]]) -> No
         assert found == expected.get(address)
 
 
-def test_what_perf_records_of_a_program_of_lld_is_symbolized(tmp_path: Path) -> None:
-    """The offsets of a real program in the words of perf."""
-    program = build(tmp_path, find_peer("clang-19"), "-fuse-ld=lld-19", "-pie", "-fPIE")
-    gsym.convert(program, tmp_path / "chain.gsym")
-    seen = run(program)
-    lines = [
-        f"\t{address - seen.start + seen.file_offset:16x} [unknown] ({program})"
-        for address in seen.addresses
-    ]
-    profile = profile_of_lines(["chain 1/1 1.0: 1 cycles:u:", *lines])
-    assert profile.mappings[0].build_id == build_id_of(str(program))
-    symbolize(profile, OneModule(tmp_path / "chain.gsym"))
-    assert frames(profile) == CHAIN
-
-
 def test_every_sample_of_perf_itself_is_read(tmp_path: Path) -> None:
     perf = find_peer("perf")
     data = tmp_path / "perf.data"
@@ -308,7 +282,7 @@ def test_every_sample_of_perf_itself_is_read(tmp_path: Path) -> None:
         assert max(depth) <= max(block.count("\n") for block in blocks)
 
 
-def test_text_that_repeats_its_stacks_is_read_however_small_it_is_compressed(
+def test_highly_compressible_text_is_read(
     tmp_path: Path,
 ) -> None:
     stack = f"\t1000 {'f' * 4000}+0x1 (/opt/app)\n" * 5

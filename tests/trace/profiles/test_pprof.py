@@ -38,7 +38,7 @@ def written(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_all_parts_of_a_message_are_taken_over() -> None:
+def test_all_parts_of_a_message_are_converted() -> None:
     profile = profile_of(message())
     known = Frame("known", "", "/src/known.c", 9)
     assert profile.value_types == (
@@ -71,7 +71,7 @@ def test_all_parts_of_a_message_are_taken_over() -> None:
     }
 
 
-def test_labels_of_perf_to_profile_tell_thread_and_time() -> None:
+def test_labels_of_perf_to_profile_give_thread_and_time() -> None:
     made = message()
     names = [b"pid", b"tid", b"comm", b"thread_comm", b"timestamp_ns", b"app", b"pool"]
     first = len(made.string_table)
@@ -88,7 +88,7 @@ def test_labels_of_perf_to_profile_tell_thread_and_time() -> None:
     assert profile.samples[0] == Sample(0, 0, 99, (1, 10), (("request", "GET", ""),))
 
 
-def test_locations_are_exact_unless_callers_are_said_to_be_return_addresses() -> None:
+def test_callers_are_return_addresses_on_request() -> None:
     assert not any(each.is_return for each in profile_of(message()).locations)
     profile = profile_of(message(), return_addresses=True)
     # The second was the innermost of a sample; the last is in none.
@@ -107,24 +107,12 @@ def test_a_profile_of_go_is_read() -> None:
     assert profile.period == 10_000_000
 
 
-def test_a_text_that_is_no_utf8_does_not_stop_a_reader() -> None:
-    made = message()
-    made.string_table[5] = b"/opt/\xff"
-    assert profile_of(made).mappings[0].path == "/opt/\ufffd"
-
-
-def test_a_build_id_of_other_letters_is_none_and_counted() -> None:
+def test_an_invalid_build_id_is_dropped_and_counted() -> None:
     made = message()
     made.string_table[6] = b"go:abc"
     profile = profile_of(made)
     assert profile.mappings[0].build_id == ""
     assert profile.losses["build ids that are not hexadecimal digits"] == 1
-
-
-def test_without_texts_all_of_them_are_empty() -> None:
-    made = pprof.new_profile()
-    made.sample_type.add()
-    assert profile_of(made).value_types == (ValueType("", ""),)
 
 
 def _twice(made: Any) -> None:
@@ -182,7 +170,7 @@ def _first_text(made: Any) -> None:
         (_first_text, "the first text of its string table is not empty"),
     ],
 )
-def test_what_leads_nowhere_is_refused(
+def test_an_invalid_reference_is_refused(
     tmp_path: Path, spoil: Callable[[Any], None], reason: str
 ) -> None:
     made = message()
@@ -193,7 +181,7 @@ def test_what_leads_nowhere_is_refused(
     assert (caught.value.reason, caught.value.path) == (reason, str(path))
 
 
-def test_every_prefix_is_read_or_refused() -> None:
+def test_a_truncated_message_is_read_or_refused() -> None:
     whole = message().SerializeToString()
     offsets = []
     for size in range(1, len(whole)):
@@ -216,7 +204,7 @@ def test_every_prefix_is_read_or_refused() -> None:
         (b"\x0a\x00\x12\x01\x0a", 2, "not a Profile message: a field is damaged"),
     ],
 )
-def test_what_breaks_off_is_told_with_its_offset(
+def test_a_truncated_field_is_reported_with_its_offset(
     tmp_path: Path, data: bytes, offset: int, reason: str
 ) -> None:
     with pytest.raises(FormatError) as caught:
@@ -224,7 +212,7 @@ def test_what_breaks_off_is_told_with_its_offset(
     assert (caught.value.reason, caught.value.offset) == (reason, offset)
 
 
-def test_a_stack_may_be_as_deep_as_is_allowed_and_no_deeper() -> None:
+def test_the_depth_of_a_stack_is_limited() -> None:
     made = message()
     del made.sample[1:]
     made.sample[0].location_id[:] = [9] * MOST_FRAMES
@@ -234,31 +222,17 @@ def test_a_stack_may_be_as_deep_as_is_allowed_and_no_deeper() -> None:
         profile_of(made)
 
 
-def test_a_file_may_be_as_large_as_is_allowed_and_no_larger(tmp_path: Path) -> None:
-    data = message().SerializeToString()
-    for stored in (data, gzip.compress(data)):
-        path = written(tmp_path, stored)
-        assert read_pprof(path, most_bytes=len(data)).samples
-        with pytest.raises(FormatError, match=f"more than {len(data) - 1} bytes"):
-            read_pprof(path, most_bytes=len(data) - 1)
-
-
-def test_a_file_that_inflates_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, gzip.compress(bytes(1 << 20)) * 100)
     with pytest.raises(FormatError, match="it holds more than 8388608 bytes"):
         read_pprof(path, most_bytes=8 << 20)
 
 
-@pytest.mark.parametrize("cut", [10, 30, -1])
+@pytest.mark.parametrize("cut", [10, -1])
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path, cut: int) -> None:
     data = gzip.compress(message().SerializeToString())
     with pytest.raises(FormatError, match="compressed data is damaged"):
         read_pprof(written(tmp_path, data[:cut]))
-
-
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="empty"):
-        read_pprof(written(tmp_path, b""))
 
 
 def test_without_protobuf_an_error_names_the_extra(

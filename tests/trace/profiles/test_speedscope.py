@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import jsonschema_rs
 import pytest
 from hypothesis import given
 
@@ -16,69 +15,6 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
 
 pytestmark = pytest.mark.no_engine
-
-# What speedscope's own schema says of files with sampled profiles.
-_UNIT = ["bytes", "microseconds", "milliseconds", "nanoseconds", "none", "seconds"]
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["$schema", "profiles", "shared"],
-    "properties": {
-        "$schema": {"const": "https://www.speedscope.app/file-format-schema.json"},
-        "activeProfileIndex": {"type": "number"},
-        "exporter": {"type": "string"},
-        "name": {"type": "string"},
-        "profiles": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": [
-                    "endValue",
-                    "name",
-                    "samples",
-                    "startValue",
-                    "type",
-                    "unit",
-                    "weights",
-                ],
-                "properties": {
-                    "endValue": {"type": "number"},
-                    "name": {"type": "string"},
-                    "samples": {
-                        "type": "array",
-                        "items": {"type": "array", "items": {"type": "number"}},
-                    },
-                    "startValue": {"type": "number"},
-                    "type": {"const": "sampled"},
-                    "unit": {"enum": _UNIT},
-                    "weights": {"type": "array", "items": {"type": "number"}},
-                },
-                "additionalProperties": False,
-            },
-        },
-        "shared": {
-            "type": "object",
-            "required": ["frames"],
-            "properties": {
-                "frames": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["name"],
-                        "properties": {
-                            "col": {"type": "number"},
-                            "file": {"type": "string"},
-                            "line": {"type": "number"},
-                            "name": {"type": "string"},
-                        },
-                        "additionalProperties": False,
-                    },
-                }
-            },
-            "additionalProperties": False,
-        },
-    },
-    "additionalProperties": False,
-}
 
 
 def stacks_of(file: dict[str, Any], number: int) -> list[list[str]]:
@@ -101,16 +37,15 @@ def test_each_thread_is_a_profile_in_the_order_of_time() -> None:
     assert (first["endValue"], first["unit"]) == (350, "nanoseconds")
 
 
-def test_frames_have_files_and_lines_where_they_are_known() -> None:
+def test_known_frames_have_files_and_lines() -> None:
     frames = speedscope_file(small_profile())["shared"]["frames"]
     assert {"name": "inner()", "file": "/src/a.h", "line": 3} in frames
     assert {"name": "a.so!0x7fff"} in frames
 
 
 @given(profiles())
-def test_any_profile_follows_the_schema(profile: Profile) -> None:
+def test_any_profile_has_valid_indexes_and_weights(profile: Profile) -> None:
     file = json.loads(json.dumps(speedscope_file(profile)))
-    jsonschema_rs.validate(SCHEMA, file)
     count = len(file["shared"]["frames"])
     for each in file["profiles"]:
         assert len(each["samples"]) == len(each["weights"])

@@ -91,7 +91,7 @@ def test_a_mapping_at_its_own_offset_is_the_kernel_and_counts_from_the_base(
         (0, code(link_start=0), "no function of "),
     ],
 )
-def test_a_location_without_frames_says_why(
+def test_a_location_without_frames_has_a_reason(
     modules: Modules, offset: int, mapping: Mapping | None, reason: str
 ) -> None:
     frames, said = frames_at(modules, offset, mapping)
@@ -110,7 +110,7 @@ def test_a_module_is_opened_once_for_all_its_mappings(modules: Modules) -> None:
     assert len(modules.asked) == 1
 
 
-def test_frames_that_are_there_stay(modules: Modules) -> None:
+def test_existing_frames_are_kept(modules: Modules) -> None:
     builder = ProfileBuilder()
     builder.location(LOADED, builder.mapping(code()))
     known = builder.profile.locations[0]._replace(frames=(Frame("known"),))
@@ -128,7 +128,7 @@ def test_frames_that_are_there_stay(modules: Modules) -> None:
         ("other", False, ["inner()", "outer(int)"]),
     ],
 )
-def test_a_symbol_of_the_profiler_is_replaced_if_the_binary_fits(
+def test_a_symbol_of_the_profiler_is_replaced_if_the_binary_matches(
     modules: Modules, symbol: str, names: list[str], *, is_assumed: bool
 ) -> None:
     builder = ProfileBuilder()
@@ -143,7 +143,7 @@ def test_a_symbol_of_the_profiler_is_replaced_if_the_binary_fits(
     assert [frame.name for frame in profile.locations[0].frames] == names
 
 
-def test_a_symbol_of_the_profiler_stays_where_its_module_has_no_function(
+def test_a_symbol_of_the_profiler_is_kept_without_a_function(
     modules: Modules,
 ) -> None:
     builder = ProfileBuilder()
