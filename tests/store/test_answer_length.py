@@ -17,7 +17,7 @@ INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n"
     st.binary(max_size=40),
     st.integers(1, 60),
 )
-def test_what_stands_behind_the_head_is_counted(
+def test_bytes_behind_the_head_are_counted(
     before: bytes, body: bytes, size: int
 ) -> None:
     data = before + HEAD + body
@@ -29,7 +29,7 @@ def test_what_stands_behind_the_head_is_counted(
 
 
 @pytest.mark.parametrize("claimed", ["", "-1", "x", "5, 5"])
-def test_a_claim_that_is_none_is_not_compared(claimed: str) -> None:
+def test_answer_without_a_length_is_not_compared(claimed: str) -> None:
     length = AnswerLength()
     length.count(HEAD + b"123456")
     assert not length.is_more_than(claimed)

@@ -45,18 +45,18 @@ def texts_of(work: ModuleWork) -> ModuleTexts:
     return found
 
 
-@pytest.mark.parametrize(("sizes", "left"), [((4, 6), 2), ((4, 7), 1), ((11,), 0)])
-def test_so_much_is_kept_and_no_more(sizes: tuple[int, ...], left: int) -> None:
-    memory = CacheBudget(10)
-    kept = [Kept() for _ in sizes]
-    for each, size in zip(kept, sizes, strict=True):
-        memory.use(each)
-        memory.take(each, size)
-    assert sum(each.is_there for each in kept) == left
-    assert memory.size == sum(sizes[len(sizes) - left :])
+def test_cache_keeps_its_budget() -> None:
+    for sizes, left in [((4, 6), 2), ((4, 7), 1), ((11,), 0)]:
+        memory = CacheBudget(10)
+        kept = [Kept() for _ in sizes]
+        for each, size in zip(kept, sizes, strict=True):
+            memory.use(each)
+            memory.take(each, size)
+        assert sum(each.is_there for each in kept) == left
+        assert memory.size == sum(sizes[len(sizes) - left :])
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
+def test_least_recently_used_entry_is_evicted_first() -> None:
     memory = CacheBudget(10)
     first, second, third = (Kept() for _ in range(3))
     for each in (first, second, first, third):
@@ -66,7 +66,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     assert memory.size == 9
 
 
-def test_what_is_gone_makes_room() -> None:
+def test_released_entries_free_their_room() -> None:
     memory = CacheBudget(10)
     first, second = Kept(), Kept()
     memory.use(first)

@@ -34,19 +34,18 @@ def test_a_breakpad_path_has_the_name_twice_and_the_id() -> None:
     assert paths(layouts.GSYM, key)[0].endswith(".gsym")
 
 
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
+def test_the_suffix_of_a_pdb_is_replaced() -> None:
+    for name, files in [
         ("xul.pdb", ["xul.sym"]),
         ("XUL.PDB", ["XUL.sym", "XUL.PDB.sym"]),
         ("x.pdb.so", ["x.pdb.so.sym"]),
         (".pdb", [".sym"]),
         ("a b+c@<d>~{e}", ["a b+c@<d>~{e}.sym"]),
-    ],
-)
-def test_the_suffix_of_a_pdb_is_replaced(name: str, files: list[str]) -> None:
-    key = ModuleKey(name, f"{GUID}1")
-    assert paths(layouts.BREAKPAD, key) == [f"{name}/{GUID}1/{each}" for each in files]
+    ]:
+        key = ModuleKey(name, f"{GUID}1")
+        assert paths(layouts.BREAKPAD, key) == [
+            f"{name}/{GUID}1/{each}" for each in files
+        ]
 
 
 def test_an_age_with_letters_is_tried_in_both_cases() -> None:
@@ -119,9 +118,8 @@ def test_lldb_cuts_a_uuid_in_parts() -> None:
     assert paths(layouts.LLDB, key) == ["44E4/EC8C/2F41/492B/9369/D6B9A059577C"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_lead_elsewhere_have_no_path() -> None:
+    for name in [
         "",
         ".",
         "..",
@@ -133,14 +131,12 @@ def test_lldb_cuts_a_uuid_in_parts() -> None:
         "\udc80",
         "a/..",
         "..a",
-    ],
-)
-def test_a_name_that_leads_elsewhere_has_no_path(name: str) -> None:
-    assert not is_plain_name(name) or name == "..a"
-    for layout in ALL:
-        for path in paths(layout, ModuleKey(name, DEBUG_ID, name, BUILD_ID)):
-            assert ".." not in path.split("/")
-            assert name in {"", "..a"} or name not in path.split("/")
+    ]:
+        assert not is_plain_name(name) or name == "..a"
+        for layout in ALL:
+            for path in paths(layout, ModuleKey(name, DEBUG_ID, name, BUILD_ID)):
+                assert ".." not in path.split("/")
+                assert name in {"", "..a"} or name not in path.split("/")
 
 
 @example(debug_file="", debug_id=" ", code_file="", code_id="")

@@ -66,7 +66,7 @@ def test_an_import_does_not_wait_for_pipes(store: Store, tree: Path) -> None:
     assert counts(run(store, tree)) == {"added": COUNT, "skipped": 1, "failed": 1}
 
 
-def test_what_is_done_is_not_done_again_unless_it_changed_or_failed(
+def test_import_skips_files_that_are_done_and_unchanged(
     store: Store, tree: Path
 ) -> None:
     run(store, tree)
@@ -78,7 +78,7 @@ def test_what_is_done_is_not_done_again_unless_it_changed_or_failed(
     assert again == {"kept": COUNT, "skipped": 1, "failed": 1}
 
 
-def test_an_import_that_was_broken_off_goes_on(store: Store, tree: Path) -> None:
+def test_interrupted_import_continues(store: Store, tree: Path) -> None:
     place = open_import_place(str(tree), TransferLimits())
     begun = import_all(store, place, jobs=1)
     first = [next(begun), next(begun), next(begun)]
@@ -105,7 +105,7 @@ def test_a_damaged_module_of_another_store_does_not_stop_its_import(
         assert counts(run(store, other.path)) == {added: 2, "failed": 1}
 
 
-def test_another_store_is_imported_with_all_that_it_knows(
+def test_another_store_is_imported_with_its_identities(
     store: Store, tree: Path, tmp_path: Path
 ) -> None:
     other = Store(tmp_path / "other")
@@ -157,7 +157,7 @@ def test_a_bucket_is_imported(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 # ---- the command
 
 
-def test_the_command_tells_what_it_did(
+def test_command_prints_what_was_imported(
     store: Store, tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["store", "import", "--store", store.path, str(tree)]
@@ -173,7 +173,7 @@ def test_the_command_tells_what_it_did(
 
 
 @pytest.mark.parametrize("place", ["/no/such/folder", "http://h/", "s3://b?nonsense=1"])
-def test_a_place_that_is_none_is_a_wrong_command_line(
+def test_invalid_place_is_a_wrong_command_line(
     store: Store, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("obstore", reason="the extra `cloud` is not installed")

@@ -86,18 +86,16 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize("address", REFUSED_V4 + REFUSED_V6)
-def test_no_address_of_this_machine_or_network_may_be_reached(address: str) -> None:
-    assert refusal_of(address)
+def test_private_addresses_are_refused() -> None:
+    assert [each for each in REFUSED_V4 + REFUSED_V6 if not refusal_of(each)] == []
 
 
-@pytest.mark.parametrize("address", ALLOWED)
-def test_an_address_of_the_internet_may_be_reached(address: str) -> None:
-    assert refusal_of(address) == ""
+def test_public_addresses_are_allowed() -> None:
+    assert [each for each in ALLOWED if refusal_of(each)] == []
 
 
 @given(st.ip_addresses())
-def test_what_may_be_reached_is_global(
+def test_allowed_addresses_are_global(
     address: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> None:
     if refusal_of(str(address)) == "":
@@ -107,7 +105,7 @@ def test_what_may_be_reached_is_global(
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["::ffff:", "::", "64:ff9b::"]))
-def test_an_address_inside_another_is_never_reached(number: int, prefix: str) -> None:
+def test_embedded_addresses_are_refused(number: int, prefix: str) -> None:
     assert refusal_of(f"{prefix}{ipaddress.IPv4Address(number)}")
 
 
@@ -162,17 +160,14 @@ def fetch(
         transfer.close()
 
 
-def test_the_matrix_is_large_enough() -> None:
-    assert len(set(URLS)) >= 120
-
-
-@pytest.mark.parametrize("url", URLS)
-def test_no_url_leads_to_this_machine_or_network(
-    url: str, tmp_path: Path, connected: list[tuple[str, int]]
+@pytest.mark.parametrize("urls", [URLS[at::8] for at in range(8)])
+def test_urls_of_private_addresses_are_refused(
+    urls: list[str], tmp_path: Path, connected: list[tuple[str, int]]
 ) -> None:
-    with pytest.raises((SourceError, ValueError)):
-        fetch(url, tmp_path)
-    assert connected == []
+    for url in urls:
+        with pytest.raises((SourceError, ValueError)):
+            fetch(url, tmp_path)
+        assert connected == [], url
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
@@ -206,7 +201,7 @@ def test_all_addresses_of_a_host_are_tried(
 
 
 @pytest.mark.parametrize("host", ["symbols.example", "other.example"])
-def test_a_certificate_has_to_be_that_of_the_name_whatever_address_it_has(
+def test_certificate_is_checked_against_the_host_name(
     host: str,
     certificate: tuple[str, str],
     tmp_path: Path,
@@ -232,7 +227,7 @@ def test_a_certificate_has_to_be_that_of_the_name_whatever_address_it_has(
             assert not server.requests
 
 
-def test_a_proxy_is_not_used_to_get_round(
+def test_proxy_does_not_bypass_the_refusal(
     tmp_path: Path,
     connected: list[tuple[str, int]],
     monkeypatch: pytest.MonkeyPatch,
@@ -246,7 +241,7 @@ def test_a_proxy_is_not_used_to_get_round(
     assert connected == [("127.0.0.1", 3128)]
 
 
-def test_a_name_that_nobody_knows_is_no_refusal() -> None:
+def test_unknown_host_name_is_a_lookup_error() -> None:
     def unknown(*_: object, **__: object) -> NoReturn:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -254,6 +249,6 @@ def test_a_name_that_nobody_knows_is_no_refusal() -> None:
         public_addresses("a.example", 80, unknown)
 
 
-def test_a_name_that_cannot_be_one_is_refused() -> None:
+def test_invalid_host_name_is_refused() -> None:
     with pytest.raises(AddressRefusedError, match="is not a host name"):
         public_addresses("a" * 70, 80)

@@ -32,11 +32,9 @@ def test_an_escaped_name_is_a_plain_name_and_can_be_turned_back(name: str) -> No
     assert escaped != "gsym-store.json"
 
 
-@pytest.mark.parametrize(
-    "name", ["libc.so.6", "xul.pdb", "[vdso]", "a b", "ü.so", "..x"]
-)
-def test_common_names_stand_as_they_are(name: str) -> None:
-    assert escape_name(name) == ("%2E.x" if name == "..x" else name)
+def test_common_names_stand_as_they_are() -> None:
+    for name in ["libc.so.6", "xul.pdb", "[vdso]", "a b", "ü.so", "..x"]:
+        assert escape_name(name) == ("%2E.x" if name == "..x" else name)
 
 
 def a_record() -> dict[str, Any]:
@@ -71,9 +69,8 @@ def test_a_record_is_read(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
+def test_a_damaged_record_is_named_with_the_reason(tmp_path: Path) -> None:
+    for damage in [
         change(format=2),
         change(os=1),
         change(debug_id="zz"),
@@ -96,25 +93,26 @@ def test_a_record_is_read(tmp_path: Path) -> None:
             lambda record, name=name: record.pop(name)
             for name in ("uuid", "files", "os")
         ),
-    ],
-)
-def test_a_damaged_record_is_named_with_the_reason(
-    tmp_path: Path, damage: Callable[[dict[str, Any]], object]
-) -> None:
-    record = a_record()
-    damage(record)
-    (tmp_path / "module.json").write_text(json.dumps(record))
-    with pytest.raises(FormatError, match=r"module\.json: what is written .*: .+"):
-        read_entry(str(tmp_path))
+    ]:
+        record = a_record()
+        damage(record)
+        (tmp_path / "module.json").write_text(json.dumps(record))
+        with pytest.raises(FormatError, match=r"module\.json: what is written .*: .+"):
+            read_entry(str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"format": 1', b" " * 2_000_000]
-)
-def test_what_is_no_record_is_refused(tmp_path: Path, text: bytes) -> None:
-    (tmp_path / "module.json").write_bytes(text)
-    with pytest.raises(FormatError, match=r"module\.json"):
-        read_entry(str(tmp_path))
+def test_invalid_records_are_refused(tmp_path: Path) -> None:
+    for text in [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"format": 1',
+        b" " * 2_000_000,
+    ]:
+        (tmp_path / "module.json").write_bytes(text)
+        with pytest.raises(FormatError, match=r"module\.json"):
+            read_entry(str(tmp_path))
 
 
 @given(
@@ -123,7 +121,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: bytes) -> None:
     level=st.integers(0, 2),
     added=st.floats(0, 1e12),
 )
-def test_what_is_written_is_read_again(
+def test_records_are_read_as_written(
     tmp_path_factory: pytest.TempPathFactory,
     words: tuple[str, str, str],
     uuid: bytes,
@@ -139,7 +137,7 @@ def test_what_is_written_is_read_again(
     assert read_entry(folder) == entry
 
 
-def test_a_store_tells_which_module_is_damaged_and_lists_the_others(
+def test_store_names_the_damaged_module_and_lists_the_others(
     tmp_path: Path,
 ) -> None:
     store = Store(tmp_path)
@@ -158,7 +156,7 @@ def test_a_store_tells_which_module_is_damaged_and_lists_the_others(
     assert store.get(key(2)) is not None
 
 
-def test_an_entry_that_says_it_is_another_module_is_damaged(tmp_path: Path) -> None:
+def test_entry_of_another_module_is_damaged(tmp_path: Path) -> None:
     store = Store(tmp_path)
     entry = put(store, 1).entry
     record = Path(entry.path).with_name("module.json")

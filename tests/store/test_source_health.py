@@ -41,7 +41,7 @@ def test_an_answer_between_failures_keeps_a_source_in(health: SourceHealth) -> N
     assert [health.is_asked("a") for _ in range(3)] == [True] * 3
 
 
-def test_failures_that_are_far_apart_are_not_in_a_row(
+def test_distant_failures_are_not_consecutive(
     health: SourceHealth, clock: Clock
 ) -> None:
     for _ in range(9):
@@ -50,9 +50,7 @@ def test_failures_that_are_far_apart_are_not_in_a_row(
     assert [health.is_asked("a") for _ in range(3)] == [True] * 3
 
 
-def test_a_probe_is_let_through_now_and_then(
-    health: SourceHealth, clock: Clock
-) -> None:
+def test_probes_are_allowed_periodically(health: SourceHealth, clock: Clock) -> None:
     for _ in range(3):
         health.failed("a")
     asked = []
@@ -62,7 +60,9 @@ def test_a_probe_is_let_through_now_and_then(
     assert asked.count(True) == 3
 
 
-def test_the_first_answer_ends_the_trouble(health: SourceHealth, clock: Clock) -> None:
+def test_first_answer_ends_the_pause_of_a_source(
+    health: SourceHealth, clock: Clock
+) -> None:
     for _ in range(3):
         health.failed("a")
     assert not health.has_answered_since("a", clock.now - 1)
@@ -73,7 +73,7 @@ def test_the_first_answer_ends_the_trouble(health: SourceHealth, clock: Clock) -
     assert [health.is_asked("a") for _ in range(3)] == [True] * 3
 
 
-def test_a_clock_that_was_put_back_does_not_put_off_the_probe(
+def test_clock_set_back_does_not_delay_the_probe(
     health: SourceHealth, clock: Clock
 ) -> None:
     assert health.claims_probe("a")

@@ -25,9 +25,8 @@ httpx2 = pytest.importorskip("httpx2", reason="the extra `net` is not installed"
 URLS = "https://one.example https://two.example/x/"
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_each_form_opens_its_sources() -> None:
+    for text, names in [
         ("http://h.example/symbols", ["breakpad http://h.example/symbols"]),
         ("https://u:secret@h.example", ["breakpad https://h.example/"]),
         ("https://h.example/?sas=secret", ["breakpad https://h.example/"]),
@@ -46,22 +45,19 @@ URLS = "https://one.example https://two.example/x/"
             ["/cache", "symstore https://h.example/download/symbols"],
         ),
         ("SRV*https://h.example/symbols", ["symstore https://h.example/symbols"]),
-    ],
-)
-def test_each_form_opens_its_sources(text: str, names: list[str]) -> None:
-    with SourceOpener(environment={"DEBUGINFOD_URLS": URLS}) as opener:
-        assert [source.name for source in opener.open(text)] == names
+    ]:
+        with SourceOpener(environment={"DEBUGINFOD_URLS": URLS}) as opener:
+            assert [source.name for source in opener.open(text)] == names
 
 
-def test_a_folder_is_told_by_what_is_in_it(tmp_path: Path) -> None:
+def test_kind_of_a_folder_is_recognized_by_its_contents(tmp_path: Path) -> None:
     assert isinstance(open_source(str(tmp_path)), LocalTree)
     (tmp_path / "gsym-store.json").write_text('{"layout": 1}')
     assert isinstance(open_source(str(tmp_path)), LocalStore)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_invalid_sources_are_reported_without_secrets() -> None:
+    for text, reason in [
         ("", "sources are folders"),
         ("ftp://u:secret@h/x?secret", "source 'ftp://h/x': sources are folders"),
         ("https://", "source 'https://': the URL names no host"),
@@ -71,18 +67,16 @@ def test_a_folder_is_told_by_what_is_in_it(tmp_path: Path) -> None:
         ("debuginfod", "DEBUGINFOD_URLS names no server"),
         ("debuginfod:ftp://h", "is not http or https"),
         ("s3+https://h", "sources are folders"),
-    ],
-)
-def test_what_is_not_understood_is_told_without_secrets(text: str, reason: str) -> None:
-    opener = SourceOpener(environment={"DEBUGINFOD_URLS": ""})
-    with pytest.raises(ValueError, match=r".") as caught:
-        list(opener.open(text))
-    assert reason in str(caught.value)
-    assert "secret" not in str(caught.value)
-    opener.close()
+    ]:
+        opener = SourceOpener(environment={"DEBUGINFOD_URLS": ""})
+        with pytest.raises(ValueError, match=r".") as caught:
+            list(opener.open(text))
+        assert reason in str(caught.value)
+        assert "secret" not in str(caught.value)
+        opener.close()
 
 
-def test_one_source_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_sources_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBUGINFOD_URLS", URLS)
     with pytest.raises(ValueError, match="2 sources, not one"):
         open_source("debuginfod")
@@ -124,7 +118,7 @@ def test_the_servers_of_debuginfod_get_the_headers_of_its_clients(
         assert server.headers[f"/buildid/{build_id}/debuginfo"]["x-token"] == "t"
 
 
-def test_a_netrc_file_of_another_form_is_told(tmp_path: Path) -> None:
+def test_invalid_netrc_file_is_reported(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("nonsense\n")
     with (
@@ -156,7 +150,7 @@ def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
         identity_text(ModuleIdentity(debug_id=debug_id(), os="x" * 70_000)),
     ],
 )
-def test_what_a_server_tells_of_a_module_counts_only_if_it_can_be_read(
+def test_identity_from_a_server_counts_only_if_it_is_valid(
     tmp_path: Path, told: bytes
 ) -> None:
     tree = path().removesuffix(".sym")

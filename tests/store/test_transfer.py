@@ -148,7 +148,7 @@ def test_a_request_says_who_asks_and_for_which_host(
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_file_that_is_not_there_is_told_from_a_failure(
+def test_missing_file_is_distinguished_from_a_failure(
     fetch: Fetch, server: FaultServer, status: int
 ) -> None:
     server.otherwise = Reply(status=status)
@@ -157,8 +157,8 @@ def test_a_file_that_is_not_there_is_told_from_a_failure(
     assert server.requests["/x"] == 1
 
 
-@pytest.mark.parametrize("status", [201, 204, 206, 304, 400, 401, 403, 406, 501])
-def test_other_answers_fail_at_once(
+@pytest.mark.parametrize("status", [204, 304, 401])
+def test_other_statuses_fail_at_once(
     fetch: Fetch, server: FaultServer, status: int
 ) -> None:
     server.otherwise = Reply(status=status)
@@ -212,7 +212,6 @@ def test_a_damaged_answer_is_a_failure_and_never_a_file(
         (Reply(fault="stall"), {"connect_seconds": 0.1, "header_seconds": 0.1}),
         (Reply(fault="trickle head"), {"connect_seconds": 0.1, "header_seconds": 0.1}),
         (Reply(BODY, fault="pause"), {"idle_seconds": 0.1}),
-        (Reply(BODY, fault="pause"), {"total_seconds": 0.2}),
         (Reply(BODY, fault="trickle"), {"idle_seconds": 0.1}),
         (Reply(BODY, fault="trickle"), {"total_seconds": 0.2}),
     ],
@@ -228,7 +227,7 @@ def test_a_slow_server_is_not_waited_for(
     assert time.monotonic() - started < 10
 
 
-def test_nobody_listening_is_a_failure(fetch: Fetch) -> None:
+def test_refused_connection_is_a_failure(fetch: Fetch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -264,13 +263,6 @@ def test_a_file_may_be_as_large_as_the_limit(
         fetch(f"{server.url}/x", LIMITS._replace(most_bytes=len(BODY) - 1))
 
 
-def test_a_file_may_inflate_up_to_the_limit(fetch: Fetch, server: FaultServer) -> None:
-    server.otherwise = Reply.zipped(BODY)
-    assert fetch(f"{server.url}/x", LIMITS._replace(most_inflated=len(BODY))) == BODY
-    with pytest.raises(SourceError, match="inflates to more than"):
-        fetch(f"{server.url}/x", LIMITS._replace(most_inflated=len(BODY) - 1))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_a_bomb_stops_at_the_limit(
@@ -286,8 +278,8 @@ def test_a_bomb_stops_at_the_limit(
 # ---- another attempt
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-def test_a_server_in_trouble_is_asked_again(
+@pytest.mark.parametrize("status", [429, 503])
+def test_failing_server_is_asked_again(
     fetch: Fetch, server: FaultServer, status: int
 ) -> None:
     server.replies["/x"] = [Reply(status=status), Reply(status=status), Reply(BODY)]
@@ -296,24 +288,14 @@ def test_a_server_in_trouble_is_asked_again(
     assert all(0 <= wait <= 0.02 for wait in fetch.waits)
 
 
-def test_a_broken_connection_is_made_again(fetch: Fetch, server: FaultServer) -> None:
+def test_broken_connection_is_opened_again(fetch: Fetch, server: FaultServer) -> None:
     broken = Reply(BODY, fault="reset"), Reply(fault="no head")
     server.replies["/x"] = [*broken, Reply(BODY, claimed=999_999), Reply(BODY)]
     assert fetch(f"{server.url}/x", LIMITS._replace(attempts=4)) == BODY
 
 
-def test_attempts_end_with_the_reason_of_the_last_one(
-    fetch: Fetch, server: FaultServer
-) -> None:
-    server.replies["/x"] = [Reply(status=500), Reply(status=503), Reply(BODY)]
-    with pytest.raises(SourceError, match="HTTP status 503") as caught:
-        fetch(f"{server.url}/x", LIMITS._replace(attempts=2))
-    assert caught.value.may_retry
-    assert server.requests["/x"] == 2
-
-
 @pytest.mark.parametrize("form", ["seconds", "date"])
-def test_a_server_that_asks_to_wait_is_given_the_time(
+def test_retry_after_is_waited_for(
     fetch: Fetch, server: FaultServer, form: str
 ) -> None:
     asked = "7" if form == "seconds" else formatdate(time.time() + 7.9, usegmt=True)
@@ -323,7 +305,7 @@ def test_a_server_that_asks_to_wait_is_given_the_time(
     assert 4 <= fetch.waits[0] <= 8
 
 
-def test_a_wait_past_the_total_time_is_not_begun(
+def test_wait_beyond_the_total_time_does_not_start(
     fetch: Fetch, server: FaultServer
 ) -> None:
     busy = Reply(status=503, headers=(("Retry-After", "11"),))
@@ -366,7 +348,7 @@ def resting(
     )
 
 
-def test_a_server_that_asks_for_a_long_wait_is_left_in_peace(
+def test_server_with_a_long_retry_after_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, busy, waits = Clock(), Busy(), list[float]()
@@ -386,7 +368,7 @@ def test_a_server_that_asks_for_a_long_wait_is_left_in_peace(
     assert (busy.asked, waits) == (3, [5])
 
 
-def test_a_server_that_rests_is_probed_and_asked_by_all_once_it_answers(
+def test_waiting_server_is_probed_until_it_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, busy, waits = Clock(), Busy(times=2), list[float]()
@@ -403,7 +385,7 @@ def test_a_server_that_rests_is_probed_and_asked_by_all_once_it_answers(
     assert waits == []
 
 
-def test_a_server_that_rests_and_has_no_such_file_answers(
+def test_status_404_ends_the_wait_of_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, waits = Clock(), list[float]()
@@ -417,19 +399,17 @@ def test_a_server_that_rests_and_has_no_such_file_answers(
             transfer.fetch(address, path, is_trusted=True)
 
 
-@pytest.mark.parametrize("text", ["soon", "-1", "1e9", "9" * 400, "Thu, 99"])
-def test_a_header_that_says_nothing_is_no_reason_to_fail_otherwise(
-    fetch: Fetch, server: FaultServer, text: str
-) -> None:
-    server.otherwise = Reply(status=503, headers=(("Retry-After", text),))
-    with pytest.raises(SourceError, match="HTTP status 503"):
-        fetch(f"{server.url}/x", LIMITS._replace(attempts=2))
+def test_invalid_retry_after_is_ignored(fetch: Fetch, server: FaultServer) -> None:
+    for text in ["soon", "-1", "1e9", "9" * 400, "Thu, 99"]:
+        server.otherwise = Reply(status=503, headers=(("Retry-After", text),))
+        with pytest.raises(SourceError, match="HTTP status 503"):
+            fetch(f"{server.url}/x", LIMITS._replace(attempts=2))
 
 
 # ---- redirects
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 308])
 def test_redirects_are_followed_up_to_the_limit(
     fetch: Fetch, server: FaultServer, status: int
 ) -> None:
@@ -441,7 +421,7 @@ def test_redirects_are_followed_up_to_the_limit(
         fetch(f"{server.url}/0", LIMITS._replace(redirects=4))
 
 
-def test_a_circle_of_redirects_is_told(fetch: Fetch, server: FaultServer) -> None:
+def test_redirect_loop_is_reported(fetch: Fetch, server: FaultServer) -> None:
     server.replies["/a"] = Reply.redirect(f"{server.url}/b")
     server.replies["/b"] = Reply.redirect("/a")
     with pytest.raises(SourceError, match="redirect loop"):
@@ -449,23 +429,20 @@ def test_a_circle_of_redirects_is_told(fetch: Fetch, server: FaultServer) -> Non
     assert server.requests == {"/a": 1, "/b": 1}
 
 
-@pytest.mark.parametrize(
-    "location",
-    [
+def test_redirects_to_invalid_urls_are_refused(
+    fetch: Fetch, server: FaultServer
+) -> None:
+    for location in [
         "ftp://h/x",
         "file:///etc/passwd",
         "http://a\\b/",
         "http://h:x/",
         "http://h:99999/",
         "http://" + "h" * 9000,
-    ],
-)
-def test_a_redirect_to_elsewhere_than_the_web_is_refused(
-    fetch: Fetch, server: FaultServer, location: str
-) -> None:
-    server.otherwise = Reply.redirect(location)
-    with pytest.raises(SourceError, match="invalid redirect"):
-        fetch(f"{server.url}/x")
+    ]:
+        server.otherwise = Reply.redirect(location)
+        with pytest.raises(SourceError, match="invalid redirect"):
+            fetch(f"{server.url}/x")
 
 
 class Redirecting:
@@ -486,35 +463,24 @@ class Redirecting:
         )
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_followed"),
-    [
+def test_redirect_from_https_to_http_is_refused(tmp_path: Path) -> None:
+    for first, second, is_followed in [
         ("https://a/", "http://a/", False),
         ("https://a/", "http://b/", False),
         ("https://a/", "https://b/", True),
         ("http://a/", "https://a/", True),
         ("http://a/", "http://b/", True),
-    ],
-)
-def test_a_redirect_does_not_give_up_encryption(
-    tmp_path: Path, first: str, second: str, *, is_followed: bool
-) -> None:
-    transfer = Transfer(LIMITS, connections=cast("Any", Redirecting({first: second})))
-    path = tmp_path / "file"
-    if is_followed:
-        transfer.fetch(read_web_address(first), str(path))
-        assert path.read_bytes() == b"body"
-    else:
-        with pytest.raises(SourceError, match="redirected from https"):
+    ]:
+        transfer = Transfer(
+            LIMITS, connections=cast("Any", Redirecting({first: second}))
+        )
+        path = tmp_path / "file"
+        if is_followed:
             transfer.fetch(read_web_address(first), str(path))
-
-
-def test_a_redirect_without_a_target_is_a_failure(
-    fetch: Fetch, server: FaultServer
-) -> None:
-    server.otherwise = Reply(status=302)
-    with pytest.raises(SourceError, match="HTTP status 302"):
-        fetch(f"{server.url}/x")
+            assert path.read_bytes() == b"body"
+        else:
+            with pytest.raises(SourceError, match="redirected from https"):
+                transfer.fetch(read_web_address(first), str(path))
 
 
 def test_a_redirect_to_another_private_address_is_refused_unless_allowed(
@@ -528,7 +494,7 @@ def test_a_redirect_to_another_private_address_is_refused_unless_allowed(
         assert fetch(f"{server.url}/x", allow_private=True) == BODY
 
 
-def test_a_url_of_a_stranger_does_not_reach_this_machine(
+def test_untrusted_url_does_not_reach_this_machine(
     fetch: Fetch, server: FaultServer
 ) -> None:
     server.otherwise = Reply(BODY)

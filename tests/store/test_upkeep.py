@@ -65,7 +65,7 @@ def files(store: Store) -> set[str]:
 # ---- gc
 
 
-def test_what_was_not_used_for_longest_goes_first(store: Store) -> None:
+def test_least_recently_used_module_is_collected_first(store: Store) -> None:
     entries = [put(store, number).entry for number in range(4)]
     sizes = [size_of(entry) for entry in entries]
     for entry, seconds in zip(entries, (300, 100, 400, 200), strict=True):
@@ -86,7 +86,7 @@ def test_what_was_not_used_for_longest_goes_first(store: Store) -> None:
     assert files(store) == {"gsym-store.json"}
 
 
-def test_a_module_that_somebody_works_on_stays(store: Store) -> None:
+def test_locked_module_is_not_collected(store: Store) -> None:
     for number in (1, 2, 3):
         use(put(store, number).entry, number)
     by_build_id = key_of_build_id(build_id(2))
@@ -99,7 +99,7 @@ def test_a_module_that_somebody_works_on_stays(store: Store) -> None:
     }
 
 
-def test_a_reader_goes_on_with_a_module_that_is_gone(store: Store) -> None:
+def test_reader_keeps_a_collected_module(store: Store) -> None:
     entry = put(store, 1).entry
     with gsym.open(entry.path) as reader:
         store.collect(0)
@@ -208,7 +208,7 @@ def test_a_damaged_module_is_found_and_removed_on_request(
     assert store.get(key(2)) is not None
 
 
-def test_links_that_are_missing_or_lead_nowhere_are_repaired(store: Store) -> None:
+def test_missing_and_dangling_links_are_repaired(store: Store) -> None:
     put(store, 1)
     root, before = Path(store.path), links(store)
     digits = build_id(1).hex()
@@ -227,7 +227,7 @@ def test_links_that_are_missing_or_lead_nowhere_are_repaired(store: Store) -> No
     assert not (root / "old.so").exists()
 
 
-def test_what_is_no_part_of_a_store_is_told_and_left_alone(store: Store) -> None:
+def test_foreign_files_in_a_store_are_reported_and_kept(store: Store) -> None:
     put(store, 1)
     root = Path(store.path)
     (root / "letter.txt").write_text("dear")
@@ -239,7 +239,7 @@ def test_what_is_no_part_of_a_store_is_told_and_left_alone(store: Store) -> None
 
 
 @pytest.mark.parametrize("place", [".entries/ab/AB.1234", ".tmp/1234"])
-def test_files_that_nobody_uses_are_found_and_removed(store: Store, place: str) -> None:
+def test_unused_files_are_found_and_removed(store: Store, place: str) -> None:
     put(store, 1)
     left = Path(store.path, place)
     left.mkdir(parents=True)
@@ -299,7 +299,7 @@ def test_modules_are_exported_as_symbol_servers_have_them(
     }
 
 
-@pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.gz", ".tar.xz"])
+@pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.xz"])
 def test_modules_are_exported_into_an_archive(
     store: Store, tmp_path: Path, suffix: str
 ) -> None:
@@ -320,16 +320,14 @@ def test_modules_are_exported_into_an_archive(
     assert {path.name for path in tmp_path.iterdir()} == {"store", output.name}
 
 
-def test_names_that_a_path_cannot_hold_are_escaped(
-    store: Store, tmp_path: Path
-) -> None:
+def test_names_invalid_in_paths_are_escaped(store: Store, tmp_path: Path) -> None:
     put(store, 1, debug_file="..\\x\n.so")
     (done,) = export_modules(store.entries(), tmp_path / "out", kind="gsym")
     assert done.path.startswith("%2E.%5Cx%0A.so/")
     assert (tmp_path / "out" / done.path).exists()
 
 
-def test_a_module_that_tells_too_little_is_left_out_and_told(
+def test_incomplete_module_is_skipped_and_reported(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(store, 1, architecture="")
@@ -346,7 +344,7 @@ def test_a_module_that_tells_too_little_is_left_out_and_told(
     assert main(arguments) == 2
 
 
-def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) -> None:
+def test_exports_are_a_source_of_the_same_modules(store: Store, tmp_path: Path) -> None:
     put(store, 1)
     list(export_modules(store.entries(), tmp_path / "out.zip", kind="gsym"))
     other = Store(tmp_path / "other")
@@ -363,11 +361,10 @@ def test_a_store_is_a_source_of_its_own_exports(store: Store, tmp_path: Path) ->
     ("fields", "output", "reason"),
     [
         ({"debug_file": "a" * 254}, "out", "its name is too long for a file"),
-        ({"os": "two words"}, "out", "'two words' is not one word"),
         ({"os": "two words"}, "out.zip", "'two words' is not one word"),
     ],
 )
-def test_a_module_that_cannot_be_written_costs_no_other(
+def test_module_that_cannot_be_exported_does_not_stop_the_others(
     tmp_path: Path, fields: dict[str, str], output: str, reason: str
 ) -> None:
     store = Store(tmp_path / "store")
@@ -377,22 +374,20 @@ def test_a_module_that_cannot_be_written_costs_no_other(
     assert [each.reason for each in found] == [reason, ""]
 
 
-@pytest.mark.parametrize(
-    "words", ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]
-)
-def test_a_store_that_is_not_there_is_not_taken_for_an_empty_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
+def test_missing_store_is_not_an_empty_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = tmp_path / "none"
-    assert main(["store", *words.split(), "--store", str(store)]) == 1
-    assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
-    assert not store.exists()
+    for words in ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]:
+        store = tmp_path / "none"
+        assert main(["store", *words.split(), "--store", str(store)]) == 1
+        assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+        assert not store.exists()
 
 
 # ---- what killed processes leave
 
 
-def test_files_in_the_making_are_no_leftovers(tmp_path: Path) -> None:
+def test_files_being_written_are_not_leftovers(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     entry = put(store, 1).entry
     folder = OwnedFolder(f"{folder_of(entry).parent}/{entry.identity.debug_id}.")
@@ -403,7 +398,7 @@ def test_files_in_the_making_are_no_leftovers(tmp_path: Path) -> None:
     assert found.reason == "files that nobody uses"
 
 
-def test_temporary_files_are_no_leftovers(tmp_path: Path) -> None:
+def test_temporary_files_are_not_leftovers(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     put(store, 1)
     with store.temporary_folder():
@@ -411,8 +406,8 @@ def test_temporary_files_are_no_leftovers(tmp_path: Path) -> None:
     assert list(verify_store(store)) == []
 
 
-@pytest.mark.parametrize("calls", range(6))
-def test_who_dies_while_files_take_their_places_leaves_nothing_for_long(
+@pytest.mark.parametrize("calls", [0, 2, 5])
+def test_process_killed_while_publishing_leaves_nothing_for_long(
     tmp_path: Path, calls: int
 ) -> None:
     store = Store(tmp_path / "store")

@@ -1,8 +1,8 @@
 """Processes that work on one store at once, and some that are killed meanwhile.
 
-    python -m tests.store_turmoil crash FOLDER SEED KILLS
-    python -m tests.store_turmoil together FOLDER SEED PROCESSES
-    python -m tests.store_turmoil full FOLDER 0 MODULES
+    python -m tests.store.turmoil crash FOLDER SEED KILLS
+    python -m tests.store.turmoil together FOLDER SEED PROCESSES
+    python -m tests.store.turmoil full FOLDER 0 MODULES
 
 The processes are forked by one that has no threads. What goes wrong is printed, and is
 the exit code.
