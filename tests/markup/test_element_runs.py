@@ -75,15 +75,15 @@ def filtered(
     return shown, told, made.summary()
 
 
-@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("make", [JsonOutput, HtmlOutput])
 @given(
+    style=st.sampled_from(sorted(STYLES)),
     lines=LINES,
     options=st.builds(
         SymbolOptions, st.sampled_from(FUNCTION_NAMES), st.booleans(), st.booleans()
     ),
 )
-def test_lines_at_once_are_what_lines_by_themselves_are(
+def test_runs_are_answered_as_single_lines_are(
     make: Callable[[], Output],
     style: str,
     lines: list[tuple[list[bytes], bytes]],
@@ -123,7 +123,7 @@ def test_lines_with_code_locations_are_a_run(
 
 
 @pytest.mark.parametrize("line_limit", [16, 17])
-def test_a_line_that_is_too_long_for_elements_is_in_no_run(line_limit: int) -> None:
+def test_too_long_line_is_in_no_run(line_limit: int) -> None:
     shown = filtered(JsonOutput(), b"{{{pc:0x1011}}}\n", line_limit=line_limit)[0]
     assert b"0x1011" in shown
     log = b" {{{pc:0x1011}}}\n"
@@ -183,7 +183,7 @@ def test_many_elements_of_a_line_keep_their_order(style: str) -> None:
 
 
 @pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1])
-def test_a_dictionary_has_so_many_values_that_are_looked_up(count: int) -> None:
+def test_values_of_a_dictionary_are_looked_up_to_a_limit(count: int) -> None:
     log = b"{{{hexdict:" + b"A:0x1011 " * count + b"}}}\n"
     shown = filtered(JsonOutput(), log)[0].splitlines()[4]
     assert len(json.loads(shown)["places"]) == MOST_VALUES

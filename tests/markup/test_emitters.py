@@ -114,16 +114,20 @@ def filtered(log: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("program", "flags"),
+    ("program", "flags", "name"),
     [
-        ("gcc", ["-std=c99", "-pedantic"]),
-        ("g++", ["-xc++", "-std=c++11"]),
-        ("clang-19", ["-std=c99", "-fsanitize=address,undefined"]),
-        ("clang-19", ["-xc++", "-std=c++17"]),
+        ("gcc", ["-std=c99", "-pedantic"], "_Z1fv"),
+        ("g++", ["-xc++", "-std=c++11"], ""),
+        (
+            "clang-19",
+            ["-std=c99", "-fsanitize=address,undefined"],
+            "a: b}}}{{{\n\x7f",
+        ),
+        ("clang-19", ["-std=c99", "-fsanitize=address,undefined"], "x" * 300),
+        ("clang-19", ["-xc++", "-std=c++17"], "x" * 300),
     ],
 )
-@pytest.mark.parametrize("name", ["_Z1fv", "a: b}}}{{{\n\x7f", "x" * 300, ""])
-def test_the_header_writes_what_can_be_read(
+def test_output_of_the_header_is_readable(
     program: str, flags: list[str], name: str, tmp_path: Path
 ) -> None:
     if shutil.which(program) is None:
@@ -247,7 +251,7 @@ def test_a_python_program_logs_its_own_addresses(tmp_path: Path) -> None:
     assert "the C library is that of gnu_get_libc_version" in filtered(log, tmp_path)
 
 
-def test_own_modules_are_where_they_are() -> None:
+def test_own_modules_are_found() -> None:
     function = ctypes.cast(
         ctypes.CDLL(None).gnu_get_libc_version, ctypes.c_void_p
     ).value
@@ -266,7 +270,7 @@ def test_own_modules_are_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 4, 40, 63, 100, 300])
-def test_a_module_that_is_no_whole_file_is_left_out(size: int, tmp_path: Path) -> None:
+def test_truncated_modules_are_skipped(size: int, tmp_path: Path) -> None:
     path, maps = tmp_path / "lib.so", tmp_path / "maps"
     path.write_bytes(Path(sys.executable).read_bytes()[:size])
     maps.write_text(f"1000-2000 r-xp 00000000 00:00 1  {path}\n3000-4000 rw-p 0 0 0\n")
@@ -309,7 +313,7 @@ def test_a_formatter_symbolizes_messages_for_any_handler() -> None:
 
 
 @pytest.mark.parametrize("join", [None, r"\+"])
-def test_a_formatter_holds_no_message_back(join: str | None) -> None:
+def test_formatter_does_not_delay_messages(join: str | None) -> None:
     made = MarkupFormatter(MarkupFilter(Modules(), join=join))
 
     def shown(message: str) -> str:
@@ -321,7 +325,7 @@ def test_a_formatter_holds_no_message_back(join: str | None) -> None:
     assert shown(f"{begin}\n b: 0\n}}}}}}") == "regs  a:0x1\n b: 0\n"
 
 
-def test_the_folder_of_the_header_is_told() -> None:
+def test_folder_of_the_header_is_printed() -> None:
     command = [sys.executable, "-m", "gsym.include"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert (Path(done.stdout.strip()) / "gsym_markup.h").samefile(

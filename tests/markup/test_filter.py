@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-import gsym
 from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.address_space import (
     AddressSpace,
@@ -70,7 +69,7 @@ def run() -> Run:
 
 
 @pytest.mark.parametrize("name", LIT)
-def test_llvms_own_cases(
+def test_cases_of_llvm(
     name: str, markup_fixtures: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     case = markup_fixtures / "lit" / name
@@ -131,15 +130,15 @@ def test_llvms_own_cases(
         ("{{{pc}}} {{{bt:0:0:sp}}}", "{{{pc}}} {{{bt:0:0:sp}}}"),
     ],
 )
-@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
-def test_what_stands_in_place_of_an_element(
-    line: str, shown: str, ending: str, run: Run
+def test_elements_are_replaced_whatever_ends_the_line(
+    line: str, shown: str, run: Run
 ) -> None:
-    expected = shown if ending != "\r\n" else shown.replace("\n", "\r\n")
-    log = CONTEXT + line.encode() + ending.encode()
-    # A line without an end cannot end the line on the module otherwise.
-    summary = SUMMARY.replace(b"\n", ending.encode() or b"\n")
-    assert run(log) == summary + expected.encode() + ending.encode()
+    for ending in ("\n", "\r\n", ""):
+        expected = shown if ending != "\r\n" else shown.replace("\n", "\r\n")
+        log = CONTEXT + line.encode() + ending.encode()
+        # A line without an end cannot end the line on the module otherwise.
+        summary = SUMMARY.replace(b"\n", ending.encode() or b"\n")
+        assert run(log) == summary + expected.encode() + ending.encode()
 
 
 def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
@@ -156,22 +155,19 @@ def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
     assert not run.told
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
+def test_an_unambiguous_type_is_demangled(run: Run) -> None:
+    for name, shown in [
         ("N3geo5ShapeE", "geo::Shape"),
         ("PKN3geo5ShapeE", "geo::Shape const*"),
         ("3BoxIiE", "Box<int>"),
         ("Z4mainE3Box", "main::Box"),
         ("_ZTIN3geo5ShapeE", "typeinfo for geo::Shape"),
         *((name, name) for name in ("i", "P4init", "main", "9counter", "N1aE.", "1\0")),
-    ],
-)
-def test_an_unambiguous_type_is_demangled(name: str, shown: str, run: Run) -> None:
-    log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
-    assert run(log) == f"{shown}\n".encode()
-    if not name.startswith("_"):
-        assert run(log, "llvm") == f"{name}\n".encode()
+    ]:
+        log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
+        assert run(log) == f"{shown}\n".encode()
+        if not name.startswith("_"):
+            assert run(log, "llvm") == f"{name}\n".encode()
 
 
 def test_text_round_a_contextual_element_stays(run: Run) -> None:
@@ -179,16 +175,13 @@ def test_text_round_a_contextual_element_stays(run: Run) -> None:
     assert run(log) == b'a  b\n[[[ELF module #0x0 "a.o"; BuildID=abcdef]]]\nc\n'
 
 
-@pytest.mark.parametrize(
-    ("context", "shown"),
-    [("summary", SUMMARY), ("elide", b""), ("keep", CONTEXT)],
-)
-def test_what_is_seen_of_contextual_lines(context: str, shown: bytes, run: Run) -> None:
-    log = CONTEXT + b"{{{pc:0x1041:pc}}}\n"
-    assert run(log, context=context) == shown + b"bare\n"
+def test_contextual_lines_are_shown_as_chosen(run: Run) -> None:
+    for context, shown in [("summary", SUMMARY), ("elide", b""), ("keep", CONTEXT)]:
+        log = CONTEXT + b"{{{pc:0x1041:pc}}}\n"
+        assert run(log, context=context) == shown + b"bare\n"
 
 
-def test_what_is_malformed_stays_and_is_told(run: Run) -> None:
+def test_malformed_elements_stay_and_are_reported(run: Run) -> None:
     log = b"{{{bt:x:0}}}\n{{{mmap:0x1:1:load:9:r:0}}}\n"
     assert run(log) == log
     assert run.told == [
@@ -200,7 +193,7 @@ def test_what_is_malformed_stays_and_is_told(run: Run) -> None:
     ]
 
 
-def test_what_is_not_resolved_is_summed_up(run: Run) -> None:
+def test_unresolved_elements_are_summarized(run: Run) -> None:
     log = b"{{{module:1:b.o:elf:12}}}\n{{{mmap:0x1000:10:load:1:r:0}}}\n"
     run(log + b"{{{bt:0:0x1001}}}\n{{{pc:0x1001}}}\n{{{pc:0x9}}}\n")
     assert run.summary == [
@@ -210,7 +203,7 @@ def test_what_is_not_resolved_is_summed_up(run: Run) -> None:
     assert not run.told
 
 
-def test_what_is_shown_of_symbols(run: Run) -> None:
+def test_symbols_are_shown_as_chosen(run: Run) -> None:
     log = CONTEXT + b"{{{bt:0:0x1019}}}\n"
     options = SymbolOptions(inlines=False, demangle=False, basenames=True)
     assert run(log, symbols=options) == SUMMARY + (
@@ -218,19 +211,16 @@ def test_what_is_shown_of_symbols(run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "shown"),
-    [
+def test_names_of_functions_are_shown_as_chosen(run: Run) -> None:
+    for kind, shown in [
         ("linkage", b"first() /src/a.c:3 (a.o+0x11)\nbare\n"),
         ("short", b"first /src/a.c:3 (a.o+0x11)\nbare\n"),
         ("none", b"/src/a.c:3 (a.o+0x11)\n\n"),
-    ],
-)
-def test_which_names_functions_have(kind: str, shown: bytes, run: Run) -> None:
-    log = CONTEXT + b"{{{bt:0:0x1011:pc}}}\n{{{pc:0x1041:pc}}}\n"
-    options = SymbolOptions(functions=kind)
-    frame = b"    #0    0x0000000000001011 "
-    assert run(log, symbols=options) == SUMMARY + frame + shown
+    ]:
+        log = CONTEXT + b"{{{bt:0:0x1011:pc}}}\n{{{pc:0x1041:pc}}}\n"
+        options = SymbolOptions(functions=kind)
+        frame = b"    #0    0x0000000000001011 "
+        assert run(log, symbols=options) == SUMMARY + frame + shown
 
 
 def test_a_short_name_in_llvms_style_is_that_of_the_innermost_function(
@@ -243,7 +233,7 @@ def test_a_short_name_in_llvms_style_is_that_of_the_innermost_function(
 
 
 @pytest.mark.parametrize("style", ["spec", "fuchsia"])
-def test_the_colours_of_the_log_go_on_behind_an_element(style: str, run: Run) -> None:
+def test_colours_of_the_log_continue_behind_an_element(style: str, run: Run) -> None:
     log = b"\x1b[33mbefore{{{symbol:a}}}after\nplain{{{symbol:a}}}\n"
     assert run(log, style, colour=True) == (
         b"\x1b[33mbefore\x1b[0;34ma\x1b[0;33mafter\nplain\x1b[0;34ma\x1b[0m\n"
@@ -257,7 +247,7 @@ REGISTERS = (
 )
 
 
-def test_registers_stay_as_they_are_with_all_inlined_calls_in_notes(run: Run) -> None:
+def test_registers_stay_and_inlined_calls_become_notes(run: Run) -> None:
     assert run(CONTEXT + REGISTERS) == SUMMARY + (
         b"\n  RIP: 0x1018 RAX:      0\n  RSP: 0x7f00 RDI: 0x1045\n end\n"
         b"  RIP = 0x1018: second /src/b.h:8 inlined in first() /src/a.c:4 (a.o+0x18)\n"
@@ -265,7 +255,7 @@ def test_registers_stay_as_they_are_with_all_inlined_calls_in_notes(run: Run) ->
     )
 
 
-def test_registers_with_what_is_there_in_their_line(run: Run) -> None:
+def test_symbols_of_registers_are_added_to_their_line(run: Run) -> None:
     log = CONTEXT + b"{{{hexdict:RDI: 0x1045}}}\n"
     shown = b"RDI: 0x1045 [bare (a.o+0x45)]\n"
     assert run(log, hexdict="inline") == SUMMARY + shown
@@ -279,7 +269,7 @@ def test_a_dictionary_without_an_end_is_text(size: int, run: Run) -> None:
     assert run(log, hexdict_limit=64) == shown
 
 
-def test_a_dump_is_handed_on_with_what_is_loaded(run: Run) -> None:
+def test_dump_is_passed_on_with_the_loaded_modules(run: Run) -> None:
     dumps: list[tuple[DumpFile, list[Segment]]] = []
 
     def take(dump: DumpFile, space: AddressSpace, _symbols: Symbols) -> bytes:
@@ -296,7 +286,7 @@ def test_a_dump_is_handed_on_with_what_is_loaded(run: Run) -> None:
 # ---- Fuchsia
 
 
-def test_fuchsias_own_cases(markup_fixtures: Path, run: Run) -> None:
+def test_cases_of_fuchsia(markup_fixtures: Path, run: Run) -> None:
     path = markup_fixtures / "fuchsia/cases.json"
     cases = json.loads(path.read_text(encoding="utf-8"))
     lines = dict.fromkeys(("second_mmap_silent", "inconsistent_base"))
@@ -333,7 +323,7 @@ def test_a_frame_of_fuchsia_with_its_message(run: Run) -> None:
     )
 
 
-def test_what_stands_round_an_element_stands_round_all_its_lines(run: Run) -> None:
+def test_text_round_an_element_is_repeated_for_each_line(run: Run) -> None:
     log = (
         b"[1] {{{reset}}}\r\n[1] {{{module:0:a.o:elf:abcdef}}}\r\n"
         b"[1] {{{mmap:0x1000:0x100:load:0:rx:0x0}}} x\r\n"
@@ -438,14 +428,7 @@ def test_no_byte_is_lost_wherever_a_log_is_cut(
         assert shown == expected
 
 
-@given(st.binary(), st.sampled_from(["spec", "fuchsia"]))
-def test_bytes_without_elements_pass(log: bytes, style: str) -> None:
-    made = MarkupFilter(Modules(), style=style)
-    assert made.feed(log) + made.finish() == log
-
-
-@pytest.mark.parametrize("size", [99, 100, 101])
-@pytest.mark.parametrize("cut", [1, 40, 1000])
+@pytest.mark.parametrize(("size", "cut"), [(100, 1), (100, 1000), (101, 40)])
 def test_a_line_that_is_too_long_is_text(size: int, cut: int) -> None:
     element = b"{{{symbol:_Z1fv}}}"
     line = element + b"x" * (size - len(element) - 1) + b"\n"
@@ -456,7 +439,7 @@ def test_a_line_that_is_too_long_is_text(size: int, cut: int) -> None:
     assert shown + made.finish() == kept + b"f()\n"
 
 
-def test_a_line_that_waits_for_more_comes_when_nothing_does() -> None:
+def test_waiting_line_is_released_when_idle() -> None:
     made = MarkupFilter(Modules())
     assert made.feed(CONTEXT) == b""
     assert made.idle() == SUMMARY
@@ -464,7 +447,7 @@ def test_a_line_that_waits_for_more_comes_when_nothing_does() -> None:
     assert made.finish() == b'[[[ELF module #0x0 "a.o"; adds [0x2000-0x200f](r)]]]\n'
 
 
-def test_text_comes_out_as_text() -> None:
+def test_text_input_gives_text_output() -> None:
     made = MarkupFilter(Modules())
     assert made.feed("\udcff {{{symbol:_Z1fv}}}\n") == "\udcff f()\n"
 
@@ -478,7 +461,7 @@ def test_a_module_is_opened_for_its_first_address_and_once() -> None:
     assert modules.asked == ["ABCDEF"]
 
 
-def test_there_is_no_other_style() -> None:
+def test_unknown_style_is_refused() -> None:
     with pytest.raises(ValueError, match="no style 'gnu'"):
         MarkupFilter(Modules(), style="gnu")
 
@@ -499,12 +482,12 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("style", sorted(STYLES))
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_line_of_many_elements_takes_no_longer_than_its_size_tells(
-    piece: bytes, style: str, run: Run
+def test_a_line_of_many_elements_is_filtered_in_linear_time(
+    piece: bytes, run: Run
 ) -> None:
-    line = CONTEXT + b"{{{x" + piece * ((1 << 17) // len(piece)) + b"\n"
+    style = sorted(STYLES)[HOSTILE.index(piece) % len(STYLES)]
+    line = CONTEXT + b"{{{x" + piece * ((1 << 16) // len(piece)) + b"\n"
     run(line, style)
     assert sum(map(len, run.told)) < 200 * len(line)
 
@@ -523,12 +506,11 @@ def test_a_dictionary_is_read_once_however_long_its_words_are(
     )
 
 
-@pytest.mark.parametrize("join", [None, "> "])
-@pytest.mark.parametrize("demux", [None, "^[0-9]"])
+@pytest.mark.parametrize(("join", "demux"), [(None, "^[0-9]"), ("> ", None)])
 def test_a_long_line_that_comes_byte_by_byte(
     join: str | None, demux: str | None
 ) -> None:
-    log = b"7" * 100_000 + b"\n> {{{symbol:_Z1fv}}}\n"
+    log = b"7" * 50_000 + b"\n> {{{symbol:_Z1fv}}}\n"
     made = MarkupFilter(Modules(), join=join, demux=demux)
     shown = b"".join(made.feed(log[at : at + 1]) for at in range(len(log)))
     lines = log.replace(b"{{{symbol:_Z1fv}}}", b"f()")
@@ -537,9 +519,10 @@ def test_a_long_line_that_comes_byte_by_byte(
     assert shown + made.finish() == lines
 
 
-@pytest.mark.parametrize("join", [None, r"\+"])
-@pytest.mark.parametrize("size", [(1 << 20) - 5, 3 << 20])
-def test_all_of_a_long_line_is_of_its_process(size: int, join: str | None) -> None:
+@pytest.mark.parametrize(
+    ("size", "join"), [((1 << 20) - 5, r"\+"), (3 << 20, None), (3 << 20, r"\+")]
+)
+def test_long_line_belongs_to_one_process(size: int, join: str | None) -> None:
     output = JsonOutput()
     made = MarkupFilter(Modules(), demux="^[0-9]", join=join)
     elements = MarkupFilter(Modules(), demux="^[0-9]", join=join, output=output)
@@ -553,16 +536,15 @@ def test_all_of_a_long_line_is_of_its_process(size: int, join: str | None) -> No
 
 
 @pytest.mark.parametrize("others", [256, 257])
-def test_a_line_waits_for_its_rest_while_some_others_come(others: int) -> None:
+def test_split_line_waits_for_a_limited_number_of_others(others: int) -> None:
     made = MarkupFilter(Modules(), demux="^[0-9]+", join=r"[0-9]*\+")
     shown = made.feed(b"1 a\n" + b"2 b\n" * others + b"1+ c\n") + made.finish()
     assert (b"1 a c\n" in shown) == (others == 256)
     assert sorted(shown.splitlines())[-others:] == [b"2 b"] * others
 
 
-@pytest.mark.parametrize("demux", [None, "^[0-9]"])
-@pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
-def test_the_end_of_a_line_is_no_part_of_a_mark(
+@pytest.mark.parametrize(("demux", "ending"), [(None, b"\r\n"), ("^[0-9]", b"\n")])
+def test_line_ending_is_not_part_of_the_joining_mark(
     demux: str | None, ending: bytes
 ) -> None:
     made = MarkupFilter(Modules(), demux=demux, join=r"\s+")
@@ -582,7 +564,7 @@ def test_many_parts_of_a_line_are_joined_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_log_cannot_fill_the_memory(most: int) -> None:
+def test_number_of_modules_is_limited(most: int) -> None:
     room = Room(most)
     space, other = AddressSpace(room), AddressSpace(room)
     for number in range(most):
@@ -600,7 +582,7 @@ def test_a_log_cannot_fill_the_memory(most: int) -> None:
 
 
 @pytest.mark.parametrize("size", [9, 10])
-def test_names_of_modules_have_room_up_to_a_limit(size: int) -> None:
+def test_size_of_module_names_is_limited(size: int) -> None:
     room = Room(most_bytes=10)
     space = AddressSpace(room)
     space.add_module(Module(0, "x" * (size - 1), b"\1"))
@@ -614,7 +596,7 @@ def test_names_of_modules_have_room_up_to_a_limit(size: int) -> None:
 
 
 @pytest.mark.slow
-def test_an_idle_process_gives_its_room_back() -> None:
+def test_idle_process_frees_its_room() -> None:
     told: list[bytes] = []
     made = MarkupFilter(Modules(), demux="^[0-9]+", tell=told.append)
     line = b"%d {{{module:%d:a:elf:ab}}}\n"
@@ -652,7 +634,7 @@ def test_segments_are_found_as_by_a_search_through_all(
 
 
 @given(SPANS)
-def test_a_later_segment_applies_wherever_it_is(spans: list[tuple[int, int]]) -> None:
+def test_later_segment_replaces_earlier_ones(spans: list[tuple[int, int]]) -> None:
     room = Room(64)
     space = AddressSpace(room, keeps_mmaps=False)
     space.add_module(Module(0, "", b"\1"))
@@ -666,7 +648,7 @@ def test_a_later_segment_applies_wherever_it_is(spans: list[tuple[int, int]]) ->
     assert room.segments == 64 - len(space)
 
 
-def test_a_region_that_is_mapped_again_is_of_its_new_module(run: Run) -> None:
+def test_remapped_region_belongs_to_its_new_module(run: Run) -> None:
     log = (
         CONTEXT
         + b"{{{module:1:b.o:elf:12}}}\n{{{pc:0x1041:pc}}}\n"
@@ -718,7 +700,3 @@ def test_an_address_of_a_segment_is_rounded_like_its_start(
     assert len(run.told) == bool(remark)
     start = b"warning: start is page-aligned, but address is not: "
     assert all(each.startswith(start + remark.encode()) for each in run.told)
-
-
-def test_gsym_has_the_filter() -> None:
-    assert gsym.MarkupFilter is MarkupFilter

@@ -67,18 +67,15 @@ def read(
     return [decode(token, dialect, faults, modules) for token in tokens], faults
 
 
-@pytest.mark.parametrize("dialect", ALL)
 @pytest.mark.parametrize(("text", "element"), ELEMENTS)
-def test_an_element_is_read_and_written(
-    text: str, element: Element, dialect: str
-) -> None:
-    assert read(text, DIALECTS[dialect]) == ([element], [])
+def test_an_element_is_read_and_written(text: str, element: Element) -> None:
+    for dialect in ALL:
+        assert read(text, DIALECTS[dialect]) == ([element], [])
     assert encode(element) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "dialects", "element"),
-    [
+def test_the_dialects_of_an_element() -> None:
+    for text, dialects, element in [
         ("{{{pc:0}}}", ALL, Pc(0)),
         ("{{{pc:00}}}", ALL, Pc(0)),
         ("{{{bt:007:0x0}}}", ALL, Backtrace(7, 0)),
@@ -99,13 +96,9 @@ def test_an_element_is_read_and_written(
         ("{{{mmap:0:0x10:load:0:r:0}}}", ALL, Mmap(0, 16, 0, "r", 0)),
         ("{{{symbol:a{b}c}}}", ("llvm",), Symbol("a{b}c")),
         ("{{{symbol:}}}", ALL, Symbol("")),
-    ],
-)
-def test_the_dialects_of_an_element(
-    text: str, dialects: tuple[str, ...], element: Element
-) -> None:
-    for dialect in dialects:
-        assert read(text, DIALECTS[dialect]) == ([element], [])
+    ]:
+        for dialect in dialects:
+            assert read(text, DIALECTS[dialect]) == ([element], [])
 
 
 @pytest.mark.parametrize(
@@ -160,13 +153,12 @@ def test_the_kind_counts_with_a_field_behind_it() -> None:
     assert [fault.is_warning for fault in faults] == [True, True, True, False]
 
 
-def test_an_unknown_tag_is_no_fault() -> None:
+def test_unknown_tag_is_not_a_fault() -> None:
     assert read("{{{other:1}}}", SPEC_DIALECT) == ([None], [])
 
 
-@pytest.mark.parametrize(
-    ("line", "dialect", "found"),
-    [
+def test_start_of_an_element_depends_on_the_dialect() -> None:
+    for line, dialect, found in [
         ("{{{}}} {{{:a}}} {{{tag:", "llvm", []),
         ("{{{}}} {{{:a}}} {{{tag:", "spec", []),
         ("{{{ a {{{symbol:b}}}", "llvm", ["{{{ a {{{symbol:b}}}"]),
@@ -174,11 +166,9 @@ def test_an_unknown_tag_is_no_fault() -> None:
         ("{{{{symbol:b}}}}", "llvm", ["{{{{symbol:b}}}"]),
         ("{{{{symbol:b}}}}", "spec", ["{{{symbol:b}}}"]),
         ("{{{a}}}{{{b}}}", "spec", ["{{{a}}}", "{{{b}}}"]),
-    ],
-)
-def test_where_an_element_begins(line: str, dialect: str, found: list[str]) -> None:
-    tokens = find_elements(line.encode(), DIALECTS[dialect])
-    assert [token.text.decode() for token in tokens] == found
+    ]:
+        tokens = find_elements(line.encode(), DIALECTS[dialect])
+        assert [token.text.decode() for token in tokens] == found
 
 
 def test_the_elements_of_llvms_own_cases(markup_fixtures: Path) -> None:
@@ -224,7 +214,7 @@ RECORDS = st.one_of(
 
 
 @given(RECORDS, st.sampled_from(ALL))
-def test_what_is_written_is_read_again_in_any_dialect(
+def test_written_elements_are_read_in_any_dialect(
     element: Element, dialect: str
 ) -> None:
     assert read(encode(element), DIALECTS[dialect]) == ([element], [])
@@ -246,8 +236,9 @@ def test_any_bytes_are_read_without_a_crash(line: bytes, dialect: str) -> None:
         assert token.text[:3] == b"{{{"
 
 
-@pytest.mark.parametrize("piece", [b"x", b"{x", b"1:"])
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    ("piece", "dialect"), [(b"x", "fuchsia"), (b"{x", "llvm"), (b"1:", "spec")]
+)
 def test_an_element_takes_little_more_memory_than_its_text(
     piece: bytes, dialect: str
 ) -> None:

@@ -51,74 +51,72 @@ ENDS_IT = [
 ]
 
 
-@pytest.mark.parametrize("line", GOES_ON)
 @pytest.mark.parametrize("prefix", [b"", PREFIX])
-def test_a_line_of_pairs_goes_on(line: bytes, prefix: bytes) -> None:
-    lines = [prefix + BEGIN, prefix + line, prefix + b"}}} more\n"]
-    assert taken(lines[:2]) == []
-    assert taken(lines) == [(1, b"".join(lines))]
+def test_a_line_of_pairs_continues_the_dictionary(prefix: bytes) -> None:
+    for line in GOES_ON:
+        lines = [prefix + BEGIN, prefix + line, prefix + b"}}} more\n"]
+        assert taken(lines[:2]) == []
+        assert taken(lines) == [(1, b"".join(lines))]
 
 
-@pytest.mark.parametrize("line", ENDS_IT)
 @pytest.mark.parametrize("prefix", [b"", PREFIX])
-def test_a_line_of_anything_else_gives_all_back(line: bytes, prefix: bytes) -> None:
-    lines = [prefix + BEGIN, prefix + b"B: 0\n", prefix + line]
-    assert taken(lines) == [*enumerate(lines, 1)]
+def test_any_other_line_releases_all_lines(prefix: bytes) -> None:
+    for line in ENDS_IT:
+        lines = [prefix + BEGIN, prefix + b"B: 0\n", prefix + line]
+        assert taken(lines) == [*enumerate(lines, 1)]
 
 
-@pytest.mark.parametrize(
-    ("line", "goes_on"),
-    [
+def test_prefixes_of_lines_may_differ_in_numbers() -> None:
+    for line, goes_on in [
         (b"Dec  1 14:02:01 host app[9]: [ 1234.56] B: 0x1\n", True),
         (b"Nov 22 04:52:59 host app[17]: [   10.00]B: 0x1\n", False),
         (b"Nov 22 04:52:59 other app[17]: [    9.99] B: 0x1\n", False),
         (b"Nov 22 04:52:59\n", False),
         (b"B: 0x1\n", True),
-    ],
-)
-def test_what_stands_in_front_of_lines_differs_in_numbers(
-    line: bytes, *, goes_on: bool
-) -> None:
-    lines = [PREFIX.replace(b"Nov", b"Dec") + BEGIN, line]
-    if line.startswith(b"Nov"):
-        lines[0] = PREFIX + BEGIN
-    assert taken(lines) == ([] if goes_on else [*enumerate(lines, 1)])
+    ]:
+        lines = [PREFIX.replace(b"Nov", b"Dec") + BEGIN, line]
+        if line.startswith(b"Nov"):
+            lines[0] = PREFIX + BEGIN
+        assert taken(lines) == ([] if goes_on else [*enumerate(lines, 1)])
 
 
-@pytest.mark.parametrize("size", [255, 256, 257])
-def test_what_stands_in_front_of_lines_is_short(size: int) -> None:
-    prefix = b" ".rjust(size, b"-")
-    lines = [prefix + BEGIN, prefix + b"B: 0\n"]
-    assert taken(lines) == ([] if size <= 256 else [*enumerate(lines, 1)])
+def test_prefix_of_lines_is_limited() -> None:
+    for size in [255, 256, 257]:
+        prefix = b" ".rjust(size, b"-")
+        lines = [prefix + BEGIN, prefix + b"B: 0\n"]
+        assert taken(lines) == ([] if size <= 256 else [*enumerate(lines, 1)])
 
 
-@pytest.mark.parametrize(
-    "line", [b"a {{{hexdict: more\n", b"{{{hexdict\n", b"{{{hexdict: A: 1}}}\n", b"\n"]
-)
-def test_a_line_that_begins_no_dictionary_comes_at_once(line: bytes) -> None:
-    assert taken([line]) == [(1, line)]
+def test_other_lines_are_released_at_once() -> None:
+    for line in [
+        b"a {{{hexdict: more\n",
+        b"{{{hexdict\n",
+        b"{{{hexdict: A: 1}}}\n",
+        b"\n",
+    ]:
+        assert taken([line]) == [(1, line)]
 
 
-def test_a_dictionary_may_begin_where_one_ends_and_where_one_is_none() -> None:
+def test_dictionary_may_begin_behind_another() -> None:
     both = [b"{{{hexdict:\n", b"}}} {{{hexdict: A: 0\n", b"}}}\n"]
     assert taken(both) == [(1, b"".join(both))]
     assert taken([*both[:2], b"next\n"]) == [(1, both[0] + both[1]), (3, b"next\n")]
     assert taken([BEGIN, *both]) == [(1, BEGIN), (2, b"".join(both))]
 
 
-@pytest.mark.parametrize("size", [63, 64, 65])
-def test_so_many_bytes_and_no_more(size: int) -> None:
-    end = b"}}}\n"
-    lines = [BEGIN, b"B: 0".ljust(size - len(BEGIN + end) - 1) + b"\n", end]
-    whole = [(1, b"".join(lines))]
-    assert taken(lines, 64) == (whole if size <= 64 else [*enumerate(lines, 1)])
+def test_bytes_of_a_dictionary_are_limited() -> None:
+    for size in [63, 64, 65]:
+        end = b"}}}\n"
+        lines = [BEGIN, b"B: 0".ljust(size - len(BEGIN + end) - 1) + b"\n", end]
+        whole = [(1, b"".join(lines))]
+        assert taken(lines, 64) == (whole if size <= 64 else [*enumerate(lines, 1)])
 
 
-@pytest.mark.parametrize("count", [255, 256, 257])
-def test_so_many_lines_and_no_more(count: int) -> None:
-    lines = [BEGIN, *[b"B: 0\n"] * (count - 2), b"}}}\n"]
-    whole = [(1, b"".join(lines))]
-    assert taken(lines) == (whole if count <= 256 else [*enumerate(lines, 1)])
+def test_lines_of_a_dictionary_are_limited() -> None:
+    for count in [255, 256, 257]:
+        lines = [BEGIN, *[b"B: 0\n"] * (count - 2), b"}}}\n"]
+        whole = [(1, b"".join(lines))]
+        assert taken(lines) == (whole if count <= 256 else [*enumerate(lines, 1)])
 
 
 def test_limits_are_those_of_all_dictionaries_on_shared_lines() -> None:
@@ -174,7 +172,7 @@ def test_whole_lines_without_an_end_come_out_untouched_when_nothing_comes(
 
 
 @given(st.lists(PARTS), st.sampled_from(["spec", "fuchsia"]))
-def test_a_line_that_is_no_pair_lets_all_out(parts: list[bytes], style: str) -> None:
+def test_line_without_a_pair_releases_all(parts: list[bytes], style: str) -> None:
     log = b"".join(parts) + b"\nnext\n"
     assert MarkupFilter(Modules(), style=style).feed(log) == log
 
@@ -211,7 +209,7 @@ def test_a_dictionary_may_pause_for_a_second(seconds: float, shown: bytes) -> No
 
 @pytest.mark.parametrize("join", [None, r"\+"])
 @pytest.mark.parametrize("others", [256, 257])
-def test_a_dictionary_waits_while_some_lines_of_others_come(
+def test_dictionary_waits_for_a_limited_number_of_other_lines(
     others: int, join: str | None
 ) -> None:
     made = MarkupFilter(Modules(), demux="^[0-9]", join=join)
@@ -220,7 +218,7 @@ def test_a_dictionary_waits_while_some_lines_of_others_come(
     assert (begin in shown) == (others > 256)
 
 
-def test_what_waits_for_its_rest_is_released_at_once() -> None:
+def test_text_message_is_released_at_once() -> None:
     made = MarkupFilter(Modules(), join=">")
     assert made.feed("a\n") == ""
     assert made.release() == b"a\n"

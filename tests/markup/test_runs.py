@@ -117,28 +117,24 @@ def filtered(
     return shown, b"".join(told), sorted(made.summary())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
-@pytest.mark.parametrize("colour", [False, True])
-@pytest.mark.parametrize(
-    "options",
-    [
-        SymbolOptions(),
-        SymbolOptions(demangle=False, basenames=True),
-        SymbolOptions(inlines=False),
-        SymbolOptions(functions="none"),
-        SymbolOptions(functions="short"),
-    ],
+OPTIONS = (
+    SymbolOptions(),
+    SymbolOptions(demangle=False, basenames=True),
+    SymbolOptions(inlines=False),
+    SymbolOptions(functions="none"),
+    SymbolOptions(functions="short"),
 )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
 def test_a_run_is_answered_as_its_lines_are(
-    seed: int,
-    style: str,
-    colour: bool,  # noqa: FBT001 - a parameter of the test
-    options: SymbolOptions,
-    monkeypatch: pytest.MonkeyPatch,
+    seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = FilterSettings(line_limit=(1 << 20, 200)[seed % 2], colour=colour)
+    source = random.Random(seed)  # noqa: S311
+    style, options = source.choice(["spec", "llvm", "fuchsia"]), source.choice(OPTIONS)
+    limit, colour = source.choice([1 << 20, 200]), source.choice([False, True])
+    settings = FilterSettings(line_limit=limit, colour=colour)
     ran = filtered(log(seed), style, options, settings)
     monkeypatch.setattr(LineFilter, "filter_run", lambda *_arguments: 0)
     assert ran == filtered(log(seed), style, options, settings)
@@ -165,18 +161,20 @@ FUCHSIA = (
 
 
 @pytest.mark.parametrize("text", [*PLAIN, *FUCHSIA])
-@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
-@pytest.mark.parametrize("colour", [False, True])
-def test_no_plain_line_is_answered_by_itself(
-    text: str,
-    style: str,
-    colour: bool,  # noqa: FBT001 - a parameter of the test
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("style", "settings"),
+    [
+        ("fuchsia", FilterSettings()),
+        ("llvm", FilterSettings(colour=True)),
+        ("spec", FilterSettings()),
+    ],
+)
+def test_plain_lines_are_answered_as_runs(
+    text: str, style: str, settings: FilterSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if ":sp" in text and style != "fuchsia":
         pytest.skip("messages are of that style only")
     lines = f"text\n{text}\n".encode()
-    settings = FilterSettings(colour=colour)
     one = MarkupFilter(Modules(), style=style, settings=settings)
     one.feed(CONTEXT + b"text\n")
     with monkeypatch.context() as patched:
@@ -215,9 +213,10 @@ class Nameless:
         return self._module
 
 
-@pytest.mark.parametrize("style", ["spec", "llvm", "fuchsia"])
-@pytest.mark.parametrize("colour", [False, True])
-def test_what_has_no_name_looks_the_same_in_a_run(
+@pytest.mark.parametrize(
+    ("style", "colour"), [("spec", False), ("llvm", True), ("fuchsia", False)]
+)
+def test_unnamed_calls_look_the_same_in_a_run(
     style: str,
     colour: bool,  # noqa: FBT001 - a parameter of the test
     monkeypatch: pytest.MonkeyPatch,
@@ -275,10 +274,8 @@ def test_frames_of_several_modules_are_one_run(
     assert runs == [len(frames_in_turn(3)) * 100]
 
 
-@pytest.mark.parametrize("count", [64, 65, 300])
-def test_any_number_of_modules_is_answered(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_of_many_modules_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 65  # one more than are remembered
     text = loaded(range(count)) + frames_in_turn(count) * 5
     options, settings = SymbolOptions(), FilterSettings()
     ran = filtered(text, "spec", options, settings)
@@ -286,7 +283,7 @@ def test_any_number_of_modules_is_answered(
     assert ran == filtered(text, "spec", options, settings)
 
 
-def test_names_that_take_much_memory_are_forgotten(
+def test_large_names_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = MarkupFilter(Modules())
@@ -320,7 +317,7 @@ def test_a_large_run_is_not_kept() -> None:
     assert len(shown) < 1 << 16
 
 
-def test_the_engine_answers_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_answers_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = b"text\n  {{{bt:0:0x1011:pc}}} x\r\n{{{bt:1:0x1041}}}\n" * 20_000
     made = MarkupFilter(Modules())
     made.feed(CONTEXT + b"text\n")
@@ -437,7 +434,7 @@ def test_records_that_were_passed_do_not_stay_in_memory(tmp_path: Path) -> None:
         assert 0 < resident(path) < path.stat().st_size // 2
 
 
-def test_memory_that_is_of_no_file_stays() -> None:
+def test_anonymous_memory_stays() -> None:
     whole = large_file()
     lines, shown = large_frames()
     with mmap(-1, len(whole)) as memory:
@@ -524,8 +521,8 @@ def test_any_bytes_are_answered_or_left(
     assert b"{{{bt" not in shown
 
 
-@pytest.mark.parametrize("limit", [22, 23, 24])
-def test_a_line_that_is_too_long_is_left(limit: int) -> None:
-    lines = b"x {{{bt:0:0x1041:pc}}}\n"
-    assert len(lines) == 23
-    assert bool(Engine(limit)(lines)[0]) == (limit >= 23)
+def test_too_long_line_is_left_by_the_engine() -> None:
+    for limit in [22, 23, 24]:
+        lines = b"x {{{bt:0:0x1041:pc}}}\n"
+        assert len(lines) == 23
+        assert bool(Engine(limit)(lines)[0]) == (limit >= 23)
