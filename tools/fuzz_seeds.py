@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import gsym
 from tests.dwarf.test_package import VERSIONS, Made
 from tests.dwarf.test_split import whole_program
-from tests.fxt_cases import OTHERS, UNKNOWN
 from tests.hostile import small_file
 from tests.inputs.breakpad import Call, Func, Public, Range, Row, Symbols, text_of
 from tests.inputs.dies import Die, Ref
@@ -24,6 +23,7 @@ from tests.inputs.elf import elf_of
 from tests.inputs.fxt import Words, events_of_a_trace
 from tests.inputs.program import function, unit
 from tests.inputs.scaled import one_giant_unit, units, units_of_one_line_table
+from tests.trace.fxt_cases import OTHERS, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

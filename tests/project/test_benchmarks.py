@@ -18,21 +18,16 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 NUMBERS = (1, 10, 100, 1_000)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "expected"),
-    [
+def test_crossing_of_two_series() -> None:
+    for ours, theirs, expected in [
         ((1, 1, 1, 1), (2, 3, 4, 5), "1"),
         ((1, 1, 1, 1), (1, 1, 1, 1), "1"),
         ((1, 1, 1, 1), (0.1, 1, 10, 100), "10"),
         ((1, 1, 1, 1), (0.1, 0.1, 10), "32"),  # half way between 10 and 100
         ((1, 1, 1, 1), (0.1, 0.2), "> 10"),
         ((4, 4, 4, 4), (1, 1, 1, 2), "> 1000"),
-    ],
-)
-def test_series_cross_where_ours_take_less_time(
-    ours: tuple[float, ...], theirs: tuple[float, ...], expected: str
-) -> None:
-    assert crossing(NUMBERS, ours, theirs) == expected
+    ]:
+        assert crossing(NUMBERS, ours, theirs) == expected
 
 
 @pytest.mark.slow
@@ -50,12 +45,12 @@ def test_the_readme_shows_the_figures_of_the_tables() -> None:
     assert region_in(README, "figures") == figures(BENCHMARKS)
 
 
-@pytest.mark.parametrize("name", INPUTS)
-def test_each_figure_stands_in_a_table(name: str) -> None:
-    assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
+def test_figures_are_in_the_tables() -> None:
+    for name in INPUTS:
+        assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
 
 
-def test_a_figure_is_the_first_column_of_its_title_from_its_start_on() -> None:
+def test_figure_is_the_first_matching_column() -> None:
     head = ("input", "threads", "wall gsym", "ratio", "cpu gsym", "ratio")
     rows = [
         ["vmlinux", "1", "2.5", "**3.0x**", "2.4", "**3.5x**"],
@@ -71,7 +66,7 @@ def test_a_figure_is_the_first_column_of_its_title_from_its_start_on() -> None:
     assert cell("", one, "vmlinux") == MISSING
 
 
-def test_a_region_is_replaced_and_what_is_round_it_stays() -> None:
+def test_region_is_replaced_and_its_surroundings_stay() -> None:
     page = with_region("# Page\n", "one", "1")
     page = with_region(f"{page}between\n", "two", "2")
     changed = with_region(page, "one", "3\n4")

@@ -16,7 +16,7 @@ RECORD = Path(__file__).parents[1] / "golden/transcripts"
 
 
 @no_sanitizer  # whose memory the processes that the server confines do not have
-def test_commands_print_and_write_what_is_recorded() -> None:
+def test_commands_print_and_write_as_recorded() -> None:
     changed = compare(RECORD, dict(made()))
     assert not changed, (
         f"{changed}\npython -m tests.freeze record {RECORD} accepts this"

@@ -76,7 +76,7 @@ PROMISES: dict[str, Callable[[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_each_promise_names_a_test_that_exists(name: str) -> None:
+def test_promises_name_existing_tests(name: str) -> None:
     promises = PROMISES[name](page(name))
     assert promises
     for promise in promises:

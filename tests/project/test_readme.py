@@ -83,7 +83,7 @@ def run(command: str) -> list[str]:
     return process.stdout.splitlines()
 
 
-def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
+def test_commands_print_the_output_shown(checkout: Path) -> None:
     console, _ = blocks("console")
     for command, shown in steps(console):
         printed = run(command)
@@ -97,7 +97,7 @@ def test_the_commands_run_and_print_what_is_shown(checkout: Path) -> None:
     assert (checkout / "stairs.gsym").exists()
 
 
-def test_the_service_says_what_is_shown(checkout: Path) -> None:
+def test_service_answers_as_shown(checkout: Path) -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     _, service = blocks("console")
     (_, (command, shown)) = steps(service)

@@ -19,16 +19,16 @@ from gsym.trace.fxt.records import (
 from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
 from gsym.trace.recording.tracer import Tracer
-from tests.server.page_browser import open_browser
-from tests.trace.profiles.symbols import BUILD_ID
-from tests.trace.traces import APP, LOADED, profile_trace
-from tests.viewers import (
+from tests.project.viewers import (
     Perfetto,
     firefox_samples,
     perfetto_folder,
     served,
     speedscope_table,
 )
+from tests.server.page_browser import open_browser
+from tests.trace.profiles.symbols import BUILD_ID
+from tests.trace.traces import APP, LOADED, profile_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ def problems(perfetto: Perfetto) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("form", ["fxt", "chrome"])
-def test_perfetto_shows_all_that_a_trace_has(
+def test_perfetto_shows_a_whole_trace(
     form: str, perfetto: Perfetto, tmp_path: Path
 ) -> None:
     trace = b"".join(encode(RECORDS))

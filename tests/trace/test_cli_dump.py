@@ -13,8 +13,8 @@ import pytest
 
 from gsym.trace.fxt.records import Argument, Event
 from gsym.trace.record_formats import RecordText, record_object
-from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words, inline, stream
+from tests.trace.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.trace.traces import run, small_trace
 
 if TYPE_CHECKING:

@@ -149,3 +149,12 @@ def test_repeated_errors_are_summarised(trace: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 6
     assert lines[-1].endswith("3 more faults")
+
+
+def test_times_of_more_than_64_bits_are_exact(trace: Path, capsys: Capture) -> None:
+    w = Words("little")
+    trace.write_bytes(
+        w.magic() + w.initialization(1) + w.named_event(0, 2**63, b"late")
+    )
+    made = info(capsys, trace)
+    assert made["end_ns"] == 2**63 * 10**9

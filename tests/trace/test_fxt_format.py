@@ -25,7 +25,9 @@ from gsym.trace.fxt.records import (
     Record,
     TraceInfo,
 )
-from tests.fxt_cases import (
+from tests.guarded import GuardedMemory
+from tests.inputs.fxt import Words, inline, stream
+from tests.trace.fxt_cases import (
     ARGUMENTS,
     EVENTS,
     OTHERS,
@@ -33,8 +35,6 @@ from tests.fxt_cases import (
     bare,
     unknown_record,
 )
-from tests.guarded import GuardedMemory
-from tests.inputs.fxt import Words, inline, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

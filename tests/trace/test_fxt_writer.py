@@ -36,7 +36,8 @@ from gsym.trace.fxt.records import (
     UserspaceObject,
 )
 from gsym.trace.fxt.writer import MOST_FRAMES, Encoder, argument_of, encode
-from tests.fxt_cases import (
+from tests.inputs.fxt import Words
+from tests.trace.fxt_cases import (
     ARGUMENTS,
     EVENTS,
     OTHERS,
@@ -44,7 +45,6 @@ from tests.fxt_cases import (
     bare,
     unknown_record,
 )
-from tests.inputs.fxt import Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

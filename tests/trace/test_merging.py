@@ -25,8 +25,8 @@ from gsym.trace.fxt.records import (
 from gsym.trace.fxt.writer import encode
 from gsym.trace.merging import MergedProvider, TraceMerger
 from gsym.trace.profiles.fxt_samples import read_fxt_samples
-from tests.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 from tests.inputs.fxt import Words
+from tests.trace.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
