@@ -77,29 +77,20 @@ def answer(path: str, options: str, *addresses: str) -> str:
     ("options", "address", "text"),
     [
         ("", "1000", "/src/a.c:10\n"),
-        ("", "0x1012", "/src/sub/b.h:3\n"),
         ("-s", "1012", "b.h:3\n"),
-        ("-f", "1012", "inner\n/src/sub/b.h:3\n"),
-        ("-i", "1012", "/src/sub/b.h:3\n/src/a.c:11\n"),
         ("-fi", "1012", "inner\n/src/sub/b.h:3\n_Z5outeri\n/src/a.c:11\n"),
-        ("-a", "1012", "0x0000000000001012\n/src/sub/b.h:3\n"),
         ("-ap", "1012", "0x0000000000001012: /src/sub/b.h:3\n"),
-        ("-pi", "1012", "/src/sub/b.h:3\n (inlined by) /src/a.c:11\n"),
         (
             "-pfisa",
             "1012",
             ("0x0000000000001012: inner at b.h:3\n (inlined by) _Z5outeri at a.c:11\n"),
         ),
         ("-f", "1024", "_Z5outeri\n/src/a.c:?\n"),
-        ("-f", "2004", "bare\n??:?\n"),
         ("-fs", "2004", "bare\n??:?\n"),
         ("", "4000", "??:0\n"),
-        ("-f", "4000", "??\n??:0\n"),
-        ("-fp", "4000", "?? ??:0\n"),
         ("-fpai", "4000", "0x0000000000004000: ?? ??:0\n"),
         ("-f", "bare+4", "bare\n??:?\n"),
         ("-a", "bare+0x14", "0x0000000000002014\n??:0\n"),
-        ("-a", "nothing+4", "0x0000000000000000\n??:0\n"),
         ("-a", "123456789012345678", "0xffffffffffffffff\n??:0\n"),
     ],
 )
@@ -123,18 +114,6 @@ def test_options_may_stand_behind_addresses_and_in_files(
     (tmp_path / "more").write_text(f"-f '-e' {file}\n 2004")
     run = addr2line("1000", f"@{tmp_path / 'more'}", "-s", cache=tmp_path)
     assert run.output == b"_Z5outeri\na.c:10\nbare\n??:?\n"
-
-
-def test_many_new_names_are_filled_in(tmp_path: Path) -> None:
-    names = [f"_Z{len(f'f{n}')}f{n}v" for n in range(1000)]
-    functions = [
-        gsym.FunctionInfo(0x1000 + 16 * n, 16, name) for n, name in enumerate(names)
-    ]
-    path = save(tmp_path / "many.gsym", *functions)
-    lines = b"".join(b"%x\n" % (0x1000 + 16 * n) for n in range(1000)) * 3
-    run = addr2line("-Cfpe", path, cache=tmp_path, lines=lines)
-    wanted = [f"{gsym.demangle(name)} at ??:?" for name in names] * 3
-    assert run.output.decode().splitlines() == wanted
 
 
 def test_a_table_of_names_that_is_full_starts_anew(
@@ -164,12 +143,6 @@ def test_a_line_without_an_end_waits(file: str) -> None:
             answers = io.BytesIO()
             assert text.answer(lines, answers.write, line_size=99) == used
             assert answers.getvalue() == wanted
-
-
-def test_the_last_line_needs_no_end(file: str, tmp_path: Path) -> None:
-    run = addr2line("-e", file, cache=tmp_path, lines=b"1000\n1012")
-    assert run.output == b"/src/a.c:10\n/src/sub/b.h:3\n"
-    assert addr2line("-e", file, cache=tmp_path, lines=b"").output == b""
 
 
 def test_a_damaged_record_is_no_answer(tmp_path: Path) -> None:
@@ -217,7 +190,7 @@ def read_exactly(pipe: int, size: int) -> bytes:
 
 @runtime
 @pytest.mark.parametrize("name", sorted(path.stem for path in SESSIONS.iterdir()))
-def test_a_recorded_session_goes_as_it_went(
+def test_recorded_sessions_are_answered(
     name: str, gsym_fixtures: Path, tmp_path: Path
 ) -> None:
     path = SESSIONS / f"{name}.session"
@@ -240,7 +213,7 @@ def test_a_recorded_session_goes_as_it_went(
     assert process.returncode == 0
 
 
-def test_a_reader_that_goes_away_is_no_error(file: str, tmp_path: Path) -> None:
+def test_closed_pipe_is_not_reported(file: str, tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "-e", file],
         stdin=subprocess.PIPE,
@@ -273,7 +246,7 @@ def test_the_file_beside_a_binary_answers(tmp_path: Path) -> None:
     assert answer(path, "", "1000") == "/src/a.c:10\n"
 
 
-def test_a_file_of_another_binary_is_not_used_and_that_is_said(tmp_path: Path) -> None:
+def test_gsym_file_of_another_binary_is_not_used(tmp_path: Path) -> None:
     path = binary(tmp_path / "app")
     save(tmp_path / "app.gsym", OUTER, uuid=OTHER_ID)
     run = addr2line("-e", path, "1000", cache=tmp_path / "cache")
@@ -290,7 +263,7 @@ def test_an_embedded_file_answers(tmp_path: Path) -> None:
     assert answer(path, "", "1000") == "/src/a.c:10\n"
 
 
-def test_without_a_name_it_looks_in_a_out(tmp_path: Path) -> None:
+def test_default_input_is_a_out(tmp_path: Path) -> None:
     save(tmp_path / "a.out", OUTER)
     run = addr2line("1000", cache=tmp_path / "cache", folder=tmp_path)
     assert run.output == b"/src/a.c:10\n"
@@ -307,11 +280,9 @@ def test_offsets_in_a_section_have_its_address_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["-e", "nothing"], "'nothing': No such file"),
         (["-e", "."], "Warning: '.' is a directory"),
         (["-e", "/dev/null"], "Warning: '/dev/null' is not an ordinary file"),
         (["-e", "text"], "text: file format not recognized"),
-        (["-e", "empty"], "empty: file is empty"),
         (["-e", "archive"], "archive: cannot get addresses from archive"),
         (["-e", "app", "-j", ".none"], "app: cannot find section .none"),
         (
@@ -323,7 +294,7 @@ def test_offsets_in_a_section_have_its_address_added(tmp_path: Path) -> None:
         ([], "'a.out': No such file"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_errors_are_those_of_addr2line(
     tmp_path: Path, words: list[str], complaint: str
 ) -> None:
     binary(tmp_path / "app")

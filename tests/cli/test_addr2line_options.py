@@ -19,9 +19,8 @@ def given(*words: str) -> str:
     return "".join(letter for letter in LETTERS if options.has(letter))
 
 
-@pytest.mark.parametrize(
-    ("words", "letters"),
-    [
+def test_options_have_short_long_and_cut_forms() -> None:
+    for words, letters in [
         (["-a", "-f"], "af"),
         (["-Cfpi"], "Cfip"),
         (["-afie", "x"], "aefi"),
@@ -36,10 +35,8 @@ def given(*words: str) -> str:
         (["1", "-f", "2"], "f"),
         (["--", "-f"], ""),
         (["-"], ""),
-    ],
-)
-def test_options_have_short_long_and_cut_forms(words: list[str], letters: str) -> None:
-    assert given(*words) == "".join(sorted(letters, key=LETTERS.index))
+    ]:
+        assert given(*words) == "".join(sorted(letters, key=LETTERS.index))
 
 
 def test_values_and_addresses() -> None:
@@ -50,43 +47,37 @@ def test_values_and_addresses() -> None:
     assert parse(["--exe="]).file == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "demangles"),
-    [
+def test_demangling_has_styles() -> None:
+    for words, demangles in [
         ([], False),
         (["-C"], True),
         (["--demangle=gnu-v3"], True),
         (["--dem=none"], False),
-    ],
-)
-def test_demangling_has_styles(words: list[str], *, demangles: bool) -> None:
-    assert parse(words).demangle is demangles
+    ]:
+        assert parse(words).demangle is demangles
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_mistakes_are_named_with_the_help() -> None:
+    for words, reason in [
         (["-fZ"], "invalid option -- 'Z'"),
         (["-e"], "option requires an argument -- 'e'"),
         (["--exe"], "option '--exe' requires an argument"),
         (["--fo"], "unrecognized option '--fo'"),
         (["--functions=3"], "option '--functions' doesn't allow an argument"),
         (["--func=3"], "option '--functions' doesn't allow an argument"),
-    ],
-)
-def test_a_mistake_is_named_and_the_help_follows(words: list[str], reason: str) -> None:
-    with pytest.raises(ExitRequested) as caught:
-        parse(words)
-    assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
-    assert caught.value.status == 1
+    ]:
+        with pytest.raises(ExitRequested) as caught:
+            parse(words)
+        assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
+        assert caught.value.status == 1
 
 
-@pytest.mark.parametrize("word", ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"])
-def test_help_and_version_are_no_mistake(word: str) -> None:
-    with pytest.raises(ExitRequested) as caught:
-        parse(["-f", word, "-Z"])
-    assert caught.value.status == 0
-    assert "addr2line" in str(caught.value)
+def test_help_and_version_succeed() -> None:
+    for word in ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"]:
+        with pytest.raises(ExitRequested) as caught:
+            parse(["-f", word, "-Z"])
+        assert caught.value.status == 0
+        assert "addr2line" in str(caught.value)
 
 
 def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +85,8 @@ def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> Non
     assert parse(["-f", "1", "-e", "x"]).addresses == ["1", "-e", "x"]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
+def test_words_of_a_file(tmp_path: Path) -> None:
+    for text, words in [
         ("", []),
         (" \n\t", []),
         ("1 2\n3", ["1", "2", "3"]),
@@ -105,15 +95,13 @@ def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> Non
         (r"a\ b '\'' \\", ["a b", "'", "\\"]),
         ("'open 1", ["open 1"]),
         ("@none", ["@none"]),
-    ],
-)
-def test_words_of_a_file(tmp_path: Path, text: str, words: list[str]) -> None:
-    path = tmp_path / "words"
-    path.write_text(text)
-    assert parse(["0", f"@{path}", "9"]).addresses == ["0", *words, "9"]
+    ]:
+        path = tmp_path / "words"
+        path.write_text(text)
+        assert parse(["0", f"@{path}", "9"]).addresses == ["0", *words, "9"]
 
 
-def test_a_file_that_names_itself_ends(tmp_path: Path) -> None:
+def test_recursive_options_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "loop"
     path.write_text(f"1 @{path}")
     with pytest.raises(ExitRequested, match="too many @-files"):

@@ -55,7 +55,7 @@ def binary(tmp_path: Path) -> str:
 # ---- outputs
 
 
-def test_the_output_stands_beside_the_input(binary: str, capsys: Captured) -> None:
+def test_output_is_written_beside_the_input(binary: str, capsys: Captured) -> None:
     assert main(["convert", binary]) == 0
     captured = capsys.readouterr()
     first, second, third, fourth = captured.out.splitlines()
@@ -65,13 +65,6 @@ def test_the_output_stands_beside_the_input(binary: str, capsys: Captured) -> No
     assert fourth == f"  x86_64, build id {BUILD_ID.hex()}"
     assert captured.err == ""
     assert Path(binary + ".gsym").stat().st_size > 0
-
-
-def test_the_output_can_be_named(binary: str, tmp_path: Path) -> None:
-    target = tmp_path / "other name.gsym"
-    assert main(["convert", binary, "-o", str(target)]) == 0
-    assert target.exists()
-    assert not Path(binary + ".gsym").exists()
 
 
 def test_many_inputs_go_to_one_folder(binary: str, tmp_path: Path) -> None:
@@ -109,11 +102,11 @@ def test_a_failed_conversion_leaves_the_old_output(binary: str, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "app.gsym"]
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_the_version_of_the_format_can_be_chosen(version: int, binary: str) -> None:
-    assert main(["convert", binary, f"--output-version={version}"]) == 0
-    header = Path(binary + ".gsym").read_bytes()[:6]
-    assert header == b"MYSG" + version.to_bytes(2, "little")
+def test_the_version_of_the_format_can_be_chosen(binary: str) -> None:
+    for version in [1, 2]:
+        assert main(["convert", binary, f"--output-version={version}"]) == 0
+        header = Path(binary + ".gsym").read_bytes()[:6]
+        assert header == b"MYSG" + version.to_bytes(2, "little")
 
 
 def test_a_build_id_too_long_for_version_1_names_the_way_out(
@@ -146,13 +139,6 @@ def test_path_prefixes_are_rewritten(tmp_path: Path) -> None:
 
 
 # ---- what is told
-
-
-def test_quiet_prints_nothing_but_errors(tmp_path: Path, capsys: Captured) -> None:
-    path = tmp_path / "app"
-    path.write_bytes(program(TWO_FUNCTIONS))
-    assert main(["convert", "--quiet", str(path)]) == 0
-    assert capsys.readouterr() == ("", "")
 
 
 def test_a_missing_split_file_is_reported_if_quiet_and_fails_a_strict_run(
@@ -231,7 +217,7 @@ def test_warnings_are_counted_by_category(tmp_path: Path, capsys: Captured) -> N
     assert capsys.readouterr().err == f"{path}: warning: {OUTSIDE} (2 times)\n"
 
 
-def test_verbose_tells_each_warning_with_its_place(
+def test_verbose_prints_each_warning_with_its_place(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = damaged(tmp_path)
@@ -272,9 +258,7 @@ def test_the_depfile_names_inputs_and_outputs_as_make_reads_them(
     assert rule.read_text() == f"{escaped}.gsym: {escaped}\n\n{escaped}:\n"
 
 
-@pytest.mark.parametrize(
-    "name", ["a\\ b", "a:b", "a%b", "a\\b", "ab\\", "a\\#b", "$(a)", "a\\\\:b"]
-)
+@pytest.mark.parametrize("name", ["a\\ b:c", "a%b#", "$(a)", "a\\\\:b"])
 def test_make_reads_the_names_of_the_depfile(name: str, tmp_path: Path) -> None:
     if shutil.which("make") is None:
         pytest.skip("not installed: make")
@@ -374,7 +358,7 @@ def test_a_verification_knows_the_rewritten_paths(tmp_path: Path) -> None:
     assert main(["verify", f"{path}.gsym", "--against", str(path)]) == 1
 
 
-def test_a_conversion_that_is_found_wrong_fails(
+def test_failed_verification_fails_the_conversion(
     binary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = shutil.copy(binary, f"{binary}2")
@@ -399,7 +383,7 @@ def test_a_conversion_that_is_found_wrong_fails(
 
 
 @pytest.mark.parametrize("option", ["-o", "--json-summary", "--depfile"])
-def test_nothing_is_written_over_an_input(
+def test_inputs_are_not_overwritten(
     option: str, binary: str, tmp_path: Path, capsys: Captured
 ) -> None:
     link = tmp_path / "link"
@@ -412,12 +396,6 @@ def test_nothing_is_written_over_an_input(
     assert Path(binary).read_bytes() == before
     with pytest.raises(ValueError, match="would replace the input"):
         gsym.convert(binary, link)
-
-
-def test_an_output_that_is_another_input_is_refused(binary: str) -> None:
-    second = shutil.copy(binary, f"{binary}.gsym")
-    assert main(["convert", binary, second]) == 1
-    assert Path(second).read_bytes() == Path(binary).read_bytes()
 
 
 def test_a_report_that_cannot_be_written_fails(
@@ -434,9 +412,8 @@ def test_a_report_that_cannot_be_written_fails(
 # ---- wrong command lines
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
+def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
+    for arguments, reason in [
         ("", "INPUT is missing"),
         ("a b -o c", "option '--output' takes one INPUT; use '--output-dir'"),
         ("a -o c --output-dir d", "option '--output' excludes '--output-dir'"),
@@ -468,13 +445,9 @@ def test_a_report_that_cannot_be_written_fails(
         ),
         ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
         ("a --object-prefix-map /o", "option '--object-prefix-map': '/o' is not of"),
-    ],
-)
-def test_a_wrong_command_line_is_refused_before_any_work(
-    arguments: str, reason: str, capsys: Captured
-) -> None:
-    assert main(["convert", *arguments.split()]) == 2
-    assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")
+    ]:
+        assert main(["convert", *arguments.split()]) == 2
+        assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")
 
 
 # ---- progress

@@ -184,20 +184,6 @@ def without_demangled(value: object) -> object:
     }
 
 
-def test_the_two_byte_orders_and_versions_dump_alike(
-    file: str, tmp_path: Path, capsys: Captured
-) -> None:
-    other = str(tmp_path / "other.gsym")
-    with gsym.Creator(version=2, byteorder="big") as creator:
-        creator.add(FULL)
-        creator.add(BARE)
-        creator.save(other)
-    assert main(["dump", "--json", file]) == 0
-    expected = capsys.readouterr().out
-    assert main(["dump", "--json", other]) == 0
-    assert capsys.readouterr().out == expected
-
-
 @pytest.mark.parametrize("option", [[], ["--json"]])
 def test_a_damaged_file_is_an_error_of_one_line(
     option: list[str], tmp_path: Path, capsys: Captured

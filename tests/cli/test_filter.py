@@ -70,9 +70,8 @@ def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
     return Run(folder, capfdbinary)
 
 
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
+def test_names_and_paths_in_other_forms(run: Run) -> None:
+    for options, shown in [
         (["--functions", "short"], b"second[/src/b.h:8]"),
         (["-f=none"], b"[/src/b.h:8]"),
         (["--color", "never", "-s", "--relativenames"], b"second[/src/b.h:8]"),
@@ -89,25 +88,21 @@ def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
             ["--style=llvm", "--obj", "x", "-e", "y", "-f=none"],
             b"<invalid>[/src/b.h:8]",
         ),
-    ],
-)
-def test_names_and_paths_in_other_forms(
-    options: list[str], shown: bytes, run: Run
-) -> None:
-    done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
-    assert done.out == shown + b"\n"
-    is_told = options[-1] == "--relativenames"
-    assert (b"GSYM files have complete paths" in done.err) == is_told
+    ]:
+        done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
+        assert done.out == shown + b"\n"
+        is_told = options[-1] == "--relativenames"
+        assert (b"GSYM files have complete paths" in done.err) == is_told
 
 
-@pytest.mark.parametrize("option", ["-f", "--functions", "-if"])
-def test_in_style_llvm_a_value_is_not_the_next_word(option: str, run: Run) -> None:
-    log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
-    whole = run(log, "--style=llvm")
-    assert run(log, "--style=llvm", option, "linkage") == whole
-    done = run(log, "--style=llvm", option, "none")
-    assert done.out == whole.out
-    assert done.err == whole.err
+def test_in_style_llvm_a_value_is_not_the_next_word(run: Run) -> None:
+    for option in ["-f", "--functions", "-if"]:
+        log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
+        whole = run(log, "--style=llvm")
+        assert run(log, "--style=llvm", option, "linkage") == whole
+        done = run(log, "--style=llvm", option, "none")
+        assert done.out == whole.out
+        assert done.err == whole.err
 
 
 def test_what_only_llvm_symbolizer_has_is_taken_in_its_style(run: Run) -> None:
@@ -157,13 +152,6 @@ def test_a_page_is_whole_where_the_next_log_cannot_be_read(
     assert b"second.log" in reason
 
 
-def test_a_page_of_no_log_is_whole(run: Run, tmp_path: Path) -> None:
-    run.path = str(tmp_path / "none.log")
-    out = run.again("--to=html").out
-    assert out.startswith(b"<!doctype html>")
-    assert out.endswith(HTML_END)
-
-
 def test_combined_colours_are_removed_and_shown_like_others(
     run: Run,
 ) -> None:
@@ -198,9 +186,8 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
         assert run(log, *options).out.startswith(b"\x1b[31mred ")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_a_wrong_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in [
         ["--style=gnu"],
         ["--to=xml"],
         ["--color=red"],
@@ -213,15 +200,11 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
         ["-x"],
         ["-sx"],
         ["--style=llvm", "-fnone"],
-    ],
-)
-def test_a_wrong_command_line(
-    options: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DEBUGINFOD_URLS", "")
-    done = run(b"", *options)
-    assert done.status == 2
-    assert done.err.startswith(b"gsym filter: error: ")
+    ]:
+        monkeypatch.setenv("DEBUGINFOD_URLS", "")
+        done = run(b"", *options)
+        assert done.status == 2
+        assert done.err.startswith(b"gsym filter: error: ")
 
 
 def test_compressed_logs_one_behind_the_other(
@@ -237,12 +220,16 @@ def test_compressed_logs_one_behind_the_other(
     assert b"what is compressed is damaged" in capfdbinary.readouterr().err
 
 
-@pytest.mark.parametrize("program", ["xz", "bzip2", "zip"])
-def test_a_log_that_is_compressed_in_another_way(program: str, run: Run) -> None:
-    begin = {"xz": lzma.compress(b"a"), "bzip2": bz2.compress(b"a"), "zip": b"PK\3\4"}
-    done = run(begin[program])
-    assert (done.status, done.out) == (1, b"")
-    assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
+def test_a_log_that_is_compressed_in_another_way(run: Run) -> None:
+    for program in ["xz", "bzip2", "zip"]:
+        begin = {
+            "xz": lzma.compress(b"a"),
+            "bzip2": bz2.compress(b"a"),
+            "zip": b"PK\3\4",
+        }
+        done = run(begin[program])
+        assert (done.status, done.out) == (1, b"")
+        assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
 
 
 def test_a_log_compressed_by_zstd(run: Run) -> None:
@@ -516,12 +503,6 @@ def test_each_object_says_where_its_element_is(run: Run) -> None:
         *((3, 4, "symbol"), (4, 1, "hexdict"), (5, 10, "symbol")),
         *((7, 1, "symbol"), (9, 1, "symbol")),
     ]
-
-
-def test_lines_of_several_processes_keep_their_numbers(run: Run) -> None:
-    log = b"1 {{{hexdict: A: 0\n2 {{{symbol:a}}}\n1 }}}\ntext\n1 {{{symbol:b}}}\n"
-    done = run(log, "--json", "--demux=^[0-9]")
-    assert places(done.out) == [(2, 3, "symbol"), (1, 3, "hexdict"), (5, 3, "symbol")]
 
 
 def test_each_object_says_of_which_process_it_is(run: Run) -> None:

@@ -31,9 +31,8 @@ def names(tmp_path: Path) -> str:
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
+def test_functions_are_found_by_name(names: str, capsys: Captured) -> None:
+    for name, found in [
         ("main", ["main"]),
         ("_ZN1a5innerEi", ["_ZN1a5innerEi"]),
         ("a::inner(int)", ["_ZN1a5innerEi"]),
@@ -41,17 +40,13 @@ def names(tmp_path: Path) -> str:
         ("a?b", ["a_b"]),
         ("*inner*", ["_ZN1a5innerEi", "_ZN1a5innerEd"]),
         ("inner", []),
-    ],
-)
-def test_functions_are_found_by_name(
-    name: str, found: list[str], names: str, capsys: Captured
-) -> None:
-    assert main(["find", "--json", "--strict", names, name]) == (0 if found else 3)
-    captured = capsys.readouterr()
-    records = [json.loads(line) for line in captured.out.splitlines()]
-    assert [each["name"] for each in records] == found
-    assert all(each["demangled"] == gsym.demangle(each["name"]) for each in records)
-    assert bool(captured.err) == (not found)
+    ]:
+        assert main(["find", "--json", "--strict", names, name]) == (0 if found else 3)
+        captured = capsys.readouterr()
+        records = [json.loads(line) for line in captured.out.splitlines()]
+        assert [each["name"] for each in records] == found
+        assert all(each["demangled"] == gsym.demangle(each["name"]) for each in records)
+        assert bool(captured.err) == (not found)
 
 
 def test_text_has_demangled_names(names: str, capsys: Captured) -> None:
@@ -126,18 +121,15 @@ def test_least_recently_used_files_leave_the_cache_first(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.gsym", "3.gsym"]
 
 
-@pytest.mark.parametrize(
-    ("content", "verb"),
-    [
+def test_files_of_other_families_name_their_verb(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    for content, verb in [
         (b"\x10\x00\x04\x46\x78\x54\x16\x00", "gsym trace"),
         (b"symbfile" + bytes(20), "gsym symbfile"),
         (b"{{{reset}}}\n", "gsym filter"),
-    ],
-)
-def test_files_of_other_families_name_their_verb(
-    content: bytes, verb: str, tmp_path: Path, capsys: Captured
-) -> None:
-    path = tmp_path / "other"
-    path.write_bytes(content)
-    assert main(["lookup", str(path), "0x10"]) == 1
-    assert f"'{verb}'" in capsys.readouterr().err
+    ]:
+        path = tmp_path / "other"
+        path.write_bytes(content)
+        assert main(["lookup", str(path), "0x10"]) == 1
+        assert f"'{verb}'" in capsys.readouterr().err

@@ -50,16 +50,14 @@ def real(
     return Path(f"{request.param}.gsym")
 
 
-def test_a_dump_is_that_of_llvm(real: Path, run: Run) -> None:
+def test_dumps_and_lookups_are_those_of_llvm(real: Path, run: Run) -> None:
     assert run(str(real)) == (0, Path(f"{real}.dump.txt").read_text(), "")
-
-
-def test_lookups_are_those_of_llvm(real: Path, run: Run) -> None:
     arguments = Path(f"{real}.lookup.args").read_text().split()
     expected = Path(f"{real}.lookup.txt").read_text()
     assert run(*arguments, str(real)) == (0, expected, "")
 
 
+@pytest.mark.parametrize("real", ["shapes.v2.24", "shapes.merged.v1.24"], indirect=True)
 def test_a_stream_of_addresses_is_answered_as_single_ones_are(real: Path) -> None:
     arguments = Path(f"{real}.lookup.args").read_text().split()
     addresses = [word.partition("=")[2] for word in arguments if "=" in word]
@@ -154,9 +152,8 @@ Found {count} at address 0x000000000000100a:
 """
 
 
-@pytest.mark.parametrize(
-    ("filters", "shown"),
-    [
+def test_merged_functions_are_shown_as_the_filters_say(run: Run) -> None:
+    for filters, shown in [
         ([], MERGED.format(count="2 functions")),
         (["full", "win$"], MERGED.format(count="2 functions")),
         (["^f"], MERGED.format(count="1 function").rpartition("   0x")[0]),
@@ -167,14 +164,10 @@ Found {count} at address 0x000000000000100a:
         (["("], "Found 0 functions at address 0x000000000000100a:\n"),
         (["a{99999999999}"], "Found 0 functions at address 0x000000000000100a:\n"),
         (["^[[:print:]]+$"], MERGED.format(count="2 functions")),
-    ],
-)
-def test_merged_functions_are_shown_as_the_filters_say(
-    filters: list[str], shown: str, run: Run
-) -> None:
-    options = [f"--merged-functions-filter={text}" for text in filters]
-    printed = run("--merged-functions", "--address=0x100a", *options, "small")
-    assert printed.out == 'Looking up addresses in "small":\n' + shown
+    ]:
+        options = [f"--merged-functions-filter={text}" for text in filters]
+        printed = run("--merged-functions", "--address=0x100a", *options, "small")
+        assert printed.out == 'Looking up addresses in "small":\n' + shown
 
 
 def test_a_miss_with_merged_functions_is_an_error_line(run: Run) -> None:

@@ -46,21 +46,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "output"),
-    [
+def test_a_breakpad_file_is_converted(folder: Path, run: Run) -> None:
+    for arguments, output in [
         (["--convert", "app.sym"], "app.sym.gsym"),
         (["--convert=app.sym", "--out-file=o"], "o"),
         (["-breakpad", "app.sym", "-out-file", "o"], "o"),
         (["-breakpad=app.sym", "-out-file=o"], "o"),
-    ],
-)
-def test_a_breakpad_file_is_converted(
-    arguments: list[str], output: str, folder: Path, run: Run
-) -> None:
-    assert run(*arguments) == (0, REPORT.format(output), "")
-    with gsym.open(folder / output) as reader:
-        assert [each.name for each in reader.functions()] == ["g", "p"]
+    ]:
+        assert run(*arguments) == (0, REPORT.format(output), "")
+        with gsym.open(folder / output) as reader:
+            assert [each.name for each in reader.functions()] == ["g", "p"]
 
 
 def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None:
@@ -71,9 +66,8 @@ def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_what_cannot_be_converted_is_said(run: Run) -> None:
+    for arguments, message in [
         (
             ["-breakpad", "app"],
             "app: The file was not recognized as a Breakpad symbol file",
@@ -89,12 +83,8 @@ def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None
             "gsymutil: -dwarf and -breakpad exclude each other",
         ),
         (["--dwarf", "app"], "unknown argument '--dwarf', did you mean '-dwarf'?"),
-    ],
-)
-def test_what_cannot_be_converted_is_said(
-    arguments: list[str], message: str, run: Run
-) -> None:
-    assert run(*arguments) == (1, "", f"{message}\n")
+    ]:
+        assert run(*arguments) == (1, "", f"{message}\n")
 
 
 def test_a_file_without_functions_fails(folder: Path, run: Run) -> None:

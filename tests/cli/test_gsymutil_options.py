@@ -40,16 +40,15 @@ def test_help_and_version_go_to_standard_output(run: Run) -> None:
     assert run("-v") == version
 
 
-def test_nothing_is_done_when_nothing_is_asked(run: Run) -> None:
+def test_empty_command_line_does_nothing(run: Run) -> None:
     assert run() == run("") == (0, "", "")
 
 
 # ---- what goes wrong
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_mistakes_are_printed_on_standard_error(folder: Path, run: Run) -> None:
+    for arguments, message in [
         (["--nope"], "unknown argument '--nope'"),
         (["--nope", "--more"], "unknown argument '--nope'"),
         (["--"], "unknown argument '--'"),
@@ -109,27 +108,34 @@ def test_nothing_is_done_when_nothing_is_asked(run: Run) -> None:
         (["."], ".: Is a directory"),
         (["broken"], "broken: not a GSYM file (bad magic)"),
         (["empty"], "empty: data too small to be a GSYM file"),
-    ],
-)
-def test_a_mistake_is_named_on_standard_error(
-    arguments: list[str], message: str, folder: Path, run: Run
-) -> None:
-    (folder / "broken").write_bytes(b"no GSYM file")
-    (folder / "empty").touch()
-    assert run(*arguments) == (1, "", message + "\n")
+    ]:
+        (folder / "broken").write_bytes(b"no GSYM file")
+        (folder / "empty").touch()
+        assert run(*arguments) == (1, "", message + "\n")
 
 
-@pytest.mark.parametrize(
-    "number", ["", "0x", "08", "0o8", "0b2", "-1", "+1", "1 ", "1_0", "a", "2" * 20]
-)
-def test_a_word_that_is_no_number_is_refused(number: str, run: Run) -> None:
-    reason = f"for the --address option: '{number}' value invalid for uint argument!"
-    assert run("--address", number, "small") == (1, "", f"gsymutil: {reason}\n")
+def test_invalid_addresses_of_gsymutil_are_refused(run: Run) -> None:
+    for number in [
+        "",
+        "0x",
+        "08",
+        "0o8",
+        "0b2",
+        "-1",
+        "+1",
+        "1 ",
+        "1_0",
+        "a",
+        "2" * 20,
+    ]:
+        reason = (
+            f"for the --address option: '{number}' value invalid for uint argument!"
+        )
+        assert run("--address", number, "small") == (1, "", f"gsymutil: {reason}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
+def test_exclusive_options_are_reported_on_standard_output(run: Run) -> None:
+    for arguments, reason in [
         (
             ["--convert=a", "b"],
             "no input files can be specified when using the --convert option.",
@@ -144,22 +150,15 @@ def test_a_word_that_is_no_number_is_refused(number: str, run: Run) -> None:
             )
             for other in ("a", "--address=1")
         ),
-    ],
-)
-def test_options_that_exclude_each_other_are_named_on_standard_output(
-    arguments: list[str], reason: str, run: Run
-) -> None:
-    assert run(*arguments) == (1, f"error: {reason}\n", "")
+    ]:
+        assert run(*arguments) == (1, f"error: {reason}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
+def test_a_number_is_read_as_llvm_reads_it() -> None:
+    for text, number in [
         *(("10", 10), ("0x1f", 31), ("0X1F", 31), ("0b11", 3), ("0o17", 15)),
         *(("017", 15), ("0", 0), ("00", 0), ("0x0b1", 0xB1)),
         *(("0x0x1", None), ("0X0X1", None), ("0b0b1", None), ("0o0o1", None)),
         *(("00o7", None), ("", None), ("0x", None), ("1_0", None), ("08", None)),
-    ],
-)
-def test_a_number_is_read_as_llvm_reads_it(text: str, number: int | None) -> None:
-    assert parse_number(text) == number
+    ]:
+        assert parse_number(text) == number

@@ -239,27 +239,22 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("order", ["little", "big"])
-def test_a_made_file_is_dumped_alike(
-    order: str, made: Path, run: Run, peer: Peer
-) -> None:
-    path = str(made / order)
-    assert run(path) == peer(path)
+def test_a_made_file_is_dumped_alike(made: Path, run: Run, peer: Peer) -> None:
+    for order in ("little", "big"):
+        path = str(made / order)
+        assert run(path) == peer(path)
 
 
-@pytest.mark.parametrize("order", ["little", "big"])
-@pytest.mark.parametrize("options", [[], ["--verbose"]])
+@pytest.mark.parametrize(("order", "options"), [("little", ["--verbose"]), ("big", [])])
 def test_a_made_file_is_looked_up_alike(
-    options: list[str], order: str, made: Path, run: Run, peer: Peer
+    order: str, options: list[str], made: Path, run: Run, peer: Peer
 ) -> None:
     path = str(made / order)
     arguments = [*options, *addresses_of(path), path]
     assert run(*arguments) == peer(*arguments)
 
 
-@pytest.mark.parametrize(
-    "filters", [[], ["many$"], ["many[0-1]", "2$"], ["many2"], ["x"], ["(", "y$"]]
-)
+@pytest.mark.parametrize("filters", [[], ["many[0-1]", "2$"], ["x"], ["(", "y$"]])
 def test_merged_functions_are_looked_up_alike(
     filters: list[str], tmp_path: Path, run: Run, peer: Peer
 ) -> None:
@@ -280,9 +275,10 @@ def test_merged_functions_are_looked_up_alike(
 # ---- mistakes and damage
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_mistakes_are_answered_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, peer: Peer
+) -> None:
+    for arguments in [
         *(["--nope"], ["-x"], ["-vx"], ["-address=1"], ["--quiet=1"], ["--"], [""], []),
         *(["--hel"], ["--conver=x"], ["--addres", "5"], ["--num-thread=4"], ["-vo"]),
         *(["--address"], ["--arch"], ["-o"], ["--nope", "--convert"], ["-ofile"]),
@@ -295,18 +291,10 @@ def test_merged_functions_are_looked_up_alike(
         *(["--convert=missing"], ["--convert=.", "--quiet"], ["--convert=a", "b"]),
         *(["--convert=text"], ["--addresses-from-stdin", "a"]),
         ["--addresses-from-stdin", "--address=1"],
-    ],
-)
-def test_mistakes_are_answered_alike(
-    arguments: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
-    peer: Peer,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("text").write_text("no object file")
-    assert run(*arguments) == peer(*arguments)
+    ]:
+        monkeypatch.chdir(tmp_path)
+        Path("text").write_text("no object file")
+        assert run(*arguments) == peer(*arguments)
 
 
 def in_words_of_24(dump: str) -> str:

@@ -58,21 +58,16 @@ def test_each_line_is_answered_before_the_next_is_sent(
     assert program.wait(30) == 0
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
+def test_line_ends_and_spaces_in_paths_are_as_llvm_takes_them(folder: Path) -> None:
+    for lines in [
         b"0xff0 small\r\n0xff0 a file\r\n0xff0 small\r\n",
         b"0xff0 small\n4080 a file\n0xff0 small",
         b"0xf\rf0 sm\rall\n0xff0 a file\n0xff0 small\n",
-    ],
-)
-def test_line_ends_and_spaces_in_paths_are_as_llvm_takes_them(
-    lines: bytes, folder: Path
-) -> None:
-    (folder / "a file").write_bytes(small_file(1, "big"))
-    done = stream(lines)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == b"0x0000000000000ff0: symbol\n\n" * 3
+    ]:
+        (folder / "a file").write_bytes(small_file(1, "big"))
+        done = stream(lines)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == b"0x0000000000000ff0: symbol\n\n" * 3
 
 
 def test_a_word_that_is_no_number_ends_the_stream() -> None:
@@ -84,26 +79,27 @@ def test_a_word_that_is_no_number_ends_the_stream() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "path"),
-    [(b"0xff0 nowhere", b"nowhere"), (b"0xff0", b""), (b"zz  x", b" x")],
-)
-def test_a_path_that_cannot_be_opened_ends_the_stream(line: bytes, path: bytes) -> None:
-    for first in (b"", b"0xff0 small\n"):
-        done = stream(first + line + b"\n0xff0 small\n")
-        assert done.returncode == 1
-        assert done.stdout == (b"0x0000000000000ff0: symbol\n\n" if first else b"")
-        assert done.stderr == path + b": No such file or directory\n"
+def test_a_path_that_cannot_be_opened_ends_the_stream() -> None:
+    for line, path in [
+        (b"0xff0 nowhere", b"nowhere"),
+        (b"0xff0", b""),
+        (b"zz  x", b" x"),
+    ]:
+        for first in (b"", b"0xff0 small\n"):
+            done = stream(first + line + b"\n0xff0 small\n")
+            assert done.returncode == 1
+            assert done.stdout == (b"0x0000000000000ff0: symbol\n\n" if first else b"")
+            assert done.stderr == path + b": No such file or directory\n"
 
 
-@pytest.mark.parametrize("line", [b"", b"zz", b"zz "])
-def test_a_first_line_without_a_path_is_judged_by_its_address(line: bytes) -> None:
-    done = stream(line + b"\n0xff0 small\n")
-    assert (done.returncode, done.stderr) == (1, b"")
-    word = line.strip()
-    assert done.stdout == (
-        b"error: invalid address " + word + b", expected: Address GsymFile.\n"
-    )
+def test_a_first_line_without_a_path_is_judged_by_its_address() -> None:
+    for line in [b"", b"zz", b"zz "]:
+        done = stream(line + b"\n0xff0 small\n")
+        assert (done.returncode, done.stderr) == (1, b"")
+        word = line.strip()
+        assert done.stdout == (
+            b"error: invalid address " + word + b", expected: Address GsymFile.\n"
+        )
 
 
 def test_a_closed_standard_input_or_output_is_told(folder: Path) -> None:
@@ -130,22 +126,17 @@ def test_a_path_that_is_no_text_is_opened_all_the_same(folder: Path) -> None:
     assert done.stderr == b"\xfe: No such file or directory\n"
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_streams_know_the_options_of_single_lookups(run: Run) -> None:
+    for options in [
         ["--verbose"],
         ["--merged-functions"],
         ["--merged-functions", "--merged-functions-filter=w"],
-    ],
-)
-def test_streams_know_the_options_of_single_lookups(
-    options: list[str], run: Run
-) -> None:
-    arguments = [f"--address={address}" for address in ADDRESSES]
-    singles = [run(*options, one, "small").out for one in arguments]
-    answers = [text.partition("\n")[2] + "\n" for text in singles]
-    done = stream("".join(f"{at} small\n" for at in ADDRESSES).encode(), *options)
-    assert done.stdout.decode() == "".join(answers)
+    ]:
+        arguments = [f"--address={address}" for address in ADDRESSES]
+        singles = [run(*options, one, "small").out for one in arguments]
+        answers = [text.partition("\n")[2] + "\n" for text in singles]
+        done = stream("".join(f"{at} small\n" for at in ADDRESSES).encode(), *options)
+        assert done.stdout.decode() == "".join(answers)
 
 
 def test_a_long_stream_is_answered_whole() -> None:
@@ -160,7 +151,7 @@ def test_a_long_stream_is_answered_whole() -> None:
     )
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_closed_pipe_is_not_reported() -> None:
     with subprocess.Popen(
         [*COMMAND, *["small"] * 500], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

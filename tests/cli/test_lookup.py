@@ -48,9 +48,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-@pytest.mark.parametrize(
-    ("address", "text"),
-    [
+def test_an_answer_reads_well(file: str, capsys: Captured) -> None:
+    for address, text in [
         (0x401000, "0x401000: outer at /src/a.c:10\n"),
         (0x401004, "0x401004: outer + 4 at /src/a.c:10\n"),
         (
@@ -73,15 +72,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
         (0x401040, "0x401040: ?? (no function covers this address)\n"),
         (0x10, "0x10: ?? (no function covers this address)\n"),
         (2**64, "0x10000000000000000: ?? (not an address of this module)\n"),
-    ],
-)
-def test_an_answer_reads_well(
-    file: str, address: int, text: str, capsys: Captured
-) -> None:
-    assert main(["lookup", file, hex(address)]) == 0
-    assert capsys.readouterr().out == text
-    assert main(["lookup", file, str(address)]) == 0
-    assert capsys.readouterr().out == text
+    ]:
+        assert main(["lookup", file, hex(address)]) == 0
+        assert capsys.readouterr().out == text
+        assert main(["lookup", file, str(address)]) == 0
+        assert capsys.readouterr().out == text
 
 
 INNER_FRAME = {
@@ -127,9 +122,8 @@ def test_json_has_one_object_a_line_with_the_documented_fields(
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "address", "frame"),
-    [
+def test_the_address_shown_is_the_one_given(file: str, capsys: Captured) -> None:
+    for options, address, frame in [
         (["--load-address", "0x7f0000000000"], 0x7F0000001012, "inner + 2 "),
         (["--return-addresses"], 0x401020, "inner + 15 "),
         (["--return-addresses"], 0x401010, "outer + 15 "),
@@ -138,29 +132,20 @@ def test_json_has_one_object_a_line_with_the_documented_fields(
             0x7F0000001010,
             "outer + 15 ",
         ),
-    ],
-)
-def test_the_address_shown_is_the_one_given(
-    file: str, options: list[str], address: int, frame: str, capsys: Captured
-) -> None:
-    assert main(["lookup", file, *options, hex(address)]) == 0
-    assert capsys.readouterr().out.startswith(f"{address:#x}: {frame}")
+    ]:
+        assert main(["lookup", file, *options, hex(address)]) == 0
+        assert capsys.readouterr().out.startswith(f"{address:#x}: {frame}")
 
 
-@pytest.mark.parametrize(
-    ("address", "text"),
-    [
+def test_an_answer_may_be_one_line(file: str, capsys: Captured) -> None:
+    for address, text in [
         (0x401012, "inner + 2 at /src/b.h:3 <- outer + 18 at /src/a.c:11"),
         (0x401018, "inner + 8 at /src/b.h:3 <- outer + 24 at /src/a.c:11"),
         (0x402001, "bare\\x1b[31m + 1"),
         (0x401040, "?? (no function covers this address)"),
-    ],
-)
-def test_an_answer_may_be_one_line(
-    file: str, address: int, text: str, capsys: Captured
-) -> None:
-    assert main(["lookup", "--oneline", file, hex(address)]) == 0
-    assert capsys.readouterr().out == f"{address:#x}: {text}\n"
+    ]:
+        assert main(["lookup", "--oneline", file, hex(address)]) == 0
+        assert capsys.readouterr().out == f"{address:#x}: {text}\n"
 
 
 def test_an_address_below_the_module_is_a_miss(file: str, capsys: Captured) -> None:
@@ -169,13 +154,9 @@ def test_an_address_below_the_module_is_a_miss(file: str, capsys: Captured) -> N
     assert capsys.readouterr().out.startswith("0x1000: ?? (not an address of this mod")
 
 
-@pytest.mark.parametrize(
-    ("addresses", "status"), [(["0x401000"], 0), (["0x401000", "0x10"], 3)]
-)
-def test_strict_tells_misses_by_the_exit_code(
-    file: str, addresses: list[str], status: int
-) -> None:
-    assert main(["lookup", "--strict", file, *addresses]) == status
+def test_strict_tells_misses_by_the_exit_code(file: str) -> None:
+    for addresses, status in [(["0x401000"], 0), (["0x401000", "0x10"], 3)]:
+        assert main(["lookup", "--strict", file, *addresses]) == status
 
 
 def test_merged_functions_are_shown_when_asked_for(
@@ -199,22 +180,17 @@ def test_merged_functions_are_shown_when_asked_for(
     assert [other["function"]["name"] for other in answer["merged"]] == ["twin"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
+def test_a_wrong_command_line_is_a_usage_error(capsys: Captured) -> None:
+    for arguments, reason in [
         ([], "FILE is missing"),
         (["a.gsym"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "0x10", "--stdin"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "1", "--json", "--oneline"], "'--json' and '--oneline' exclude"),
         (["a.gsym", "main"], "ADDRESS: 'main' is not an address"),
         (["a.gsym", "1", "--load-address", "x"], "option '--load-address': 'x' is not"),
-    ],
-)
-def test_a_wrong_command_line_is_a_usage_error(
-    arguments: list[str], reason: str, capsys: Captured
-) -> None:
-    assert main(["lookup", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"gsym lookup: error: {reason}")
+    ]:
+        assert main(["lookup", *arguments]) == 2
+        assert capsys.readouterr().err.startswith(f"gsym lookup: error: {reason}")
 
 
 def test_a_file_that_is_not_there_is_an_error_of_one_line(capsys: Captured) -> None:

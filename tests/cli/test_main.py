@@ -62,36 +62,31 @@ def test_the_version_is_printed(capsys: Captured) -> None:
     assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
+def test_an_unknown_verb_is_refused(capsys: Captured) -> None:
+    for arguments, reason in [
         (["lokup"], "unknown verb 'lokup'; did you mean 'lookup'?"),
         (["xyzzy"], "unknown verb 'xyzzy'"),
         (["gsym"], "unknown verb 'gsym'"),
         (["store add"], "unknown verb 'store add'"),
         (["--nope"], "unknown option '--nope'"),
-    ],
-)
-def test_an_unknown_verb_is_refused(
-    arguments: list[str], reason: str, capsys: Captured
-) -> None:
-    assert command.main(arguments) == 2
-    assert capsys.readouterr().err == (f"gsym: error: {reason}\nTry 'gsym --help'.\n")
+    ]:
+        assert command.main(arguments) == 2
+        assert capsys.readouterr().err == (
+            f"gsym: error: {reason}\nTry 'gsym --help'.\n"
+        )
 
 
-@pytest.mark.parametrize("name", sorted(VERBS))
-def test_every_verb_explains_itself_as_the_overview_does(
-    name: str, capsys: Captured
-) -> None:
-    assert command.main([*name.split(), "--help"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.startswith(f"usage: gsym {name} ")
-    assert f"\n{VERBS[name][1]}.\n" in captured.out
-    assert captured.err == ""
-    assert command.main(["help", *name.split()]) == 0
-    assert capsys.readouterr() == captured
-    assert command.main([*name.split(), "--version"]) == 0
-    assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
+def test_every_verb_explains_itself_as_the_overview_does(capsys: Captured) -> None:
+    for name in sorted(VERBS):
+        assert command.main([*name.split(), "--help"]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.startswith(f"usage: gsym {name} ")
+        assert f"\n{VERBS[name][1]}.\n" in captured.out
+        assert captured.err == ""
+        assert command.main(["help", *name.split()]) == 0
+        assert capsys.readouterr() == captured
+        assert command.main([*name.split(), "--version"]) == 0
+        assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
 
 
 # The same thing has the same word on every verb.
@@ -138,9 +133,10 @@ def raising(error: BaseException) -> Callable[[Values], int]:
     return work
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "message"),
-    [
+def test_an_error_becomes_an_exit_code_and_one_line(
+    verb: Verb, capsys: Captured
+) -> None:
+    for error, status, message in [
         (gsym.GsymError("no"), 1, "gsym: error: no\n"),
         (
             gsym.FormatError("bad magic", path="a.gsym", offset=16),
@@ -164,18 +160,10 @@ def raising(error: BaseException) -> Callable[[Values], int]:
             "gsym probe: error: wrong\nTry 'gsym probe --help'.\n",
         ),
         (KeyboardInterrupt(), 130, ""),
-    ],
-)
-def test_an_error_becomes_an_exit_code_and_one_line(
-    error: BaseException,
-    status: int,
-    message: str,
-    verb: Verb,
-    capsys: Captured,
-) -> None:
-    verb.work = raising(error)
-    assert command.main(["probe"]) == status
-    assert capsys.readouterr().err == message
+    ]:
+        verb.work = raising(error)
+        assert command.main(["probe"]) == status
+        assert capsys.readouterr().err == message
 
 
 def test_the_exit_code_of_a_verb_is_handed_on(verb: Verb) -> None:
@@ -232,17 +220,14 @@ def test_the_package_runs_as_a_module() -> None:
     assert output.decode() == f"gsym {gsym.__version__}{os.linesep}"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_control_characters_never_reach_the_terminal() -> None:
+    for text, shown in [
         ("main", "main"),
         ("größe::operator()", "größe::operator()"),
         ("a\nb", "a\\x0ab"),
         ("\x1b[31mred", "\\x1b[31mred"),
         ("\x9b31m", "\\x9b31m"),
         ("\udcff", "\udcff"),
-    ],
-)
-def test_control_characters_never_reach_the_terminal(text: str, shown: str) -> None:
-    assert printable(text) == shown
-    assert describe(gsym.GsymError(text)) == shown
+    ]:
+        assert printable(text) == shown
+        assert describe(gsym.GsymError(text)) == shown

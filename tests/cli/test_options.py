@@ -65,30 +65,31 @@ def parse(line: str) -> Values:
     return COMMAND.parse(line.split())
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["a --level 3", "a --level=3", "a -l 3", "a -l3", "--level 1 a -l3", "-ql3 a"],
-)
-def test_a_value_is_read_in_every_spelling(line: str) -> None:
-    values = parse(line)
-    assert values.text("--level") == "3"
-    assert values.number("--level") == 3
-    assert values.operand("FROM") == "a"
+def test_a_value_is_read_in_every_spelling() -> None:
+    for line in [
+        "a --level 3",
+        "a --level=3",
+        "a -l 3",
+        "a -l3",
+        "--level 1 a -l3",
+        "-ql3 a",
+    ]:
+        values = parse(line)
+        assert values.text("--level") == "3"
+        assert values.number("--level") == 3
+        assert values.operand("FROM") == "a"
 
 
-@pytest.mark.parametrize(
-    ("line", "quiet", "verbose"),
-    [
+def test_flags_are_off_until_given() -> None:
+    for line, quiet, verbose in [
         ("a", False, False),
         ("a -q", True, False),
         ("a --verbose", False, True),
         ("-qv a", True, True),
         ("a -q --quiet", True, False),
-    ],
-)
-def test_flags_are_off_until_given(line: str, *, quiet: bool, verbose: bool) -> None:
-    values = parse(line)
-    assert (values.flag("--quiet"), values.flag("--verbose")) == (quiet, verbose)
+    ]:
+        values = parse(line)
+        assert (values.flag("--quiet"), values.flag("--verbose")) == (quiet, verbose)
 
 
 def test_a_repeatable_option_keeps_all_values_in_order() -> None:
@@ -96,7 +97,7 @@ def test_a_repeatable_option_keeps_all_values_in_order() -> None:
     assert parse("a").texts("--map") == []
 
 
-def test_an_option_that_was_not_given_has_no_value() -> None:
+def test_missing_option_has_no_value() -> None:
     values = parse("a")
     assert values.text("--level") is None
     assert values.number("--level") is None
@@ -106,26 +107,20 @@ def test_an_empty_value_is_a_value() -> None:
     assert parse("a --level=").text("--level") == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "source", "targets"),
-    [
+def test_operands_are_positional() -> None:
+    for arguments, source, targets in [
         (["a"], "a", []),
         (["a", "b", "-q", "c"], "a", ["b", "c"]),
         (["-q", "--", "-a", "--level"], "-a", ["--level"]),
         (["-", "b"], "-", ["b"]),
-    ],
-)
-def test_operands_are_told_by_their_place(
-    arguments: list[str], source: str, targets: list[str]
-) -> None:
-    values = COMMAND.parse(arguments)
-    assert values.operand("FROM") == source
-    assert values.operands("TO") == targets
+    ]:
+        values = COMMAND.parse(arguments)
+        assert values.operand("FROM") == source
+        assert values.operands("TO") == targets
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
+def test_a_wrong_command_line_is_refused_with_the_reason() -> None:
+    for line, reason in [
         ("", "FROM is missing"),
         ("a --nope", "unknown option '--nope'"),
         ("a --levle 3", "unknown option '--levle'; did you mean '--level'?"),
@@ -134,14 +129,10 @@ def test_operands_are_told_by_their_place(
         ("a --level", "option '--level' needs a value"),
         ("a -l", "option '-l' needs a value"),
         ("a --quiet=yes", "option '--quiet' takes no value"),
-    ],
-)
-def test_a_wrong_command_line_is_refused_with_the_reason(
-    line: str, reason: str
-) -> None:
-    with pytest.raises(UsageError) as refusal:
-        parse(line)
-    assert str(refusal.value) == reason
+    ]:
+        with pytest.raises(UsageError) as refusal:
+            parse(line)
+        assert str(refusal.value) == reason
 
 
 def test_an_operand_too_many_is_refused() -> None:
@@ -150,26 +141,22 @@ def test_an_operand_too_many_is_refused() -> None:
         command.parse(["a", "b"])
 
 
-@pytest.mark.parametrize("line", ["--help", "-h", "a -qh", "a --level 3 --help"])
-def test_help_is_answered_before_anything_is_missed(line: str) -> None:
-    with pytest.raises(HelpRequested) as request:
-        parse(line)
-    assert str(request.value) == HELP
+def test_help_has_precedence_over_errors() -> None:
+    for line in ["--help", "-h", "a -qh", "a --level 3 --help"]:
+        with pytest.raises(HelpRequested) as request:
+            parse(line)
+        assert str(request.value) == HELP
 
 
-@pytest.mark.parametrize(
-    ("text", "number"), [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5)]
-)
-def test_numbers_are_decimal_or_prefixed(text: str, number: int) -> None:
-    assert parse_number(text, "N") == number
+def test_numbers_are_decimal_or_prefixed() -> None:
+    for text, number in [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5)]:
+        assert parse_number(text, "N") == number
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "1f", "0x", "1.5", "012", "-3", "+3", "1_0", " 3"]
-)
-def test_other_text_is_no_number(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^N: .* is not a number"):
-        parse_number(text, "N")
+def test_invalid_numbers_are_refused() -> None:
+    for text in ["", "x", "1f", "0x", "1.5", "012", "-3", "+3", "1_0", " 3"]:
+        with pytest.raises(UsageError, match=r"^N: .* is not a number"):
+            parse_number(text, "N")
 
 
 def test_a_number_below_the_minimum_is_refused() -> None:
@@ -177,9 +164,8 @@ def test_a_number_below_the_minimum_is_refused() -> None:
         parse("a -l 0").number("--level", minimum=1)
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
+def test_sizes_have_units() -> None:
+    for text, number in [
         ("500000", 500_000),
         ("500M", 500_000_000),
         ("500k", 500_000),
@@ -187,44 +173,36 @@ def test_a_number_below_the_minimum_is_refused() -> None:
         ("64B", 64),
         ("1GiB", 1 << 30),
         ("0x10", 16),
-    ],
-)
-def test_sizes_have_units(text: str, number: int) -> None:
-    assert parse(f"a -l {text}").size("--level") == number
+    ]:
+        assert parse(f"a -l {text}").size("--level") == number
 
 
-@pytest.mark.parametrize("text", ["", "M", "1.5M", "5Q", "1GiBs", "-1", "1iB"])
-def test_other_text_is_not_a_size(text: str) -> None:
-    with pytest.raises(UsageError, match="option '--level': "):
-        COMMAND.parse(["a", f"-l={text}"[:2], text]).size("--level")
+def test_invalid_sizes_are_refused() -> None:
+    for text in ["", "M", "1.5M", "5Q", "1GiBs", "-1", "1iB"]:
+        with pytest.raises(UsageError, match="option '--level': "):
+            COMMAND.parse(["a", f"-l={text}"[:2], text]).size("--level")
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
+def test_times_have_units() -> None:
+    for text, seconds in [
         ("30", 30),
         ("1.5", 1.5),
         ("30s", 30),
         ("250ms", 0.25),
         ("5min", 300),
         ("1h", 3600),
-    ],
-)
-def test_times_have_units(text: str, seconds: float) -> None:
-    assert parse(f"a -l {text}").seconds("--level") == pytest.approx(seconds)
+    ]:
+        assert parse(f"a -l {text}").seconds("--level") == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "s", "0", "-1s", "5 parsecs", "nan", "inf", "1e999"]
-)
-def test_other_text_is_not_a_time(text: str) -> None:
-    with pytest.raises(UsageError, match="invalid time"):
-        COMMAND.parse(["a", "-l", text]).seconds("--level")
+def test_invalid_times_are_refused() -> None:
+    for text in ["", "s", "0", "-1s", "5 parsecs", "nan", "inf", "1e999"]:
+        with pytest.raises(UsageError, match="invalid time"):
+            COMMAND.parse(["a", "-l", text]).seconds("--level")
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
+def test_addresses_are_read_as_nm_prints_them() -> None:
+    for text, number in [
         ("1f64", 0x1F64),
         ("0x1f64", 0x1F64),
         ("0X1F64", 0x1F64),
@@ -233,25 +211,22 @@ def test_other_text_is_not_a_time(text: str) -> None:
         ("0", 0),
         ("012", 0x12),
         ("0b101", 5),
-    ],
-)
-def test_addresses_are_read_as_nm_prints_them(text: str, number: int) -> None:
-    assert parse_address(text, "ADDRESS") == number
+    ]:
+        assert parse_address(text, "ADDRESS") == number
 
 
-@pytest.mark.parametrize("text", ["", "0x", "main", "1_0", "-3", "+3", " 3", "1.5"])
-def test_other_text_is_not_an_address(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^ADDRESS: .* is not an address"):
-        parse_address(text, "ADDRESS")
+def test_invalid_addresses_are_refused() -> None:
+    for text in ["", "0x", "main", "1_0", "-3", "+3", " 3", "1.5"]:
+        with pytest.raises(UsageError, match=r"^ADDRESS: .* is not an address"):
+            parse_address(text, "ADDRESS")
 
 
 CHOICE = Option("--color", metavar="WHEN", short="-c", choices=("a", "b"), optional="a")
 LAST = Option("--module", metavar="M", short="-m", is_last=True)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
+def test_values_may_be_optional_and_options_the_last() -> None:
+    for line, words in [
         ("--color x", "color=a x"),
         ("--color b x", "color=b x"),
         ("--color=c x", "color=c x"),
@@ -260,11 +235,9 @@ LAST = Option("--module", metavar="M", short="-m", is_last=True)
         ("-c=c x", "color=c x"),
         ("-m x -c --color", "module=x -c --color"),
         ("--module x -- -c", "module=x -- -c"),
-    ],
-)
-def test_values_may_be_optional_and_options_the_last(line: str, words: str) -> None:
-    found = [
-        value if option is None else f"{option.name[2:]}={value}"
-        for option, value in scan_getopt(line.split(), (CHOICE, LAST), GSYM)
-    ]
-    assert " ".join(found) == words
+    ]:
+        found = [
+            value if option is None else f"{option.name[2:]}={value}"
+            for option, value in scan_getopt(line.split(), (CHOICE, LAST), GSYM)
+        ]
+        assert " ".join(found) == words

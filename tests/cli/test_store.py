@@ -122,26 +122,21 @@ def test_the_list_has_a_line_for_each_module_by_name(store: Store, run: Run) -> 
     assert lines[2][1:5] == [identity(1).debug_id, "Linux", "x86_64", "1,200"]
 
 
-@pytest.mark.parametrize(
-    ("patterns", "names"),
-    [
+def test_the_list_is_filtered_by_name(store: Store, run: Run) -> None:
+    for patterns, names in [
         (["lib1*"], ["lib1.so"]),
         (["LIB*"], ["lib1.so", "lib2.so"]),
         (["lib2.so", "xul.*"], ["lib2.so", "xul.pdb"]),
         (["xul.dll"], ["xul.pdb"]),
         (["nope"], []),
-    ],
-)
-def test_the_list_is_filtered_by_name(
-    store: Store, run: Run, patterns: list[str], names: list[str]
-) -> None:
-    put(store, 1)
-    put(store, 2)
-    put(store, 3, **windows_identity(3)._asdict())
-    status, output, _ = run("list", "--json", *patterns)
-    assert status == 0
-    found = [json.loads(line)["debug_file"] for line in output.splitlines()]
-    assert found == names
+    ]:
+        put(store, 1)
+        put(store, 2)
+        put(store, 3, **windows_identity(3)._asdict())
+        status, output, _ = run("list", "--json", *patterns)
+        assert status == 0
+        found = [json.loads(line)["debug_file"] for line in output.splitlines()]
+        assert found == names
 
 
 def test_a_damaged_module_is_told_and_the_others_are_listed(
@@ -172,9 +167,8 @@ def test_info_says_all_that_is_known(store: Store, run: Run) -> None:
     assert record["last_used"] == store.last_used(entry)
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
+def test_sizes_are_short() -> None:
+    for size, text in [
         (0, "0 B"),
         (999, "999 B"),
         (1000, "1.0 KB"),
@@ -182,10 +176,8 @@ def test_info_says_all_that_is_known(store: Store, run: Run) -> None:
         (999_951, "1.0 MB"),
         (1_500_000_000, "1.5 GB"),
         (10**16, "10000.0 TB"),
-    ],
-)
-def test_sizes_are_short(size: int, text: str) -> None:
-    assert size_text(size) == text
+    ]:
+        assert size_text(size) == text
 
 
 @pytest.mark.parametrize(

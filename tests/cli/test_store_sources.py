@@ -25,9 +25,8 @@ BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"
 # ---- lists
 
 
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
+def test_a_line_names_a_module() -> None:
+    for text, first in [
         (f"app {debug_id()}", key()),
         (f"  app/{debug_id()}  ", key()),
         (f"a b+c.so {debug_id()}", ModuleKey("a b+c.so", debug_id())),
@@ -35,11 +34,9 @@ BUILD_ID = "80AE0509E7CE335AE3CAB61C274274DE96049B64"
         (BUILD_ID.lower(), ModuleKey("", "", "", BUILD_ID.lower())),
         (f"libc.so.6 {BUILD_ID}", ModuleKey("libc.so.6", "", "", BUILD_ID)),
         (f"# comment\n\napp {debug_id()}\napp {debug_id()}\n", key()),
-    ],
-)
-def test_a_line_names_a_module(text: str, first: ModuleKey) -> None:
-    (keys,) = read_module_list(text)
-    assert keys[0] == first
+    ]:
+        (keys,) = read_module_list(text)
+        assert keys[0] == first
 
 
 def test_a_windows_binary_is_named_by_its_code_id() -> None:
@@ -47,20 +44,19 @@ def test_a_windows_binary_is_named_by_its_code_id() -> None:
     assert ModuleKey("", "", "xul.dll", "5CF2591C6859a000") in keys
 
 
-@pytest.mark.parametrize("is_single", [False, True])
-def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> None:
-    job = {
-        "memoryMap": [["app", debug_id()], ["", ""], ["b", debug_id(1)]],
-        "stacks": [],
-    }
-    request = job if is_single else {"jobs": [job, job], "version": 5}
-    found = read_module_list(json.dumps(request))
-    assert [keys[0] for keys in found] == [key(), key(1, "b")]
+def test_a_request_names_the_modules_of_its_memory_maps() -> None:
+    for is_single in [False, True]:
+        job = {
+            "memoryMap": [["app", debug_id()], ["", ""], ["b", debug_id(1)]],
+            "stacks": [],
+        }
+        request = job if is_single else {"jobs": [job, job], "version": 5}
+        found = read_module_list(json.dumps(request))
+        assert [keys[0] for keys in found] == [key(), key(1, "b")]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_a_list_of_another_form_is_told() -> None:
+    for text, reason in [
         (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is not NAME ID"),
         ("app xyz", "line 1: 'app/xyz'"),
         ("{", "not a request of the API"),
@@ -68,11 +64,9 @@ def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> N
         ('{"jobs": 1}', "not a request of the API"),
         ('{"jobs": [{"memoryMap": [[1]]}]}', "not a request of the API"),
         ('{"memoryMap": ' + "[" * 99999, "not a request of the API"),
-    ],
-)
-def test_a_list_of_another_form_is_told(text: str, reason: str) -> None:
-    with pytest.raises(FormatError, match=reason):
-        read_module_list(text)
+    ]:
+        with pytest.raises(FormatError, match=reason):
+            read_module_list(text)
 
 
 # ---- prefetch

@@ -118,24 +118,21 @@ def test_headers_come_from_the_command_line_and_from_a_file(
     assert headers["content-encoding"] == "gzip"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_an_input_of_another_kind_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, reason in [
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
         ("3", "no symbolication request"),
         ('{"jobs": 3}', "no symbolication request"),
-    ],
-)
-def test_an_input_of_another_kind_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
-) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(text)
-    with Server(GOOD) as server:
-        assert main(["symbolicate", "--server", server.url, str(path)]) == 1
-    assert reason in capsys.readouterr().err
-    assert server.requests == []
+    ]:
+        path = tmp_path / "x.json"
+        path.write_text(text)
+        with Server(GOOD) as server:
+            assert main(["symbolicate", "--server", server.url, str(path)]) == 1
+        assert reason in capsys.readouterr().err
+        assert server.requests == []
 
 
 def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
@@ -143,15 +140,12 @@ def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
     assert main([*command, stacks]) == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_either_a_server_or_a_store_is_asked(stacks: str) -> None:
+    for options in [
         ["--server", "http://127.0.0.1:9", "--store", "x"],
         ["--server", "http://127.0.0.1:9", "--source", "x"],
-    ],
-)
-def test_either_a_server_or_a_store_is_asked(stacks: str, options: list[str]) -> None:
-    assert main(["symbolicate", *options, stacks]) == 2
+    ]:
+        assert main(["symbolicate", *options, stacks]) == 2
 
 
 def test_a_store_that_is_not_there_is_told_and_not_made(

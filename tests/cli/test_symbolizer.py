@@ -80,9 +80,8 @@ def test_without_options_all_is_as_llvm_has_it() -> None:
     assert not any((options.addresses, options.pretty, options.basenames))
 
 
-@pytest.mark.parametrize(
-    ("words", "attribute", "value"),
-    [
+def test_an_option_is_read() -> None:
+    for words, attribute, value in [
         ("-e x", "obj", "x"),
         ("-ex", "obj", "x"),
         ("-e=x", "obj", "x"),
@@ -119,16 +118,13 @@ def test_without_options_all_is_as_llvm_has_it() -> None:
         ("--debuginfod", "debuginfod", True),
         ("--cache-size=1 --color --color=auto --dia --skip-line-zero", "inputs", []),
         ("--untag-addresses --no-untag-addresses", "inputs", []),
-    ],
-)
-def test_an_option_is_read(words: str, attribute: str, value: object) -> None:
-    expected = ["a", "b"] if attribute == "debug_directories" else value
-    assert getattr(parse(words.split()), attribute) == expected
+    ]:
+        expected = ["a", "b"] if attribute == "debug_directories" else value
+        assert getattr(parse(words.split()), attribute) == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
+def test_an_invalid_command_line_is_refused(run: Run) -> None:
+    for words, complaint in [
         ("--odd", "error: unknown argument '--odd'\n"),
         ("-aZY", "error: unknown argument '-Z'\nerror: unknown argument '-Y'\n"),
         ("--", "error: unknown argument '--'\n"),
@@ -140,15 +136,11 @@ def test_an_option_is_read(words: str, attribute: str, value: object) -> None:
             "--adjust-vma -1",
             "--adjust-vma=: expected a non-negative integer, but got '-1'",
         ),
-    ],
-)
-def test_an_invalid_command_line_is_refused(
-    words: str, complaint: str, run: Run
-) -> None:
-    with pytest.raises(UsageError) as problem:
-        parse(words.split())
-    assert str(problem.value) == complaint
-    assert run(*words.split()) == (1, "", complaint)
+    ]:
+        with pytest.raises(UsageError) as problem:
+            parse(words.split())
+        assert str(problem.value) == complaint
+        assert run(*words.split()) == (1, "", complaint)
 
 
 def test_options_come_from_the_environment_and_from_files(
@@ -189,9 +181,8 @@ def test_help_and_version(run: Run) -> None:
 # ---- lines
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
+def test_a_line_is_read() -> None:
+    for line, expected in [
         ("a 0x10", Request("CODE", "a", b"", "", 16)),
         ("CODE a 0x10", Request("CODE", "a", b"", "", 16)),
         ('DATA "a b" 10', Request("DATA", "a b", b"", "", 10)),
@@ -207,14 +198,12 @@ def test_help_and_version(run: Run) -> None:
         ("a +3", Request("CODE", "a", b"", "+3", 0)),
         ("a 1 and more", Request("CODE", "a", b"", "", 1)),
         ("CODE", None),
-    ],
-)
-def test_a_line_is_read(line: str, expected: Request | None) -> None:
-    if expected is None:
-        with pytest.raises(RequestError):
-            parse_request(line)
-    else:
-        assert parse_request(line) == expected
+    ]:
+        if expected is None:
+            with pytest.raises(RequestError):
+                parse_request(line)
+        else:
+            assert parse_request(line) == expected
 
 
 def test_a_line_needs_no_module_where_the_command_line_has_one() -> None:

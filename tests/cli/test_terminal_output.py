@@ -260,21 +260,32 @@ def run(words: list[str], given: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return b"".join(pieces).decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize("command", COMMANDS.strip().splitlines())
+def verb_of(command: str) -> str:
+    first, second, *_ = command.split()
+    return f"{first} {second}" if first == "gsym" else first
+
+
+@pytest.mark.parametrize(
+    "verb", sorted({verb_of(each) for each in COMMANDS.strip().splitlines()})
+)
 def test_no_control_character_reaches_a_terminal(
-    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    verb: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GSYM_STORE", f"{folder}/none")
     monkeypatch.setenv("GSYM_CACHE_DIR", f"{folder}/cache")
-    command, _, given = command.partition(" < ")
     log = f"{CONTEXT.decode()}{{{{{{bt:0:0x1008:pc}}}}}} {EVIL}".replace("\nforged", "")
     places = {"d": str(folder), "e": f"{folder}/{EVIL}", "log": log}
-    words = [word.format(**places) for word in command.split()]
-    seen = run(words, f"{given.format(**places)}\n", monkeypatch)
-    assert re.search("pwned|u202e", seen), "the command does not show the name"
-    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff\u202e]", seen)
-    assert not re.search("^forged", seen, re.MULTILINE)
+    for line in COMMANDS.strip().splitlines():
+        if verb_of(line) != verb:
+            continue
+        command, _, given = line.partition(" < ")
+        words = [word.format(**places) for word in command.split()]
+        seen = run(words, f"{given.format(**places)}\n", monkeypatch)
+        assert re.search("pwned|u202e", seen), f"{line} does not show the name"
+        wrong = "[\0-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff\u202e]"
+        assert not re.search(wrong, seen), line
+        assert not re.search("^forged", seen, re.MULTILINE), line
 
 
 def test_colours_of_a_log_reach_a_terminal_and_those_of_names_do_not(
