@@ -100,22 +100,6 @@ def test_answers_look_like_those_of_addr2line(
     assert answer(file, options, address) == text
 
 
-@runtime
-def test_names_are_demangled_on_request(file: str) -> None:
-    assert answer(file, "-Cf", "1000", "1000", "2000") == (
-        "outer(int)\n/src/a.c:10\nouter(int)\n/src/a.c:10\nbare\n??:?\n"
-    )
-    assert answer(file, "-f --demangle=none", "1000").startswith("_Z5outeri\n")
-
-
-def test_options_may_stand_behind_addresses_and_in_files(
-    file: str, tmp_path: Path
-) -> None:
-    (tmp_path / "more").write_text(f"-f '-e' {file}\n 2004")
-    run = addr2line("1000", f"@{tmp_path / 'more'}", "-s", cache=tmp_path)
-    assert run.output == b"_Z5outeri\na.c:10\nbare\n??:?\n"
-
-
 def test_a_table_of_names_that_is_full_starts_anew(
     file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

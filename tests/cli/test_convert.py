@@ -129,15 +129,6 @@ def test_segments_are_named_by_their_first_function(
     assert all(Path(name).exists() for name in names)
 
 
-def test_path_prefixes_are_rewritten(tmp_path: Path) -> None:
-    path = tmp_path / "app"
-    path.write_bytes(ONE_FUNCTION_WITH_LINES)
-    assert main(["convert", str(path), "--path-map", "/src=/home/me"]) == 0
-    content = Path(f"{path}.gsym").read_bytes()
-    assert b"\0/home/me\0" in content
-    assert b"/src" not in content
-
-
 # ---- what is told
 
 
@@ -211,12 +202,6 @@ def damaged(tmp_path: Path) -> str:
 OUTSIDE = "Address range starts outside executable sections"
 
 
-def test_warnings_are_counted_by_category(tmp_path: Path, capsys: Captured) -> None:
-    path = damaged(tmp_path)
-    assert main(["convert", path, "--uuid", "01"]) == 0
-    assert capsys.readouterr().err == f"{path}: warning: {OUTSIDE} (2 times)\n"
-
-
 def test_verbose_prints_each_warning_with_its_place(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -245,17 +230,6 @@ def test_the_json_summary_holds_the_whole_report(tmp_path: Path) -> None:
     assert report["functions"] == 1
     assert report["warnings"] == {OUTSIDE: 2}
     assert [detail["value"] for detail in report["details"]] == [0x9000, 0xA000]
-
-
-def test_the_depfile_names_inputs_and_outputs_as_make_reads_them(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "my app #1 $x"
-    path.write_bytes(with_build_id())
-    rule = tmp_path / "app.d"
-    assert main(["convert", str(path), "--depfile", str(rule)]) == 0
-    escaped = f"{tmp_path}/my\\ app\\ \\#1\\ $$x"
-    assert rule.read_text() == f"{escaped}.gsym: {escaped}\n\n{escaped}:\n"
 
 
 @pytest.mark.parametrize("name", ["a\\ b:c", "a%b#", "$(a)", "a\\\\:b"])

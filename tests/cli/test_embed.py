@@ -9,7 +9,7 @@ import pytest
 
 from gsym.cli.dropins.gsymutil import main as gsymutil
 from gsym.cli.main import main
-from tests.embeddings import assert_answers, elf, macho, write_gsym
+from tests.embeddings import elf, macho, write_gsym
 from tests.inputs.macho_executable import IDENTITY
 
 if TYPE_CHECKING:
@@ -23,40 +23,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "app").write_bytes(elf().to_bytes())
     write_gsym(tmp_path / "app.gsym")
     return tmp_path
-
-
-def test_a_file_goes_into_its_binary(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = (folder / "app").stat().st_size
-    assert main(["embed", "app.gsym", "app"]) == 0
-    size, after = (folder / "app.gsym").stat().st_size, (folder / "app").stat().st_size
-    assert capsys.readouterr().out == (
-        "app.gsym -> app, section .gsym\n"
-        f"  {size} bytes\n"
-        f"  the binary takes {after} bytes, {before} before\n"
-    )
-    assert_answers(folder / "app")
-
-
-def test_shared_strings_are_left_out(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["embed", "app.gsym", "app", "-o", "out", "--share-strings"]) == 0
-    assert "without what the binary's string table has" in capsys.readouterr().out
-    assert_answers(folder / "out")
-    assert main(["extract", "out", "-o", "again.gsym"]) == 0
-    size = (folder / "again.gsym").stat().st_size
-    assert capsys.readouterr().out == f"out -> again.gsym\n  {size} bytes\n"
-    assert_answers(folder / "again.gsym")
-
-
-def test_the_file_comes_out_as_it_went_in(folder: Path) -> None:
-    assert main(["embed", "-q", "app.gsym", "app"]) == 0
-    data = (folder / "app.gsym").read_bytes()
-    (folder / "app.gsym").unlink()
-    assert main(["extract", "-q", "app"]) == 0
-    assert (folder / "app.gsym").read_bytes() == data
 
 
 def test_a_lost_identity_is_told(

@@ -111,11 +111,6 @@ def test_what_only_llvm_symbolizer_has_is_taken_in_its_style(run: Run) -> None:
         assert run(FRAME, option, "--style=llvm").status == 0
 
 
-def test_a_log_comes_out_with_symbols(run: Run) -> None:
-    done = run(CONTEXT + FRAME)
-    assert (done.status, done.out, done.err) == (0, SUMMARY + SHOWN, b"")
-
-
 def test_without_a_word_it_filters_standard_input() -> None:
     done = subprocess.run(
         COMMAND, input=b"a {{{symbol:_Z1fv}}}\n", capture_output=True, check=False
@@ -609,15 +604,6 @@ def test_a_page_shows_the_colours_of_the_log_up_to_the_end_of_a_line(run: Run) -
         '<span class="s c1 bold"> d\n</span><span class="bold">e</span>f\ng'
         "</pre>\n</html>\n"
     )
-
-
-def test_registers_on_a_page_show_what_is_there(run: Run) -> None:
-    log = CONTEXT + b"{{{hexdict: RIP: 0x1011 <b>: 0x1 }}}\n"
-    out = run(log, "--to=html").out.decode()
-    assert (
-        ' RIP: <span class="e" tabindex="0">0x1011<span role="tooltip">first() '
-        "/src/a.c:3 (a.o+0x11)</span></span> &lt;b&gt;: 0x1 \n"
-    ) in out
 
 
 def test_registers_as_an_object_have_the_frames_of_each_address(run: Run) -> None:

@@ -102,18 +102,6 @@ def test_a_conversion_reports_as_llvm_does(
 # ---- what no release prints, or what is cheaper to check here
 
 
-def test_several_files_are_shown_one_after_the_other(run: Run) -> None:
-    one = run("--address=0xff0", "small").out
-    assert one == 'Looking up addresses in "small":\n0x0000000000000ff0: symbol\n'
-    assert run("--address=0xff0", "small", "small").out == one + one
-
-
-def test_an_address_may_be_of_any_base(run: Run) -> None:
-    forms = ["4080", "0xFF0", "0XfF0", "07760", "0o7760", "0b111111110000"]
-    answers = run(*(f"--address={form}" for form in forms), "small").out
-    assert answers.splitlines()[1:] == ["0x0000000000000ff0: symbol"] * len(forms)
-
-
 def test_verbose_lookups_show_the_function_or_the_reason(run: Run) -> None:
     head = 'Looking up addresses in "small":\n'
     assert run("--verbose", "--address=0x1100", "small").out == head + (

@@ -79,49 +79,6 @@ def test_an_answer_reads_well(file: str, capsys: Captured) -> None:
         assert capsys.readouterr().out == text
 
 
-INNER_FRAME = {
-    "name": "inner",
-    "demangled": "inner",
-    "directory": "/src",
-    "filename": "b.h",
-    "line": 3,
-    "offset": 2,
-    "inlined": True,
-}
-OUTER_FRAME = {
-    "name": "outer",
-    "demangled": "outer",
-    "directory": "/src",
-    "filename": "a.c",
-    "line": 11,
-    "offset": 18,
-    "inlined": False,
-}
-
-
-def test_json_has_one_object_a_line_with_the_documented_fields(
-    file: str, capsys: Captured
-) -> None:
-    assert main(["lookup", "--json", file, "0x401012", "0x401040"]) == 0
-    found, missed = map(json.loads, capsys.readouterr().out.splitlines())
-    assert found == {
-        "address": 0x401012,
-        "function": {
-            "name": "outer",
-            "demangled": "outer",
-            "start": 0x401000,
-            "size": 0x40,
-        },
-        "frames": [INNER_FRAME, OUTER_FRAME],
-    }
-    assert missed == {
-        "address": 0x401040,
-        "function": None,
-        "frames": [],
-        "reason": "no function covers this address",
-    }
-
-
 def test_the_address_shown_is_the_one_given(file: str, capsys: Captured) -> None:
     for options, address, frame in [
         (["--load-address", "0x7f0000000000"], 0x7F0000001012, "inner + 2 "),
@@ -159,27 +116,6 @@ def test_strict_tells_misses_by_the_exit_code(file: str) -> None:
         assert main(["lookup", "--strict", file, *addresses]) == status
 
 
-def test_merged_functions_are_shown_when_asked_for(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    path = str(tmp_path / "merged.gsym")
-    twin = FunctionInfo(0x1000, 0x10, "twin", (LineEntry(0x1000, "/t.c", 2),))
-    with gsym.Creator() as creator:
-        creator.add(FunctionInfo(0x1000, 0x10, "first", merged=(twin,)))
-        creator.save(path)
-    assert main(["lookup", path, "0x1002"]) == 0
-    assert capsys.readouterr().out == "0x1002: first + 2\n"
-    assert main(["lookup", "--merged-functions", path, "0x1002"]) == 0
-    assert capsys.readouterr().out == (
-        "0x1002: first + 2\n        same code: twin + 2 at /t.c:2\n"
-    )
-    assert main(["lookup", "--merged-functions", "--oneline", path, "0x1002"]) == 0
-    assert capsys.readouterr().out == "0x1002: first + 2 = twin + 2 at /t.c:2\n"
-    assert main(["lookup", "--merged-functions", "--json", path, "0x1002"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert [other["function"]["name"] for other in answer["merged"]] == ["twin"]
-
-
 def test_a_wrong_command_line_is_a_usage_error(capsys: Captured) -> None:
     for arguments, reason in [
         ([], "FILE is missing"),
@@ -203,18 +139,6 @@ def test_a_file_that_is_not_there_is_an_error_of_one_line(capsys: Captured) -> N
 # ---- standard input
 
 LOOKUP = [sys.executable, "-m", "gsym", "lookup", "--stdin"]
-
-
-def test_standard_input_is_answered_line_by_line(file: str) -> None:
-    lines = b"0x401000\n\n  4198404 \r\n0x10"
-    process = subprocess.run(
-        [*LOOKUP, file], input=lines, capture_output=True, check=True
-    )
-    assert process.stdout.decode() == (
-        "0x401000: outer at /src/a.c:10\n"
-        "0x401004: outer + 4 at /src/a.c:10\n"
-        "0x10: ?? (no function covers this address)\n"
-    )
 
 
 def test_lines_around_a_bad_one_are_answered(file: str) -> None:

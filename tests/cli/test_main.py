@@ -57,11 +57,6 @@ def test_no_arguments_is_a_usage_error_that_shows_the_help(capsys: Captured) -> 
     assert "usage: gsym VERB" in captured.err
 
 
-def test_the_version_is_printed(capsys: Captured) -> None:
-    assert command.main(["--version"]) == 0
-    assert capsys.readouterr().out == f"gsym {gsym.__version__}\n"
-
-
 def test_an_unknown_verb_is_refused(capsys: Captured) -> None:
     for arguments, reason in [
         (["lokup"], "unknown verb 'lokup'; did you mean 'lookup'?"),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import gsym
 from gsym.cli.main import help_text, main
 from gsym.cli.verbs.store import size_text
 from gsym.store.directory import Store
@@ -83,43 +82,7 @@ def test_a_module_of_windows_is_found_by_its_code_id(store: Store, run: Run) -> 
     assert run("get", f"other.dll/{PE_CODE_ID}")[0] == 1
 
 
-def test_a_module_that_is_not_there_is_an_error(store: Store, run: Run) -> None:
-    put(store, 1)
-    status, output, errors = run("get", identity(2).debug_id)
-    assert (status, output) == (1, "")
-    assert errors == (
-        f"gsym: error: {store.path}: has no module {identity(2).debug_id}\n"
-    )
-    assert run("get", "not/anything")[0] == 1
-    status, _, errors = run("get", "nothing")
-    assert status == 2
-    assert "MODULE: 'nothing' is not NAME/ID, a debug id or build id\n" in errors
-
-
-def test_a_file_is_copied_out(store: Store, run: Run, tmp_path: Path) -> None:
-    put(store, 1, functions=5)
-    output = tmp_path / "out.gsym"
-    assert run("get", identity(1).debug_id, "-o", str(output)) == (0, "", "")
-    with gsym.open(output, uuid=build_id(1)) as reader:
-        assert len(reader) == 5
-    status, _, errors = run("get", identity(1).debug_id, "--original", "sym")
-    assert status == 1
-    assert "no original of kind sym; kept: none" in errors
-
-
 # ---- list and info
-
-
-def test_the_list_has_a_line_for_each_module_by_name(store: Store, run: Run) -> None:
-    for number in (2, 1):
-        put(store, number, functions=1200 * number)
-    put(store, 3, debug_file="a\x1b[2J.so")
-    status, output, errors = run("list")
-    assert (status, errors) == (0, "")
-    lines = [line.split() for line in output.splitlines()]
-    assert lines[0][:4] == ["NAME", "DEBUG", "ID", "OS"]
-    assert [line[0] for line in lines[1:]] == ["a\\x1b[2J.so", "lib1.so", "lib2.so"]
-    assert lines[2][1:5] == [identity(1).debug_id, "Linux", "x86_64", "1,200"]
 
 
 def test_the_list_is_filtered_by_name(store: Store, run: Run) -> None:
@@ -149,22 +112,6 @@ def test_a_damaged_module_is_told_and_the_others_are_listed(
     assert status == 1
     assert "lib1.so" in output
     assert errors.startswith(f"gsym store list: {record}: what is written")
-
-
-def test_info_says_all_that_is_known(store: Store, run: Run) -> None:
-    entry = put(store, 1, functions=3).entry
-    status, output, _ = run("info", identity(1).debug_id)
-    assert status == 0
-    shown = dict(line.split("  ", 1) for line in output.splitlines())
-    shown = {label.strip(): text.strip() for label, text in shown.items()}
-    assert shown["name"] == "lib1.so"
-    assert shown["identifier"] == build_id(1).hex()
-    assert shown["detail"] == "names"
-    assert shown["functions"] == "3"
-    assert shown["file"] == entry.path
-    record = json.loads(run("info", identity(1).debug_id, "--json")[1])
-    assert record["path"] == entry.path
-    assert record["last_used"] == store.last_used(entry)
 
 
 def test_sizes_are_short() -> None:

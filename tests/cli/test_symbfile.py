@@ -38,38 +38,6 @@ RECORDS: list[Record] = [
     Range(0x64C, 8, "inl\x1b", None, "/a.c", 40, 1),
     ReturnPad(0x64B, (ReturnPadEntry("main", "/a.c", 39), ReturnPadEntry("f", "", 0))),
 ]
-OBJECTS = [
-    {
-        "type": "range",
-        "elf_va": 0x640,
-        "length": 0x24,
-        "func": "main",
-        "file": "/a.c",
-        "call_file": None,
-        "call_line": None,
-        "depth": 0,
-        "line_table": [[0, 38]],
-    },
-    {
-        "type": "range",
-        "elf_va": 0x64C,
-        "length": 8,
-        "func": "inl\x1b",
-        "file": None,
-        "call_file": "/a.c",
-        "call_line": 40,
-        "depth": 1,
-        "line_table": None,
-    },
-    {
-        "type": "return_pad",
-        "elf_va": 0x64B,
-        "entries": [
-            {"func": "main", "file": "/a.c", "line": 39},
-            {"func": "f", "file": None, "line": None},
-        ],
-    },
-]
 
 
 @pytest.fixture
@@ -83,41 +51,10 @@ def run(*words: object) -> int:
     return main(["symbfile", *map(str, words)])
 
 
-def test_dump_prints_an_object_a_line(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("dump", "--json", symbfile) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert list(map(json.loads, lines)) == OBJECTS
-
-
-def test_dump_prints_text_for_people(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("dump", symbfile) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "0x640..0x664 main",
-        "  file /a.c",
-        "  0x640 line 38",
-        "  0x64c..0x654 inl\\x1b called at /a.c:40",
-        "0x64b return pad",
-        "  main at /a.c:39",
-        "  f at ?:?",
-    ]
-
-
 def test_dump_indents_no_further_than_calls_nest() -> None:
     for depth, blanks in [(256, 512), (257, 512), (10**6, 512)]:
         (line,) = record_lines(Range(1, 1, "f", depth=depth))
         assert len(line) - len(line.lstrip()) == blanks
-
-
-def test_a_compressed_file_is_read_as_it_is(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    symbfile.write_bytes(zstd.compress(symbfile.read_bytes()))
-    assert run("dump", "--json", symbfile) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(RECORDS)
 
 
 def test_a_damaged_zstd_stream_is_told(
@@ -161,20 +98,6 @@ def test_stats_count_depths_apart_up_to_a_limit(
     assert "depth 256 and more 3\n" in capsys.readouterr().out
 
 
-def test_stats_tell_what_a_file_holds(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("stats", "--json", symbfile) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["depths"] == {"0": 1, "1": 1}
-    assert (figures["ranges"], figures["return_pads"], figures["entries"]) == (2, 1, 2)
-    assert (figures["functions"], figures["bytes_covered"]) == (1, 0x24)
-    assert (figures["first_address"], figures["end_address"]) == (0x640, 0x664)
-    assert figures["file_size"] == symbfile.stat().st_size
-    assert run("stats", symbfile) == 0
-    assert "addresses          0x640..0x664\n" in capsys.readouterr().out
-
-
 def test_stats_of_an_empty_file_have_no_addresses(
     symbfile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,13 +106,6 @@ def test_stats_of_an_empty_file_have_no_addresses(
     text = capsys.readouterr().out
     assert "addresses" not in text
     assert "unknown messages   1, 2 bytes" in text
-
-
-def test_verify_is_content_with_sound_records(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("verify", symbfile) == 0
-    assert capsys.readouterr().out == f"{symbfile}: the records are sound\n"
 
 
 def test_verify_tells_errors_by_its_exit_code(
@@ -211,49 +127,6 @@ def test_verify_leaves_notes_out_on_request(
     assert "note: hole" in capsys.readouterr().out
     assert run("verify", "--quiet", symbfile) == 0
     assert capsys.readouterr().out == ""
-
-
-def test_diff_of_equal_files_says_nothing(
-    symbfile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = tmp_path / "other"
-    other.write_bytes(zstd.compress(b"".join(encode(RECORDS[::-1]))))
-    assert run("diff", symbfile, other) == 0
-    assert capsys.readouterr().out == ""
-
-
-def test_diff_shows_what_is_different(
-    symbfile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = tmp_path / "other"
-    changed = Range(0x640, 0x24, "main", "/b.c", line_table=(LineTableRow(0, 38),))
-    other.write_bytes(b"".join(encode([changed, ReturnPad(1, ()), RECORDS[2]])))
-    assert run("diff", symbfile, other) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "+ 0x1 return pad",
-        "! 0x640..0x664 main",
-        '  file: "/a.c" -> "/b.c"',
-        "- 0x64c..0x654 inl\\x1b called at /a.c:40",
-    ]
-    assert run("diff", "--json", symbfile, other) == 1
-    first, second, third = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (first["old"], first["new"]["elf_va"]) == (None, 1)
-    assert second["fields"] == ["file"]
-    assert third == {"old": OBJECTS[1], "new": None, "fields": []}
-    assert run("diff", "--quiet", symbfile, other) == 1
-    assert capsys.readouterr().out == ""
-
-
-def test_id_prints_both_forms(
-    symbfile: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file_id = FileId.of_file(symbfile)
-    assert run("id", symbfile, symbfile) == 0
-    line = f"{file_id.hex()} {file_id.base64} {symbfile}"
-    assert capsys.readouterr().out.splitlines() == [line, line]
-    assert run("id", "--json", symbfile) == 0
-    forms = {"file": str(symbfile), "hex": file_id.hex(), "base64": file_id.base64}
-    assert json.loads(capsys.readouterr().out) == forms
 
 
 BUILD_ID = bytes(range(20))

@@ -56,14 +56,6 @@ def stacks(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_stacks_come_out_as_text(
-    stacks: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Server(GOOD) as server:
-        assert main(["symbolicate", "--server", server.url, stacks]) == 0
-    assert capsys.readouterr().out == TEXT
-
-
 def test_stacks_come_in_through_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,20 +64,6 @@ def test_stacks_come_in_through_a_pipe(
     with Server(GOOD) as server:
         assert main(["symbolicate", "--server", server.url, "-"]) == 0
     assert capsys.readouterr().out == TEXT
-
-
-def test_json_is_what_the_api_answers(
-    stacks: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Server(GOOD) as server:
-        assert main(["symbolicate", "--json", "--server", server.url, stacks]) == 0
-    assert json.loads(capsys.readouterr().out) == {"results": [RESULT]}
-
-
-def test_a_frame_without_function_counts_under_strict(stacks: str) -> None:
-    with Server(GOOD) as server:
-        command = ["symbolicate", "--server", server.url, stacks]
-        assert main([*command, "--strict"]) == 3
 
 
 def test_a_refused_job_is_told_and_is_a_failure(

@@ -216,12 +216,6 @@ def test_a_line_needs_no_module_where_the_command_line_has_one() -> None:
 # ---- answers
 
 
-def test_style_llvm(run: Run, file: str) -> None:
-    expected = DIRECT + INLINED + "bare\n??:0:0\n\n" + UNKNOWN
-    done = run("-e", file, "0x1000", "0x1010", "0x2000", "0x3000")
-    assert done == (0, expected, "")
-
-
 def test_style_gnu(run: Run, file: str) -> None:
     options = ("--output-style=GNU", "-e", file)
     inlined = "inner(int)\n/src/b.h:3\nouter(int)\n/src/a.cc:11\n"
@@ -235,43 +229,6 @@ def test_without_inlines_the_outer_name_stands_at_the_inner_line(
     options = ("--no-inlines", "-e", file)
     assert run(*options, "0x1010").out == "outer(int)\n/src/b.h:3:0\n\n"
     assert run(*options, "-f=short", "0x1010").out == "inner(int)\n/src/b.h:3:0\n\n"
-
-
-def test_pretty_printing(run: Run, file: str) -> None:
-    out = run("-a", "-p", "-s", "-e", file, "0x1010").out
-    expected = (
-        "0x1010: inner(int) at b.h:3:0\n (inlined by) outer(int) at a.cc:11:0\n\n"
-    )
-    assert out == expected
-
-
-def test_verbose(run: Run, file: str) -> None:
-    expected = (
-        "inner(int)\n  Filename: /src/b.h\n  Function start address: 0x1010\n"
-        "  Line: 3\n  Column: 0\nouter(int)\n  Filename: /src/a.cc\n"
-        "  Function start address: 0x1000\n  Line: 11\n  Column: 0\n\n"
-    )
-    assert run("--verbose", "-e", file, "0x1015").out == expected
-
-
-def test_json_of_a_command_line_is_a_list(run: Run, file: str) -> None:
-    out = run("--output-style=JSON", "-e", file, "0x1015", "1", "bare", "DATA 1").out
-    first, second, third, fourth = json.loads(out)
-    assert first["Address"] == "0x1015"
-    assert first["ModuleName"] == file
-    assert first["Symbol"][0] == {
-        "Column": 0,
-        "Discriminator": 0,
-        "FileName": "/src/b.h",
-        "FunctionName": "inner(int)",
-        "Line": 3,
-        "StartAddress": "0x1010",
-        "StartFileName": "",
-        "StartLine": 0,
-    }
-    assert [each["FunctionName"] for each in second["Symbol"]] == [""]
-    assert third == {"Loc": [], "ModuleName": file, "SymName": "bare"}
-    assert fourth["Data"] == {"Name": "", "Size": "0x0", "Start": "0x0"}
 
 
 def test_json_of_a_stream_is_an_object_a_line(file: str) -> None:
@@ -294,11 +251,6 @@ def test_json_is_utf8_whatever_a_name_holds(run: Run, tmp_path: Path) -> None:
     ).out.splitlines():
         assert json.loads(line) == json.loads(out)[0]
     assert run("-e", path, "0x1000").out.startswith('a"\\\n\udc80é\n')
-
-
-def test_names_are_demangled_unless_told_otherwise(run: Run, file: str) -> None:
-    assert run("--no-demangle", "-e", file, "0x1000").out.startswith("_Z5outeri\n")
-    assert run("-f=none", "-e", file, "0x1000").out == "/src/a.cc:10:0\n\n"
 
 
 def test_addresses_are_adjusted(run: Run, file: str) -> None:

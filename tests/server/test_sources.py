@@ -32,16 +32,6 @@ def test_a_module_of_a_source_is_symbolized(tmp_path: Path) -> None:
     assert {each.outcome for each in missing.module.attempts} == {"missing"}
 
 
-def test_the_current_folder_is_a_source_with_any_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "any.sym").write_bytes(symbols())
-    monkeypatch.chdir(tmp_path / "folder")
-    symbolizer = make_symbolizer(Settings(store=str(tmp_path / "store")))
-    assert symbolizer.symbolize(key(), offset=0x1004).lookup is not None
-
-
 def test_the_page_lists_the_modules_of_a_folder_and_finds_them_by_name(
     tmp_path: Path,
 ) -> None:

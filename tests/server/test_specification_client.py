@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.server.modules import LIB_ID, MISSING_ID, XUL_ID
-
 if TYPE_CHECKING:
     from tests.server.running import RunningServer
 
@@ -91,24 +89,3 @@ def test_the_example_command_of_the_reference_is_answered(
         User_Agent="my-script/1.0 (+https://example.com/)",
     )
     check_result(json.loads(payload)["jobs"][0], answer.json["results"][0])
-
-
-def test_several_jobs_have_several_results(server: RunningServer) -> None:
-    jobs = [
-        {
-            "stacks": [[[0, 0x1004], [1, 0x404]], [[1, 0x500]]],
-            "memoryMap": [["xul.pdb", XUL_ID], ["libdemo.so", LIB_ID]],
-        },
-        {"stacks": [[[0, 65802]]], "memoryMap": [["wntdll.pdb", MISSING_ID]]},
-    ]
-    results = send(f"{server.url}/symbolicate/v5", {"jobs": jobs})["results"]
-    for job, result in zip(jobs, results, strict=True):
-        check_result(job, result)
-    first, second = results
-    assert set(first["found_modules"].values()) == {True}
-    assert set(second["found_modules"].values()) == {False}
-    frame = first["stacks"][0][0]
-    assert frame["module"] == "xul.dll"
-    assert frame["function"] == "a::outer()"
-    assert int(frame["function_offset"], 16) == 4
-    assert (frame["file"], frame["line"]) == ("/src/a.cpp", 10)

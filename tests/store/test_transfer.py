@@ -552,20 +552,6 @@ def test_threads_share_connections(tmp_path: Path, server: FaultServer) -> None:
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {BODY}
 
 
-def test_the_time_of_one_request_does_not_end_the_next(
-    tmp_path: Path, server: FaultServer
-) -> None:
-    server.replies["/slow"] = Reply(fault="stall")
-    server.replies["/x"] = Reply(BODY)
-    limits = LIMITS._replace(connect_seconds=0.1, header_seconds=0.1)
-    transfer = Transfer(limits)
-    address = read_web_address(server.url)
-    with pytest.raises(SourceError):
-        transfer.fetch(address.below("slow"), str(tmp_path / "a"), is_trusted=True)
-    transfer.fetch(address.below("x"), str(tmp_path / "b"), is_trusted=True)
-    transfer.close()
-
-
 # ---- time
 
 

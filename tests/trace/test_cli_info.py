@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,54 +27,6 @@ def info(capsys: Capture, *words: object) -> dict[str, Any]:
     assert run("info", "--json", *words) == 0
     made: dict[str, Any] = json.loads(capsys.readouterr().out)
     return made
-
-
-@pytest.mark.parametrize("byteorder", ["little", "big"])
-def test_a_trace_is_described(
-    byteorder: Literal["little", "big"], trace: Path, capsys: Capture
-) -> None:
-    trace.write_bytes(small_trace(byteorder))
-    made = info(capsys, trace)
-    kinds = made.pop("kinds")
-    assert made == {
-        "file": str(trace),
-        "file_size": trace.stat().st_size,
-        "byteorder": byteorder,
-        "begin_ns": 1000,
-        "end_ns": 5000,
-        "records": 15,
-        "events": 4,
-        "providers": [
-            {
-                "id": 3,
-                "name": "vehicle",
-                "ticks_per_second": 10**9,
-                "events": 4,
-                "dropped": 1,
-            }
-        ],
-        "processes": [
-            {
-                "koid": 70,
-                "name": "app",
-                "threads": [
-                    {"koid": 71, "name": "main", "events": 1},
-                    {"koid": 72, "name": "worker", "events": 1},
-                ],
-            },
-            {
-                "koid": 80,
-                "name": "other",
-                "threads": [{"koid": 81, "name": "main", "events": 2}],
-            },
-        ],
-        "unknown_arguments": 0,
-        "appended_words": 0,
-        "fault_count": 0,
-        "faults": [],
-    }
-    assert kinds["context_switch"] == 2
-    assert kinds["kernel_object"] == 5
 
 
 @pytest.mark.parametrize("verb", ["info", "blobs", "merge"])
@@ -106,19 +58,6 @@ def test_filters_restrict_what_is_described(trace: Path, capsys: Capture) -> Non
     assert made["kinds"] == {"duration_begin": 1, "duration_end": 1}
     (process,) = made["processes"]
     assert process["name"] == "other"
-
-
-def test_the_text_output_has_names_and_times(trace: Path, capsys: Capture) -> None:
-    assert run("info", trace) == 0
-    output = capsys.readouterr()
-    lines = output.out.splitlines()
-    assert "  time       0.000001000 s to 0.000005000 s, 0.000004000 s long" in lines
-    assert "  process    70 app" in lines
-    assert (
-        "  provider   3 vehicle, 4 events, 1000000000 ticks per second, "
-        "buffer filled up 1 times" in lines
-    )
-    assert "provider 3 (vehicle) dropped records" in output.err
 
 
 def test_errors_are_listed_with_their_offsets(trace: Path, capsys: Capture) -> None:

@@ -265,18 +265,6 @@ def test_convert_reports_its_output_as_json(
     assert made["left_out"] == {"backtrace": 4, "module": 1, "mmap": 1}
 
 
-def test_a_flame_graph_is_a_page_with_its_functions(
-    trace: Path, symbols: Path, tmp_path: Path, capsys: Capture
-) -> None:
-    page = tmp_path / "page.html"
-    words = ["-o", page, "--gsym-dir", symbols, "--title", "A <title>"]
-    told = output(capsys, "flame", trace, *words)
-    assert told == f"{page}: 4 samples, 3 of 4 addresses known\n"
-    text = page.read_text("utf-8")
-    assert "outer(int)" in text
-    assert "A &lt;title&gt;" in text
-
-
 def test_a_flame_graph_has_the_name_of_its_file(
     trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -284,27 +272,6 @@ def test_a_flame_graph_has_the_name_of_its_file(
     made = json.loads(output(capsys, "flame", "--json", trace.name))
     assert made["output"] == "profile.fxt.html"
     assert (trace.parent / "profile.fxt.html").exists()
-
-
-def test_a_flame_graph_compares_two_profiles(
-    trace: Path, pprof: Path, tmp_path: Path
-) -> None:
-    page = tmp_path / "page.html"
-    assert run("flame", trace, "--diff", pprof, "-o", page) == 0
-    text = page.read_text("utf-8")
-    assert "module.so" in text
-    assert "outer(int)" in text
-
-
-def test_top_lists_functions_with_their_weights(
-    trace: Path, symbols: Path, capsys: Capture
-) -> None:
-    found = output(capsys, "top", trace, "--gsym-dir", symbols).splitlines()
-    assert found[0] == "4 samples"
-    assert found[1].split() == ["own", "total", "over", "time", "function"]
-    first = found[2].split()
-    assert (first[:6], first[-1]) == (["2", "50.0", "%", "2", "50.0", "%"], "inner()")
-    assert all(len(line) <= 80 for line in found)
 
 
 def test_top_limits_its_rows(pprof: Path, capsys: Capture) -> None:

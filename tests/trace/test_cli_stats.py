@@ -99,16 +99,6 @@ def test_a_pipe_without_a_trace_is_refused(
     assert f"standard input: {reason}" in capsys.readouterr().err
 
 
-def test_the_text_output_has_tables(trace: Path, capsys: Capture) -> None:
-    assert run("stats", trace, "--limit", "1") == 0
-    found = capsys.readouterr()
-    lines = found.out.splitlines()
-    assert lines[0] == f"{trace}: {trace.stat().st_size} bytes"
-    assert [*map(str.split, lines)].count(["2", "50.0", "%", "96", "io:write"]) == 1
-    assert "and 2 more: --limit 0 shows all" in lines
-    assert "provider 3 (vehicle) dropped records" in found.err
-
-
 def blob(w: Words, name: bytes, data: bytes, kind: int = 1) -> bytes:
     header = inline(name) << 16 | len(data) << 32 | kind << 48
     return w.record(5, header, stream(name) + stream(data))

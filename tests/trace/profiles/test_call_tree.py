@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import pytest
@@ -149,17 +148,3 @@ def test_names_cannot_break_a_collapsed_line() -> None:
     evil = (Frame("a;b\r\nc\x1b\x9b\udc9b 1"),)
     profile.locations = [each._replace(frames=evil) for each in profile.locations]
     assert list(collapsed_lines(profile)) == ["a:b  c    1;a:b  c    1 8"]
-
-
-@given(profiles())
-def test_no_weight_is_lost(profile: Profile) -> None:
-    whole = sum(sample.values[0] for sample in profile.samples)
-    assert sum(weight for _, weight in call_stacks(profile)) == whole
-    lines = list(collapsed_lines(profile, roots=ROOTS))
-    counts: Counter[str] = Counter()
-    for line in lines:
-        matched = re.fullmatch(r"([^\n\r]*) (\d+)", line)
-        assert matched
-        counts[matched[1]] += int(matched[2])
-    assert counts.total() == whole
-    assert len(counts) == len(lines)
