@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from tests.conversions import convert_bytes, describe
-from tests.inputs.dies import Die
-from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.elf import (
     AARCH64,
     ALLOC,
@@ -230,18 +229,6 @@ def test_a_file_without_functions_says_so(tmp_path: Path) -> None:
         convert_bytes(tmp_path, Elf([code_section()]).to_bytes())
 
 
-@pytest.mark.parametrize(
-    "image",
-    [b"", b"\x7f", b"\x7fELF", b"#!/bin/sh\n", b"MZ" + bytes(100), bytes(64)],
-    ids=["empty", "one byte", "magic only", "script", "PE", "zeros"],
-)
-def test_what_is_no_elf_file_is_refused(image: bytes, tmp_path: Path) -> None:
-    with pytest.raises(gsym.FormatError) as caught:
-        convert_bytes(tmp_path, image)
-    assert caught.value.path == str(tmp_path / "input")
-    assert not (tmp_path / "input.gsym").exists()
-
-
 def test_a_class_or_byte_order_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     image = Elf([code_section()], symbols=[MAIN]).to_bytes()
     for place in (4, 5):
@@ -251,24 +238,15 @@ def test_a_class_or_byte_order_that_does_not_exist_is_refused(tmp_path: Path) ->
         assert caught.value.offset == place
 
 
-def compressed(how: Compression, name: str = ".debug_info") -> tuple[bytes, int]:
-    """An executable with this section compressed, and where its payload starts."""
+def compressed(how: Compression) -> tuple[bytes, int]:
+    """An executable with .debug_info compressed, and where its payload starts."""
     sections = [
-        Section(each.name, each.data, compression=how if each.name == name else None)
+        replace(each, compression=how) if each.name == ".debug_info" else each
         for each in debug_sections()
     ]
     image = Elf([code_section(), *sections], symbols=[Symbol("g", 0x1800, 4)])
     magic = {"gnu": b"ZLIB", "zlib": b"\x78\x9c", "zstd": b"\x28\xb5\x2f\xfd"}[how]
     return image.to_bytes(), image.to_bytes().index(magic)
-
-
-@pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
-@pytest.mark.parametrize("name", [".debug_info", ".debug_abbrev"])
-def test_one_section_may_be_compressed(
-    how: Compression, name: str, tmp_path: Path
-) -> None:
-    image, _ = compressed(how, name)
-    assert "1000-1010 f\n" in describe(convert_bytes(tmp_path, image).functions)
 
 
 @pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
@@ -281,18 +259,15 @@ def test_damaged_compression_is_refused(how: Compression, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("how", ["zlib", "zstd", "gnu"])
-@pytest.mark.parametrize("declared", [0, 1, -1, 1 << 22, 1 << 62])
-def test_a_wrong_uncompressed_size_is_refused(
-    how: Compression, declared: int, tmp_path: Path
-) -> None:
+def test_a_wrong_uncompressed_size_is_refused(how: Compression, tmp_path: Path) -> None:
     image, payload = compressed(how)
     place = payload + 4 if how == "gnu" else payload - 16
     order: ByteOrder = "big" if how == "gnu" else "little"
     right = int.from_bytes(image[place : place + 8], order)
-    size = right + declared if abs(declared) == 1 else declared
-    broken = image[:place] + size.to_bytes(8, order) + image[place + 8 :]
-    with pytest.raises(gsym.GsymError):
-        convert_bytes(tmp_path, broken)
+    for size in (0, right - 1, right + 1, 1 << 22, 1 << 62):
+        broken = image[:place] + size.to_bytes(8, order) + image[place + 8 :]
+        with pytest.raises(gsym.GsymError):
+            convert_bytes(tmp_path, broken)
 
 
 def test_an_unknown_compression_is_unsupported(tmp_path: Path) -> None:
@@ -321,10 +296,3 @@ def test_a_debug_section_past_the_end_of_the_file_is_refused(tmp_path: Path) -> 
     broken = image[:place] + b"\xff\xff\xff\x7f" + image[place + 4 :]
     with pytest.raises(gsym.FormatError, match=r"\.debug_info"):
         convert_bytes(tmp_path, broken)
-
-
-def test_a_function_with_code_and_debug_info_in_one_file(tmp_path: Path) -> None:
-    text = Section(".text", bytes(0x20), flags=6, address=0x1000)
-    die = Die(Tag.subprogram, {At.name: "f", At.low_pc: 0x1000, At.high_pc: 0x1010})
-    image = Elf([text, *debug_sections(64, "little", die)]).to_bytes()
-    assert describe(convert_bytes(tmp_path, image).functions) == "1000-1010 f\n"

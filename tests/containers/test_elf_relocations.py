@@ -492,23 +492,23 @@ SYMBOLS = {
 }
 
 
-@pytest.mark.parametrize("indexes", ["in place", "extended"])
 @pytest.mark.parametrize("name", SYMBOLS)
-def test_the_value_of_a_symbol_counts_from_its_section(name: str, indexes: str) -> None:
+def test_the_value_of_a_symbol_counts_from_its_section(name: str) -> None:
     symbol, value = SYMBOLS[name]
-    elf = Elf(
-        [
-            code_section(0, TEXT_SIZE),
-            code_section(0, 0x100, ".text.g"),
-            Section(".debug_str", b"\0"),
-            Section(".debug_info", PLACE),
-        ],
-        symbols=[Symbol("other", 1), symbol],
-        relocations=[(".debug_info", [Relocation(0, 1, "s", 3)])],
-        type=RELOCATABLE,
-        extended=indexes == "extended",
-    )
-    assert relocate(elf) == (absolute(value + 3), 0)
+    for extended in (False, True):
+        elf = Elf(
+            [
+                code_section(0, TEXT_SIZE),
+                code_section(0, 0x100, ".text.g"),
+                Section(".debug_str", b"\0"),
+                Section(".debug_info", PLACE),
+            ],
+            symbols=[Symbol("other", 1), symbol],
+            relocations=[(".debug_info", [Relocation(0, 1, "s", 3)])],
+            type=RELOCATABLE,
+            extended=extended,
+        )
+        assert relocate(elf) == (absolute(value + 3), 0)
 
 
 def test_no_symbol_is_the_value_0() -> None:
@@ -594,12 +594,17 @@ def test_all_sections_of_relocations_count_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "offset", [len(PLACE) - 7, len(PLACE), len(PLACE) + 1, 1 << 32, (1 << 64) - 1]
+    ("offset", "kind"),
+    [
+        (len(PLACE) - 7, 1),
+        (len(PLACE) - 3, 10),
+        (len(PLACE), 24),
+        (len(PLACE) + 1, 1),
+        (1 << 32, 10),
+        ((1 << 64) - 1, 24),
+    ],
 )
-@pytest.mark.parametrize("kind", [1, 10, 24])
 def test_a_place_outside_of_the_section_is_counted(offset: int, kind: int) -> None:
-    if kind == 10 and offset == len(PLACE) - 7:
-        offset = len(PLACE) - 3
     assert relocate(relocatable(Relocation(offset, kind, "g"))) == (PLACE, 1)
 
 
@@ -624,16 +629,12 @@ def with_relocations(**changes: int) -> bytes:
     return bytes(image)
 
 
-def test_the_changed_header_is_that_of_the_relocations() -> None:
-    assert relocate(with_relocations()) == (absolute(G_ADDRESS), 0)
-
-
-@pytest.mark.parametrize("info", [0, 1, 6, 9, 0xFFFFFFFF])
+@pytest.mark.parametrize("info", [0, 6, 0xFFFFFFFF])
 def test_relocations_of_other_sections_change_nothing(info: int) -> None:
     assert relocate(with_relocations(info=info)) == (PLACE, 0)
 
 
-@pytest.mark.parametrize("link", [0, 3, 6, 9, 0xFFFFFFFF])
+@pytest.mark.parametrize("link", [0, 3, 0xFFFFFFFF])
 def test_a_link_to_no_symbol_table_is_counted(link: int) -> None:
     assert relocate(with_relocations(link=link)) == (PLACE, 1)
 
@@ -647,26 +648,6 @@ def test_half_an_entry_is_none(size: int) -> None:
 def test_relocations_past_the_end_of_the_file_are_refused(size: int) -> None:
     with pytest.raises(gsym.FormatError, match=r"\.rela\.debug_info.*past the end"):
         relocate(with_relocations(size=size))
-
-
-def test_relocations_that_share_their_bytes_are_refused() -> None:
-    """Or the work could be any multiple of the size of the file."""
-    count = 64
-    many = [Relocation(0, 1, "g")] * 1000
-    elf = Elf(
-        [code_section(0), Section(".debug_info", PLACE)],
-        symbols=[Symbol("g", 0)],
-        relocations=[(".debug_info", many)] + [(".debug_info", [])] * count,
-        type=RELOCATABLE,
-    )
-    image = bytearray(elf.to_bytes())
-    table = int.from_bytes(image[40:48], "little")
-    first = table + 5 * 64
-    for index in range(6, 6 + count):
-        header = table + index * 64
-        image[header + 24 : header + 40] = image[first + 24 : first + 40]
-    with pytest.raises(gsym.FormatError, match="shares its bytes"):
-        relocate(bytes(image))
 
 
 def share_bytes(image: bytes, first: int, others: Iterable[int]) -> bytes:
@@ -757,15 +738,6 @@ def test_what_refers_to_a_joined_section_finds_its_place_in_the_whole(
         assert source.debug_section_size(lib.GSYM_DEBUG_LINE) == 506
     assert section is not None
     assert bytes(section[0][place:]) == b"ond"
-
-
-def test_damage_to_other_sections_does_not_matter_to_those_of_units() -> None:
-    image = with_units(b"first", b"second")
-    table = int.from_bytes(image[40:48], "little")
-    header = table + 4 * 64
-    damaged = image[: header + 32] + b"\xff" * 8 + image[header + 40 :]
-    assert damaged[header + 32 - 8 : header + 32] == image[header + 24 : header + 32]
-    assert join(damaged) == b"firstsecond"
 
 
 def test_sections_of_units_that_share_their_bytes_are_refused() -> None:

@@ -178,24 +178,6 @@ def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
             assert found.function.name == "f"
 
 
-def test_the_name_of_a_symbol_that_is_dropped_is_left_out(tmp_path: Path) -> None:
-    convert_bytes(tmp_path, with_symbols(Symbol("inside", 0x1004, 2), debug=True))
-    assert b"inside" not in (tmp_path / "input.gsym").read_bytes()
-
-
-def test_a_symbol_without_a_size_reaches_to_the_next(tmp_path: Path) -> None:
-    image = with_symbols(
-        Symbol("_start", 0x1000, 0, NOTYPE), Symbol("main", 0x1100, 0x10)
-    )
-    convert_bytes(tmp_path, image)
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        names = [
-            found and found.function.name
-            for found in map(reader.lookup, (0xFFF, 0x1000, 0x10FF, 0x1100, 0x1110))
-        ]
-    assert names == [None, "_start", "_start", "main", None]
-
-
 def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
     image = with_symbols(Symbol("huge", 0x1000, 1 << 33), Symbol("main", 0x1100, 8))
     assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
@@ -219,16 +201,6 @@ def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
     names = [info.name for info in converted.functions]
     assert names == ["main", *([] if warnings else ["n" * size]), "g"]
     assert list(converted.report.warnings.values()) == warnings
-
-
-def test_the_last_symbol_without_a_size_reaches_to_the_end_of_its_section(
-    tmp_path: Path,
-) -> None:
-    image = with_symbols(MAIN, Symbol("_end", 0x1100))
-    assert describe(convert_bytes(tmp_path, image).functions) == words("""
-        1000-1010 main
-        1100-2000 _end
-    """)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ PAIRS = pytest.mark.parametrize(
     ],
     ids=["zlib", "gzip", "xz", "zstd", "bzip2"],
 )
-CONTENTS = random.Random(3).randbytes(70_000) + bytes(3 << 20)  # noqa: S311
+CONTENTS = random.Random(3).randbytes(70_000) + bytes(1 << 21)  # noqa: S311
 
 
 @pytest.fixture(params=["zlib", "isal"], autouse=True)
@@ -58,13 +58,13 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
 
 
 @PAIRS
-@pytest.mark.parametrize("size", [97, 1 << 30])
 def test_pieces_of_any_size_give_the_contents(
     pack: Callable[[bytes], bytes],
     inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
-    size: int,
 ) -> None:
-    assert b"".join(inflate(cut(pack(CONTENTS), size))) == CONTENTS
+    packed = pack(CONTENTS)
+    for size in (97, 1 << 30):
+        assert b"".join(inflate(cut(packed, size))) == CONTENTS
 
 
 @pytest.mark.slow
@@ -78,14 +78,14 @@ def test_no_piece_is_larger_than_a_mebibyte(
 
 
 @PAIRS
-@pytest.mark.parametrize("kept", [0, 1, 5, -1, -9])
 def test_a_stream_that_ends_early_is_refused(
     pack: Callable[[bytes], bytes],
     inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
-    kept: int,
 ) -> None:
-    with pytest.raises(ValueError, match="too early"):
-        list(inflate(cut(pack(CONTENTS)[:kept], 1000)))
+    packed = pack(CONTENTS)
+    for kept in (0, 1, 5, -1, -9):
+        with pytest.raises(ValueError, match="too early"):
+            list(inflate(cut(packed[:kept], 1000)))
 
 
 @PAIRS
@@ -96,14 +96,6 @@ def test_bytes_that_are_not_compressed_are_refused(
     del pack
     with pytest.raises(ValueError, match=r"."):
         list(inflate(iter([b"MODULE Linux x86_64 0 a\n" * 9])))
-
-
-def test_a_gzip_file_may_have_several_members() -> None:
-    data = gzip.compress(b"one") + gzip.compress(b"") + gzip.compress(b"two")
-    for size in (1, 7, 1000):
-        assert b"".join(inflate_gzip(cut(data, size))) == b"onetwo"
-    with pytest.raises(ValueError, match=r"."):
-        list(inflate_gzip(iter([data + b"garbage"])))
 
 
 @pytest.mark.parametrize(
@@ -117,26 +109,24 @@ def test_a_gzip_file_may_have_several_members() -> None:
         (zstd.compress, inflate_zstd, b"\x5a\x2a\x4d\x18\x03\0\0\0abc"),
     ],
 )
-@pytest.mark.parametrize("size", [1, 7, 1 << 30])
-def test_streams_behind_each_other_are_all_inflated(
+def test_concatenated_streams_are_all_inflated(
     pack: Callable[[bytes], bytes],
     inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
     between: bytes,
-    size: int,
 ) -> None:
     data = pack(b"one") + between + pack(b"two") + between + pack(b"")
-    assert b"".join(inflate(cut(data, size))) == b"onetwo"
-    with pytest.raises(ValueError, match=r"."):
-        list(inflate(cut(data[:-2], size)))
+    for size in (1, 7, 1 << 30):
+        assert b"".join(inflate(cut(data, size))) == b"onetwo"
+        with pytest.raises(ValueError, match=r"."):
+            list(inflate(cut(data[:-2], size)))
 
 
 @pytest.mark.parametrize(
     ("pack", "inflate"), [(lzma.compress, inflate_xz), (zstd.compress, inflate_zstd)]
 )
-@pytest.mark.parametrize("size", [1, 1 << 30])
-def test_what_stands_behind_the_streams_is_left_out(
+def test_bytes_after_the_streams_are_left_out(
     pack: Callable[[bytes], bytes],
     inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
-    size: int,
 ) -> None:
-    assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"
+    for size in (1, 1 << 30):
+        assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, strategies as st
 
 import gsym
 from gsym.containers.inflation import believable_size, inflate
@@ -60,34 +59,25 @@ def inflated(payload: bytes, size: int, kind: int) -> bytes:
 
 @pytest.mark.usefixtures("inflater")
 @KINDS
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"x", TEXT, NOISE, bytes(5_000_000), TEXT + bytes(1 << 20) + NOISE],
-    ids=["nothing", "a byte", "text", "noise", "zeros", "all"],
-)
-def test_what_was_compressed_comes_back(data: bytes, kind: int) -> None:
-    assert inflated(pack(kind, data), len(data), kind) == data
-
-
-@given(st.binary(max_size=300), st.integers(0, 2000), st.sampled_from([ZLIB, ZSTD]))
-def test_any_bytes_come_back(data: bytes, times: int, kind: int) -> None:
-    data *= times
-    assert inflated(pack(kind, data), len(data), kind) == data
+def test_what_was_compressed_comes_back(kind: int) -> None:
+    whole = TEXT + bytes(1 << 20) + NOISE
+    for data in (b"", b"x", TEXT, NOISE, bytes(5_000_000), whole):
+        assert inflated(pack(kind, data), len(data), kind) == data
 
 
 @pytest.mark.usefixtures("inflater")
 @KINDS
-@pytest.mark.parametrize("data", [TEXT[:3000], NOISE[:3000], bytes(70_000)])
-def test_no_prefix_and_no_other_size_is_taken(data: bytes, kind: int) -> None:
-    payload = pack(kind, data)
-    step = max(1, len(payload) // 50)
-    for end in range(0, len(payload), step):
-        with pytest.raises(gsym.FormatError, match="section is damaged") as caught:
-            inflated(payload[:end], len(data), kind)
-        assert (caught.value.path, caught.value.offset) == ("app", 0x40)
-    for size in (0, 1, len(data) - 1, len(data) + 1):
-        with pytest.raises(gsym.FormatError, match="does not hold the"):
-            inflated(payload, size, kind)
+def test_no_prefix_and_no_other_size_is_taken(kind: int) -> None:
+    for data in (TEXT[:3000], NOISE[:3000], bytes(70_000)):
+        payload = pack(kind, data)
+        step = max(1, len(payload) // 50)
+        for end in range(0, len(payload), step):
+            with pytest.raises(gsym.FormatError, match="section is damaged") as caught:
+                inflated(payload[:end], len(data), kind)
+            assert (caught.value.path, caught.value.offset) == ("app", 0x40)
+        for size in (0, 1, len(data) - 1, len(data) + 1):
+            with pytest.raises(gsym.FormatError, match="does not hold the"):
+                inflated(payload, size, kind)
 
 
 @pytest.mark.usefixtures("inflater")

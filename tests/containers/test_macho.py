@@ -75,16 +75,6 @@ def test_the_report_names_the_architecture(
     assert convert_bytes(tmp_path, macho.to_bytes()).report.architecture == name
 
 
-@pytest.mark.parametrize(("bits", "byteorder"), KINDS)
-def test_the_output_has_the_byte_order_of_the_input(
-    bits: int, byteorder: ByteOrder, tmp_path: Path
-) -> None:
-    macho = Macho([code()], [MAIN], bits=bits, byteorder=byteorder)
-    convert_bytes(tmp_path, macho.to_bytes())
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        assert reader.header.byteorder == byteorder
-
-
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_debug_sections_are_read(layout: Layout, tmp_path: Path) -> None:
     main = unit(
@@ -130,6 +120,8 @@ def test_an_object_file_has_no_base_address(tmp_path: Path) -> None:
 def test_the_uuid_is_found(bits: int, byteorder: ByteOrder, tmp_path: Path) -> None:
     macho = Macho([code()], [MAIN], uuid=ID, bits=bits, byteorder=byteorder)
     assert convert_bytes(tmp_path, macho.to_bytes()).report.uuid == ID
+    with gsym.open(str(tmp_path / "input.gsym")) as reader:
+        assert reader.header.byteorder == byteorder
     without = Macho([code()], [MAIN], bits=bits, byteorder=byteorder)
     assert convert_bytes(tmp_path, without.to_bytes()).report.uuid == b""
 
@@ -150,7 +142,7 @@ def test_functions_outside_code_are_left_out(tmp_path: Path) -> None:
     assert describe(converted.functions) == "1000-1010 f\n"
 
 
-def test_sections_may_stand_behind_4_gib(tmp_path: Path) -> None:
+def test_sections_may_lie_beyond_4_gib(tmp_path: Path) -> None:
     """Their headers hold 32 bits of an offset; dsymutil keeps addresses in step."""
     far = 1 << 32
     sections = Dwarf([unit(function("f", 0x1000, 0x1010))]).sections()
@@ -204,19 +196,6 @@ def test_damaged_headers_are_refused(image: bytes, tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "input")
     assert caught.value.offset is not None
     assert not (tmp_path / "input.gsym").exists()
-
-
-def test_fewer_load_commands_than_there_are(tmp_path: Path) -> None:
-    for count in range(4):
-        expected = None if count < 2 else "1000-2000 main\n"
-        assert settle(tmp_path, patched(WHOLE, 16, count)) == expected
-
-
-def test_tables_may_reach_past_the_end(tmp_path: Path) -> None:
-    place = WHOLE.index(struct.pack("<II", 2, 24))
-    for field in range(4):
-        image = patched(WHOLE, place + 8 + 4 * field, 0xFFFFFFF0)
-        assert settle(tmp_path, image) in {None, "1000-2000 main\n"}
 
 
 def test_a_debug_section_past_the_end_of_the_file_is_refused(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gsym.containers.recognition import recognise
 
 BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
@@ -40,6 +38,5 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("head", "kind"), KINDS)
-def test_kind(head: bytes, kind: str) -> None:
-    assert recognise(head) == kind
+def test_the_kind_of_a_file_is_told_by_its_content() -> None:
+    assert [recognise(head) for head, _ in KINDS] == [kind for _, kind in KINDS]

@@ -41,7 +41,7 @@ def test_a_known_kind_is_named_with_advice(
 
 
 @pytest.mark.parametrize("head", [b"#!/bin/sh\n", b"\0", b"\x7fEL", bytes(64)])
-def test_an_unknown_kind_is_told_what_there_could_be(
+def test_an_unknown_kind_is_refused_with_the_known_ones(
     head: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "input"
@@ -50,14 +50,14 @@ def test_an_unknown_kind_is_told_what_there_could_be(
         gsym.convert(str(path))
 
 
-def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.touch()
     with pytest.raises(gsym.FormatError, match="the file is empty"):
         gsym.convert(str(path))
 
 
-def test_each_kind_without_a_reader_has_its_words() -> None:
+def test_each_kind_without_a_reader_is_refused() -> None:
     kinds = {recognise(head) for head, _ in KNOWN}
     assert not kinds & {"", "object", "fat", "archive", "breakpad", "gsym"}
     for kind in kinds:

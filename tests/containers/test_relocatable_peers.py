@@ -27,29 +27,10 @@ pytestmark = pytest.mark.long
 
 SOURCE = SOURCES / "sections.c"
 TARGETS = (
-    "aarch64",
-    "aarch64_be",
-    "arm",
-    "armeb",
-    "thumbv7",
-    "i386",
-    "loongarch32",
-    "loongarch64",
-    "mips",
-    "mipsel",
-    "mips64",
-    "mips64el",
-    "powerpc",
-    "powerpc64",
-    "powerpc64le",
-    "riscv32",
-    "riscv64",
-    "s390x",
-    "sparc",
-    "sparcv9",
-    "x86_64",
-    "bpfel",
-    "bpfeb",
+    *("aarch64", "aarch64_be", "arm", "armeb", "thumbv7", "i386"),
+    *("loongarch32", "loongarch64", "mips", "mipsel", "mips64", "mips64el"),
+    *("powerpc", "powerpc64", "powerpc64le", "riscv32", "riscv64", "s390x"),
+    *("sparc", "sparcv9", "x86_64", "bpfel", "bpfeb"),
 )
 FLAVOURS = (
     "-gdwarf-5 -O1 -ffunction-sections",
@@ -57,14 +38,10 @@ FLAVOURS = (
     "-gdwarf-5 -O0 -ffunction-sections -gz",
     "-gdwarf-4 -O0 -gz",
 )
-# Each target in one flavour, and those that many people use in all.
+# Each target in one flavour, and one that many people use in all.
 COMPILED = [
     *((target, FLAVOURS[at % 4]) for at, target in enumerate(TARGETS)),
-    *(
-        (target, flavour)
-        for target in ("x86_64", "aarch64", "arm", "riscv64")
-        for flavour in FLAVOURS
-    ),
+    *(("x86_64", flavour) for flavour in FLAVOURS[1:]),
     ("riscv64", "-gdwarf-5 -O1 -ffunction-sections -mno-relax"),
 ]
 
@@ -195,6 +172,7 @@ OUTCOMES: dict[str, tuple[int, int] | str] = {
     "test_gnudebugaltlink.common": "no functions to encode",
     "update32.o.elf": (7, 7),
 }
+REFUSALS = {outcome for outcome in OUTCOMES.values() if isinstance(outcome, str)}
 # LLVM finds no unit for an address where the unit has none itself, as in old clang, and
 # does not join sections of one name, as armcc makes them.
 NOT_FOUND_BY_LLVM = {"clang33-simple.o", "gmtime_r.o.elf", "penalty_64_clang.o.elf"}
@@ -216,23 +194,22 @@ def real_files(fixtures: Path) -> dict[str, Path]:
     return {path.name: path for path in folder.rglob("*") if is_relocatable(path)}
 
 
-def test_all_real_files_are_known(real_files: dict[str, Path]) -> None:
-    assert set(real_files) == set(OUTCOMES)
+def outcome_of(path: Path, output: str) -> tuple[int, int] | str:
+    try:
+        report = gsym.convert(str(path), output)
+    except gsym.GsymError as error:
+        reasons = [each for each in REFUSALS if each in error.reason]
+        return reasons[0] if reasons else error.reason
+    assert report.warnings == {}, path
+    return report.functions, report.functions_with_lines
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_a_real_file_has_these_functions(
-    name: str, real_files: dict[str, Path], tmp_path: Path
+def test_real_files_have_these_functions(
+    real_files: dict[str, Path], tmp_path: Path
 ) -> None:
-    outcome = OUTCOMES[name]
     output = str(tmp_path / "out.gsym")
-    if isinstance(outcome, str):
-        with pytest.raises(gsym.GsymError, match=outcome):
-            gsym.convert(str(real_files[name]), output)
-        return
-    report = gsym.convert(str(real_files[name]), output)
-    assert (report.functions, report.functions_with_lines) == outcome
-    assert report.warnings == {}
+    found = {name: outcome_of(path, output) for name, path in real_files.items()}
+    assert found == OUTCOMES
 
 
 def test_the_sections_of_armcc_are_joined(
@@ -247,18 +224,13 @@ def test_the_sections_of_armcc_are_joined(
 
 
 @pytest.mark.usefixtures("llvm_symbolizer")
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, outcome in OUTCOMES.items()
-        if isinstance(outcome, tuple) and outcome[1] and name not in NOT_FOUND_BY_LLVM
-    ],
-)
-def test_a_real_file_answers_as_llvm_symbolizer_says(
-    name: str, real_files: dict[str, Path], tmp_path: Path
+def test_real_files_answer_as_llvm_symbolizer_says(
+    real_files: dict[str, Path], tmp_path: Path
 ) -> None:
-    binary = real_files[name]
-    answers = ask(binary, tmp_path, place(binary, tmp_path / "placed"))
-    assert answers.different == []
-    assert answers.with_lines > 0
+    for name, outcome in OUTCOMES.items():
+        if isinstance(outcome, str) or not outcome[1] or name in NOT_FOUND_BY_LLVM:
+            continue
+        binary = real_files[name]
+        answers = ask(binary, tmp_path, place(binary, tmp_path / f"{name}.placed"))
+        assert answers.different == [], name
+        assert answers.with_lines > 0, name

@@ -7,13 +7,15 @@ both byte orders: plain hex does not depend on them, the other parts do.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import gsym
 from tests import oracle
+from tests.creations import create
 from tests.strategies import BYTE_ORDERS, VERSIONS
 from tests.views import (
     Tables,
@@ -360,8 +362,8 @@ LITERAL_RECORDS = [
 # ---- both directions ------------------------------------------------------------
 
 every_vector = pytest.mark.parametrize("name", VECTORS)
-every_version = pytest.mark.parametrize("version", VERSIONS)
-every_byte_order = pytest.mark.parametrize("byteorder", BYTE_ORDERS)
+KINDS = list(itertools.product(VERSIONS, BYTE_ORDERS))
+every_kind = pytest.mark.parametrize(("version", "byteorder"), KINDS)
 
 # Stands before the function under test and fixes the numbers of the files.
 FIRST = gsym.FunctionInfo(
@@ -395,44 +397,28 @@ def test_the_table_spells_the_records_of_llvm(
 
 
 @every_vector
-@every_version
-@every_byte_order
-def test_the_creator_writes_the_record(name: str, version: int, byteorder: str) -> None:
+def test_the_creator_writes_the_record(name: str) -> None:
     vector = VECTORS[name]
-    with gsym.Creator(version=version, byteorder=byteorder) as creator:
-        creator.add(FIRST)
-        creator.add(vector.function)
-        data = creator.to_bytes()
-    strings = oracle.decode_file(data).strings
+    for version, byteorder in KINDS:
+        data = create([FIRST, vector.function], version=version, byteorder=byteorder)
+        strings = oracle.decode_file(data).strings
 
-    def strp(text: str) -> int:
-        return strings.index(b"\0%s\0" % text.encode()) + 1 if text else 0
+        def strp(text: str, strings: bytes = strings) -> int:
+            return strings.index(b"\0%s\0" % text.encode()) + 1 if text else 0
 
-    record = assemble(vector.parts, version, byteorder, strp)
-    assert data[-len(record) :] == record  # nothing stands behind the last record
+        record = assemble(vector.parts, version, byteorder, strp)
+        assert data[-len(record) :] == record  # it is the last one
 
 
 @every_vector
-@every_version
-@every_byte_order
-def test_the_reader_understands_the_record(
-    name: str, version: int, byteorder: str
-) -> None:
-    data = file_with_record(name, version, byteorder)
-    with gsym.Reader(data) as reader:
-        assert list(reader.functions()) == [FIRST, VECTORS[name].function]
-
-
-@every_vector
-@every_version
-@every_byte_order
-def test_the_oracle_reads_and_writes_the_record(
-    name: str, version: int, byteorder: str
-) -> None:
-    data = file_with_record(name, version, byteorder)
-    file = oracle.decode_file(data)
-    assert function_from_oracle(file, file.functions[-1]) == VECTORS[name].function
-    assert oracle.encode_file(file) == data
+def test_the_reader_and_the_oracle_read_the_record(name: str) -> None:
+    for version, byteorder in KINDS:
+        data = file_with_record(name, version, byteorder)
+        with gsym.Reader(data) as reader:
+            assert list(reader.functions()) == [FIRST, VECTORS[name].function]
+        file = oracle.decode_file(data)
+        assert function_from_oracle(file, file.functions[-1]) == VECTORS[name].function
+        assert oracle.encode_file(file) == data
 
 
 # ---- whole files -------------------------------------------------------------------
@@ -483,32 +469,19 @@ def whole_file(version: int, byteorder: str) -> bytes:
     return assemble(FILES[version], version, byteorder, lambda name: STRPS.get(name, 0))
 
 
-@every_version
-@every_byte_order
-def test_the_creator_writes_the_whole_file(version: int, byteorder: str) -> None:
-    with gsym.Creator(version, byteorder, base_address=BASE, uuid=UUID) as creator:
-        creator.add(ONE_FUNCTION)
-        assert creator.to_bytes() == whole_file(version, byteorder)
-
-
-@every_version
-@every_byte_order
-def test_the_reader_understands_the_whole_file(version: int, byteorder: str) -> None:
-    with gsym.Reader(whole_file(version, byteorder)) as reader:
+@every_kind
+def test_a_whole_file_is_written_and_read(version: int, byteorder: str) -> None:
+    data = whole_file(version, byteorder)
+    options: dict[str, Any] = {"base_address": BASE, "uuid": UUID}
+    options |= {"version": version, "byteorder": byteorder}
+    assert create([ONE_FUNCTION], **options) == data
+    with gsym.Reader(data) as reader:
         assert reader.header == gsym.Header(
             *(version, byteorder, 2, UUID, BASE, 1, 2),
             strtab_offset=76 if version == 1 else 212,
             strtab_size=9,
         )
         assert list(reader.functions()) == [ONE_FUNCTION]
-
-
-@every_version
-@every_byte_order
-def test_the_oracle_reads_and_writes_the_whole_file(
-    version: int, byteorder: str
-) -> None:
-    data = whole_file(version, byteorder)
     file = oracle.decode_file(data)
     assert functions_from_oracle(file) == [ONE_FUNCTION]
     assert (file.uuid, file.base_address) == (UUID, BASE)

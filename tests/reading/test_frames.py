@@ -53,16 +53,6 @@ def test_addresses_may_come_in_any_form(addresses: Any) -> None:  # noqa: ANN401
     assert (frames.answered, frames.damaged, len(frames)) == (3, 0, 7)
 
 
-def test_bytes_are_small_addresses() -> None:
-    reader = gsym.Reader(file_bytes([gsym.FunctionInfo(0x10, 2, "low")]))
-    assert reader.lookup_many(b"\x0f\x10\x11\x12").found.tolist() == [
-        False,
-        True,
-        True,
-        False,
-    ]
-
-
 def test_columns_and_rows_say_the_same() -> None:
     frames = gsym.Reader(file_bytes()).lookup_many(ASKED)
     assert frames.to_pylist() == [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
@@ -99,14 +89,6 @@ def test_what_is_asked_may_change_afterwards() -> None:
     frames = gsym.Reader(file_bytes()).lookup_many(asked)
     asked[0] = 7
     assert frames.address.tolist() == [START, 0]
-
-
-def test_many_threads_give_the_same_rows() -> None:
-    addresses = list(range(START - 4096, START + 4096))
-    reader = gsym.Reader(file_bytes())
-    assert list(reader.lookup_many(addresses, threads=2)) == list(
-        reader.lookup_many(addresses)
-    )
 
 
 def test_no_addresses_give_no_rows() -> None:

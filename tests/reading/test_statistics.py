@@ -11,7 +11,7 @@ import pytest
 import gsym
 from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
 from gsym.cli.main import main
-from gsym.reading.statistics import Footprint, biggest, directories, footprints, measure
+from gsym.reading.statistics import Footprint, directories, footprints, measure
 from tests import oracle
 from tests.hostile import FUNCTIONS, START, small_file, small_records
 from tests.views import to_oracle
@@ -131,12 +131,6 @@ def test_the_directory_is_that_of_the_first_row() -> None:
     )
 
 
-def test_the_biggest_functions_come_first() -> None:
-    entries = [Footprint(f"f{size}", 0, 0, size, "") for size in (3, 9, 1, 7)]
-    assert [entry.record_size for entry in biggest(entries, 3)] == [9, 7, 3]
-    assert biggest([], 3) == []
-
-
 def test_more_functions_than_one_block_are_described_in_order() -> None:
     functions = [gsym.FunctionInfo(at, 1, f"f{at}") for at in range(1, 10_000)]
     with gsym.Reader(oracle.encode_file(to_oracle(functions, 1, "little"))) as reader:
@@ -164,21 +158,6 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "small")
 
 
-def test_stats_shows_bars_for_what_is_there(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["stats", path]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{path}: GSYM version 2, 3 functions, ")
-    assert lines[0].endswith("build id aabbccdd")
-    rows = {line[2:32].strip(): line.split()[-1] for line in lines if line[:2] == "  "}
-    assert rows["function records"] == "#" * 30
-    assert rows["unknown section type 77"] == "#"
-    assert rows["full"] == "#" * 30
-    assert "call sites" in rows
-    assert {"biggest functions", "directories (functions)"} <= set(lines)
-
-
 def test_stats_lists_as_many_functions_as_asked_for(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,30 +166,6 @@ def test_stats_lists_as_many_functions_as_asked_for(
         found = json.loads(capsys.readouterr().out)
         assert len(found["biggest_functions"]) == count
         assert len(found["directories"]) == min(count, 2)
-
-
-def test_stats_as_json_has_all_numbers(
-    path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["stats", "--json", path]) == 0
-    found = json.loads(capsys.readouterr().out)
-    with gsym.open(path) as reader:
-        measured = measure(reader)
-    assert found["file_size"] == measured.file_size
-    unknown = sum(section["size"] for section in found["unknown_sections"])
-    assert sum(found["sections"].values()) + unknown == measured.file_size
-    assert sum(found["function_records"].values()) == measured.function_info
-    assert found["merged_functions"]["count"] == 1
-    assert found["biggest_functions"][0] == {
-        "name": "full",
-        "demangled": "full",
-        "address": START,
-        "size": FUNCTIONS[1].size,
-        "record_size": max(
-            entry["record_size"] for entry in found["biggest_functions"]
-        ),
-        "directory": "/src",
-    }
 
 
 def test_stats_keeps_control_characters_from_the_terminal(

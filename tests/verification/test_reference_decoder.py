@@ -9,7 +9,8 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
-from tests.dwarf.test_differential import CASES
+from tests.dwarf import test_inlines
+from tests.dwarf.test_differential import MODULES
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.line_program import File, LineProgram, sequence
@@ -17,19 +18,16 @@ from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, un
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
     from gsym.verification.check import Comparison
-    from tests.conversions import Case, Options
+    from tests.conversions import Options
 
 pytestmark = pytest.mark.long
 
-ELF_CASES = [case for case in CASES if case.image.startswith(b"\x7fELF")]
+
 # pyelftools does not get past what these hold.
 UNREADABLE = {"all forms of version 5 at once"}
-
-
-def test_the_cases_that_pyelftools_cannot_read_exist() -> None:
-    assert {case.name for case in CASES} >= UNREADABLE
 
 
 def compare_converted(
@@ -41,11 +39,16 @@ def compare_converted(
     return compare(path, binary)
 
 
-@pytest.mark.parametrize("case", ELF_CASES, ids=lambda case: case.name)
-def test_the_second_opinion_agrees_on_every_case(case: Case, tmp_path: Path) -> None:
-    found = compare_converted(tmp_path, case.image, case.options)
-    assert bool(found.unread) == (case.name in UNREADABLE)
-    assert found.differences == []
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_the_second_opinion_agrees_on_every_case(
+    module: ModuleType, tmp_path: Path
+) -> None:
+    for case in module.CASES:
+        if not case.image.startswith(b"\x7fELF"):
+            continue
+        found = compare_converted(tmp_path, case.image, case.options)
+        assert bool(found.unread) == (case.name in UNREADABLE), case.name
+        assert found.differences == [], case.name
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -94,9 +97,8 @@ def test_the_second_opinion_knows_rows_behind_the_start(
 
 
 def test_no_damaged_binary_stops_the_comparison_but_by_an_error(tmp_path: Path) -> None:
-    image = next(
-        case.image for case in CASES if case.name == "a call may fill its caller"
-    )
+    cases = {case.name: case for case in test_inlines.CASES}
+    image = cases["a call may fill its caller"].image
     compare_converted(tmp_path, image)
     binary, path = tmp_path / "input", os.fspath(tmp_path / "input.gsym")
     answered = refused = 0
