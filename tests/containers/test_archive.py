@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from typing import TYPE_CHECKING
-
 import pytest
 
 import gsym
 from gsym.containers.archive import Member, list_members
-from tests.conftest import find_peer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONG = "a_name_of_more_than_fifteen_letters.o"
 
@@ -114,7 +107,7 @@ def test_indexes_of_all_tools_are_no_members() -> None:
     assert contents(data + bsd + member("a.o/", b"data")) == {"a.o": b"data"}
 
 
-def test_what_fills_the_end_is_no_member() -> None:
+def test_padding_at_the_end_is_not_a_member() -> None:
     assert contents(GNU + b"\n\n") == contents(GNU + b"\0" * 59) == contents(GNU)
     with pytest.raises(gsym.FormatError, match="damaged"):
         list_of(GNU + b"\0" * 60)
@@ -132,15 +125,3 @@ def test_many_long_names_take_time_in_proportion() -> None:
     many = b"".join(header("/0", 0) for _ in range(50_000))
     data = b"!<arch>\n" + member("//", name) + many
     assert len({each.name for each in list_of(data)}) == 1
-
-
-@pytest.mark.parametrize("options", ["rcD", "rcDT"], ids=["regular", "thin"])
-def test_what_ar_makes_is_read(options: str, tmp_path: Path) -> None:
-    ar = find_peer("ar", "llvm-ar")
-    for name in ("a.o", LONG):
-        (tmp_path / name).write_bytes(name.encode())
-    subprocess.run([ar, options, "x.a", "a.o", LONG], cwd=tmp_path, check=True)
-    data = (tmp_path / "x.a").read_bytes()
-    assert [each.name for each in list_of(data)] == ["a.o", LONG]
-    if "T" not in options:
-        assert contents(data) == {name: name.encode() for name in ("a.o", LONG)}

@@ -198,32 +198,6 @@ def test_a_damaged_build_id_is_none(damaged: bytes, tmp_path: Path) -> None:
     assert convert_bytes(tmp_path, image).report.uuid == b""
 
 
-@pytest.mark.parametrize("size", [1, 8, 16, 20])
-def test_a_build_id_of_any_size_that_the_version_holds(
-    size: int, tmp_path: Path
-) -> None:
-    image = Elf([code_section()], symbols=[MAIN], build_id=ID[:size]).to_bytes()
-    convert_bytes(tmp_path, image)
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        assert reader.uuid == ID[:size]
-
-
-def test_a_longer_build_id_needs_version_2(tmp_path: Path) -> None:
-    image = Elf([code_section()], symbols=[MAIN], build_id=ID + ID[:12]).to_bytes()
-    with pytest.raises(gsym.LimitError, match="version 2"):
-        convert_bytes(tmp_path, image)
-    report, _ = convert_bytes(tmp_path, image, {"output_version": 2})
-    assert report.uuid == ID + ID[:12]
-
-
-def test_an_identifier_can_be_given(tmp_path: Path) -> None:
-    image = Elf([code_section()], symbols=[MAIN]).to_bytes()
-    report, _ = convert_bytes(tmp_path, image, {"uuid": b"\1\2\3\4"})
-    assert report.uuid == b"\1\2\3\4"
-    with gsym.open(str(tmp_path / "input.gsym")) as reader:
-        assert reader.uuid == b"\1\2\3\4"
-
-
 def test_a_file_without_functions_says_so(tmp_path: Path) -> None:
     with pytest.raises(gsym.EmptyError):
         convert_bytes(tmp_path, Elf([code_section()]).to_bytes())

@@ -10,7 +10,6 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion.job import slice_outputs
 from tests.conversions import convert_bytes, describe, read_functions
 from tests.gsymutil_runs import Run
 from tests.inputs.elf import Elf, Symbol as ElfSymbol, code_section
@@ -118,13 +117,6 @@ def test_several_slices_are_named_apart(
             names(report.outputs[0]) == f"1000-1010 {expected[report.architecture]}\n"
         )
     assert not Path(out).exists()
-
-
-def test_one_of_several_slices_keeps_the_name(path: str) -> None:
-    expected = (("arm64", f"{path}.gsym"),)
-    assert slice_outputs(path, None, ["arm64"]) == expected
-    (report,) = gsym.convert_slices(path, arch=["arm64"])
-    assert report.outputs == (f"{path}.gsym",)
 
 
 # ---- damage

@@ -134,14 +134,6 @@ def test_a_dsym_has_its_code_elsewhere(tmp_path: Path) -> None:
     assert describe(converted.functions) == "1000-1010 f\n"
 
 
-def test_functions_outside_code_are_left_out(tmp_path: Path) -> None:
-    inside, outside = function("f", 0x1000, 0x1010), function("g", 0x4000, 0x4010)
-    data = Section("__data", bytes(8), "__DATA", 0x4000, 0x1000)
-    sections = Dwarf([unit(inside, outside)]).sections()
-    converted = convert_bytes(tmp_path, macho_of(sections, code(), data))
-    assert describe(converted.functions) == "1000-1010 f\n"
-
-
 def test_sections_may_lie_beyond_4_gib(tmp_path: Path) -> None:
     """Their headers hold 32 bits of an offset; dsymutil keeps addresses in step."""
     far = 1 << 32

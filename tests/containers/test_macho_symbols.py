@@ -187,17 +187,6 @@ def test_the_thumb_bit_is_no_part_of_an_address(tmp_path: Path) -> None:
     """)
 
 
-@pytest.mark.parametrize(("size", "warnings"), [(65536, []), (65537, [1])])
-def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
-    size: int, warnings: list[int], tmp_path: Path
-) -> None:
-    image = with_symbols(MAIN, Symbol("n" * size, 0x1100), Symbol("_g", 0x1200))
-    converted = convert_bytes(tmp_path, image)
-    names = [info.name for info in converted.functions]
-    assert names == ["main", *([] if warnings else ["n" * size]), "g"]
-    assert list(converted.report.warnings.values()) == warnings
-
-
 # ---- stubs
 
 IMPORTS = (

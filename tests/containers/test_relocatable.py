@@ -29,7 +29,6 @@ from tests.inputs.elf import (
     Elf,
     Section,
     Symbol,
-    code_section,
 )
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import unit
@@ -163,11 +162,6 @@ def test_the_end_of_a_section_is_no_place_in_the_next(
         0-10 a
         14-18 b
         """)
-
-
-def test_an_executable_has_no_placements(tmp_path: Path) -> None:
-    image = Elf([code_section()], symbols=[Symbol("f", 0x1000, 4)]).to_bytes()
-    assert convert_bytes(tmp_path, image).report.placements == ()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,9 @@ def test_of_very_many_the_first_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["b.o", "a.o#3", "note.txt", "inner.a", "x.bc", "", "*"]
 )
-def test_what_is_no_object_file_of_it_is_refused(name: str, archive: Path) -> None:
+def test_a_member_that_is_not_an_object_file_is_refused(
+    name: str, archive: Path
+) -> None:
     with pytest.raises(gsym.MemberError, match="has no object file") as caught:
         gsym.convert(archive, member=name)
     assert caught.value.path == str(archive)
@@ -135,12 +137,6 @@ def test_errors_name_the_member(tmp_path: Path) -> None:
     assert cut_off.value.path == f"{path}(d)"
     assert cut_off.value.offset is not None
     assert cut_off.value.offset < len(damaged)
-
-
-def test_the_architecture_is_checked(archive: Path) -> None:
-    assert gsym.convert(archive, member="a.o", arch="x86_64").functions == 1
-    with pytest.raises(gsym.ArchitectureError, match="x86_64, not for arm64"):
-        gsym.convert(archive, member="a.o", arch="arm64")
 
 
 def test_an_archive_in_a_fat_file_is_refused(tmp_path: Path) -> None:
@@ -190,7 +186,7 @@ def test_a_name_is_itself_before_it_is_a_pattern(tmp_path: Path) -> None:
     assert report.member == "[a].o"
 
 
-def test_a_pattern_that_fits_nothing_is_refused(archive: Path) -> None:
+def test_a_pattern_without_a_match_is_refused(archive: Path) -> None:
     with pytest.raises(gsym.MemberError, match=r"'\*\.x', but a\.o, "):
         gsym.convert_members(archive, members=["*.o", "*.x"])
 
@@ -253,7 +249,7 @@ def test_a_file_that_a_thin_archive_misses_is_named(tmp_path: Path) -> None:
 # ---- the command --------------------------------------------------------------------
 
 
-def test_the_command_converts_what_member_names(
+def test_the_command_converts_the_members_it_names(
     archive: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = archive.parent / "out"
@@ -303,14 +299,11 @@ def attempt(path: Path) -> None:
         gsym.convert_members(path)
 
 
-def test_every_prefix_is_an_answer_or_an_error(archive: Path) -> None:
+def test_damage_is_an_answer_or_an_error(archive: Path) -> None:
     for size in range(8, len(ARCHIVE), 101):
         archive.write_bytes(ARCHIVE[:size])
         attempt(archive)
-
-
-@pytest.mark.parametrize("value", [0, 0x20, 0x2F, 0x39, 0xFF])
-def test_every_changed_byte_is_an_answer_or_an_error(value: int, archive: Path) -> None:
-    for at in range(8 + value % 41, len(ARCHIVE), 41):
-        archive.write_bytes(ARCHIVE[:at] + bytes([value]) + ARCHIVE[at + 1 :])
-        attempt(archive)
+    for value in (0, 0x20, 0x2F, 0x39, 0xFF):
+        for at in range(8 + value % 67, len(ARCHIVE), 67):
+            archive.write_bytes(ARCHIVE[:at] + bytes([value]) + ARCHIVE[at + 1 :])
+            attempt(archive)

@@ -33,7 +33,6 @@ UNCOVERED = _CATEGORIES[lib.GSYM_BREAKPAD_UNCOVERED]
 NO_FILE = _CATEGORIES[lib.GSYM_BREAKPAD_NO_FILE]
 NO_ORIGIN = _CATEGORIES[lib.GSYM_BREAKPAD_NO_ORIGIN]
 REDEFINED = _CATEGORIES[lib.GSYM_BREAKPAD_REDEFINED]
-LIMIT = _CATEGORIES[lib.GSYM_BREAKPAD_LIMIT]
 
 
 class Case(NamedTuple):
@@ -736,11 +735,6 @@ def test_ends_of_lines(end: str, tmp_path: Path) -> None:
     assert report.warnings == {}
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r"])
-def test_the_last_line_needs_no_end(end: str, tmp_path: Path) -> None:
-    assert convert(tmp_path, "\n".join(SMALL).encode() + end.encode()) == SMALL_WORDS
-
-
 def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
     text = b"\xef\xbb\xbf" + "\n".join(SMALL).encode()
     report, functions = convert_bytes(tmp_path, text)
@@ -759,20 +753,20 @@ def test_bytes_that_are_not_utf_8_stay(tmp_path: Path) -> None:
     assert function.line_table[0].path.encode("utf-8", "surrogateescape") == b"\xff.c"
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 4096])
 def test_the_size_of_blocks_changes_nothing(
-    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "\n".join(
         [MODULE, *(body(case.text) for case in RECORDS + CHOICES)]
     ).encode()
     whole = convert_bytes(tmp_path, text, {"verbose": True})
-    monkeypatch.setattr(breakpad_conversion, "_BLOCK_SIZE", block)
-    cut = convert_bytes(tmp_path, text, {"verbose": True})
-    assert cut.functions == whole.functions
-    assert cut.report.warnings == whole.report.warnings
-    assert cut.report.details == whole.report.details
     assert len(whole.report.details) > 50
+    for block in (1, 2, 3, 7, 64, 4096):
+        monkeypatch.setattr(breakpad_conversion, "_BLOCK_SIZE", block)
+        cut = convert_bytes(tmp_path, text, {"verbose": True})
+        assert cut.functions == whole.functions
+        assert cut.report.warnings == whole.report.warnings
+        assert cut.report.details == whole.report.details
 
 
 def many_functions(count: int) -> bytes:
@@ -832,7 +826,7 @@ def test_a_failure_of_the_encoder_ends_the_conversion(
 
     monkeypatch.setattr(breakpad_conversion, "Encoding", failing)
     with pytest.raises(MemoryError, match="planted"):
-        convert_bytes(tmp_path, many_functions(6000), {"threads": threads})
+        convert_bytes(tmp_path, many_functions(300), {"threads": threads})
     assert not (tmp_path / "input.gsym").exists()
 
 
@@ -840,7 +834,7 @@ LIMIT_OF_LINES = lib.GSYM_BREAKPAD_LINE_SIZE_LIMIT
 
 
 @pytest.mark.parametrize("block", [256 << 10, 1 << 30])
-@pytest.mark.parametrize("excess", [0, 1, 1_000_000])
+@pytest.mark.parametrize("excess", [0, 1])
 def test_a_line_that_is_too_long_costs_itself(
     excess: int, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -886,7 +880,7 @@ def test_findings_are_kept_up_to_a_limit(tmp_path: Path) -> None:
     assert describe(functions) == SMALL_WORDS
 
 
-def test_no_module_record_is_said(tmp_path: Path) -> None:
+def test_a_missing_module_record_is_reported(tmp_path: Path) -> None:
     report, functions = convert_bytes(tmp_path, "\n".join(SMALL[1:]).encode())
     assert describe(functions) == SMALL_WORDS
     assert report.warnings == {"No MODULE record": 1}
@@ -909,7 +903,7 @@ def test_a_file_without_functions_is_an_error_that_says_what_it_has(
     assert not (tmp_path / "input.gsym").exists()
 
 
-def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breakpad_conversion, "_BLOCKS_PER_PROGRESS", 2)
     monkeypatch.setattr(breakpad_conversion, "_BLOCK_SIZE", 16)
     path = tmp_path / "app.sym"
@@ -964,28 +958,6 @@ def test_paths_are_mapped(tmp_path: Path) -> None:
     options: Options = {"path_map": (("/x", "/y"), ("/build/", "/home/me/"))}
     text = convert(tmp_path, TWINS, options)
     assert "/home/me/src/a.c:2" in text
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_versions(version: int, tmp_path: Path) -> None:
-    report, functions = convert_bytes(tmp_path, TWINS, {"output_version": version})
-    with gsym.open(report.outputs[0]) as reader:
-        assert reader.header.version == version
-        assert reader.header.base_address == 0
-    assert len(functions) == 2
-
-
-def test_segments(tmp_path: Path) -> None:
-    path = tmp_path / "app.sym"
-    path.write_bytes(TWINS)
-    report = gsym.convert(path, segment_size=100)
-    assert [each.rpartition("-")[2] for each in report.outputs] == ["0x1000", "0x1010"]
-
-
-def test_a_uuid_that_is_asked_for(tmp_path: Path) -> None:
-    report, _ = convert_bytes(tmp_path, TWINS, {"uuid": b"\1\2"})
-    assert report.uuid == b"\1\2"
-    assert report.build_id.hex() == "80ae0509e7ce335ae3cab61c274274de"
 
 
 # ---- whose symbols they are

@@ -422,7 +422,7 @@ def test_an_empty_file_gives_a_head_only(tmp_path: Path) -> None:
 
 
 def test_a_large_file_comes_in_blocks_and_progress_is_told(tmp_path: Path) -> None:
-    count = 70_000
+    count = 40_000
     data = create(
         FunctionInfo(0x1000 + 16 * index, 16, f"function {index}")
         for index in range(count)
@@ -437,7 +437,7 @@ def test_a_large_file_comes_in_blocks_and_progress_is_told(tmp_path: Path) -> No
         )
     assert report.functions == count
     assert told == sorted(told)
-    assert len(told) > 2
+    assert len(told) > 1
     assert told[-1] == (2 * count, 2 * count)
     lines = (tmp_path / "out.sym").read_text().splitlines()
     expected = [f"FUNC {16 * i:x} 10 0 function {i}" for i in range(count)]

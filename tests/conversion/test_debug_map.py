@@ -182,7 +182,7 @@ def test_the_thumb_bit_is_no_part_of_an_address(tmp_path: Path) -> None:
     assert convert(tmp_path, image)[1] == "1040-1050 f\n"
 
 
-def test_functions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_functions_of_one_name_are_distinguished(tmp_path: Path) -> None:
     """Between object files by the file, within one by their order."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.o").write_bytes(
@@ -301,7 +301,7 @@ def test_object_files_may_be_in_an_archive(tmp_path: Path) -> None:
     assert note.endswith(f"missing: {archive}(c.o) (not in {archive})")
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_object_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.o").write_bytes(A_O)
     (tmp_path / "other.o").write_bytes(
         object_file(function("f", 0, 8), symbols=[Symbol("_f", 0)], cpu=(X86_64, 3))
@@ -321,7 +321,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         assert part in note
 
 
-def test_an_object_file_that_changed_is_said_to_have(tmp_path: Path) -> None:
+def test_a_changed_object_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.o"
     path.write_bytes(A_O)
     os.utime(path, (1000, 1000))

@@ -46,21 +46,21 @@ def answers(data: bytes, addresses: Iterable[int]) -> list[gsym.Lookup | None]:
 
 
 @kinds
-@pytest.mark.parametrize(("other_version", "other_order"), KINDS)
 def test_everything_stays_in_any_version_and_order(
-    version: int, byteorder: str, other_version: int, other_order: str, tmp_path: Path
+    version: int, byteorder: str, tmp_path: Path
 ) -> None:
     data = small_file(version, byteorder)
-    out = again(tmp_path, data, output_version=other_version, byteorder=other_order)
-    file = oracle.decode_file(out)
-    assert (file.version, file.byteorder) == (other_version, other_order)
-    assert (file.uuid, file.base_address) == (
-        b"\xaa\xbb\xcc\xdd",
-        FUNCTIONS[0].address,
-    )
-    assert decoded(out) == FUNCTIONS
-    sections = {77: b"unknown"} if version == other_version == 2 else {}
-    assert file.extra_sections == sections
+    for other_version, other_order in KINDS:
+        out = again(tmp_path, data, output_version=other_version, byteorder=other_order)
+        file = oracle.decode_file(out)
+        assert (file.version, file.byteorder) == (other_version, other_order)
+        assert (file.uuid, file.base_address) == (
+            b"\xaa\xbb\xcc\xdd",
+            FUNCTIONS[0].address,
+        )
+        assert decoded(out) == FUNCTIONS
+        sections = {77: b"unknown"} if version == other_version == 2 else {}
+        assert file.extra_sections == sections
 
 
 @kinds
@@ -72,8 +72,10 @@ def test_version_and_order_stay_unless_others_are_asked_for(
     assert (file.version, file.byteorder) == (version, byteorder)
 
 
-@kinds
-@pytest.mark.parametrize(("other_version", "other_order"), KINDS)
+@pytest.mark.parametrize(
+    ("version", "byteorder", "other_version", "other_order"),
+    [(*one, *other) for one, other in zip(KINDS, reversed(KINDS), strict=True)],
+)
 def test_there_and_back_is_the_same_file(
     version: int, byteorder: str, other_version: int, other_order: str, tmp_path: Path
 ) -> None:
@@ -144,11 +146,6 @@ def test_llvm_reads_the_same_in_either_byte_order(
         assert dump(tmp_path / "other") == dump(first)
 
 
-def test_the_uuid_can_be_another_one(tmp_path: Path) -> None:
-    out = again(tmp_path, small_file(1, "little"), uuid=b"other")
-    assert oracle.decode_file(out).uuid == b"other"
-
-
 def test_a_long_uuid_needs_version_2(tmp_path: Path) -> None:
     data = create(FUNCTIONS, version=2, uuid=bytes(32))
     with pytest.raises(gsym.LimitError, match="version 2"):
@@ -179,7 +176,7 @@ def test_the_input_is_not_written_over(tmp_path: Path) -> None:
         gsym.convert(path, path, output_version=2)
 
 
-def test_options_without_sense_are_refused(tmp_path: Path) -> None:
+def test_invalid_options_are_refused(tmp_path: Path) -> None:
     data = create(FUNCTIONS)
     with pytest.raises(ValueError, match="byteorder"):
         again(tmp_path, data, byteorder="middle")
@@ -301,7 +298,7 @@ def test_entries_that_share_a_record_are_refused(tmp_path: Path) -> None:
         again(tmp_path, data, keep_functions=["f"])
 
 
-def test_names_that_lie_in_one_another_are_refused(tmp_path: Path) -> None:
+def test_overlapping_names_are_refused(tmp_path: Path) -> None:
     count = 4000
     strings = b"\0" + b"x" * (count + 1) + b"\0"
     records = [struct.pack("<II", 1, 1 + i) + END for i in range(count)]
@@ -336,29 +333,6 @@ def test_sections_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
 
 
 # ---- command line
-
-
-def test_the_command_line_recognises_a_gsym_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source, target = tmp_path / "a", tmp_path / "b.gsym"
-    source.write_bytes(create(FUNCTIONS, uuid=b"id"))
-    options = ["--output-version", "2", "--byteorder", "big"]
-    assert main(["convert", str(source), "-o", str(target), *options]) == 0
-    file = oracle.decode_file(target.read_bytes())
-    assert (file.version, file.byteorder) == (2, "big")
-    out = capsys.readouterr().out
-    assert out.startswith(f"{source} -> {target}\n  3 functions, 2 with lines")
-    assert out.endswith("\n  build id 6964\n")
-
-
-def test_verify_checks_what_was_written_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source, target = tmp_path / "a", tmp_path / "b"
-    source.write_bytes(create(FUNCTIONS))
-    assert main(["convert", "--verify", "-v", str(source), "-o", str(target)]) == 0
-    assert f"{target}: the structure is sound\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

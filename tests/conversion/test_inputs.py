@@ -9,33 +9,12 @@ import pytest
 
 from tests.inputs.dies import SIBLING, Die, Ref
 from tests.inputs.dwarf_constants import At, Form, Tag
-from tests.inputs.encoding import sleb, uleb
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, inlined
 from tests.inputs.range_lists import RangeEntry, ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.mark.parametrize(
-    ("value", "encoded"),
-    [(0, b"\0"), (127, b"\x7f"), (128, b"\x80\x01"), (624485, b"\xe5\x8e\x26")],
-)
-def test_uleb(value: int, encoded: bytes) -> None:
-    assert uleb(value) == encoded
-
-
-@pytest.mark.parametrize(
-    ("value", "encoded"),
-    [(0, b"\0"), (-1, b"\x7f"), (63, b"\x3f"), (64, b"\xc0\0"), (-128, b"\x80\x7f")],
-)
-def test_sleb(value: int, encoded: bytes) -> None:
-    assert sleb(value) == encoded
-
-
-def test_padded_uleb() -> None:
-    assert uleb(1, pad_to=3) == b"\x81\x80\x00"
 
 
 def everything(layout: Layout) -> bytes:

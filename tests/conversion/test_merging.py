@@ -98,26 +98,6 @@ def test_segments_of_a_real_file_merge_to_the_same_answers(
 # ---- duplicates
 
 
-def test_the_richer_of_two_functions_is_taken_whatever_the_order(
-    tmp_path: Path,
-) -> None:
-    rich = create([gsym.FunctionInfo(0x10, 0x10, "f", LINES)])
-    poor = create([gsym.FunctionInfo(0x10, 0x10, "g"), gsym.FunctionInfo(0x40, 8, "h")])
-    expected = [*decoded(rich), decoded(poor)[1]]
-    assert decoded(merged(tmp_path, rich, poor)) == expected
-    # The base address is that of the first function, so both files agree on it.
-    assert decoded(merged(tmp_path, poor, rich)) == expected
-
-
-def test_a_plain_name_gives_way_to_the_linkage_name_of_the_other_file(
-    tmp_path: Path,
-) -> None:
-    rich = create([gsym.FunctionInfo(0x10, 0x10, "foo", LINES)])
-    poor = create([gsym.FunctionInfo(0x10, 0x10, "_Z3foov")])
-    (function,) = decoded(merged(tmp_path, rich, poor))
-    assert (function.name, function.line_table) == ("_Z3foov", LINES)
-
-
 def test_the_report_counts_duplicates(tmp_path: Path) -> None:
     other = (gsym.LineEntry(0x10, "/b.c", 2),)
     for number, rows in enumerate([LINES, LINES, other]):
@@ -153,7 +133,7 @@ def with_uuid(uuid: bytes, base_address: int = 0x10, **options: object) -> bytes
 
 
 @pytest.mark.parametrize(("one", "two"), [(b"a", b"b"), (b"", b"b"), (b"a", b"")])
-def test_files_of_different_binaries_are_merged_by_force_only(
+def test_files_of_different_binaries_are_merged_with_force_only(
     one: bytes, two: bytes, tmp_path: Path
 ) -> None:
     files = with_uuid(one), with_uuid(two)
@@ -171,7 +151,7 @@ def test_files_without_a_uuid_are_alike(tmp_path: Path) -> None:
     )
 
 
-def test_different_base_addresses_are_merged_by_force_only(tmp_path: Path) -> None:
+def test_different_base_addresses_are_merged_with_force_only(tmp_path: Path) -> None:
     files = with_uuid(b"a", 0x20), with_uuid(b"a", 0x10)
     with pytest.raises(gsym.FormatError, match=r"base address is 0x10, .* is 0x20"):
         merged(tmp_path, *files)
@@ -228,23 +208,6 @@ def test_the_damaged_input_is_named(tmp_path: Path) -> None:
 
 
 # ---- command line
-
-
-def test_the_verb_merges_segments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole = create(FUNCTIONS, uuid=b"id")
-    paths, _ = write_segments(whole, str(tmp_path / "a.gsym"), 200)
-    target = tmp_path / "all.gsym"
-    assert main(["merge", *paths, "-o", str(target)]) == 0
-    assert target.read_bytes() == whole
-    first, *rest = capsys.readouterr().out.splitlines()
-    assert first == f"{len(paths)} files -> {target}"
-    assert rest[0].startswith("  3 functions, 2 with lines, 1 with inlined calls; ")
-    assert rest[1].startswith("  read 3, pruned 0; ")
-    assert rest[2] == "  build id 6964"
-    assert main(["merge", "-q", *paths, "-o", str(target), "--if-changed"]) == 0
-    assert capsys.readouterr().out == ""
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_symbols_within_add_to_the_dynamic_ones(
     assert len(report.notes) == 1  # that there is no debug information
 
 
-def test_they_count_beside_a_debug_file_without_symbols(tmp_path: Path) -> None:
+def test_they_are_used_beside_a_debug_file_without_symbols(tmp_path: Path) -> None:
     place(tmp_path / ID_PATH, debug_file(ID))
     report = convert(tmp_path, binary(packed(within())))
     assert names_of(report) == ["in_debug", "exported", "inner"]
@@ -117,7 +117,7 @@ def test_the_limits_hold_exactly(
     assert names_of(convert(tmp_path, image)) == ["exported"]
 
 
-def test_a_section_outside_of_the_file_is_said(tmp_path: Path) -> None:
+def test_a_section_outside_of_the_file_is_reported(tmp_path: Path) -> None:
     image = binary(Section(".gnu_debugdata", WHOLE, size=1 << 40))
     report = convert(tmp_path, image)
     assert names_of(report) == ["exported"]

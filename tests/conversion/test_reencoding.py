@@ -84,31 +84,7 @@ def test_real_files_are_copied_byte_for_byte(gsym_fixtures: Path) -> None:
         assert copied(data, creator_like(oracle.decode_file(data))) == data, name
 
 
-def test_a_copy_of_a_real_file_is_not_larger(gsym_fixtures: Path) -> None:
-    for name, data in real_files(gsym_fixtures).items():
-        file = oracle.decode_file(data)
-        like = Creator(file.version, file.byteorder, file.base_address, file.uuid)
-        again = copied(data, like)
-        assert decoded(again) == decoded(data), name
-        assert len(again) <= len(data), name
-
-
 # ---- between versions and byte orders -------------------------------------------
-
-
-@pytest.mark.parametrize("version", strategies.VERSIONS)
-@pytest.mark.parametrize("byteorder", strategies.BYTE_ORDERS)
-@pytest.mark.parametrize("other_version", strategies.VERSIONS)
-def test_a_copy_holds_all_that_the_file_holds(
-    version: int, byteorder: str, other_version: int
-) -> None:
-    functions = [EVERYTHING, FunctionInfo(0x1100, 0, "end")]
-    data = create(functions, version=version, byteorder=byteorder)
-    for other_order in strategies.BYTE_ORDERS:
-        again = copied(data, Creator(other_version, other_order))
-        assert decoded(again) == functions
-        file = oracle.decode_file(again)
-        assert (file.version, file.byteorder) == (other_version, other_order)
 
 
 @given(strategies.function_lists(), strategies.versions, strategies.byte_orders)
@@ -137,7 +113,7 @@ SECTIONS = {7: b"seven", 8: b"8", 0xFFFF_FFFF: bytes(range(9))}
 
 
 @pytest.mark.parametrize("byteorder", strategies.BYTE_ORDERS)
-def test_unknown_sections_stand_behind_all_others(byteorder: str) -> None:
+def test_unknown_sections_follow_all_others(byteorder: str) -> None:
     file = replace(
         to_oracle([EVERYTHING], 2, byteorder, uuid=b"id"), extra_sections=SECTIONS
     )
@@ -234,7 +210,7 @@ def test_what_verify_rejects_is_refused(complaint: str, tmp_path: Path) -> None:
     assert not (tmp_path / "copy.gsym").exists()
 
 
-def test_closed_readers_and_creators_are_told_apart() -> None:
+def test_a_closed_reader_and_a_closed_creator_have_their_own_errors() -> None:
     data = create([EVERYTHING])
     with Creator() as creator:
         with Reader(data) as reader:

@@ -28,7 +28,6 @@ from tests.inputs.elf import (
 from tests.inputs.split import SplitFile, package, split_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
@@ -136,7 +135,7 @@ def names_of(report: gsym.ConversionReport) -> list[str]:
 
 @pytest.mark.parametrize("where", ["build/a.dwo", "bin/a.dwo"])
 @pytest.mark.parametrize("version", [4, 5])
-def test_a_split_file_is_found_where_it_may_stand(
+def test_a_split_file_is_found_in_both_folders(
     where: str, version: int, tmp_path: Path
 ) -> None:
     built = build("in_split", version=version)
@@ -149,7 +148,7 @@ def test_a_split_file_is_found_where_it_may_stand(
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("version", [4, 5])
-def test_a_package_stands_beside_the_binary(
+def test_a_package_is_found_beside_the_binary(
     version: int, byteorder: ByteOrder, tmp_path: Path
 ) -> None:
     built = build("f", "g", "h", version=version, byteorder=byteorder)
@@ -160,7 +159,7 @@ def test_a_package_stands_beside_the_binary(
     assert (report.notes, report.warnings) == ((), {})
 
 
-def test_a_package_stands_beside_the_debug_file(tmp_path: Path) -> None:
+def test_a_package_is_found_beside_the_debug_file(tmp_path: Path) -> None:
     debug = place(tmp_path / "bin/app.debug", ONE.binary)
     stripped = Elf([code_section(), debug_link("app.debug", ONE.binary)]).to_bytes()
     path = place(tmp_path / "bin/app.debug.dwp", ONE.package)
@@ -175,15 +174,6 @@ def test_a_package_may_be_named(tmp_path: Path) -> None:
     report = convert(tmp_path, ONE.binary, dwp=path)
     assert names_of(report) == ["in_split"]
     assert report.companions == (path,)
-
-
-def test_the_command_names_a_package(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = place(tmp_path / "app", ONE.binary)
-    package_path = place(tmp_path / "elsewhere", ONE.package)
-    assert main(["convert", path, "--dwp", package_path]) == 0
-    assert capsys.readouterr().out.endswith(f"\n  with {package_path}\n")
 
 
 def test_the_command_names_a_few_of_many_files(
@@ -201,7 +191,7 @@ def test_the_command_names_a_few_of_many_files(
 # ---- which
 
 
-def test_what_a_package_lacks_is_looked_for_in_files(tmp_path: Path) -> None:
+def test_units_missing_from_a_package_are_searched_for_in_files(tmp_path: Path) -> None:
     built = build("f", "g")
     pack = place(tmp_path / "bin/app.dwp", build("f").package)
     path = place(tmp_path / "bin/a.dwo", built.splits[1])
@@ -210,7 +200,7 @@ def test_what_a_package_lacks_is_looked_for_in_files(tmp_path: Path) -> None:
     assert report.companions == (pack, path)
 
 
-def test_a_file_of_another_build_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_of_another_build_is_not_used(tmp_path: Path) -> None:
     other = build("in_split", first_id=99)
     first = place(tmp_path / "build/a.dwo", other.splits[0])
     pack = place(tmp_path / "bin/app.dwp", other.package)
@@ -244,7 +234,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", ["app.dwp", "a.dwo"])
-def test_a_file_that_is_of_no_use_costs_its_units_only(
+def test_an_unusable_file_costs_its_units_only(
     fault: str, name: str, tmp_path: Path
 ) -> None:
     path = place(tmp_path / "bin" / name, FAULTS[fault])
@@ -255,7 +245,7 @@ def test_a_file_that_is_of_no_use_costs_its_units_only(
     assert report.warnings == {"Split unit (.dwo) not found": 1}
 
 
-def test_a_package_that_was_named_has_to_fit(tmp_path: Path) -> None:
+def test_a_named_package_has_to_match(tmp_path: Path) -> None:
     place(tmp_path / "bin/a.dwo", ONE.splits[0])
     for name, data in FAULTS.items():
         path = place(tmp_path / "package", data)
@@ -334,7 +324,7 @@ def said(report: gsym.ConversionReport, folder: Path) -> str:
 @pytest.mark.parametrize("split", ["-gsplit-dwarf", "-gsplit-dwarf=single"])
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("name", ["gcc", "clang-19"])
-def test_split_programs_say_what_whole_ones_say(
+def test_split_programs_give_the_functions_of_complete_ones(
     name: str, version: int, split: str, tmp_path: Path
 ) -> None:
     compiler = find_peer(name)
@@ -360,7 +350,7 @@ def test_split_programs_say_what_whole_ones_say(
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("name", ["gcc", "clang-19"])
-def test_real_packages_say_what_whole_programs_say(
+def test_real_packages_give_the_functions_of_complete_programs(
     name: str, version: int, tmp_path: Path
 ) -> None:
     compiler, packer = find_peer(name), find_peer("llvm-dwp-22", "llvm-dwp-19")
@@ -388,13 +378,3 @@ def test_there_may_be_more_files_than_descriptors(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert report.functions_debug_info == len(report.companions) == 100
-
-
-def test_path_rules_are_tried_in_order(tmp_path: Path) -> None:
-    path = place(tmp_path / "two/a.dwo", ONE.splits[0])
-    rules: Sequence[tuple[str, str]] = (
-        ("/other", str(tmp_path / "one")),
-        ("/src", str(tmp_path / "two")),
-    )
-    binary = place(tmp_path / "bin/app", ONE.binary)
-    assert gsym.convert(binary, path_map=tuple(rules)).companions == (path,)

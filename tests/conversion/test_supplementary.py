@@ -69,7 +69,9 @@ def convert_named(folder: Path, *links: Section) -> gsym.ConversionReport:
         ("/nowhere/shared.debug", f"lib/{ID_PATH}"),
     ],
 )
-def test_it_is_found_where_it_may_stand(name: str, where: str, tmp_path: Path) -> None:
+def test_it_is_found_in_every_folder_that_is_searched(
+    name: str, where: str, tmp_path: Path
+) -> None:
     path = place(tmp_path / where, shared())
     report = convert_named(tmp_path, altlink(name))
     assert names_of(report) == [SHARED_NAME, SYMBOL.name]
@@ -131,7 +133,7 @@ MISSING = "Reference to a supplementary file that is missing"
         (sup("x"), shared(Section(".debug_sup", b"\5\0\1")), "is damaged, or of"),
     ],
 )
-def test_a_file_that_does_not_fit_costs_its_names_only(
+def test_a_file_that_does_not_match_costs_its_names_only(
     link: Section, data: bytes | None, reason: str, tmp_path: Path
 ) -> None:
     if data is not None:
@@ -161,14 +163,14 @@ def test_a_file_that_does_not_fit_costs_its_names_only(
         Section(".debug_sup", b"\5\0\0name\0\7short"),
     ],
 )
-def test_a_damaged_link_is_said(link: Section, tmp_path: Path) -> None:
+def test_a_damaged_link_is_reported(link: Section, tmp_path: Path) -> None:
     place(tmp_path / "bin/x", shared())
     report = convert_named(tmp_path, link)
     assert report.companions == ()
     assert report.notes[0].startswith(f"no supplementary file: tried {link.name} (")
 
 
-def test_the_file_of_a_debug_file_stands_beside_that(tmp_path: Path) -> None:
+def test_the_file_of_a_debug_file_is_found_beside_that(tmp_path: Path) -> None:
     debug = referring(altlink("shared.debug"))
     first = place(tmp_path / "bin/.debug/app.dbg", debug)
     second = place(tmp_path / "bin/.debug/shared.debug", shared())

@@ -270,15 +270,15 @@ AROUND = """\
 """
 
 
-@pytest.mark.parametrize("stored", SKIPPED, ids=str)
-def test_a_form_is_stepped_over(stored: Stored, tmp_path: Path) -> None:
+def test_each_form_is_skipped(tmp_path: Path) -> None:
     layout = Layout(5, "big", 4, dwarf64=True)
-    functions = convert_bytes(tmp_path, around(layout, stored.value)).functions
-    assert describe(functions) == AROUND
+    for stored in SKIPPED:
+        functions = convert_bytes(tmp_path, around(layout, stored.value)).functions
+        assert describe(functions) == AROUND, stored
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-def test_all_forms_together_are_stepped_over(layout: Layout, tmp_path: Path) -> None:
+def test_all_forms_together_are_skipped(layout: Layout, tmp_path: Path) -> None:
     values = [each.value for each in SKIPPED if each.since <= layout.version]
     functions = convert_bytes(tmp_path, around(layout, *values)).functions
     assert describe(functions) == AROUND
@@ -295,7 +295,7 @@ def test_all_forms_together_are_stepped_over(layout: Layout, tmp_path: Path) -> 
     ],
     ids=str,
 )
-def test_a_name_outside_of_its_section_is_no_name(value: Value, tmp_path: Path) -> None:
+def test_a_name_outside_of_its_section_is_ignored(value: Value, tmp_path: Path) -> None:
     image = program(
         unit(
             function(None, 0x1000, 0x1010, attributes={At.name: value}),
@@ -310,7 +310,7 @@ def test_a_name_outside_of_its_section_is_no_name(value: Value, tmp_path: Path) 
     assert sum(report.warnings.values()) >= 1
 
 
-def test_an_address_index_past_the_table_is_no_address(tmp_path: Path) -> None:
+def test_an_address_index_past_the_table_is_ignored(tmp_path: Path) -> None:
     attributes = {
         At.name: "f",
         At.low_pc: Form.addrx(Raw(9)),

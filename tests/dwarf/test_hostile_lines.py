@@ -95,7 +95,7 @@ OPCODES: dict[str, tuple[Op, ...]] = {
         op for n in range(100, 0, -1) for op in (set_address(0x1000 + n), COPY)
     ),
     "a sequence that ends before it starts": (set_address(0x900), END_SEQUENCE),
-    "many sequences": (END_SEQUENCE,) * 10_000,
+    "many sequences": (END_SEQUENCE,) * 2_000,
 }
 
 
@@ -136,14 +136,14 @@ def test_a_huge_count_in_a_file_table(tables: bytes, tmp_path: Path) -> None:
     assert "1000-1040 f\n" in text
 
 
-def test_a_program_of_nothing_but_rows(tmp_path: Path) -> None:
-    ops = [set_address(0x1000), COPY * 500_000, b"\x4b" * 500_000, *ROWS]
+def test_a_program_of_rows_only(tmp_path: Path) -> None:
+    ops = [set_address(0x1000), COPY * 50_000, b"\x4b" * 50_000, *ROWS]
     text = settle(tmp_path, with_lines(LineProgram(ops)))
     assert text is not None
     assert "1000-1040 f\n" in text
 
 
-def test_rows_advance_by_everything_at_once(tmp_path: Path) -> None:
+def test_a_line_number_below_zero(tmp_path: Path) -> None:
     ops = [set_address(0x1000), advance_line(-1), COPY, *ROWS]
     text = settle(tmp_path, with_lines(LineProgram(ops)))
     assert text is not None

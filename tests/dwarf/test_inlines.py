@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conversions import Case, convert_bytes, describe, words
+from tests.conversions import Case, Options, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.line_program import File, LineProgram
@@ -428,14 +428,9 @@ CASES = [*NESTING, *CALLS, *CONTAINMENT]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_inlined_calls(case: Case, tmp_path: Path) -> None:
-    converted = convert_bytes(tmp_path, case.image, case.options)
-    assert describe(converted.functions) == case.expected
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_walk_over_every_die_finds_the_same(case: Case, tmp_path: Path) -> None:
-    converted = convert_bytes(tmp_path, case.image, {"full_walk": True})
-    assert describe(converted.functions) == case.expected
+    for options in (case.options, Options(full_walk=True)):
+        converted = convert_bytes(tmp_path, case.image, options)
+        assert describe(converted.functions) == case.expected
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conversions import Case, convert_bytes, describe, words
+from tests.conversions import Case, Options, convert_bytes, describe, words
 from tests.dwarf.test_inlines import G, H, J, K, block, inlines
 from tests.inputs.dies import Die
 from tests.inputs.dwarf_constants import At, Tag
@@ -208,11 +208,6 @@ CASES = [*PARTS, *FUNCTIONS_INSIDE]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_functions(case: Case, tmp_path: Path) -> None:
-    converted = convert_bytes(tmp_path, case.image, case.options)
-    assert describe(converted.functions) == case.expected
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_walk_over_every_die_finds_the_same(case: Case, tmp_path: Path) -> None:
-    converted = convert_bytes(tmp_path, case.image, {"full_walk": True})
-    assert describe(converted.functions) == case.expected
+    for options in (case.options, Options(full_walk=True)):
+        converted = convert_bytes(tmp_path, case.image, options)
+        assert describe(converted.functions) == case.expected

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 
-HUGE = (1 << 64) - 1
 SYMBOL = Symbol("symbol", 0x1F00, 0x10)
 
 
@@ -85,7 +84,7 @@ def small_program() -> dict[str, bytes]:
 SMALL = small_program()
 
 
-def test_the_small_file_is_sound(tmp_path: Path) -> None:
+def test_the_undamaged_file_is_sound(tmp_path: Path) -> None:
     report, functions = convert_bytes(tmp_path, elf_of(SMALL, symbols=[SYMBOL]))
     assert [function.name for function in functions] == ["f", "f", "h", "h", "symbol"]
     assert report.warnings == {}
