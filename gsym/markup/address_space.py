@@ -1,4 +1,4 @@
-"""What is loaded where, as the contextual elements of a log say."""
+"""The modules and segments that the contextual elements of a log declare."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
-_MOST_NAMED = 4  # replaced mmaps in a remark
+_MAX_NAMED = 4  # replaced mmaps in a warning
 
 
 class LoadedModule(NamedTuple):
-    """A module by its number; *name* as it stands in the log."""
+    """A module; *name* as in the log."""
 
     id: int
     name: bytes
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
     Attributes:
         start: Address of its first byte in memory.
         size: In bytes.
-        module: What it is a part of.
+        module: The module that contains it.
         mode: One or more of r, w and x.
         address: Link-time address of its first byte.
     """
@@ -50,7 +50,7 @@ class Segment(NamedTuple):
         return (self.start + self.size - 1) & UINT64_MAX
 
     def covers(self, address: int) -> bool:
-        """Whether an address in memory is in it."""
+        """Whether it contains an address in memory."""
         return self.start <= address < (self.start + self.size) & UINT64_MAX
 
     def linked(self, address: int) -> int:
@@ -58,23 +58,23 @@ class Segment(NamedTuple):
         return (address - self.start + self.address) & UINT64_MAX
 
     def agrees_with(self, other: Segment) -> bool:
-        """Whether both give the same result for addresses that are in both."""
+        """Whether both give the same link-time address wherever they overlap."""
         is_same = self.module is other.module
         return is_same and self.linked(other.start) == other.address & UINT64_MAX
 
 
 class ContextError(Exception):
-    """A contextual element does not fit what came before; the text says why."""
+    """A contextual element conflicts with earlier ones; the text is the reason."""
 
 
-class Room:
-    """How much more a log may have known at a time.
+class SpaceBudget:
+    """The memory that modules and segments of a log may still take.
 
-    The processes of a log share it, so that they cannot fill the memory together.
+    All processes of a log share one budget.
 
     Args:
-        most: Modules, and as many segments.
-        most_bytes: Of names and build ids.
+        most: Number of modules, and of segments.
+        most_bytes: Size of all names and build ids.
     """
 
     def __init__(self, most: int = 1 << 16, most_bytes: int = 1 << 26) -> None:
@@ -87,24 +87,26 @@ class AddressSpace:
     """The modules and segments of one process.
 
     Args:
-        room: What it may take.
-        keeps_mmaps: An mmap is used unchanged, and refused if it overlaps an earlier
-            one. Otherwise it replaces the earlier one, and its module-relative address
-            is rounded down like its start.
+        budget: The memory budget.
+        keeps_mmaps: Use an mmap unchanged, and refuse one that overlaps an earlier one.
+            Otherwise it replaces the earlier one, and its module-relative address is
+            rounded down like its start.
 
     Attributes:
         modules: By their numbers.
-        version: Another one after each change.
-        remarks: Warnings about the last mmap, which is used nevertheless.
+        version: Incremented by each change.
+        remarks: Warnings about the last mmap, which was accepted.
     """
 
-    def __init__(self, room: Room | None = None, *, keeps_mmaps: bool = True) -> None:
+    def __init__(
+        self, budget: SpaceBudget | None = None, *, keeps_mmaps: bool = True
+    ) -> None:
         self.modules: dict[int, LoadedModule] = {}
         self.version = 0
         self.remarks: list[str] = []
         self._keeps_mmaps = keeps_mmaps
         self._bases: dict[int, int] = {}  # of modules: start minus link-time address
-        self._room = room or Room()
+        self._budget = budget or SpaceBudget()
         self._starts: list[int] = []
         self._segments: list[Segment] = []
 
@@ -118,41 +120,41 @@ class AddressSpace:
         return iter(self._segments)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all modules and segments."""
         self.version += 1
-        self._room.modules += len(self.modules)
-        self._room.bytes += sum(map(_size, self.modules.values()))
-        self._room.segments += len(self._segments)
+        self._budget.modules += len(self.modules)
+        self._budget.bytes += sum(map(_size, self.modules.values()))
+        self._budget.segments += len(self._segments)
         self.modules.clear()
         self._bases.clear()
         self._starts.clear()
         self._segments.clear()
 
     def add_module(self, module: Module) -> LoadedModule:
-        """Take a module in.
+        """Add a module.
 
         Raises:
-            ContextError: There is one of its number already, or there are too many.
+            ContextError: Its number is in use, or there are too many modules.
         """
         if module.id in self.modules:
             raise ContextError("duplicate module ID")
         loaded = LoadedModule(module.id, to_bytes(module.name), module.build_id)
-        if not self._room.modules or self._room.bytes < _size(loaded):
+        if not self._budget.modules or self._budget.bytes < _size(loaded):
             raise ContextError("too many modules")
-        self._room.modules -= 1
-        self._room.bytes -= _size(loaded)
+        self._budget.modules -= 1
+        self._budget.bytes -= _size(loaded)
         self.modules[module.id] = loaded
         return loaded
 
     def add_segment(self, mmap: Mmap) -> Segment:
-        """Take a segment of a module in that is known.
+        """Add a segment of a known module.
 
         Returns:
-            The segment; where earlier ones are kept and an empty one begins at the same
-            address, that one.
+            The segment; with *keeps_mmaps*, an empty earlier one that begins at the
+            same address.
 
         Raises:
-            ContextError: It overlaps with one that is kept, or there are too many.
+            ContextError: It overlaps an earlier one, or there are too many.
         """
         module = self.modules[mmap.module]
         mode = mmap.mode.encode("ascii")
@@ -174,9 +176,9 @@ class AddressSpace:
     def _rounded(self, added: Segment) -> int:
         """The link-time address of the first byte of a segment.
 
-        The document defines it as the p_vaddr of a program header, with a start rounded
-        down to a page and a size rounded up: then p_vaddr must be rounded, too. The
-        page size follows from another segment: all have the same load bias.
+        The specification defines it as the p_vaddr of a program header, with the start
+        rounded down to a page and the size rounded up: then p_vaddr must be rounded,
+        too. The page size follows from another segment: all have the same load bias.
         """
         module, address = added.module.id, added.address
         rest = address % _PAGE
@@ -199,7 +201,7 @@ class AddressSpace:
     def _replace(self, added: Segment) -> Segment:
         """Insert a segment and replace everything that it overlaps."""
         if not added.covers(added.start):
-            return added  # it is empty, or past the last address
+            return added  # it is empty, or ends after the last address
         end = added.start + added.size
         begin = bisect_left(self._starts, added.start)
         after = bisect_left(self._starts, end)
@@ -217,21 +219,21 @@ class AddressSpace:
         self._put(begin, after, new)
         spans = [_span(each) for each in old if not each.agrees_with(added)]
         if spans:
-            self.remarks.append(f"mmap replaces {', '.join(spans[:_MOST_NAMED])}")
+            self.remarks.append(f"mmap replaces {', '.join(spans[:_MAX_NAMED])}")
         return added
 
     def _put(self, begin: int, end: int, segments: list[Segment]) -> None:
         """Replace the segments from index *begin* to *end*."""
         more = len(segments) - (end - begin)
-        if more > self._room.segments:
+        if more > self._budget.segments:
             raise ContextError("too many mmaps")
-        self._room.segments -= more
+        self._budget.segments -= more
         self.version += 1
         self._starts[begin:end] = [each.start for each in segments]
         self._segments[begin:end] = segments
 
     def find(self, address: int) -> Segment | None:
-        """The segment that an address in memory is in."""
+        """The segment that contains an address in memory."""
         at = bisect_right(self._starts, address)
         if at and self._segments[at - 1].covers(address):
             return self._segments[at - 1]

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """An element and what is at its address.
+    """An element and the result of its lookup.
 
     Attributes:
-        element: The record of it.
+        element: The element.
         looked_up: The address in memory that was looked up: one less than a return
             address.
-        segment: The segment of that address; None: it is in none.
-        linked: The link-time address of it.
-        symbols: Those of the module; None without a segment.
+        segment: The segment that contains that address, or None.
+        linked: Its link-time address.
+        symbols: The symbols of the module; None without a segment.
         frames: The frames there, innermost first.
-        variable: For data: name, and offset from its start.
-        values: Those of a dictionary that are addresses.
+        variable: For data: the name of the variable, and the offset in it.
+        values: The values of a dictionary that are addresses.
     """
 
     element: Element
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why there is none."""
+        """Why there is no symbol."""
         if self.symbols is None:
             return "not in any module of the log"
         if isinstance(self.element, Data):
@@ -66,10 +66,10 @@ def answer_address(
     """Look up the address of an element.
 
     Args:
-        element: The record of it.
+        element: The element.
         space: The segments that are loaded.
-        symbols: Those of the modules.
-        adjusts_plain_pc: A `pc` without a kind is a return address.
+        symbols: The symbols of the modules.
+        adjusts_plain_pc: Whether a `pc` without a kind is a return address.
     """
     address = looked_up(element, adjusts_plain_pc=adjusts_plain_pc)
     segment = space.find(address)

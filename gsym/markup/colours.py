@@ -1,7 +1,7 @@
-"""Colours as llvm-symbolizer prints them, in step with those of the log.
+"""Colours as llvm-symbolizer prints them, combined with the colours of the log.
 
-A line of a log may switch colours on and off by `ESC[0m`, `ESC[1m` and `ESC[30m` to
-`ESC[37m`; behind what stands in place of an element they are as they were before it.
+A line of a log may switch colours on and off with `ESC[0m`, `ESC[1m` and `ESC[30m` to
+`ESC[37m`; after the text of an element, the previous state is restored.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SGR = re.compile(rb"\x1b\[(?:[01]|3[0-7])m")
-ANY_SGR = re.compile(rb"\x1b\[[0-9;:]*m")  # the format has a few of these
+ANY_SGR = re.compile(rb"\x1b\[[0-9;:]*m")  # the specification has a few of these
 
 _ELEMENT_OR_SGR = re.compile(rb"(\{\{\{[^{}\n]*\}\}\})|" + ANY_SGR.pattern)
 _RESET, _BOLD = b"\x1b[0m", b"\x1b[1m"
@@ -17,7 +17,7 @@ _BLUE, _CYAN, _GREEN = b"34", b"36", b"32"
 
 
 def remove_colours(lines: bytes) -> bytes:
-    """Lines of a log without its colours; fields of elements do not contain any."""
+    """Remove the colours from lines of a log, but not from elements."""
     return _ELEMENT_OR_SGR.sub(rb"\1", lines) if b"\x1b" in lines else lines
 
 
@@ -25,7 +25,7 @@ class Colours:
     """The state of colours within a line.
 
     Args:
-        is_on: Whether anything is coloured.
+        is_on: Whether to print colours.
     """
 
     def __init__(self, *, is_on: bool) -> None:
@@ -39,7 +39,7 @@ class Colours:
         return bool(self._colour or self._bold)
 
     def interpret(self, code: bytes) -> bytes:
-        """What to print for a code of the log."""
+        """The output for an escape sequence of the log."""
         if code == _RESET:
             return self.reset()
         if code == _BOLD:
@@ -49,26 +49,26 @@ class Colours:
         return b"\x1b[0;%sm" % self._colour if self.is_on else b""
 
     def reset(self) -> bytes:
-        """What to print to be back at the default, as at the beginning of a line."""
+        """The output that restores the default, as at the beginning of a line."""
         if not self.is_set:
             return b""
         self._colour, self._bold = b"", False
         return _RESET if self.is_on else b""
 
     def begin(self) -> bytes:
-        """What stands in front of a replaced element."""
+        """The output before the text of an element."""
         if not self.is_on:
             return b""
         return self._code(_CYAN if self._colour == _BLUE else _BLUE)
 
     def value(self, text: bytes) -> bytes:
-        """A value within a replaced element."""
+        """A value in the text of an element."""
         if not self.is_on:
             return text
         return b"%s%s%s" % (self._code(_GREEN), text, self.begin())
 
     def end(self) -> bytes:
-        """What stands behind a replaced element."""
+        """The output after the text of an element."""
         if not self.is_on:
             return b""
         if self._colour:

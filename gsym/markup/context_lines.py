@@ -1,4 +1,4 @@
-"""Contextual elements: they are taken in, and listed in the log line by line."""
+"""Contextual elements: they change the address space, and a line lists each module."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class ContextLines:
-    """Takes in what is loaded in one process.
+    """Handles the contextual elements of one process.
 
     Args:
-        settings: How the log is filtered.
-        space: Gets modules and segments.
-        text: Makes the lines on modules.
+        settings: The options of the filter.
+        space: Receives modules and segments.
+        text: Formats the lines about modules.
         put: Prints text.
     """
 
@@ -33,20 +33,20 @@ class ContextLines:
         text: ElementText,
         put: Callable[[bytes], object],
     ) -> None:
-        self._is_told = settings.context == "summary"
+        self._shows_summary = settings.context == "summary"
         self._style = settings.style
         self._space = space
         self._text = text
         self._put = put
-        self._module: LoadedModule | None = None  # that a line is open on
-        self._segments: list[Segment] = []  # that it will list
-        self._begun = b""  # the beginning of it
+        self._module: LoadedModule | None = None  # whose line is open
+        self._segments: list[Segment] = []  # to be listed in that line
+        self._line_start = b""  # the beginning of that line
         self._prefix = b""
         self._bases: dict[int, int] = {}
 
     @property
-    def awaits_segments(self) -> bool:
-        """Whether the line on a module may go on."""
+    def waits_for_segments(self) -> bool:
+        """Whether the line about a module may continue."""
         return self._module is not None
 
     def take(
@@ -57,20 +57,20 @@ class ContextLines:
         prefix: bytes,
         put_before: Callable[[], object],
     ) -> bytes:
-        """Remember what an element says, and print what is to be seen of it.
+        """Apply an element, and print what the style shows of it.
 
         Args:
-            element: It.
-            token: As it stands in the log.
-            ending: Ends a line.
-            prefix: Begins a line and names the process.
-            put_before: Prints what is in front of it, before what it prints.
+            element: The element.
+            token: The element as in the log.
+            ending: The end of a line.
+            prefix: The beginning of a line, which names the process.
+            put_before: Prints the text before the element; called before this prints.
 
         Returns:
-            What takes its place; b"": nothing does.
+            The text that replaces it, or b"".
 
         Raises:
-            ContextError: It does not fit what came before.
+            ContextError: It conflicts with earlier elements.
         """
         self._prefix = prefix
         if isinstance(element, Module):
@@ -82,16 +82,16 @@ class ContextLines:
         return b""
 
     def close_line(self, ending: bytes) -> None:
-        """End the line on a module that waits for more of its segments."""
+        """End the line about a module that waits for more segments."""
         if self._module is not None:
             end = self._text.module_end(self._segments, ending)
-            self._put(self._begun + end)
-            self._begun = b""
+            self._put(self._line_start + end)
+            self._line_start = b""
             self._module = None
             self._segments = []
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all modules."""
         self._space.clear()
         self._bases.clear()
 
@@ -125,28 +125,29 @@ class ContextLines:
         if self._space and self._style.lists_segments:
             self.close_line(ending)
             put_before()
-            if self._is_told:
+            if self._shows_summary:
                 self._put(self._prefix + self._text.raw(token) + ending)
         self.clear()
 
     def _begin_line(self, module: LoadedModule, *, is_new: bool) -> None:
-        if not self._is_told:
+        if not self._shows_summary:
             return
         begin = self._prefix + self._text.module_begin(module, is_new=is_new)
-        # Text round the element comes before, and so may lines of other processes.
+        # The text around the element is printed first, as may be lines of other
+        # processes.
         if self._style.keeps_context_text or self._prefix:
-            self._begun = begin
+            self._line_start = begin
         else:
             self._put(begin)
         self._module = module
 
     def _base_text(self, segment: Segment) -> bytes:
-        """What tells the load address of a module once, as Fuchsia does."""
+        """The load address of a module, shown once, as Fuchsia does."""
         module = segment.module
         base = (segment.start - segment.address) & UINT64_MAX
         is_first = module.id not in self._bases
         known = self._bases.setdefault(module.id, base)
         if known != base:
             return b"symbolizer: Inconsistent base address."
-        is_told = is_first and self._is_told
-        return self._text.module_base(module, base) if is_told else b""
+        is_shown = is_first and self._shows_summary
+        return self._text.module_base(module, base) if is_shown else b""

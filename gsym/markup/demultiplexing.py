@@ -1,4 +1,4 @@
-"""Several processes in one log, and lines that were split on their way."""
+"""Logs with lines of several processes, and with lines that were split."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from gsym.markup.log_stream import LogStream
 
 
-_MOST_BETWEEN = 256  # lines of others, between the parts of one that was split
+_MAX_BETWEEN = 256  # lines of other processes between the parts of a split line
 
 
 class Demultiplexer:
-    """Filters the lines of each process for itself.
+    """Filters the lines of each process separately.
 
     Args:
-        key: Finds in a line what tells its process: the first group, else all that it
-            matches. Lines without a match are a stream of their own.
-        make: Makes the stream of a process, which it gets the key of.
-        mark: What a line begins with that is a part of the one before: without a match
-            it is of the same process.
-        most: How many streams there are; the one that was idle longest is let go of.
-        limit: Bytes of a line; more are handed on in pieces.
+        key: Finds the process of a line: its first group, else the whole match. Lines
+            without a match are a stream of their own.
+        make: Makes the stream of a process from its key.
+        mark: Matches the beginning of a line that continues the line before; without a
+            match of *key* it belongs to the same process.
+        most: Maximum number of streams; the least recently used one is closed.
+        limit: Maximum bytes of a line; longer lines are passed on in pieces.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class Demultiplexer:
         self._make = make
         self._mark = mark
         self._key_before: bytes | None = None
-        self._waiting: dict[bytes | None, int] = {}  # since which line, oldest first
+        self._waiting: dict[bytes | None, int] = {}  # since this line, oldest first
         self._most = most
         self._limit = limit
         self._streams: OrderedDict[bytes | None, LogStream | LineJoiner] = OrderedDict()
         self._rest = bytearray()  # the beginning of a line
-        self._long: LogStream | LineJoiner | None = None  # gets the rest of a long line
+        self._long: LogStream | LineJoiner | None = None  # reads a long line
         self._lines_before = 0
 
     def __len__(self) -> int:
         return len(self._streams)
 
     def feed(self, block: bytes) -> None:
-        """Take a piece of the log in; it may end anywhere."""
+        """Filter a piece of the log, which may end anywhere."""
         if self._long is not None:
-            block = self._go_on(self._long, block)
+            block = self._continue(self._long, block)
         *lines, rest = block.split(b"\n")
         for line in lines:
             whole = bytes(self._rest) + line
@@ -64,34 +64,34 @@ class Demultiplexer:
             self._lines_before += 1
         self._rest += rest
         if len(self._rest) > self._limit:
-            self._hand_on_rest()
+            self._pass_on_rest()
 
     def release(self) -> None:
-        """What is held of any process goes on no further."""
+        """Print the incomplete elements of all processes as text."""
         for stream in self._streams.values():
             stream.release()
 
     def idle(self, seconds: float) -> None:
-        """Nothing has come for so long."""
+        """Print what can be printed after this long without input."""
         for stream in self._streams.values():
             stream.idle(seconds)
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         if self._rest:
-            self._hand_on_rest()
+            self._pass_on_rest()
         self._long = None
         for stream in self._streams.values():
             stream.finish()
         self._streams.clear()
 
-    def _hand_on_rest(self) -> None:
+    def _pass_on_rest(self) -> None:
         rest = bytes(self._rest)
         self._rest.clear()
         self._long = self._feed(rest, b"")
 
-    def _go_on(self, stream: LogStream | LineJoiner, block: bytes) -> bytes:
-        """Hand on the rest of a line that has begun; gives what is behind it."""
+    def _continue(self, stream: LogStream | LineJoiner, block: bytes) -> bytes:
+        """Pass on the rest of a long line; returns what follows it."""
         end = block.find(b"\n") + 1
         stream.feed(block[:end] if end else block)
         if not end:
@@ -112,9 +112,9 @@ class Demultiplexer:
         return stream
 
     def _release_oldest(self) -> None:
-        """Let go of what the last lines of all processes did not go on with."""
+        """Stop waiting for a process that had no line for a while."""
         key, since = next(iter(self._waiting.items()))
-        if self._lines_before - since > _MOST_BETWEEN:
+        if self._lines_before - since > _MAX_BETWEEN:
             del self._waiting[key]
             if key in self._streams:
                 self._streams[key].release()
@@ -136,17 +136,17 @@ class Demultiplexer:
 
 
 class LineJoiner:
-    """Joins a line of a process to the one before where it begins with a mark.
+    """Joins a line that begins with a mark to the line before.
 
     Args:
-        mark: What such a line begins with; it is taken out, with the end of the line
-            before.
-        stream: Gets whole lines.
-        counts_lines: Whether the stream is told which line of the log each one is.
-        limit: Bytes of a joined line.
+        mark: Matches the beginning of such a line; it is removed, and so is the end of
+            the line before.
+        stream: Receives complete lines.
+        counts_lines: Whether the stream needs the number of each line.
+        limit: Maximum bytes of a joined line.
 
     Attributes:
-        lines_before: How many lines of the log came before the next one.
+        lines_before: Number of lines of the log before the next one.
     """
 
     def __init__(
@@ -162,13 +162,13 @@ class LineJoiner:
         self._stream = stream
         self._counts_lines = counts_lines
         self._limit = limit
-        self._ready: list[bytes] = []  # lines that are known to be whole
-        self._held = bytearray()  # a line with its end, which may go on
-        self._held_number = 0  # of the lines before that
-        self._rest = bytearray()  # the beginning of the next one
+        self._ready: list[bytes] = []  # lines that are known to be complete
+        self._held = bytearray()  # a line with its end, which may continue
+        self._held_number = 0  # of lines before that one
+        self._rest = bytearray()  # the beginning of the next line
 
     def feed(self, block: bytes) -> None:
-        """Take a piece of a log in; it may end anywhere."""
+        """Filter a piece of a log, which may end anywhere."""
         *lines, rest = block.split(b"\n")
         for line in lines:
             self._add(bytes(self._rest) + line + b"\n")
@@ -178,35 +178,35 @@ class LineJoiner:
         if len(self._rest) > self._limit:
             self._end_rest()
             self._end_held()
-        self._hand_on()
+        self._pass_on()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a line, or an element on it, waits for its rest."""
+        """Whether a line, or an element in it, is incomplete."""
         return bool(self._held) or self._stream.is_waiting
 
     def release(self) -> None:
-        """What is held goes on no further."""
+        """Print what is incomplete as text."""
         self._end_held()
-        self._hand_on()
+        self._pass_on()
         self._stream.release()
 
     def idle(self, seconds: float) -> None:
-        """Nothing has come for so long."""
+        """Print what can be printed after this long without input."""
         self._end_held()
-        self._hand_on()
+        self._pass_on()
         self._stream.idle(seconds)
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         self._end_rest()
         self._end_held()
-        self._hand_on()
+        self._pass_on()
         self._stream.finish()
 
     def _add(self, line: bytes) -> None:
-        """Join a line to the one that is held, or hold it."""
-        end = len(line) - len(_ending(line))  # which is no part of a mark
+        """Join a line to the held one, or hold it."""
+        end = len(line) - len(_ending(line))  # which is not a part of a mark
         mark = self._mark.match(line, 0, end)
         if mark and self._held and len(self._held) < self._limit:
             del self._held[len(self._held) - len(_ending(self._held)) :]
@@ -228,16 +228,16 @@ class LineJoiner:
         self._held.clear()
         if self._counts_lines:
             self._stream.lines_before = self._held_number
-            self._hand_on()
+            self._pass_on()
 
-    def _hand_on(self) -> None:
+    def _pass_on(self) -> None:
         if self._ready:
             self._stream.feed(b"".join(self._ready))
             self._ready.clear()
 
 
 def _ending(line: bytes | bytearray) -> bytes:
-    """The end of a line; b"" where it has none."""
+    """The newline at the end of a line, or b""."""
     if line.endswith(b"\r\n"):
         return b"\r\n"
     return b"\n" if line.endswith(b"\n") else b""

@@ -1,4 +1,4 @@
-"""Lines as the document has them: all text stays, elements are replaced."""
+"""Lines as the specification has them: text stays, elements are replaced."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     Part = bytes | tuple[Token, Element, bytes, Answer | None]
 
-_MAX_WAITING = 1024  # elements of a line that wait for its end
+_MAX_WAITING = 1024  # elements that wait for the end of their line
 
 
 class DocumentLines(LineFilter):
-    """Filters lines, of which a contextual element takes itself only."""
+    """Filters lines; a contextual element is removed, the text around it stays."""
 
     def _filter(self, line: bytes) -> None:
-        # One at a time, for there may be many in a line.
+        # One at a time: a line may have many.
         tokens = find_elements(line, self._style.dialect)
         first = next(tokens, None)
         if first is None:
@@ -39,7 +39,7 @@ class DocumentLines(LineFilter):
 
     def _filter_elements(self, line: bytes, tokens: Iterator[Token]) -> None:
         parts = LineParts(line, self._ending, self._style, self._prefix)
-        self._colours.reset()  # those of a line end with it
+        self._colours.reset()  # they end with the line
         max_waiting = _MAX_WAITING
         if not may_have_context(line):
             self.close_line()
@@ -65,7 +65,7 @@ class DocumentLines(LineFilter):
             parts.put(self._output)
 
     def _remove(self, token: Token, parts: LineParts) -> None:
-        """Take a contextual element in, and out of its line."""
+        """Apply a contextual element, and remove it from its line."""
         said = self._take(token)
         if said:
             parts.say(token, said)
@@ -75,14 +75,14 @@ class DocumentLines(LineFilter):
             parts.remove(token)
 
     def _follow_colours(self, line: bytes, start: int, end: int) -> None:
-        """Know the colours of the log after a part of the line, which stays text."""
+        """Track the colours of the log in a part of the line that stays text."""
         if self._settings.colour:
             for code in SGR.finditer(line, start, end):
                 self._colours.interpret(code[0])
 
 
 def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
-    """Tokens, each with whether no other one follows."""
+    """Tokens, each with whether it is the last."""
     token = next(tokens, None)
     while token is not None:
         following = next(tokens, None)
@@ -91,18 +91,18 @@ def _with_last(tokens: Iterator[Token]) -> Iterator[tuple[Token, bool]]:
 
 
 class LineParts:
-    """The parts of one line, from left to right: text of the log, and elements.
+    """The parts of one line from left to right: text and elements.
 
     Args:
-        line: As it came.
-        ending: Ends lines that are made of it.
-        style: Defines the text around frames.
-        prefix: Its beginning that names the process.
+        line: The line of the log.
+        ending: The end of each output line.
+        style: The rules for text around frames.
+        prefix: The beginning of the line, which names the process.
 
     Attributes:
-        notes: Lines that follow it.
-        has_context: Whether an element was taken out of it.
-        has_other: Whether there is any other element.
+        notes: Lines to be printed after it.
+        has_context: Whether a contextual element was removed.
+        has_other: Whether another element was found.
     """
 
     def __init__(self, line: bytes, ending: bytes, style: Style, prefix: bytes) -> None:
@@ -118,14 +118,14 @@ class LineParts:
         self._at = 0
         self._follows_frame = False
         self._parts: list[Part] = []
-        self._begun: list[bytes] = []  # text of the line that is being made
+        self._begun: list[bytes] = []  # text of the current output line
 
     def between_frames(self, token: Token, *, is_last: bool) -> bytes:
-        """What stands between the frames of an element.
+        """The text between the frames of an element.
 
         Args:
-            token: The element, which is the next one.
-            is_last: Whether no other one follows.
+            token: The next element.
+            is_last: Whether it is the last one of the line.
         """
         if token.tag != b"bt":
             return self._ending
@@ -134,27 +134,27 @@ class LineParts:
             after = self._line[token.end :].rstrip(b"\r\n") if is_last else b""
             is_short = len(before) + len(after) <= lib.GSYM_MARKUP_MOST_REPEATED
             return after + self._ending + before if is_short else self._ending
-        # A line may have many elements: the text before all of them is not read again.
+        # A line may have many elements: do not read the text before each one again.
         is_indented = self._style.indents_frames and token.start <= self._blanks
         before = self._line[: token.start] if is_indented else self._prefix
         return self._ending + before
 
     def say(self, token: Token, text: bytes) -> None:
-        """Put a sentence in place of a contextual element, on a line of its own."""
+        """Replace a contextual element by a sentence on a line of its own."""
         self.has_context = self.has_other = True
         self._add_text(token, ends_frame=True)
         self._parts.append(text)
         self._follows_frame = True
 
     def remove(self, token: Token) -> None:
-        """Take an element out."""
+        """Remove an element."""
         self.has_context = True
         self._add_text(token, ends_frame=True)
 
     def replace(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
-        """Put text in place of an element."""
+        """Replace an element by text."""
         self.has_other = True
         is_frame = token.tag == b"bt"
         self._add_text(token, ends_frame=is_frame)
@@ -162,19 +162,19 @@ class LineParts:
         self._follows_frame = is_frame
 
     def put_ready(self, output: Output) -> None:
-        """Print what came so far, if the line does not vanish."""
+        """Print the parts so far, unless the line may still be dropped."""
         if self.has_other:
             self._put_parts(output)
             self._parts.clear()
 
     def is_blank(self) -> bool:
-        """Whether only its process can be seen."""
+        """Whether nothing but the prefix is left."""
         texts = (part for part in self._parts if isinstance(part, bytes))
         text = (b"".join(texts) + self._rest).removeprefix(self._prefix)
         return not (self.has_other or text.strip())
 
     def put(self, output: Output) -> None:
-        """Print it."""
+        """Print the rest of the line, and the notes."""
         self._put_parts(output)
         if self._rest:
             output.text(self._rest)

@@ -1,4 +1,4 @@
-"""Dumps that a log says were published: what others need to read them."""
+"""Dump files that a log announces: what other tools need to read them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from gsym.markup.elements import DumpFile
     from gsym.markup.symbols import Symbols
 
-# The first eight bytes of a .sancov file -> what an address in it is.
+# The magic number of a .sancov file -> the type of its addresses.
 _MAGICS = {0xC0BFFFFFFFFFFF64: "Q", 0xC0BFFFFFFFFFFF32: "I"}
 _MAGIC_SIZE = 8
 
 
 def dump_record(dump: DumpFile, space: AddressSpace) -> dict[str, Any]:
-    """A dump with what was loaded where, in the form of Fuchsia's symbolizer."""
+    """A dump and the address space, in the format of Fuchsia's symbolizer."""
     return {
         "type": dump.kind,
         "name": dump.name,
@@ -50,22 +50,22 @@ def dump_record(dump: DumpFile, space: AddressSpace) -> dict[str, Any]:
 
 
 def coverage_lines(data: bytes, space: AddressSpace, symbols: Symbols) -> Iterator[str]:
-    """The points of a .sancov file that were reached, a line for each.
+    """The coverage points of a .sancov file, a line for each.
 
-    A function of which no file is known is at `??:0`, as llvm-symbolizer has it.
+    A function without a known file is at `??:0`, as llvm-symbolizer prints it.
 
     Args:
-        data: The file: addresses in memory behind a magic number.
-        space: What was loaded where.
-        symbols: Those of the modules.
+        data: The file: a magic number, then addresses in memory.
+        space: The modules and segments.
+        symbols: The symbols of the modules.
 
     Raises:
-        FormatError: It is no such file.
+        FormatError: It is not a .sancov file.
     """
     magic = int.from_bytes(data[:_MAGIC_SIZE], "little")
     code = _MAGICS.get(magic)
     if code is None:
-        raise FormatError("no .sancov file")
+        raise FormatError("not a .sancov file")
     size = struct.calcsize(code)
     end = len(data) - (len(data) - _MAGIC_SIZE) % size
     for (address,) in struct.iter_unpack(f"<{code}", data[_MAGIC_SIZE:end]):

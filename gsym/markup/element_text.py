@@ -1,4 +1,4 @@
-"""What stands in place of an element, in the words of each style."""
+"""The text that replaces an element, in each style."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 _INVALID = b"<invalid>"
 _NOWHERE = Location()
-_INDEX_WIDTH = 9  # of a frame in Fuchsia's form
+_INDEX_WIDTH = 9  # of a frame in Fuchsia's format
 
 
 class ElementText:
-    """Makes the text of elements.
+    """Formats elements.
 
     Args:
-        style: How it looks.
-        colours: Those of the log.
+        style: The rules.
+        colours: The colours of the log.
     """
 
     def __init__(self, style: Style, colours: Colours) -> None:
@@ -32,22 +32,22 @@ class ElementText:
         self._colours = colours
 
     def raw(self, token: Token) -> bytes:
-        """An element that stays what it is, in brackets."""
+        """An unresolved element, in brackets."""
         colours = self._colours
         parts = b":".join(map(colours.value, (token.tag, *token.fields)))
         return b"%s[[[%s]]]%s" % (colours.begin(), parts, colours.end())
 
     def plain(self, text: bytes) -> bytes:
-        """A name in place of an element."""
+        """A name that replaces an element."""
         return self._colours.begin() + text + self._colours.end()
 
     def answer(self, answer: Answer, token: Token, between: bytes) -> bytes:
         """An address that was looked up.
 
         Args:
-            answer: What is there.
+            answer: The result of the lookup.
             token: The element.
-            between: What stands between the frames of inlined calls.
+            between: The text between the frames of inlined calls.
         """
         element = answer.element
         if isinstance(element, Backtrace):
@@ -59,19 +59,19 @@ class ElementText:
         return self._pc(answer, token, answer.segment)
 
     def place(self, answer: Answer) -> bytes:
-        """The symbols at an address, on one line; b"" if there are none."""
+        """The symbols at an address in one line; b"" for an address in no segment."""
         if answer.segment is None:
             return b""
         at = b"(%s+0x%x)" % (answer.segment.module.name, answer.linked)
         if answer.frames:
-            frames = b" inlined in ".join(map(_spec_place, answer.frames))
+            frames = b" inlined in ".join(map(_source_line, answer.frames))
             return b"%s %s" % (frames, at)
         if answer.variable:
             return b"%s %s" % (_with_offset(*answer.variable), at)
         return at
 
     def module_begin(self, module: LoadedModule, *, is_new: bool) -> bytes:
-        """The beginning of the line on a module, which its segments follow."""
+        """The beginning of the line about a module; its segments follow."""
         colours = self._colours
         text = b'%s[[[ELF module%s"%s"' % (
             colours.begin(),
@@ -84,7 +84,7 @@ class ElementText:
         return text + b"; BuildID=" + colours.value(build_id)
 
     def module_end(self, segments: list[Segment], ending: bytes) -> bytes:
-        """The rest of that line."""
+        """The end of that line."""
         colours = self._colours
         listed = b",".join(
             b"[%s-%s](%s)"
@@ -99,7 +99,7 @@ class ElementText:
         return space + listed + b"]]]" + ending + colours.end()
 
     def module_base(self, module: LoadedModule, base: int) -> bytes:
-        """What tells the load address of a module only."""
+        """The line about a module with its load address only."""
         return b'[[[ELF module #0x%x "%s" BuildID=%s 0x%x]]]' % (
             module.id,
             module.name,
@@ -182,7 +182,7 @@ def _with_offset(name: bytes, offset: int) -> bytes:
     return b"%s+0x%x" % (name, offset) if offset else name
 
 
-def _spec_place(frame: Location) -> bytes:
+def _source_line(frame: Location) -> bytes:
     if not frame.file:
         return frame.function
     return b"%s %s:%d" % (frame.function, frame.file, frame.line)
@@ -196,15 +196,15 @@ def _fuchsia_frames(answer: Answer, element: Backtrace, between: bytes) -> bytes
         text = b"0x%016x is not covered by any module%s" % (address, message)
         return b"   #%-5d%s" % (element.frame, text)
     linked = answer.segment.linked(address)
-    behind = b"<%s>+0x%x%s" % (answer.segment.module.name, linked, message)
+    location = b"<%s>+0x%x%s" % (answer.segment.module.name, linked, message)
     frames = answer.frames or (_NOWHERE,)
     lines = []
     for at, frame in enumerate(frames):
         depth = len(frames) - 1 - at
         index = b"   #%d.%d" % (element.frame, depth) if depth else b""
         index = index or b"   #%d" % element.frame
-        place = _spec_place(frame) + b" " if answer.frames else b""
+        place = _source_line(frame) + b" " if answer.frames else b""
         lines.append(
-            b"%s0x%016x in %s%s" % (index.ljust(_INDEX_WIDTH), address, place, behind)
+            b"%s0x%016x in %s%s" % (index.ljust(_INDEX_WIDTH), address, place, location)
         )
     return between.join(lines)

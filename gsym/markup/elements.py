@@ -1,4 +1,4 @@
-"""What the elements of symbolizer markup say: plain records."""
+"""The elements of symbolizer markup as records."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from gsym.records import NamedTuple
 
 
 class Symbol(NamedTuple):
-    """A symbol or a type by the name that the linker knows."""
+    """A symbol or a type, by its linkage name."""
 
     name: str
 
 
 class Pc(NamedTuple):
-    """A code location; *kind* is "ra", "pc" or, if not given, ""."""
+    """A code location; *kind* is "ra", "pc" or "" (not given)."""
 
     address: int
     kind: str = ""
@@ -25,7 +25,7 @@ class Data(NamedTuple):
 
 
 class Backtrace(NamedTuple):
-    """A frame of a backtrace, which counts from 0; *kind* as in `Pc`."""
+    """A frame of a backtrace, numbered from 0; *kind* as in `Pc`."""
 
     frame: int
     address: int
@@ -34,26 +34,26 @@ class Backtrace(NamedTuple):
 
 
 class HexDict(NamedTuple):
-    """Keys and values; *text* is all after the tag, with its spaces and lines."""
+    """Keys and values; *text* is everything after the tag, including newlines."""
 
     text: str
 
 
 class DumpFile(NamedTuple):
-    """A dump that was published: what it is of, and how it is called."""
+    """A dump that was published: its kind and its name."""
 
     kind: str
     name: str
 
 
 class Reset(NamedTuple):
-    """All modules are forgotten; *batch* is "begin", "end" or ""."""
+    """Removes all modules; *batch* is "begin", "end" or ""."""
 
     batch: str = ""
 
 
 class Module(NamedTuple):
-    """A binary that is loaded, by a number that mmaps call it by."""
+    """A loaded binary, with the number that mmaps refer to."""
 
     id: int
     name: str
@@ -66,7 +66,7 @@ class Mmap(NamedTuple):
     Attributes:
         start: Address of its first byte in memory.
         size: In bytes.
-        module: Number of its module.
+        module: Number of the module.
         mode: One or more of r, w and x, in this order.
         address: Link-time address of its first byte.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a log: messages with their place, and addresses left over."""
+"""Problems of a log: messages with their position, and unresolved addresses."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from gsym.markup.symbols import ModuleSymbols
 
 _MOST_MODULES = 4096
-# Bytes of a line that is shown with a message: it may have many faults.
+# Bytes of a line that is shown with a message: it may have many errors.
 _LONGEST_LINE = 4096
 
 
 class Failures:
-    """Tells faults as they come, and counts what could not be resolved.
+    """Reports errors at once, and counts unresolved addresses.
 
     Args:
-        tell: Takes messages for people, whole lines.
+        tell: Receives messages, complete lines.
     """
 
     def __init__(self, tell: Callable[[bytes], object]) -> None:
@@ -31,7 +31,7 @@ class Failures:
         self._nowhere = 0
 
     def add(self, fault: Fault, line: bytes) -> None:
-        """A fault in a line, which may or may not have its end."""
+        """Report an error in a line, with or without its newline."""
         kind = b"warning" if fault.is_warning else b"error"
         if len(line) > _LONGEST_LINE:
             self._tell(b"%s: %s\n" % (kind, fault.message[:_LONGEST_LINE]))
@@ -41,11 +41,11 @@ class Failures:
         self._tell(b"%s: %s\n%s%s^\n" % (kind, fault.message, ended, place))
 
     def add_missing_module(self) -> None:
-        """The file of a module is not to be had, as llvm-symbolizer words it."""
+        """Report a module without a file, in the words of llvm-symbolizer."""
         self._tell(b"error: could not find build ID\n")
 
     def count(self, answer: Answer) -> None:
-        """An address for which there is no symbol."""
+        """Count an address without a symbol."""
         if answer.segment is None or answer.symbols is None:
             self._nowhere += 1
         else:
@@ -54,7 +54,7 @@ class Failures:
     def count_in(
         self, module: LoadedModule, symbols: ModuleSymbols, count: int
     ) -> None:
-        """Count addresses of code in a module for which there is no symbol."""
+        """Count code addresses in a module that have no symbol."""
         self._count(module, symbols.reason or NO_SYMBOL, count)
 
     def _count(self, module: LoadedModule, reason: str, count: int) -> None:
@@ -63,7 +63,7 @@ class Failures:
             self._counts[key] = self._counts.get(key, 0) + count
 
     def summary(self) -> list[str]:
-        """A line for each module that addresses were not resolved of, and why."""
+        """A line with the reason for each module with unresolved addresses."""
         lines = []
         for (build_id, name, reason), count in self._counts.items():
             shown = name.decode("utf-8", "backslashreplace") or "?"

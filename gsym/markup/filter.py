@@ -1,4 +1,4 @@
-"""The symbolizing filter: a log with markup in, a log with symbols out."""
+"""The symbolizing filter: replaces the markup of a log by symbols."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from math import inf
 
 from gsym.engine.native import to_bytes, to_str
-from gsym.markup.address_space import Room
+from gsym.markup.address_space import SpaceBudget
 from gsym.markup.document_lines import DocumentLines
 from gsym.markup.failures import Failures
 from gsym.markup.llvm_lines import LlvmLines
@@ -30,25 +30,23 @@ if TYPE_CHECKING:
 class MarkupFilter:
     """Replaces symbolizer markup in the log of one process.
 
-    It reads and writes nothing itself. Modules are opened when the first address of
-    theirs comes.
+    It does no input or output itself. A module is opened at its first address.
 
     Args:
-        symbolizer: Opens modules by build id, such as a `Symbolizer`; or looks
+        symbolizer: Opens modules by build id, as a `Symbolizer` does; or looks
             addresses up elsewhere, as a `RemoteSymbolizer` does.
-        style: "spec" (the default), "llvm" or "fuchsia"; docs/markup.md lists their
-            rules.
-        symbols: What is shown of symbols.
-        settings: All else.
-        tell: Takes messages on what is wrong with the log, whole lines.
-        output: Makes what comes out; by default text.
-        demux: A regular expression that finds in a line which process it is of: by
-            its first group, or else by all that it matches.
-        join: A regular expression for what a line begins with that is a part of the
-            line before. It is taken out.
+        style: "spec" (default), "llvm" or "fuchsia"; see docs/markup.md.
+        symbols: How names and paths are shown.
+        settings: All other options.
+        tell: Receives messages about errors in the log, complete lines.
+        output: The format of the output; default: text.
+        demux: A regular expression that finds the process of a line: its first group,
+            or else the whole match.
+        join: A regular expression for the beginning of a line that continues the line
+            before. The match is removed.
 
     Raises:
-        ValueError: There is no such style, or no such regular expression.
+        ValueError: The style is unknown, or a regular expression is invalid.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
@@ -66,10 +64,10 @@ class MarkupFilter:
         chosen = settings or FilterSettings()
         if style is not None:
             if style not in STYLES:
-                raise ValueError(f"there is no style '{style}'")
+                raise ValueError(f"unknown style '{style}'")
             chosen = chosen._replace(style=STYLES[style])
         options = symbols or SymbolOptions()
-        if options.functions == "short":  # none of them is that of a symbol table
+        if options.functions == "short":  # these names are not those of a symbol table
             named = chosen.style._replace(pc_is_outermost=False)
             chosen = chosen._replace(style=named)
         self._failures = Failures(tell or _drop)
@@ -82,15 +80,15 @@ class MarkupFilter:
             line_rules = DocumentLines
         found = _symbols(symbolizer, options)
 
-        # What follows the modules ahead of the filter knows as many of them again.
-        room, room_ahead = Room(), Room()
+        # The collector, which runs ahead of the filter, has a budget of its own.
+        budget, budget_ahead = SpaceBudget(), SpaceBudget()
 
         def make(process: bytes | None) -> LogStream | LineJoiner:
             ahead = None
             if isinstance(found, RemoteSymbols):
-                ahead = AddressCollector(chosen, found, room_ahead)
+                ahead = AddressCollector(chosen, found, budget_ahead)
             lines = line_rules(
-                chosen, found, self._failures, self._output, room, key=key
+                chosen, found, self._failures, self._output, budget, key=key
             )
             stream = LogStream(chosen, lines, self._output, ahead, process)
             if mark is None:
@@ -108,13 +106,13 @@ class MarkupFilter:
             self._stream = Demultiplexer(key, make, mark=mark)
 
     def feed(self, text: AnyStr) -> AnyStr:
-        """Take a piece of the log in.
+        """Filter a piece of the log.
 
         Args:
-            text: Lines, or any part of them; bytes, or text.
+            text: Any part of the log, bytes or text.
 
         Returns:
-            All that is certain by now: what belongs to lines that have ended.
+            The output for all lines that are complete.
         """
         if isinstance(text, str):
             self._stream.feed(to_bytes(text))
@@ -123,27 +121,27 @@ class MarkupFilter:
         return self._output.take()
 
     def idle(self, seconds: float = inf) -> bytes:
-        """What can be said already where nothing more may come for a while.
+        """The output that is possible when there may be no more input for a while.
 
         Args:
-            seconds: For how long nothing has come. A dictionary may pause for a second
-                before what has come of it is text.
+            seconds: Time since the last input. After one second an incomplete
+                dictionary is text.
         """
         self._stream.idle(seconds)
         return self._output.take()
 
     def release(self) -> bytes:
-        """What waits for the rest of a dictionary or of a line: none will come."""
+        """The output for an incomplete dictionary or line that will not continue."""
         self._stream.release()
         return self._output.take()
 
     def finish(self) -> bytes:
-        """The log is at its end: what was kept back."""
+        """End the log; returns the rest of the output."""
         self._stream.finish()
         return self._output.take()
 
     def summary(self) -> list[str]:
-        """Sentences on what could not be resolved, one for each module."""
+        """A sentence about unresolved addresses for each module."""
         return self._failures.summary()
 
 
@@ -161,4 +159,4 @@ def _pattern(text: str) -> re.Pattern[bytes]:
 
 
 def _drop(_message: bytes) -> None:
-    """Nobody wants to hear it."""
+    """Discard a message."""

@@ -1,4 +1,4 @@
-"""Keys and values, such as registers, with what is at those that are addresses."""
+"""Dictionaries, such as registers, with the symbols at values that are addresses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Value(NamedTuple):
     """A value that is an address.
 
     Attributes:
-        key: What stands in front of it.
+        key: The text before it.
         start: Offset of its first byte in the text of the dictionary.
-        end: Offset behind it.
+        end: Offset of the first byte after it.
         answer: The result of its lookup.
-        place: The same as text.
+        place: The result as text.
     """
 
     key: bytes
@@ -32,8 +32,8 @@ class Value(NamedTuple):
     place: bytes
 
 
-MOST_VALUES = 1024
-# A key begins behind a space or a colon: from within one, each byte would search anew.
+MAX_VALUES = 1024
+# A key begins after a space or a colon; otherwise each byte would start a new search.
 _PAIR = re.compile(rb"(?<![^\s:])([^\s:]+):\s*(0x[0-9a-fA-F]{1,16})(?![0-9a-zA-Z])")
 
 
@@ -48,14 +48,14 @@ def annotate(
     place: Callable[[Answer], bytes],
     form: str,
 ) -> tuple[bytes, list[bytes], tuple[Value, ...]]:
-    """What stands in place of a dictionary, the lines behind it, and its addresses.
+    """The text that replaces a dictionary, the lines after it, and its addresses.
 
-    Of these, it is the first MOST_VALUES.
+    Only the first MAX_VALUES addresses are looked up.
 
     Args:
-        text: All of it behind the tag.
+        text: The dictionary, after the tag.
         look_up: Looks up an address.
-        place: Formats the result; b"" if the address is not known.
+        place: Formats the result; b"" if the address is in no segment.
         form: One of HEXDICT_FORMS.
     """
     found = (
@@ -63,7 +63,7 @@ def annotate(
         for pair in _PAIR.finditer(text)
         if (shown := place(answer := look_up(int(pair[2], 16))))
     )
-    values = tuple(islice(found, MOST_VALUES))
+    values = tuple(islice(found, MAX_VALUES))
     if form == "notes":
         notes = [
             b"  %s = %s: %s" % (each.key, text[each.start : each.end], each.place)

@@ -1,4 +1,4 @@
-"""A log as a page by itself: what stands in place of an element shows its details."""
+"""A log as a self-contained page, with details of each element on hover."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ HTML_END = b"</pre>\n</html>\n"
 
 
 _COLOURS = frozenset(b"%d" % number for number in range(30, 38))
-_OF_MANY = frozenset({b"38", b"48"})  # followed by the number of one of many colours
-# Changes of the look of text; the end of a line resets it.
+_OF_MANY = frozenset({b"38", b"48"})  # followed by the number of a colour
+# Changes of colour; the end of a line resets them.
 _LOOK = re.compile(ANY_SGR.pattern + rb"|\n")
 
 
 class HtmlOutput(Output):
-    """The log in a `pre`, every byte of it escaped, with its colours.
+    """The log in a `pre` element, escaped, with its colours.
 
     Args:
-        write: As `Output` has it.
+        write: See `Output`.
     """
 
     form = "html"
@@ -71,12 +71,12 @@ class HtmlOutput(Output):
     def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
         super().__init__(write)
         self.put(_BEGIN.encode("ascii"))
-        self._colour = ""  # of text, as its classes
+        self._colour = ""  # of text, as class names
         self._bold = ""
 
     @staticmethod
     def quoted(text: bytes) -> bytes:
-        """A text with escapes for HTML."""
+        """A text, escaped for HTML."""
         return _escaped(text).encode()
 
     def text(self, text: bytes) -> None:
@@ -94,12 +94,12 @@ class HtmlOutput(Output):
     def element(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
-        """What stands in place of an element; details on hover, and on a tap."""
+        """The text of an element, with details on hover and on tap."""
         if not isinstance(element, HexDict):
             self._put_styled(_marked(shown, _detail(token.text, answer)))
             return
         at = 0
-        # The places of values are right where nothing was put between them.
+        # The offsets of values are valid if nothing was inserted between them.
         is_plain = shown == to_bytes(element.text)
         for value in answer.values if answer is not None and is_plain else ():
             self.text(shown[at : value.start])
@@ -128,13 +128,13 @@ class HtmlOutput(Output):
 
 def _escaped(text: bytes) -> str:
     shown = text.decode("utf-8", "replace")
-    # To look costs a tenth of what it costs to replace.
+    # The test costs a tenth of the replacement.
     if text.translate(None, _SPECIAL) == text:
         return shown
     return escape(shown).translate(_CONTROLS)
 
 
-# A browser may take these for something else, or show nothing.
+# Browsers may misinterpret these, or show nothing.
 _CONTROLS = {
     code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
@@ -144,7 +144,7 @@ _SPECIAL = bytes(_CONTROLS) + b"&<>\"'"
 
 
 def _marked(text: bytes, detail: bytes) -> str:
-    """Text that shows a detail."""
+    """Text with a tooltip."""
     return (
         f'<span class="e" tabindex="0">{_escaped(text)}'
         f'<span role="tooltip">{_escaped(detail)}</span></span>'
@@ -152,7 +152,7 @@ def _marked(text: bytes, detail: bytes) -> str:
 
 
 def _detail(element: bytes, answer: Answer | None) -> bytes:
-    """What is known of an element, which is given as it stands in the log."""
+    """The tooltip of an element, which is given as in the log."""
     if answer is None or answer.segment is None:
         return element
     module = answer.segment.module

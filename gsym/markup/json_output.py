@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from gsym.markup.parser import Fault, Token
     from gsym.markup.symbols import Location
 
-# Of so many elements that come, the first one has no other before it.
+# Among this many elements in order of arrival, the first of the line is known.
 _MAX_WAITING = 1 << 12
 _ADDRESSES = {"address", "start"}
 
 
 class JsonOutput(Output):
-    """The elements, one object a line; text of the log is left out.
+    """The elements, one object per line, without the text of the log.
 
     Bytes that are not UTF-8 are replaced.
 
     Args:
-        write: As `Output` has it.
+        write: See `Output`.
     """
 
     form = "json"
@@ -41,16 +41,16 @@ class JsonOutput(Output):
 
     def __init__(self, write: Callable[[Buffer], object] | None = None) -> None:
         super().__init__(write)
-        self._is_in_order = True  # the elements of the line
-        self._of_line: list[tuple[int, bytes]] = []  # those of one that are not
-        self._number = 0  # of the line that elements come from
+        self._is_in_order = True  # elements arrive in the order of the line
+        self._of_line: list[tuple[int, bytes]] = []  # elements not in order
+        self._number = 0  # of the line with the elements
         self._line = b""
-        self._process: bytes | None = None  # that the line is of
-        self._is_folded = False  # it is several lines
+        self._process: bytes | None = None  # of the line
+        self._is_folded = False  # the element spans several lines
 
     @staticmethod
     def quoted(text: bytes) -> bytes:
-        """A text between the quotes of JSON."""
+        """A text, escaped for JSON."""
         return _dump(to_str(text))[1:-1]
 
     def process_text(self, process: bytes | None) -> bytes:
@@ -60,12 +60,12 @@ class JsonOutput(Output):
         return b'"process": "%s", ' % self.quoted(process)
 
     def run(self, text: Buffer) -> None:
-        """Objects of lines that the engine has answered."""
+        """Objects of lines that the engine has formatted."""
         self._end_line()
         super().run(text)
 
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
-        """The elements that follow are of this line."""
+        """Begin the elements of a line."""
         self._end_line()
         self._number = number
         self._line = line
@@ -74,12 +74,12 @@ class JsonOutput(Output):
         self._is_folded = -1 < line.find(b"\n") < len(line) - 1
 
     def text(self, text: bytes) -> None:
-        """It is left out."""
+        """Text is left out."""
 
     def element(
         self, token: Token, element: Element, shown: bytes, answer: Answer | None
     ) -> None:
-        """An element with what it stands for."""
+        """An element and the result of its lookup."""
         record = self._place(token) | _fields(element)
         if answer is None:
             record["shown"] = to_str(shown)
@@ -92,17 +92,17 @@ class JsonOutput(Output):
         self._add(token, self._place(token) | _fields(element))
 
     def malformed(self, token: Token, fault: Fault) -> None:
-        """An element that says nothing."""
+        """A malformed element."""
         fields = {"text": to_str(token.text), "error": to_str(fault.message)}
         self._add(token, self._place(token) | fields)
 
     def take(self) -> bytes:
-        """All that is kept, and that of the line that elements come from."""
+        """The output so far, with all elements of the current line."""
         self._end_line()
         return super().take()
 
     def _place(self, token: Token) -> dict[str, Any]:
-        """Where an element is, and of which kind."""
+        """The position of an element, and its tag."""
         number, begin = self._number, 0
         if self._is_folded:
             number += self._line.count(b"\n", 0, token.start)
@@ -127,7 +127,7 @@ class JsonOutput(Output):
             self._put_first(len(self._of_line))
 
     def _put_first(self, count: int) -> None:
-        """Put elements of a line in order: malformed ones are known earlier."""
+        """Print elements of a line in order: malformed ones arrive early."""
         first = sorted(self._of_line)
         self._of_line = first[count:]
         for _, line in first[:count]:
@@ -152,7 +152,7 @@ def _fields(element: Element) -> dict[str, Any]:
 
 def _resolution(answer: Answer) -> dict[str, Any]:
     if isinstance(answer.element, HexDict):
-        # A list, for a key may come twice.
+        # A list: a key may occur twice.
         return {"places": list(map(_value, answer.values))} if answer.values else {}
     resolution: dict[str, Any] = {"looked_up": hex(answer.looked_up)}
     if answer.segment is None:

@@ -1,4 +1,4 @@
-"""Lines of one process: runs of them, or one at a time by the rules of a style."""
+"""The lines of one process, filtered in runs, or one at a time by a style's rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from gsym.markup.address_space import Room
+    from gsym.markup.address_space import SpaceBudget
     from gsym.markup.elements import Element
     from gsym.markup.failures import Failures
     from gsym.markup.outputs import Output
@@ -42,26 +42,26 @@ _CONTEXT = re.compile(rb"\{\{\{(?:mmap|reset|module)[:}]")
 
 
 def is_contextual(token: Token) -> bool:
-    """Whether an element says what is loaded."""
+    """Whether an element changes what is loaded."""
     return token.tag in _CONTEXTUAL
 
 
 def may_have_context(line: bytes) -> bool:
-    """Whether an element of a line may be contextual."""
+    """Whether a line may have a contextual element."""
     return _CONTEXT.search(line) is not None
 
 
 class LineFilter:
-    """Filters the lines of one process; a subclass has the rules for a single line.
+    """Filters the lines of one process; subclasses define the rules for one line.
 
     Args:
         settings: The options of the filter.
-        symbols: Those of the modules.
-        failures: Gets errors and addresses without a symbol.
-        output: Gets what comes out.
-        room: The limit of what is loaded.
-        key: Finds the process of a line, as in a `Demultiplexer`; the line up to the
-            end of the match begins all lines that are made from it. None: no prefix.
+        symbols: The symbols of the modules.
+        failures: Receives errors and unresolved addresses.
+        output: Receives the output.
+        budget: The memory budget of modules and segments.
+        key: Finds the process of a line, as in a `Demultiplexer`; every output line
+            begins with the line up to the end of the match. None: no prefix.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of the filter
@@ -70,7 +70,7 @@ class LineFilter:
         symbols: Symbols,
         failures: Failures,
         output: Output,
-        room: Room,
+        budget: SpaceBudget,
         *,
         key: re.Pattern[bytes] | None = None,
     ) -> None:
@@ -80,35 +80,34 @@ class LineFilter:
         self._failures = failures
         self._output = output
         self._key = key
-        self._space = AddressSpace(room, keeps_mmaps=self._style.keeps_mmaps)
+        self._space = AddressSpace(budget, keeps_mmaps=self._style.keeps_mmaps)
         self._colours = Colours(is_on=settings.colour)
         self._text = ElementText(self._style, self._colours)
         self._context = ContextLines(settings, self._space, self._text, output.text)
         self._runs = LineRuns(settings, symbols, self._space, output, failures.count_in)
         self._line = b""  # with its end
-        self._prefix = b""  # the beginning of it that names the process
+        self._prefix = b""  # the beginning of the line, which names the process
 
     @property
-    def awaits_line(self) -> bool:
-        """Whether text without an element would still change the output."""
-        return self._context.awaits_segments
+    def waits_for_line(self) -> bool:
+        """Whether a line without elements would change the output."""
+        return self._context.waits_for_segments
 
     def filter_run(
         self, lines: memoryview, element: int, number: int, process: bytes | None
     ) -> int:
-        """Take in many lines at once, if they are simple enough.
+        """Filter many lines at once, if they are simple enough.
 
         Args:
-            lines: Whole lines, the first of which has an element.
-            element: Offset of that.
-            number: Of the first line, where lines are counted.
-            process: The key of the process; None: there is none.
+            lines: Complete lines; the first one has an element.
+            element: Offset of that element.
+            number: Number of the first line, if lines are counted.
+            process: The key of the process, or None.
 
         Returns:
-            How many bytes of *lines* were taken in; 0: the first line is to be filtered
-            by itself.
+            How many bytes of *lines* were filtered; 0: filter the first line by itself.
         """
-        if self.awaits_line:
+        if self.waits_for_line:
             return 0
         prefix = b""
         if self._key is not None:  # the prefix may differ in the next line
@@ -117,18 +116,18 @@ class LineFilter:
         return self._runs.answer(lines, number, prefix, process)
 
     def filter(self, line: bytes) -> None:
-        """Take a line in, with its end."""
+        """Filter one line, given with its end."""
         self._line = line
         if self._key is not None:
             self._prefix = self._prefix_of(line.partition(_BEGIN)[0])
         self._filter(line)
 
     def close_line(self) -> None:
-        """End the line on a module that waits for more of its segments."""
+        """End the line about a module that waits for more segments."""
         self._context.close_line(self._ending)
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         self.close_line()
         self._context.clear()
 
@@ -136,7 +135,7 @@ class LineFilter:
         raise NotImplementedError
 
     def _prefix_of(self, before: bytes) -> bytes:
-        """The beginning of the text before the elements that names the process."""
+        """The part of the text before the elements that names the process."""
         found = self._key and self._key.search(before)
         if not found:
             return b""
@@ -145,7 +144,7 @@ class LineFilter:
 
     @property
     def _ending(self) -> bytes:
-        """The end of each line that is made from this one."""
+        """The end of each output line made from this line."""
         return b"\r\n" if self._line.endswith(b"\r\n") else b"\n"
 
     # ---- elements
@@ -153,7 +152,7 @@ class LineFilter:
     def _decode(
         self, token: Token, modules: Container[int] | None = None
     ) -> Element | None:
-        """The record of an element; None: it is text, or malformed."""
+        """The record of an element; None if it is text, or malformed."""
         if token.tag not in self._style.elements:
             return None
         faults: list[Fault] = []
@@ -167,15 +166,16 @@ class LineFilter:
     def _take(
         self, token: Token, put_before: Callable[[], object] = lambda: None
     ) -> bytes | None:
-        """Take a contextual element in.
+        """Apply a contextual element.
 
         Args:
             token: The element.
-            put_before: Prints the text before it, before what it prints itself; by
-                default that comes with its line.
+            put_before: Prints the text before it, before it prints itself; by default
+                that is printed with its line.
 
         Returns:
-            What takes its place; None: it is malformed, or conflicts with earlier ones.
+            The text that replaces it; None if it is malformed, or conflicts with
+                earlier elements.
         """
         # Without a list of segments, an unknown module is reported in the log.
         known = self._space.modules if self._style.lists_segments else None
@@ -201,13 +201,13 @@ class LineFilter:
     def _present(
         self, element: Element, token: Token, between: bytes, notes: list[bytes]
     ) -> tuple[bytes, Answer | None]:
-        """What replaces an element, and the result of its lookup.
+        """The text that replaces an element, and the result of its lookup.
 
         Args:
-            element: Not a contextual one.
+            element: An element that is not contextual.
             token: As written in the log.
-            between: Printed between the frames of inlined calls.
-            notes: Gets the lines that follow this one.
+            between: The text between the frames of inlined calls.
+            notes: Receives lines to be printed after this one.
         """
         if isinstance(element, Symbol):
             demangled = demangle_type if self._style.has_types else demangle_bytes
@@ -240,17 +240,17 @@ class LineFilter:
         )
         if not answer.is_known:
             self._failures.count(answer)
-        if style.tells_each_failure and not answer.is_known:
+        if style.reports_each_failure and not answer.is_known:
             if answer.symbols is None:
                 fault = Fault(b"no mmap covers address", token.fields_start)
                 self._failures.add(fault, self._line)
-            elif not answer.symbols.is_there:
+            elif not answer.symbols.is_available:
                 self._failures.add_missing_module()
                 return self._text.raw(token), answer
         return self._text.answer(answer, token, between), answer
 
     def _look_up_value(self, address: int) -> Answer:
-        """The result of a lookup of an address that may be of code or of data."""
+        """Look up an address of code or of data."""
         segment = self._space.find(address)
         is_code = segment is not None and b"x" in segment.mode
         kinds = Pc(address, "pc"), Data(address)

@@ -1,7 +1,7 @@
-"""Runs of lines with code locations, which the engine answers many at a time.
+"""Runs of lines with code locations, which the engine formats many at a time.
 
-It answers lines that have one frame, or any number of code locations, and those without
-markup; the first line of any other form ends a run.
+It formats lines with one frame, with any number of code locations, and without markup;
+any other line ends a run.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _MAX_MODULES = 64
 _MAX_NAME_BYTES = 1 << 24
-_SEGMENTS_PER_LINE = 64  # that are handed to the engine while a line is filtered
+_SEGMENTS_PER_LINE = 64  # passed to the engine in the time one line takes
 
 
 class LineRuns:
-    """Answers runs of lines of one process; for one thread at a time.
+    """Filters runs of lines of one process; for one thread at a time.
 
     Args:
         settings: The options of the filter.
-        symbols: Those of the modules.
-        space: The segments that are loaded.
-        output: Gets the text.
-        count_unknown: Gets the number of addresses of a module without a symbol.
+        symbols: The symbols of the modules.
+        space: The modules and segments.
+        output: Receives the text.
+        count_unknown: Receives the number of unresolved addresses of a module.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LineRuns:
         output: Output,
         count_unknown: Callable[[LoadedModule, ModuleSymbols, int], object],
     ) -> None:
-        self._needs_reader = settings.style.tells_each_failure
+        self._needs_reader = settings.style.reports_each_failure
         self._symbols = symbols
         self._space = space
         self._output = output
@@ -57,22 +57,22 @@ class LineRuns:
         self._modules: dict[LoadedModule, ModuleSymbols] = {}
         self._text: TextBuffer | None = None
         self._names: NameTexts | None = None
-        self._version = -1  # of the space, as the engine knows it
+        self._version = -1  # of the space that the engine has
         self._refused = 0  # lines since then
 
     def answer(
         self, lines: memoryview, number: int, prefix: bytes, process: bytes | None
     ) -> int:
-        """Answer the lines that the engine can answer.
+        """Filter as many lines as the engine can.
 
         Args:
-            lines: Whole lines; only the last of a log may lack its end.
-            number: Of the first one, from 1, where lines are counted.
+            lines: Complete lines; only the last of a log may lack its newline.
+            number: Number of the first one, from 1, if lines are counted.
             prefix: The beginning of each line, repeated before each of its frames.
-            process: The key of the process; None: there is none.
+            process: The key of the process, or None.
 
         Returns:
-            How many bytes of *lines* were answered.
+            How many bytes of *lines* were filtered.
         """
         if not self._is_ready():
             return 0
@@ -99,7 +99,7 @@ class LineRuns:
                 self._names,
                 self._output.run,
             )
-        finally:  # also where somebody interrupts it
+        finally:  # even if it is interrupted
             known = self._modules.items()
             for (module, symbols), record in zip(
                 known, self._module_records, strict=True
@@ -108,9 +108,9 @@ class LineRuns:
                     self._count_unknown(module, symbols, record.unknown)
 
     def _is_ready(self) -> bool:
-        """Whether the engine knows what is loaded.
+        """Whether the engine has the current segments.
 
-        False: lines by themselves are quicker than handing that to the engine.
+        False if filtering line by line is faster than passing them to the engine.
         """
         if self._version != self._space.version:
             self._refused += 1
@@ -124,13 +124,13 @@ class LineRuns:
         return True
 
     def _open(self, address: int) -> bool:
-        """Include the module at an address in runs; False: it cannot be."""
+        """Add the module at an address to the runs; False if that is impossible."""
         segment = self._space.find(address)
         if segment is None:
             return False
         symbols = self._symbols.of(segment.module.build_id)
         is_missing = self._needs_reader and symbols.module.reader is None
-        if is_missing or not symbols.is_here:
+        if is_missing or not symbols.is_local:
             return False
         if len(self._modules) >= _MAX_MODULES:
             self._forget()
@@ -143,7 +143,7 @@ class LineRuns:
         self._modules.clear()
 
     def _place(self) -> None:
-        """Hand the modules and segments to the engine."""
+        """Pass the modules and segments to the engine."""
         options, quoted = self._symbols.options, self._output.quoted
         if self._text is None:
             self._text = TextBuffer(escape=options.escape is not None)
@@ -175,7 +175,7 @@ class LineRuns:
         job.modules, job.module_count = self._module_records, len(modules)
         job.segments = segment_records = ffi.new("gsym_markup_segment[]", segments)
         job.segment_count = len(segments)
-        # What the job points to besides, and what the images go with.
+        # Keep alive what the job points to, and the owners of the images.
         self._kept = segment_records, texts, readers
         if self._names is not None:
             self._names.images = images
@@ -185,7 +185,7 @@ class LineRuns:
 def _module_texts(
     module: LoadedModule, symbols: ModuleSymbols, output: Output
 ) -> tuple[Any, int, Any, Any]:
-    """The name of a module with its size, its build id, why it has no symbols."""
+    """The name of a module with its size, its build id, the reason for no symbols."""
     name, reason = module.name, (symbols.reason or NO_SYMBOL).encode()
     if output.quoted is not None:
         name, reason = output.quoted(name), output.quoted(reason)
@@ -197,7 +197,7 @@ def _module_texts(
 def _names(
     options: SymbolOptions, quoted: Callable[[bytes], bytes] | None
 ) -> NameTexts:
-    """Texts of names as the output has them."""
+    """Names as the output shows them."""
     is_short = options.functions == "short"
     escape = options.escape
     if escape is None or quoted is None:

@@ -1,4 +1,4 @@
-"""Lines as llvm-symbolizer has them: the text that it drops, its colours."""
+"""Lines as llvm-symbolizer prints them: the text that it drops, its colours."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 
 
 class LlvmLines(LineFilter):
-    """Filters lines, of which a contextual element takes all that follows it."""
+    """Filters lines; text after a contextual element is dropped."""
 
     @property
-    def awaits_line(self) -> bool:
-        """Whether text without an element would still change the output."""
-        return super().awaits_line or self._colours.is_set
+    def waits_for_line(self) -> bool:
+        """Whether a line without elements would change the output."""
+        return super().waits_for_line or self._colours.is_set
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         super().finish()
         self._put(self._colours.reset())
 
     def _filter(self, line: bytes) -> None:
         self._put(self._colours.reset())
-        # One at a time, for there may be many in a line.
+        # One at a time: a line may have many.
         tokens = find_elements(line, self._style.dialect)
         first = next(tokens, None)
         if first is None:
@@ -46,7 +46,7 @@ class LlvmLines(LineFilter):
             self.close_line()
             self._put_nodes(tokens, len(line))
         elif self._prefix:
-            # Its output is printed later, maybe after lines of other processes.
+            # Its output may be printed after lines of other processes.
             self._prefix = remove_colours(line[: context.start])
             self._take(context)
         else:

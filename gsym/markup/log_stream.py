@@ -1,6 +1,6 @@
-"""The log of one process, cut anywhere: whole lines are filtered, the rest waits.
+"""The log of one process in pieces: complete lines are filtered, the rest waits.
 
-What no element is in passes in one piece, however many lines it is.
+Lines without elements pass in one piece.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _BEGIN = b"{{{"
 _BRACE = b"{"
 _CODE = b"{{{bt:", b"{{{pc:"
 _ESCAPE = b"\x1b"
-_PATIENCE = 1.0  # seconds that a dictionary may pause
+_PATIENCE = 1.0  # seconds to wait for the rest of a dictionary
 
 
 class LogStream:
     """Filters a log piece by piece.
 
     Args:
-        settings: How.
-        lines: Filters lines by themselves, and runs of them.
-        output: Gets what comes out.
-        collector: Gets each piece of whole lines before it is filtered.
-        process: What tells the process that they are of; None: nothing does.
+        settings: The options of the filter.
+        lines: Filters single lines, and runs of lines.
+        output: Receives the output.
+        collector: Receives complete lines before they are filtered.
+        process: The key of the process, or None.
 
     Attributes:
-        lines_before: How many lines came before the next one; it is counted where the
-            output needs it.
+        lines_before: Number of lines before the next one; counted if the output needs
+            it.
     """
 
     def __init__(
@@ -58,20 +58,20 @@ class LogStream:
         self._rest = bytearray()  # the beginning of a line
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
-        self._is_long = False  # the line that has begun is too long for elements
+        self._is_long = False  # the current line is too long for elements
         self._has_hexdict = b"hexdict" in settings.style.elements
         self._has_sgr = settings.style.interprets_sgr
         self._drops_colours = not (self._has_sgr or settings.keeps_colours)
 
     def feed(self, block: bytes) -> None:
-        """Take a piece of the log in; it may end anywhere."""
+        """Filter a piece of the log, which may end anywhere."""
         if self._is_long:
             block = self._skip_long(block)
         end = block.rfind(b"\n") + 1
         if not end:
             self._rest += block
         else:
-            # The first line is made whole by itself: to copy all of them takes long.
+            # Only the first line is joined: copying all of them is slow.
             begin = block.find(b"\n") + 1 if self._rest else 0
             first = bytes(self._rest) + block[:begin]
             self._rest = bytearray(block[end:])
@@ -84,23 +84,23 @@ class LogStream:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a dictionary waits for its end."""
+        """Whether a dictionary is incomplete."""
         return bool(self._dictionary)
 
     def idle(self, seconds: float) -> None:
-        """Nothing has come for so long: what can be printed is."""
+        """Print what can be printed after this long without input."""
         if self._dictionary and seconds < _PATIENCE:
             return
         self.release()
         self._lines.close_line()
 
     def release(self) -> None:
-        """What waits for the end of a dictionary is text."""
+        """Print an incomplete dictionary as text."""
         for number, line in self._dictionary.release():
             self._filter_whole(number, line)
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         rest = bytes(self._rest)
         self._rest.clear()
         if rest and self._settings.style.ends_last_line:
@@ -114,12 +114,12 @@ class LogStream:
             self._collector.finish()
 
     def _filter_lines(self, lines: bytes, at: int, end: int) -> None:
-        """Take whole lines in; only the last of a log may lack its end.
+        """Filter complete lines; only the last of a log may lack its newline.
 
         Args:
-            lines: They are a part of it.
+            lines: Contains them.
             at: Offset of the first one.
-            end: Offset behind the last one.
+            end: Offset after the last one.
         """
         if self._drops_colours:
             lines = remove_colours(lines[at:end])
@@ -148,8 +148,8 @@ class LogStream:
             self._filter_line(lines[start:at])
 
     def _next(self, lines: bytes, at: int, end: int) -> int:
-        """Where the next byte is that may begin something to do; below 0: nowhere."""
-        # Far quicker than the search for three, where there is none at all.
+        """The offset of the next possible element or escape sequence; -1 for none."""
+        # Much faster than the search for three braces, if there is none at all.
         begin = lines.find(_BRACE, at, end)
         if begin >= 0:
             begin = lines.find(_BEGIN, begin, end)
@@ -160,7 +160,7 @@ class LogStream:
 
     def _pass(self, lines: bytes) -> None:
         """Lines without anything to replace."""
-        if self._lines.awaits_line:
+        if self._lines.waits_for_line:
             end = lines.find(b"\n") + 1 or len(lines)
             self._lines.filter(lines[:end])
             lines = lines[end:]
@@ -178,7 +178,7 @@ class LogStream:
             self._filter_whole(number, whole)
 
     def _filter_whole(self, number: int, line: bytes) -> None:
-        """Take a line in, or all lines of an element as one."""
+        """Filter a line, or all lines of an element as one."""
         if len(line) > self._settings.line_limit:
             self._lines.close_line()
             self._output.text(line)
@@ -206,19 +206,19 @@ class LogStream:
 
 _END = b"}}}"
 _HEXDICT = b"{{{hexdict:"
-# The document has no decimal values but 0; programs print them all the same.
+# The specification has no decimal values but 0; programs print them anyway.
 _PAIRS = re.compile(rb"(?:\s*[^\s:{}]+:\s*(?:0x[0-9a-fA-F]+|[0-9]+)(?!\S))*\s*")
-# What stands in front of lines differs in its numbers, and in how they are padded.
+# Prefixes of lines differ in numbers, and in their padding.
 _PIECE = re.compile(rb"([0-9]+)|(\s+)|[a-zA-Z]+|.")
 _LONGEST_PREFIX = 256
 
 
 class OpenDictionary:
-    """Puts the lines of a dictionary together.
+    """Joins the lines of a dictionary.
 
     Args:
-        most_bytes: How long it may be; what is longer is text.
-        most_lines: How many lines it may have.
+        most_bytes: Maximum size; a longer one is text.
+        most_lines: Maximum number of lines.
     """
 
     def __init__(self, most_bytes: int, most_lines: int) -> None:
@@ -230,24 +230,24 @@ class OpenDictionary:
         self._prefix: list[bytes] = []
 
     def __bool__(self) -> bool:
-        """Whether there is one whose end has not come."""
+        """Whether a dictionary is incomplete."""
         return bool(self._held)
 
     def take(self, number: int, line: bytes) -> Lines:
-        """Take a line in.
+        """Add a line.
 
         Args:
-            number: Which one it is.
-            line: With its end.
+            number: Number of the line.
+            line: The line with its end.
 
         Returns:
-            What is certain by now, with the number of its first line: a line, all lines
-            of a dictionary as one, or lines that have turned out to be text.
+            What is complete, with the number of its first line: a line, all lines of a
+                dictionary as one, or lines that turned out to be text.
         """
         if not self._held:
             return self._begin(number, line)
         end = line.find(_END)
-        if not (self._has_room(line) and self._goes_on(line, end)):
+        if not (self._fits(line) and self._continues(line, end)):
             return self.release() + self._begin(number, line)
         self._hold(number, line)
         if end < 0:
@@ -256,15 +256,15 @@ class OpenDictionary:
         return self._begin(numbers[0], b"".join(parts))  # it may end with another one
 
     def release(self) -> Lines:
-        """All lines that wait for an end: they are text."""
+        """The lines of an incomplete dictionary, which are text."""
         lines, self._held = self._held, []
         self._bytes = self._lines = 0
         return lines
 
     def _begin(self, number: int, line: bytes) -> Lines:
-        """Hold a line that a dictionary begins on, or give it back."""
+        """Hold a line on which a dictionary begins, or return it."""
         start = line.rfind(_BEGIN)
-        is_begin = line.startswith(_HEXDICT, start) and self._has_room(line)
+        is_begin = line.startswith(_HEXDICT, start) and self._fits(line)
         if not (is_begin and _PAIRS.fullmatch(line, start + len(_HEXDICT))):
             return [(number, line)]
         self._hold(number, line)
@@ -278,18 +278,18 @@ class OpenDictionary:
         self._bytes += len(line)
         self._lines += line.count(b"\n")
 
-    def _has_room(self, line: bytes) -> bool:
+    def _fits(self, line: bytes) -> bool:
         lines = self._lines + line.count(b"\n")
         return lines <= self._most_lines and self._bytes + len(line) <= self._most_bytes
 
-    def _goes_on(self, line: bytes, end: int) -> bool:
-        """Whether a line may be of the dictionary; below 0, *end* is not on it."""
+    def _continues(self, line: bytes, end: int) -> bool:
+        """Whether a line may continue the dictionary; *end* is -1 if it has no end."""
         end = len(line) if end < 0 else end
-        starts = {0, self._behind_prefix(line)}
+        starts = {0, self._prefix_end(line)}
         return any(_PAIRS.fullmatch(line, start, end) for start in starts)
 
-    def _behind_prefix(self, line: bytes) -> int:
-        """Offset behind what stands in front of each line; 0: it is not there."""
+    def _prefix_end(self, line: bytes) -> int:
+        """Offset after the prefix that all lines have; 0 without it."""
         pieces = _PIECE.finditer(line)
         at = 0
         for shape in self._prefix:
@@ -301,7 +301,7 @@ class OpenDictionary:
 
 
 def _shape(piece: re.Match[bytes]) -> bytes:
-    """A piece of text; the same for all numbers, and for all blanks."""
+    """A piece of text; equal for all numbers, and for all blanks."""
     if piece[1]:
         return b"0"
     return b" " if piece[2] else piece[0]

@@ -1,4 +1,4 @@
-"""Markup in the messages of Python's `logging`, symbolized as they are printed."""
+"""Symbolizes markup in the messages of Python's `logging`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class MarkupHandler(logging.StreamHandler["TextIO"]):
-    """Prints messages with symbols in place of markup.
+    """Prints messages with markup replaced by symbols.
 
-    Contextual lines of a library of C that logs through Python are taken in; a message
-    of nothing else prints no line. A dictionary may go over several messages.
+    A message with only contextual elements, such as those of a C library that logs
+    through Python, prints no line. A dictionary may span several messages.
 
     Args:
-        log_filter: Filters all messages of this handler.
-        stream: Where to print; None: standard error.
+        log_filter: The filter for all messages of this handler.
+        stream: The output; default: standard error.
     """
 
     def __init__(self, log_filter: MarkupFilter, stream: TextIO | None = None) -> None:
@@ -35,13 +35,13 @@ class MarkupHandler(logging.StreamHandler["TextIO"]):
             text = self._filter.feed(self.format(record) + self.terminator)
             self.stream.write(text)
             self.flush()
-        except RecursionError:  # as the library has it
+        except RecursionError:  # as in the library
             raise
         except Exception:  # noqa: BLE001 - logging must not end the program
             self.handleError(record)
 
     def close(self) -> None:
-        """Print what was kept back."""
+        """Print the rest of the output."""
         self.acquire()
         try:
             self.stream.write(to_str(self._filter.finish()))
@@ -54,14 +54,14 @@ class MarkupHandler(logging.StreamHandler["TextIO"]):
 
 
 class MarkupFormatter(logging.Formatter):
-    """Formats messages with symbols in place of markup, for any handler.
+    """Formats messages with markup replaced by symbols, for any handler.
 
-    A message of nothing but contextual elements becomes an empty line, or the line on
-    the module before. Nothing else of a message is held back for the next one.
+    A message with only contextual elements becomes an empty line, or the line about the
+    module before. Nothing else of a message is delayed until the next one.
 
     Args:
-        log_filter: Filters all messages of this formatter.
-        inner: Formats messages before; None: as `logging` does by itself.
+        log_filter: The filter for all messages of this formatter.
+        inner: Formats messages first; default: `logging.Formatter()`.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class MarkupFormatter(logging.Formatter):
         super().__init__()
         self._filter = log_filter
         self._inner = inner or logging.Formatter()
-        self._lock = threading.Lock()  # several handlers may have it
+        self._lock = threading.Lock()  # several handlers may share it
 
     def format(self, record: logging.LogRecord) -> str:
         """The text of one message."""

@@ -1,4 +1,4 @@
-"""The forms of a filtered log; the first of them is text."""
+"""Output formats of a filtered log: the base class writes text."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from gsym.markup.elements import Element
     from gsym.markup.parser import Fault, Token
 
-MAX_HELD = 1 << 16  # bytes that wait to be written
+MAX_HELD = 1 << 16  # bytes that are not written yet
 
 
 class Output:
-    """The log as text; subclasses have the other forms.
+    """The log as text; subclasses write other formats.
 
-    It gets the parts of the log in order, and keeps them until somebody takes them, or
-    writes them before they become large.
+    It receives the parts of the log in order, and holds them until they are taken, or
+    writes them when there are many.
 
     Args:
-        write: Writes all that it gets before it returns; None: all is kept.
+        write: Writes all of its argument before it returns; None: hold everything.
 
     Attributes:
-        form: Also that of the engine, which answers runs of lines: "text", "json" or
-            "html".
-        quoted: Makes a text fit for the form; None: it is.
+        form: The format, also for runs of lines that the engine formats: "text", "json"
+            or "html".
+        quoted: Escapes a text; None: no escapes are needed.
         counts_lines: Whether `begin_line` is called.
     """
 
@@ -41,7 +41,7 @@ class Output:
         self._held = 0  # bytes of these
 
     def run(self, text: Buffer) -> None:
-        """Lines as the engine has answered them; they are gone when this returns."""
+        """Lines as the engine formatted them; valid only during this call."""
         size = memoryview(text).nbytes
         if self._write is None or size < MAX_HELD:
             self.put(bytes(text))
@@ -54,39 +54,39 @@ class Output:
         return b""
 
     def begin_line(self, number: int, line: bytes, process: bytes | None) -> None:
-        """The parts that follow are of a line of the log.
+        """Begin the parts of a line of the log.
 
         Args:
-            number: From 1.
-            line: All of it; of an element that goes over several lines, these.
-            process: The key of its process; None: there is none.
+            number: Number of the line, from 1.
+            line: The line; all lines of an element that spans several.
+            process: The key of the process, or None.
         """
 
     def text(self, text: bytes) -> None:
-        """Text of the log, or lines on its modules."""
+        """Text of the log, or lines about modules."""
         self.put(text)
 
     def element(
         self, _token: Token, _element: Element, shown: bytes, _answer: Answer | None
     ) -> None:
-        """An element: as written in the log, its record, the text in its place."""
+        """An element: its token and record, the text that replaces it, its lookup."""
         self.put(shown)
 
     def context(self, token: Token, element: Element) -> None:
-        """A contextual element that was taken in; its line on the module is text."""
+        """A contextual element that was applied; the line about the module is text."""
 
     def malformed(self, token: Token, fault: Fault) -> None:
-        """An element that says nothing, and why; its text comes as well, or not."""
+        """A malformed element and its error; its text may follow."""
 
     def put(self, text: bytes) -> None:
-        """Keep a part of what comes out."""
+        """Add output."""
         self._parts.append(text)
         self._held += len(text)
         if self._held >= MAX_HELD and self._write is not None:
             self._write(self.take())
 
     def take(self) -> bytes:
-        """All that is kept."""
+        """The output so far."""
         text = b"".join(self._parts)
         self._parts.clear()
         self._held = 0

@@ -1,4 +1,4 @@
-"""What this process has loaded, as markup: the beginning of a log.
+"""The modules of this process as markup, for the beginning of a log.
 
 print(own_modules_markup(), end="")
 print(encode(Pc(address, "pc")))
@@ -17,15 +17,15 @@ _PATH_AT = 5  # in a line of maps
 
 
 def own_modules_markup(maps: str = "/proc/self/maps") -> str:
-    """Lines of a `reset`, and of a `module` and its `mmap`s for each that is loaded.
+    """A `reset`, then a `module` and its `mmap`s for each loaded module, as lines.
 
-    Modules without a build id are left out, and those whose file is gone.
+    Modules without a build id or without a file are left out.
 
     Args:
-        maps: Lists what is mapped, as Linux does.
+        maps: The list of mappings, in the format of Linux.
 
     Raises:
-        OSError: It cannot be read, as on other systems.
+        OSError: The list cannot be read, as on other systems.
     """
     with open(maps, encoding="utf-8", errors="surrogateescape") as file:
         mappings = list(file)

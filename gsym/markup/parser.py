@@ -1,12 +1,12 @@
 """Symbolizer markup: elements in lines of a log <-> records.
 
-`{{{tag:field:field}}}` stands for something to be looked up later. Lines and fields are
-bytes, since a log may be of any encoding; names in records are text with bytes that are
-not UTF-8 kept.
+`{{{tag:field:field}}}` is to be looked up later. Lines and fields are bytes, since a
+log may have any encoding; names in records are text that keeps bytes that are not
+UTF-8.
 
-Programs differ in what they take for an element; a `Dialect` says how. What `encode`
-writes means the same to all of them. This is the whole grammar; the engine reads only
-code locations in the form that programs write (`csrc/text/markup_element.c`).
+Programs differ in what they accept as an element: a `Dialect` defines that. All of them
+read the output of `encode` in the same way. This is the complete grammar; the engine
+reads only code locations as programs print them (`csrc/text/markup_element.c`).
 """
 
 from __future__ import annotations
@@ -58,17 +58,16 @@ if TYPE_CHECKING:
 
 
 class Dialect(NamedTuple):
-    """What counts as an element.
+    """The rules for elements.
 
     Attributes:
-        restarts: A `{{{` inside an element begins another one, and no field holds
-            a `}`. Otherwise an element ends at the first `}}}` after its beginning,
-            whatever is between.
-        size_base: Base of the size of an mmap without a prefix: 10, 16; 0: octal
-            where it begins with 0, else decimal.
+        restarts: A `{{{` inside an element begins another one, and fields contain no
+            `}`. Otherwise an element ends at the first `}}}`.
+        size_base: Base of the size of an mmap without a prefix: 10 or 16; 0: octal if
+            it begins with 0, else decimal.
         has_messages: A backtrace may have a message as its last field.
-        has_colon_names: Names of modules may hold colons.
-        has_batches: `reset:begin` and `reset:end` are resets as well.
+        has_colon_names: Names of modules may contain colons.
+        has_batches: `reset:begin` and `reset:end` are resets, too.
         counts_fields: With one field too many, the kind of a code location is ignored.
     """
 
@@ -110,9 +109,9 @@ class Fault(NamedTuple):
     """An error in an element.
 
     Attributes:
-        message: As llvm-symbolizer words it.
-        offset: Of the byte in the line that is to blame.
-        is_warning: Whether the element counts all the same.
+        message: In the words of llvm-symbolizer.
+        offset: Offset in the line of the invalid byte.
+        is_warning: Whether the element is accepted.
     """
 
     message: bytes
@@ -141,7 +140,7 @@ FUCHSIA_DIALECT = Dialect(
 _BEGIN, _END = b"{{{", b"}}}"
 _KINDS = (b"ra", b"pc")
 _HEX, _DECIMAL = re.compile(rb"[0-9a-fA-F]+"), re.compile(rb"[0-9]+")
-# Prefixes, base and digits, where the base is not known before.
+# Prefixes, base and digits, if the prefix decides the base.
 _PREFIXES = (
     ((b"0x", b"0X"), 16, _HEX),
     ((b"0b", b"0B"), 2, re.compile(rb"[01]+")),
@@ -157,7 +156,7 @@ _MAX_DIGITS = 4096  # int() of more is slow
 
 
 def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
-    """All elements in *line*, sound or not, from left to right."""
+    """All elements in *line*, valid or not, from left to right."""
     if dialect.restarts:
         yield from _find_strict(line)
         return
@@ -173,7 +172,7 @@ def find_elements(line: bytes, dialect: Dialect) -> Iterator[Token]:
 
 
 def _find_strict(line: bytes) -> Iterator[Token]:
-    """Those that end at the first `}` and begin at the last `{{{` before it."""
+    """Elements that end at the first `}` and begin at the last `{{{` before it."""
     begin = 0
     while (stop := line.find(b"}", begin)) >= 0:
         start = line.rfind(_BEGIN, begin, stop)
@@ -200,11 +199,11 @@ def decode(
     Args:
         token: The element.
         dialect: How its fields are read.
-        faults: Gets what is wrong with it.
-        modules: The numbers that an mmap may name; None: any.
+        faults: Receives errors and warnings.
+        modules: Valid numbers of modules in an mmap; None: any.
 
     Returns:
-        None where it is of no known kind, and where a fault is more than a warning.
+        None for an unknown tag, and for an element with an error.
     """
     read = _READERS.get(token.tag)
     if read is None:
@@ -216,11 +215,11 @@ def decode(
 
 
 class _MalformedError(Exception):
-    """An element is malformed; the fault is reported."""
+    """An element is malformed; the error is in the list."""
 
 
 class _Fields:
-    """Reads the fields of one element; what is wrong becomes a fault."""
+    """Reads the fields of one element, and adds errors to a list."""
 
     def __init__(
         self,
@@ -244,7 +243,7 @@ class _Fields:
         self.refuse(b"expected %s; found '%s'" % (what, self.texts[field]), field)
 
     def expect(self, count: bytes, least: int, most: int | None = None) -> None:
-        """Refuse too few fields; too many are let through with a warning."""
+        """Refuse too few fields; accept too many with a warning."""
         found = len(self.texts)
         if found >= least and (most is None or found <= most):
             return
@@ -267,19 +266,19 @@ class _Fields:
         return value
 
     def number(self, field: int, what: bytes, base: int = 0) -> int:
-        """The number in a field, with base 0 by its prefix."""
+        """The number in a field; base 0: the prefix decides."""
         value = _parse_number(self.texts[field], base)
         if value is None:
             self.refuse_type(what, field)
         return value
 
     def size(self, field: int) -> int:
-        """The size in a field; with a prefix it is hexadecimal in any dialect."""
+        """The size in a field; hexadecimal with a prefix, in any dialect."""
         has_prefix = self.texts[field][:2] == b"0x"
         return self.number(field, b"size", 0 if has_prefix else self.dialect.size_base)
 
     def code_kind(self, field: int) -> str:
-        """The kind of code location in the last field; "": it is not there."""
+        """The kind of code location in the last field; "" if absent."""
         after = len(self.texts) - field - 1
         if after < 0 or (after > 0 and self.dialect.counts_fields):
             return ""
@@ -289,7 +288,7 @@ class _Fields:
 
 
 def _parse_number(text: bytes, base: int) -> int | None:
-    """A number; *base* 0: as its prefix says, also one of octal."""
+    """A number; *base* 0: the prefix decides, a leading 0 is octal."""
     if base == 0:
         for prefixes, prefix_base, digits in _PREFIXES:
             if text.startswith(prefixes):
@@ -396,13 +395,13 @@ _READERS: dict[bytes, Callable[[_Fields], Element]] = {
 
 # ---- writing
 
-# Characters that no field may hold: the marks of the format, and control characters.
+# Characters that fields cannot contain: delimiters and control characters.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f:{}]")
 _BRACES = re.compile(r"[{}]")
 
 
 def encode(element: Element) -> str:
-    """Write an element; marks of the format in its names become `_`."""
+    """Write an element; delimiters in its names become `_`."""
     return f"{{{{{{{':'.join(_WRITERS[type(element)](element))}}}}}}}"
 
 
@@ -440,7 +439,7 @@ _WRITERS: dict[type, Callable[[Any], tuple[str, ...]]] = {
         "elf",
         each.build_id.hex(),
     ),
-    # With a prefix, all programs agree on the base.
+    # The prefix makes the base clear to all programs.
     Mmap: lambda each: (
         "mmap",
         _address(each.start),

@@ -1,6 +1,6 @@
-"""The symbols of modules that are elsewhere: a server looks the addresses up.
+"""Symbols from a symbolication server.
 
-Addresses are asked for many at a time, before the lines that need them are filtered.
+Many addresses are requested at a time, before the lines that need them are filtered.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from gsym.markup.address_space import Room, Segment
+    from gsym.markup.address_space import Segment, SpaceBudget
     from gsym.markup.elements import Element
     from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
@@ -42,31 +42,30 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolization
 
     class Asking(Protocol):
-        """What looks addresses up elsewhere, such as a `RemoteSymbolizer`."""
+        """Looks addresses up elsewhere, as a `RemoteSymbolizer` does."""
 
         def symbolize_many(
             self, asked: Sequence[tuple[ModuleKey, int]]
         ) -> list[Symbolization]:
-            """What is at each of many offsets from the bases of modules."""
+            """The symbols at offsets from the bases of modules."""
 
 
 _BEGIN = b"{{{"
-_MOST_ANSWERS = 1 << 16  # that are remembered
-_MOST_BASES = 1 << 16
-_LONGEST_NAME = 255  # of a file
-_ASK_AGAIN_AFTER = 30.0  # seconds, a server that gave no answer
+_MAX_ANSWERS = 1 << 16  # in memory
+_MAX_BASES = 1 << 16
+_MAX_NAME = 255  # of a file
+_RETRY_AFTER = 30.0  # seconds, after a server failed
 
 
 class RemoteSymbols(Symbols):
-    """The symbols of all modules that logs name, as a server knows them.
+    """The symbols of all modules of a log, from a server.
 
-    A server that gives no answer is left alone for a while; addresses are not resolved
-    meanwhile.
+    After a failure the server is not asked for a while, and addresses stay unresolved.
 
     Args:
-        source: Is asked.
-        options: What is shown.
-        most: How many modules are remembered.
+        source: Looks addresses up.
+        options: How names and paths are shown.
+        most: Maximum number of modules in memory.
     """
 
     def __init__(
@@ -85,20 +84,20 @@ class RemoteSymbols(Symbols):
         return _RemoteModule(self, build_id)
 
     def place(self, segment: Segment) -> None:
-        """Hear of a segment: offsets count from the lowest address of a module.
+        """Note a segment: offsets count from the lowest address of its module.
 
-        That is the address in the binary, the same wherever it is loaded.
+        This is the link-time address, which does not depend on where it is loaded.
         """
         module = segment.module
         base, name = self._places.get(module.build_id, (segment.address, ""))
         if not name:
-            if len(self._places) >= _MOST_BASES:
+            if len(self._places) >= _MAX_BASES:
                 self._places.clear()
-            name = to_str(module.name).rpartition("/")[2][:_LONGEST_NAME]
+            name = to_str(module.name).rpartition("/")[2][:_MAX_NAME]
         self._places[module.build_id] = min(base, segment.address), name
 
     def ask(self, wanted: Iterable[tuple[bytes, int]]) -> None:
-        """Ask for all addresses that are not known, each as build id and address."""
+        """Request all unknown addresses, each given as build id and address."""
         if time.monotonic() < self._silent_until:
             return
         missing = [each for each in dict.fromkeys(wanted) if each not in self._answers]
@@ -113,24 +112,24 @@ class RemoteSymbols(Symbols):
             found = self._asking.symbolize_many(asked)
         except ServerError as error:
             self._failure = str(error)
-            self._silent_until = time.monotonic() + _ASK_AGAIN_AFTER
+            self._silent_until = time.monotonic() + _RETRY_AFTER
             return
         self._failure = ""
-        if len(self._answers) + len(missing) > _MOST_ANSWERS:
+        if len(self._answers) + len(missing) > _MAX_ANSWERS:
             self._answers.clear()
         self._answers.update(zip(missing, found, strict=True))
 
     def answer(self, build_id: bytes, address: int) -> Symbolization | str:
-        """What is at an address, or why that is not known."""
+        """The symbols at an address, or the reason why they are unknown."""
         if (build_id, address) not in self._answers:
             self.ask([(build_id, address)])
         return self._answers.get((build_id, address), self._failure)
 
 
 class _RemoteModule(ModuleSymbols):
-    """The symbols of one module, which a server has."""
+    """The symbols of one module, from a server."""
 
-    is_here = False
+    is_local = False
 
     def __init__(self, symbols: RemoteSymbols, build_id: bytes) -> None:
         super().__init__(OpenModule(None, None), symbols.options)
@@ -139,8 +138,8 @@ class _RemoteModule(ModuleSymbols):
         self._reason = ""
 
     @property
-    def is_there(self) -> bool:
-        """Whether there are any symbols, as far as was heard."""
+    def is_available(self) -> bool:
+        """Whether the server has found symbols so far."""
         attempts = self.module.attempts
         return any(attempt.outcome == "found" for attempt in attempts)
 
@@ -152,15 +151,15 @@ class _RemoteModule(ModuleSymbols):
     @property
     def no_variable(self) -> str:
         """Why an address has no variable."""
-        return "servers have no variables"
+        return "servers do not return variables"
 
     def frames(self, address: int) -> tuple[Location, ...]:
-        """The frames at a link-time address, innermost first; none: not known."""
+        """The frames at a link-time address, innermost first; empty if unknown."""
         lookup = self._find(address)
         return () if lookup is None else self._locations(lookup)
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
-        """The function at a link-time address; a server tells no variables."""
+        """The function at a link-time address; servers do not return variables."""
         lookup = self._find(address)
         if lookup is None:
             return None
@@ -177,25 +176,25 @@ class _RemoteModule(ModuleSymbols):
 
 
 class AddressCollector:
-    """Has the symbols of one process looked up ahead.
+    """Requests the addresses of one process before its lines are filtered.
 
     Args:
-        settings: How the log is filtered.
-        symbols: Are told what to ask for.
-        room: For what is loaded.
+        settings: The options of the filter.
+        symbols: Requests the addresses.
+        budget: The memory budget of modules and segments.
     """
 
     def __init__(
-        self, settings: FilterSettings, symbols: RemoteSymbols, room: Room
+        self, settings: FilterSettings, symbols: RemoteSymbols, budget: SpaceBudget
     ) -> None:
         self._style = settings.style
         self._symbols = symbols
-        self._space = AddressSpace(room, keeps_mmaps=settings.style.keeps_mmaps)
+        self._space = AddressSpace(budget, keeps_mmaps=settings.style.keeps_mmaps)
         most = settings.hexdict_limit, settings.hexdict_lines
         self._dictionary = OpenDictionary(*most)
 
     def collect(self, lines: bytes) -> None:
-        """Ask for the symbols of all addresses in *lines*, which are whole."""
+        """Request all addresses in *lines*, which are complete."""
         wanted = []
         for line in lines.removesuffix(b"\n").split(b"\n"):
             if self._dictionary or _BEGIN in line:
@@ -205,11 +204,11 @@ class AddressCollector:
         self._symbols.ask(wanted)
 
     def finish(self) -> None:
-        """The log is at its end."""
+        """End the log."""
         self._space.clear()
 
     def _take(self, token: Token) -> list[tuple[bytes, int]]:
-        """Build id and link-time address of what an element asks for."""
+        """Build id and link-time address of each address in an element."""
         element = decode(token, self._style.dialect, [], self._space.modules)
         if isinstance(element, HexDict):
             return self._resolved(addresses_in(to_bytes(element.text)))

@@ -1,7 +1,6 @@
 """The options of a filter, and the rules of its three styles.
 
-The document that defines the format and the programs differ; docs/markup.md lists the
-styles rule by rule.
+The specification and the programs differ; docs/markup.md lists all rules.
 """
 
 from __future__ import annotations
@@ -20,37 +19,33 @@ if TYPE_CHECKING:
 
 
 class Style(NamedTuple):
-    """How a log is filtered.
+    """The rules of a style.
 
     Attributes:
-        name: What the command line calls it.
-        dialect: What counts as an element.
-        has_types: A `symbol` may be a type, not only the symbol of one.
-        adjusts_plain_pc: A `pc` that does not say of what kind it is is a return
-            address, as a `bt` always is.
-        shows_adjusted: Frames show the address that was looked up, not the logged
-            one.
-        has_columns: Frames have a column, which is 0, and `<invalid>` for what is
-            not known.
-        pc_is_outermost: A `pc` has the name of the outermost function, though the
-            line of the innermost one.
-        keeps_malformed: A malformed element stays in the text; else it vanishes.
-        keeps_context_text: What stands round a contextual element stays; else what
-            is behind it on its line vanishes, and with an element that prints
-            nothing also what is in front of it.
-        elides_prefixes: A line vanishes whole where no element of it is seen.
-        lists_segments: The line on a module lists its segments, and waits for
-            them; else it has the load address, and comes with the first of them.
-        keeps_mmaps: An mmap is used unchanged, and refused if it overlaps an
-            earlier one; otherwise it replaces that, and its module-relative address
-            is rounded like its start.
-        interprets_sgr: Colours of the log are made anew, or removed; else they are
+        name: Its name on the command line.
+        dialect: The rules for elements.
+        has_types: A `symbol` may be the encoded name of a type.
+        adjusts_plain_pc: A `pc` without a kind is a return address, as a `bt` is.
+        shows_adjusted: Frames show the address that was looked up, not the logged one.
+        has_columns: Frames have a column, which is 0, and `<invalid>` for unknown
+            values.
+        pc_is_outermost: A `pc` shows the name of the outermost function, but the line
+            of the innermost one.
+        keeps_malformed: A malformed element stays in the text; otherwise it is dropped.
+        keeps_context_text: Text around a contextual element stays; otherwise text after
+            it on its line is dropped, and if the element prints nothing, also text
+            before it.
+        elides_prefixes: A line is dropped if none of its elements is shown.
+        lists_segments: The line about a module lists its segments, and waits for them;
+            otherwise it has the load address, and is printed at the first segment.
+        keeps_mmaps: See `AddressSpace`.
+        interprets_sgr: Colours of the log are converted or removed; otherwise they are
             text.
-        ends_last_line: A last line without an end gets one.
-        splits_frames: Each frame on a line of several ends a line of its own.
-        indents_frames: Blanks in front of a frame stand in front of its others too.
-        tells_each_failure: Each address that cannot be resolved is told.
-        elements: Tags of elements that it presents or acts on.
+        ends_last_line: A last line without a newline gets one.
+        splits_frames: Each of several frames on a line is printed on a line of its own.
+        indents_frames: Blanks before a frame are repeated before its inlined frames.
+        reports_each_failure: Each unresolved address is reported.
+        elements: Tags of the elements that it handles.
     """
 
     name: str
@@ -69,7 +64,7 @@ class Style(NamedTuple):
     ends_last_line: bool
     splits_frames: bool
     indents_frames: bool
-    tells_each_failure: bool
+    reports_each_failure: bool
     elements: frozenset[bytes]
 
 
@@ -93,7 +88,7 @@ LLVM = Style(
     ends_last_line=True,
     splits_frames=False,
     indents_frames=False,
-    tells_each_failure=True,
+    reports_each_failure=True,
     elements=_BASIC,
 )
 SPEC = Style(
@@ -113,7 +108,7 @@ SPEC = Style(
     ends_last_line=False,
     splits_frames=False,
     indents_frames=True,
-    tells_each_failure=False,
+    reports_each_failure=False,
     elements=_ALL,
 )
 FUCHSIA = SPEC._replace(
@@ -128,23 +123,23 @@ STYLES = {style.name: style for style in (LLVM, SPEC, FUCHSIA)}
 
 
 class FilterSettings(NamedTuple):
-    """How a log is filtered.
+    """The options of a filter.
 
     Attributes:
-        style: The rules.
-        colour: Whether what stands in place of elements is coloured.
-        keeps_colours: Whether colours of the log stay, in styles in which they are
+        style: The rules of the style.
+        colour: Whether the text of elements is coloured.
+        keeps_colours: Whether colours of the log stay, in styles that treat them as
             text.
-        context: What is seen of contextual elements: "summary": a line for each
-            module, "elide": nothing, "keep": the elements themselves.
-        hexdict: Where it is told what is at the values of a dictionary: one of
+        context: How contextual elements are shown: "summary": a line for each module,
+            "elide": not at all, "keep": unchanged.
+        hexdict: Where the symbols of dictionary values are printed: one of
             `HEXDICT_FORMS`.
-        on_dump: Takes a dump that was published, what is loaded where, and the
-            symbols. Gives the text to show, or None.
-        line_limit: Bytes of a line; what is longer is text.
-        hexdict_limit: Bytes of an element that goes over several lines; what is
-            longer is text.
-        hexdict_lines: How many lines such an element may have.
+        on_dump: Called with a published dump, the address space, and the symbols.
+            Returns the text to show, or None.
+        line_limit: Maximum bytes of a line; a longer line is text.
+        hexdict_limit: Maximum bytes of an element that spans several lines; a longer
+            one is text.
+        hexdict_lines: Maximum number of lines of such an element.
     """
 
     style: Style = SPEC
@@ -160,6 +155,5 @@ class FilterSettings(NamedTuple):
     hexdict_lines: int = 256
 
 
-# Where it is told what is at values: in lines behind the dictionary, behind each value,
-# or not in the text.
+# In lines after the dictionary, after each value, or not at all.
 HEXDICT_FORMS = ("notes", "inline", "plain")

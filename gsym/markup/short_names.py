@@ -1,7 +1,7 @@
-"""Names of functions without scope and parameters, as debug information has them.
+"""Names of functions without scope and parameters, as in debug information.
 
-A GSYM file holds the names that the linker knows; what stands in `DW_AT_name` is found
-again in their readable form: `int geo::area<int>(int) const` is `area<int>`.
+A GSYM file has linkage names; `DW_AT_name` is derived from the demangled name: `int
+geo::area<int>(int) const` is `area<int>`.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import re
 _SCOPE = b"::"
 _OPENING, _CLOSING = b"<([{", b">)]}"
 _ANONYMOUS = b"(anonymous namespace)"
-# Its own signs are no brackets. A conversion has a type up to its parameters.
+# Characters of an operator are not brackets. A conversion operator has a type.
 _OPERATOR = re.compile(rb'operator(?:\(\)|\[\]|"" ?\w+|[^\w\s(]+(?: (?=<))?| [^(]+)')
-_BEHIND_SCOPE = re.compile(rb"(?: const| volatile| &&?)*::")
+_SCOPE_END = re.compile(rb"(?: const| volatile| &&?)*::")
 
 
 def short_name(readable: bytes) -> bytes:
-    """The last part of a readable name; all of it where nothing stands round that.
+    """The last part of a readable name; all of it if there is no other part.
 
     Args:
-        readable: A name as people write it, of C++ or Rust; one of another language
-            that has no `::` and no `(` is short already.
+        readable: A demangled name of C++ or Rust; a name without `::` and `(` is short
+            already.
     """
     start, end = _last_part(readable)
-    # Rust writes `::` in front of types that a function is made for.
+    # Rust writes `::` before type arguments.
     return readable[start:end].replace(b"::<", b"<") or readable
 
 
 def _last_part(readable: bytes) -> tuple[int, int]:
-    """Where a name begins after its scope, and where it ends."""
+    """The start of a name after its scope, and its end."""
     start = at = depth = 0
     while at < len(readable):
         here = readable[at : at + 1]
@@ -43,33 +43,33 @@ def _last_part(readable: bytes) -> tuple[int, int]:
             if readable.startswith(_SCOPE, at) and readable[at + 2 : at + 3] != b"<":
                 start = at = at + len(_SCOPE)
                 continue
-            if here == b" ":  # behind the type of what it returns
+            if here == b" ":  # after the return type
                 start = at = at + 1
                 continue
             if here == b"(" and at > start:
-                scope = _BEHIND_SCOPE.match(readable, _behind_bracket(readable, at))
+                scope = _SCOPE_END.match(readable, _bracket_end(readable, at))
                 if scope is None:
                     break
                 start = at = scope.end()
                 continue
-        depth = _depth_behind(readable, at, depth)
+        depth = _depth_after(readable, at, depth)
         at += 1
     return start, at
 
 
-def _behind_bracket(text: bytes, at: int) -> int:
-    """The offset behind what the bracket at *at* encloses."""
+def _bracket_end(text: bytes, at: int) -> int:
+    """The offset after the bracket that closes the one at *at*."""
     depth = 0
     while at < len(text):
-        depth = _depth_behind(text, at, depth)
+        depth = _depth_after(text, at, depth)
         at += 1
         if not depth:
             break
     return at
 
 
-def _depth_behind(text: bytes, at: int, depth: int) -> int:
-    """How many brackets are open behind the character at *at*."""
+def _depth_after(text: bytes, at: int, depth: int) -> int:
+    """How many brackets are open after the character at *at*."""
     here = text[at : at + 1]
     if here in _OPENING:
         return depth + 1

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import OpenModule
 
     class Opening(Protocol):
-        """What opens modules, such as a `Symbolizer`."""
+        """Opens modules, as a `Symbolizer` does."""
 
         def open(self, key: ModuleKey) -> OpenModule:
-            """The module, or why it is not to be had."""
+            """The module, or the reason why it is unavailable."""
 
 
 class Location(NamedTuple):
-    """A place in the source; b"" and 0 for what is not known."""
+    """A source location; b"" and 0 for unknown values."""
 
     function: bytes = b""
     file: bytes = b""
@@ -38,14 +38,14 @@ class Location(NamedTuple):
 
 
 class SymbolOptions(NamedTuple):
-    """What is shown of symbols.
+    """How symbols are shown.
 
     Attributes:
-        functions: Which names functions have: one of `FUNCTION_NAMES`.
-        inlines: Whether inlined calls are frames of their own.
-        demangle: Whether names are shown as people write them.
-        basenames: Whether files are shown without their folders.
-        escape: Makes names and paths printable; None: they are unchanged.
+        functions: The names of functions: one of `FUNCTION_NAMES`.
+        inlines: Whether inlined calls are separate frames.
+        demangle: Whether names are demangled.
+        basenames: Whether paths are shown without folders.
+        escape: Makes names and paths printable; None: no change.
     """
 
     functions: str = "linkage"
@@ -55,25 +55,25 @@ class SymbolOptions(NamedTuple):
     escape: Callable[[bytes], bytes] | None = None
 
 
-# Those that the linker knows; without scope and parameters; none.
+# Linkage names; without scope and parameters; none.
 FUNCTION_NAMES = ("linkage", "short", "none")
-# Key of an open module's texts: a function that returns the paths of its binary and its
-# debug files, for its variables.
+# Key in the texts of an open module: a function that returns the paths of its binary
+# and debug files, which have its variables.
 BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
-_MOST_ANSWERS = 1 << 14  # that are remembered for a module
+_MAX_ANSWERS = 1 << 14  # of a module, in memory
 
 
 class ModuleSymbols:
     """The symbols of one module.
 
     Attributes:
-        module: What became of the search for it.
-        is_here: Whether its reader says all that can be said of code.
+        module: The result of opening it.
+        is_local: Whether its reader has all symbols of its code.
     """
 
-    is_here = True
+    is_local = True
 
     def __init__(self, module: OpenModule, options: SymbolOptions) -> None:
         self.module = module
@@ -81,7 +81,7 @@ class ModuleSymbols:
         self._frames: dict[int, tuple[Location, ...]] = {}
 
     @property
-    def is_there(self) -> bool:
+    def is_available(self) -> bool:
         """Whether there are any symbols."""
         module = self.module
         is_found = module.reader is not None or BINARIES in module.texts
@@ -89,23 +89,20 @@ class ModuleSymbols:
 
     @property
     def reason(self) -> str:
-        """Why there are none; "" where there are."""
+        """Why there are no symbols; "" if there are."""
         return self.module.reason
 
     def frames(self, address: int) -> tuple[Location, ...]:
-        """The frames at a link-time address, innermost first; none: not known."""
+        """The frames at a link-time address, innermost first; empty if unknown."""
         frames = self._frames.get(address)
         if frames is None:
-            if len(self._frames) >= _MOST_ANSWERS:
+            if len(self._frames) >= _MAX_ANSWERS:
                 self._frames.clear()
             frames = self._frames[address] = self._look_up(address)
         return frames
 
     def variable(self, address: int) -> tuple[bytes, int] | None:
-        """The name of what is at a link-time address, and the offset behind its start.
-
-        A function has a name as well.
-        """
+        """The variable or function at a link-time address, and the offset in it."""
         found = self._named(self._kept_variables(), address)
         if found is not None:
             return found
@@ -117,7 +114,7 @@ class ModuleSymbols:
 
     @property
     def no_variable(self) -> str:
-        """Why an address has no variable, where there is a file for the module."""
+        """Why an address has no variable, if there is a file for the module."""
         if self._kept_variables() is not None or self._data_symbols() is not None:
             return "no symbol at this address"
         return (
@@ -132,7 +129,7 @@ class ModuleSymbols:
         try:
             lookup = reader.lookup(address)
         except GsymError:
-            return ()  # a damaged record answers for its own addresses only
+            return ()  # a damaged record affects its own addresses only
         return () if lookup is None else self._locations(lookup)
 
     def _locations(self, lookup: Lookup) -> tuple[Location, ...]:
@@ -152,7 +149,7 @@ class ModuleSymbols:
         return _escaped(to_bytes(path), self._options)
 
     def _merged(self, frames: list[Location]) -> tuple[Location, ...]:
-        """The frames that are shown; a single one where inlined calls are not."""
+        """The frames to show: a single one without *inlines*."""
         if frames and not self._options.inlines:
             frames = [frames[0]._replace(function=frames[-1].function)]
         return tuple(frames)
@@ -178,13 +175,13 @@ class ModuleSymbols:
             reader = self.module.reader
             uuid = b"" if reader is None else reader.uuid
             tables = (_read_data_symbols(each, uuid) for each in _binaries(self.module))
-            # A stripped binary has fewer than its debug file.
+            # A stripped binary has fewer symbols than its debug file.
             texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
         found: DataSymbols | None = texts[_DATA_SYMBOLS]
         return found
 
     def _kept_variables(self) -> Reader | None:
-        """Those behind the GSYM file of the module."""
+        """The variables that are appended to the GSYM file of the module."""
         texts, reader = self.module.texts, self.module.reader
         if _KEPT not in texts:
             texts[_KEPT] = None if reader is None else _open_kept(reader)
@@ -193,7 +190,7 @@ class ModuleSymbols:
 
 
 def function_name(name: bytes, options: SymbolOptions) -> bytes:
-    """What is shown of the name of a function."""
+    """The name of a function as *options* show it."""
     if options.functions == "none":
         return b""
     if options.functions == "short":
@@ -208,15 +205,15 @@ def _escaped(text: bytes, options: SymbolOptions) -> bytes:
 
 
 class Symbols:
-    """The symbols of all modules that logs name.
+    """The symbols of all modules of a log.
 
     Args:
         source: Opens modules.
-        options: What is shown.
+        options: How names and paths are shown.
         most: How many modules stay open.
 
     Attributes:
-        options: What is shown.
+        options: As given.
     """
 
     def __init__(
@@ -228,7 +225,7 @@ class Symbols:
         self._modules: dict[bytes, ModuleSymbols] = {}
 
     def of(self, build_id: bytes) -> ModuleSymbols:
-        """The symbols of a module; one that is not to be had has none."""
+        """The symbols of a module; an unavailable one has none."""
         symbols = self._modules.get(build_id)
         if symbols is None:
             if len(self._modules) >= self._most:
@@ -242,10 +239,10 @@ class Symbols:
 
 
 def has_uuid(build_id: bytes, uuid: bytes) -> bool:
-    """Whether the UUID of a GSYM file is that of a build id.
+    """Whether the UUID of a GSYM file belongs to a build id.
 
-    It may be the first bytes of a long build id. If it comes from the debug id of a
-    Breakpad file it has 16 bytes: a short build id is padded with zeros.
+    It may be the first bytes of a long build id. A UUID from the debug id of a Breakpad
+    file has 16 bytes: a short build id is padded with zeros.
     """
     return build_id.ljust(len(uuid), b"\0").startswith(uuid)
 
@@ -260,7 +257,7 @@ def _binaries(module: OpenModule) -> list[str]:
 
 
 def _read_data_symbols(path: str, uuid: bytes) -> DataSymbols | None:
-    """The symbols of a binary; None where it has none, or another UUID."""
+    """The symbols of a binary; None if it is unreadable or has another UUID."""
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile

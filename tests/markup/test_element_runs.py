@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.markup.filter import MarkupFilter
-from gsym.markup.hexdict import MOST_VALUES
+from gsym.markup.hexdict import MAX_VALUES
 from gsym.markup.html_output import HtmlOutput
 from gsym.markup.json_output import JsonOutput
 from gsym.markup.line_filter import LineFilter
@@ -182,8 +182,8 @@ def test_many_elements_of_a_line_keep_their_order(style: str) -> None:
     assert columns == sorted(columns)
 
 
-@pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1])
-def test_values_of_a_dictionary_are_looked_up_to_a_limit(count: int) -> None:
+@pytest.mark.parametrize("count", [MAX_VALUES, MAX_VALUES + 1])
+def test_a_dictionary_has_so_many_values_that_are_looked_up(count: int) -> None:
     log = b"{{{hexdict:" + b"A:0x1011 " * count + b"}}}\n"
     shown = filtered(JsonOutput(), log)[0].splitlines()[4]
-    assert len(json.loads(shown)["places"]) == MOST_VALUES
+    assert len(json.loads(shown)["places"]) == MAX_VALUES

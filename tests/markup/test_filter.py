@@ -14,8 +14,8 @@ from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.address_space import (
     AddressSpace,
     ContextError,
-    Room,
     Segment,
+    SpaceBudget,
 )
 from gsym.markup.elements import DumpFile, Mmap, Module
 from gsym.markup.filter import MarkupFilter
@@ -461,8 +461,8 @@ def test_a_module_is_opened_for_its_first_address_and_once() -> None:
     assert modules.asked == ["ABCDEF"]
 
 
-def test_unknown_style_is_refused() -> None:
-    with pytest.raises(ValueError, match="no style 'gnu'"):
+def test_there_is_no_other_style() -> None:
+    with pytest.raises(ValueError, match="unknown style 'gnu'"):
         MarkupFilter(Modules(), style="gnu")
 
 
@@ -564,9 +564,9 @@ def test_many_parts_of_a_line_are_joined_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_number_of_modules_is_limited(most: int) -> None:
-    room = Room(most)
-    space, other = AddressSpace(room), AddressSpace(room)
+def test_a_log_cannot_fill_the_memory(most: int) -> None:
+    budget = SpaceBudget(most)
+    space, other = AddressSpace(budget), AddressSpace(budget)
     for number in range(most):
         space.add_module(Module(number, "", b"\1"))
         space.add_segment(Mmap(16 * number, 16, 0, "r", 0))
@@ -578,13 +578,13 @@ def test_number_of_modules_is_limited(most: int) -> None:
         other.add_module(Module(0, "", b"\1"))
     space.clear()
     other.add_module(Module(0, "", b"\1"))
-    assert (room.modules, room.segments) == (most - 1, most)
+    assert (budget.modules, budget.segments) == (most - 1, most)
 
 
 @pytest.mark.parametrize("size", [9, 10])
-def test_size_of_module_names_is_limited(size: int) -> None:
-    room = Room(most_bytes=10)
-    space = AddressSpace(room)
+def test_names_of_modules_are_limited(size: int) -> None:
+    budget = SpaceBudget(most_bytes=10)
+    space = AddressSpace(budget)
     space.add_module(Module(0, "x" * (size - 1), b"\1"))
     if size == 10:
         with pytest.raises(ContextError, match="too many modules"):
@@ -592,11 +592,11 @@ def test_size_of_module_names_is_limited(size: int) -> None:
     else:
         space.add_module(Module(1, "", b"\1"))
     space.clear()
-    assert room.bytes == 10
+    assert budget.bytes == 10
 
 
 @pytest.mark.slow
-def test_idle_process_frees_its_room() -> None:
+def test_an_idle_process_gives_its_budget_back() -> None:
     told: list[bytes] = []
     made = MarkupFilter(Modules(), demux="^[0-9]+", tell=told.append)
     line = b"%d {{{module:%d:a:elf:ab}}}\n"
@@ -634,9 +634,9 @@ def test_segments_are_found_as_by_a_search_through_all(
 
 
 @given(SPANS)
-def test_later_segment_replaces_earlier_ones(spans: list[tuple[int, int]]) -> None:
-    room = Room(64)
-    space = AddressSpace(room, keeps_mmaps=False)
+def test_a_later_segment_applies_wherever_it_is(spans: list[tuple[int, int]]) -> None:
+    budget = SpaceBudget(64)
+    space = AddressSpace(budget, keeps_mmaps=False)
     space.add_module(Module(0, "", b"\1"))
     linked: dict[int, int] = {}
     for number, (start, size) in enumerate(spans, 1):
@@ -645,7 +645,7 @@ def test_later_segment_replaces_earlier_ones(spans: list[tuple[int, int]]) -> No
     for address in range(80):
         found = space.find(address)
         assert (found and found.linked(address)) == linked.get(address)
-    assert room.segments == 64 - len(space)
+    assert budget.segments == 64 - len(space)
 
 
 def test_remapped_region_belongs_to_its_new_module(run: Run) -> None:
