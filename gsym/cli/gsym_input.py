@@ -49,8 +49,8 @@ def open_gsym(
 
 def _of_another_family(path: str) -> GsymError | None:
     """The error about a file that other verbs read."""
-    from gsym.cli.verbs.trace_input import is_trace_file
     from gsym.errors import UnsupportedError
+    from gsym.trace.fxt.reader import is_trace_file
 
     if is_trace_file(path):
         return UnsupportedError("a Fuchsia trace: 'gsym trace' reads it", path=path)

@@ -82,6 +82,11 @@ class InputFile:
         if self._stream is not None and self.path != STANDARD_INPUT:
             self._stream.close()
 
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it can be read only once, except as a copy."""
+        return self._stream is not None
+
     def kind(self) -> str:
         """The format, one of `KINDS`; "" for an unknown one.
 
@@ -98,15 +103,15 @@ class InputFile:
             FormatError: It is not.
             OSError: It cannot be read.
         """
-        if self._stream is None:
-            with open(self.path, "rb") as file:
-                head = file.read(HEAD_SIZE)
-        else:
+        if self.source() is self:
             head = self._head = self._stream.read(HEAD_SIZE)
+        else:
+            with open(self.file(), "rb") as file:
+                head = file.read(HEAD_SIZE)
         if not head:
-            raise FormatError("it is empty", path=self.name, offset=0)
+            raise FormatError("the file is empty", path=self.name, offset=0)
         head = inflated_head(head)
-        # Where nothing can be inflated, the reader reports why.
+        # If nothing can be inflated, the reader reports the reason.
         if head and not is_trace(head):
             raise FormatError("not a Fuchsia trace", path=self.name)
 

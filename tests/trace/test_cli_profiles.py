@@ -244,7 +244,9 @@ def test_an_unrecognized_file_is_reported(
     path.write_bytes(b"\x7fELF" + bytes(100))
     assert run(verb, path) == 1
     told = capsys.readouterr().err
-    assert f"{path}: it is of no known format (pprof, otlp, perf script," in told
+    assert (
+        f"{path}: unrecognized profile format (known: pprof, otlp, perf script," in told
+    )
 
 
 def test_convert_reports_its_output_as_json(

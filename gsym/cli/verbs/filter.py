@@ -212,7 +212,7 @@ def filter_logs(values: Values) -> int:
     with ExitStack() as stack:
         path = values.text("--dumpfile-output")
         if dumps is not None and path is not None:
-            dumps.kept = stack.enter_context(_dump_list(path))
+            dumps.kept = stack.enter_context(DumpList(path))
         if values.last_of("--relativenames", "--basenames", default=False):
             _tell("--relativenames: GSYM files have complete paths, which are shown")
         if values.last_of("--summary", "--no-summary", default=style.name != "llvm"):
@@ -297,15 +297,7 @@ def _dump_handler(values: Values) -> DumpHandler | None:
     """What takes dumps; None where nothing shall be done with them."""
     if not any(map(values.texts, _ON_DUMPS)):
         return None
-    from gsym.cli.verbs.filter import DumpHandler
-
     return DumpHandler(coverage=values.text("--sancov") or "", tell=_tell)
-
-
-def _dump_list(path: str) -> DumpList:
-    from gsym.cli.verbs.filter import DumpList
-
-    return DumpList(path)
 
 
 def _output(form: str) -> Output:

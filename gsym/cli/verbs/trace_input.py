@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
-import zlib
-from shutil import copyfileobj
-from tempfile import TemporaryFile
 
 from gsym.cli.grammar import Operand, Option, UsageError
 from gsym.cli.options import STRICT, output_option
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import progress_for, warn
-from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import KINDS
-from gsym.trace.fxt.reader import HEAD_SIZE, is_trace, open_trace
+from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
 from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
+from gsym.trace.opening import InputFile
 from gsym.trace.selection import (
     Moment,
     RecordSelection,
@@ -30,7 +25,7 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
-    from typing import Any
+    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -127,57 +122,50 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
     sys.stdout.buffer.flush()
 
 
-STANDARD_INPUT = "-"
 _EVERYTHING = Selection()
 _MOST_TOLD = 5  # problems
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _PROVIDERS = ("provider_info", "provider_event")
 _PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
 
 
 class TraceInput:
-    """One trace, which can be read several times, also when it comes from a pipe.
+    """One trace, which can be read several times, even from a pipe.
 
-    At the end of a `with` block, dropped records, faults, and data that was left out as
-    it has no meaning here are reported.
+    At the end of a `with` block, dropped records, errors, and data that was left out
+    are reported.
 
     Args:
-        path: Of a file or a pipe; `STANDARD_INPUT`.
-        selection: What is wanted of it.
+        source: The file, which is closed with this.
+        selection: The records to read.
 
     Raises:
         FormatError: It is not a trace.
         OSError: It cannot be read.
     """
 
-    def __init__(self, path: str, selection: Selection = _EVERYTHING) -> None:
-        self.path = path
-        self.name = "standard input" if path == STANDARD_INPUT else path
+    def __init__(self, source: InputFile, selection: Selection = _EVERYTHING) -> None:
+        self.name = source.name
         self.selection = selection
-        self._stream: Any = _stream_of(path)
-        self._is_kept = False
+        self._source = source
         self._survey: Survey | None = None
         self._names: dict[int | None, str] = {}
         self._dropped: dict[int | None, int] = {}
         self._read: Trace | None = None
-        if self._stream is None:
-            with open(path, "rb") as file:
-                _require_trace(file.read(HEAD_SIZE), self.name)
-        else:
-            head = self._stream.read(HEAD_SIZE)
-            _require_trace(head, self.name)
-            self._stream = _Begun(head, self._stream)
+        source.require_trace()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         if kind is None:
             sys.stdout.flush()
             self._warn()
-        if self._is_kept or (self._stream and self.path != STANDARD_INPUT):
-            self._stream.close()
+        self._source.__exit__(kind, error, traceback)
 
     @property
     def has_filters(self) -> bool:
@@ -265,8 +253,10 @@ class TraceInput:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the file; None of a pipe."""
-        return self._read.size if self._read is not None else None
+        """Bytes of the file; None for a pipe."""
+        if self._read is None or self._source.is_pipe:
+            return None
+        return self._read.size
 
     def _warn(self) -> None:
         """Report dropped records, faults, and data that was left out."""
@@ -312,42 +302,12 @@ class TraceInput:
         )
 
     def _open(self, kinds: Collection[str] | None, chosen: Filter | None) -> Trace:
-        source = self.path if self._stream is None else self._stream
-        if self._is_kept:
-            self._stream.seek(0)
-        self._read = open_trace(source, kinds=kinds, chosen=chosen)
+        self._read = open_trace(self._source.source(), kinds=kinds, chosen=chosen)
         return self._read
 
     def keep(self) -> None:
         """Make it possible to read a pipe several times."""
-        if self._stream is None or self._is_kept:
-            return
-        kept = TemporaryFile()  # noqa: SIM115 - it lives as long as this
-        copyfileobj(self._stream, kept)
-        if self.path != STANDARD_INPUT:
-            self._stream.close()
-        self._stream, self._is_kept = kept, True
-
-
-class _Begun:
-    """A stream of which something was read, from its start.
-
-    Args:
-        head: What was read.
-        rest: The stream.
-    """
-
-    def __init__(self, head: bytes, rest: Any) -> None:
-        self._head = head
-        self._rest = rest
-        self.close = rest.close
-
-    def read(self, size: int) -> bytes:
-        """The next bytes."""
-        if not self._head:
-            return bytes(self._rest.read(size))
-        piece, self._head = self._head[:size], self._head[size:]
-        return piece
+        self._source.file()
 
 
 def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
@@ -362,43 +322,7 @@ def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
         FormatError: It is no trace.
         OSError: It cannot be opened.
     """
-    trace = TraceInput(values.operand("FILE"), read_selection(values))
+    trace = TraceInput(InputFile(values.operand("FILE")), read_selection(values))
     if passes > 1:
         trace.keep()
     return trace
-
-
-def is_trace_file(path: str) -> bool:
-    """Whether a file begins as a trace does, compressed or not."""
-    with open(path, "rb") as file:
-        head = file.read(HEAD_SIZE)
-    return bool(head) and is_trace(_inflated_head(head))
-
-
-def _stream_of(path: str) -> Any:
-    """What is read once; None of a regular file."""
-    if path == STANDARD_INPUT:
-        return sys.stdin.buffer
-    mode = os.stat(path).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return None
-    return open(path, "rb")
-
-
-def _inflated_head(head: bytes) -> bytes:
-    """The first bytes of a file as they are without gzip; b"" where it is damaged."""
-    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
-        return head
-    try:
-        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
-    except zlib.error:
-        return b""
-
-
-def _require_trace(head: bytes, name: str) -> None:
-    if not head:
-        raise FormatError("the file is empty", path=name, offset=0)
-    head = _inflated_head(head)
-    # Where nothing can be inflated, whoever reads it says what is wrong.
-    if head and not is_trace(head):
-        raise FormatError("not a Fuchsia trace", path=name)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import stat
-import sys
 from collections import Counter
-from contextlib import contextmanager
-from shutil import copyfileobj
-from tempfile import NamedTemporaryFile
+from contextlib import contextmanager, nullcontext
 
 from gsym.cli.grammar import Operand, Option, UsageError
 from gsym.cli.terminal import warn
-from gsym.cli.verbs.trace_input import STANDARD_INPUT, TraceInput, read_selection
-from gsym.errors import FormatError, GsymError
+from gsym.cli.verbs.trace_input import TraceInput, read_selection
+from gsym.errors import GsymError
 from gsym.trace.merging import TraceMerger
-from gsym.trace.opening import KINDS, ProfileOptions, profile_kind, read_profile
+from gsym.trace.opening import (
+    InputFile,
+    ProfileOptions,
+    read_profile,
+    unknown_format,
+)
 from gsym.trace.profiles.fxt_output import with_samples
 from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
 from gsym.trace.profiles.outputs import write_form
@@ -63,28 +64,24 @@ class ProfileInput:
     """A file with a profile.
 
     Args:
-        path: A regular file.
-        name: What a user calls it.
+        source: The file.
         values: The command line, with filters and `PROFILE_OPTIONS`.
 
     Attributes:
-        kind: One of `gsym.trace.profiles.opening.KINDS`.
-        trace: The same as a trace; None where it is none.
+        path: Of a regular file with the contents.
+        kind: One of `gsym.trace.opening.KINDS`.
+        trace: The file as a trace; None if it is not a trace.
     """
 
-    def __init__(self, path: str, name: str, values: Values) -> None:
-        self.path = path
-        self.name = name
-        self.kind = profile_kind(path)
+    def __init__(self, source: InputFile, values: Values) -> None:
+        self.path = source.file()
+        self.name = source.name
+        self.kind = source.kind()
         if not self.kind:
-            known = ", ".join(KINDS)
-            raise FormatError(f"it is of no known format ({known})", path=name)
+            raise unknown_format(source.name)
         self.selection = read_selection(values)
         self._values = values
-        self.trace: TraceInput | None = None
-        if self.kind == "fxt":
-            self.trace = TraceInput(path)
-            self.trace.name = name
+        self.trace = TraceInput(source) if self.kind == "fxt" else None
 
     @property
     def exit_code(self) -> int:
@@ -173,13 +170,9 @@ def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[Profil
     """
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
-    name = "standard input" if given == STANDARD_INPUT else given
-    with _regular_file(given) as path, _errors_of(path, name):
-        opened = ProfileInput(path, name, values)
-        if opened.trace is None:
-            yield opened
-            return
-        with opened.trace:
+    with InputFile(given) as source:
+        opened = ProfileInput(source, values)
+        with opened.trace or nullcontext():
             yield opened
 
 
@@ -210,36 +203,6 @@ def tell_losses(
     if left_out:
         parts = ", ".join(f"{kind} {count}" for kind, count in left_out.items())
         warn(f"{name}: left out, for {form} has no place for it: {parts}")
-
-
-@contextmanager
-def _errors_of(path: str, name: str) -> Iterator[None]:
-    """See to it that errors name what the user named, not the copy of it."""
-    try:
-        yield
-    except GsymError as error:
-        if error.path != path or path == name:
-            raise
-        raise type(error)(error.reason, path=name, offset=error.offset) from error
-
-
-@contextmanager
-def _regular_file(path: str) -> Iterator[str]:
-    """The path of a file with what a pipe brings; others as they are."""
-    is_input = path == STANDARD_INPUT
-    if not is_input:
-        mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-            yield path
-            return
-    with NamedTemporaryFile(prefix="gsym-") as kept:
-        if is_input:
-            copyfileobj(sys.stdin.buffer, kept)
-        else:
-            with open(path, "rb") as pipe:
-                copyfileobj(pipe, kept)
-        kept.flush()
-        yield kept.name
 
 
 TRACE_FORM = "fxt"

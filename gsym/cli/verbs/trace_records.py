@@ -24,6 +24,7 @@ from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
 from gsym.trace.fxt.records import EVENT_KINDS, kind_of
 from gsym.trace.fxt.summary import Survey, describe_trace
 from gsym.trace.merging import TraceMerger
+from gsym.trace.opening import InputFile
 from gsym.trace.record_formats import RecordText, put_text, record_object, seconds
 from gsym.writing.atomic_file import AtomicFile
 
@@ -255,7 +256,7 @@ def merge(values: Values) -> int:
         raise UsageError("option '--json' goes with '-o FILE'")
     selection = read_selection(values)
     names = values.operands("FILE")
-    traces = [TraceInput(name, selection) for name in names]
+    traces = [TraceInput(InputFile(name), selection) for name in names]
     merger = TraceMerger(
         "big" if values.choice("--byteorder") == "big" else "little",
         nanoseconds=values.flag("--nanoseconds"),

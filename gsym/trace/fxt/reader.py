@@ -132,6 +132,13 @@ def inflated_head(head: bytes) -> bytes:
         return b""
 
 
+def is_trace_file(path: str) -> bool:
+    """Whether a file begins as a trace does, compressed or not."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD_SIZE)
+    return bool(head) and is_trace(inflated_head(head))
+
+
 class Trace:
     """A trace that is read once, as records or as columns.
 
