@@ -16,7 +16,7 @@ from gsym.cli.main import help_text
 from gsym.cli.verbs import GROUPS, VERBS
 from gsym.server.monitoring import METRICS
 from gsym.server.settings import Limits, Settings, setting_rows
-from gsym.server.symbfiles.protocol import FAULTS
+from gsym.server.symbfiles.protocol import REFUSALS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = (DOCS / "cli.md", *sorted((DOCS / "cli").glob("*.md")))
@@ -71,7 +71,7 @@ def server_page(page: str) -> str:
         [f"`{name}`", ", ".join(labels), text]
         for name, (labels, text) in METRICS.items()
     ]
-    codes = [[fault.code, str(fault.status), fault.when] for fault in FAULTS]
+    codes = [[fault.code, str(fault.status), fault.when] for fault in REFUSALS]
     tables = {
         "Settings": settings,
         "Limits": limits,

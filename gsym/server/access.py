@@ -1,4 +1,4 @@
-"""Who may ask: hosts, pages of other origins, tokens."""
+"""Access control: host names, cross-origin requests, tokens."""
 
 from __future__ import annotations
 
@@ -21,37 +21,36 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-_UNAUTHORIZED = 401
 _BEARER = "bearer "
-# They have tokens of their own.
+# Endpoints with tokens of their own.
 _UPLOADS = {"/upload/", "/api/symbols-ranges", "/api/symbols-returnpads"}
-_PAGE_FILES = "/page/files/"  # of the page that asks for a token, and tells nothing
+_PAGE_FILES = "/page/files/"  # static files; the page itself asks for the token
 
 
 def has_token(headers: Mapping[str, str], tokens: Sequence[str]) -> bool:
-    """Whether headers show one of *tokens*.
+    """Whether headers contain one of *tokens*.
 
-    That is `Authorization: Bearer TOKEN`, or `Auth-Token: TOKEN` as Mozilla's symbol
-    server takes it.
+    Accepts `Authorization: Bearer TOKEN`, and `Auth-Token: TOKEN` as Mozilla's symbol
+    server does.
     """
-    shown = headers.get("auth-token", "")
+    given = headers.get("auth-token", "")
     authorization = headers.get("authorization", "")
     if authorization[: len(_BEARER)].lower() == _BEARER:
-        shown = authorization[len(_BEARER) :].strip()
-    return is_one_of(shown, tokens)
+        given = authorization[len(_BEARER) :].strip()
+    return is_one_of(given, tokens)
 
 
-def is_one_of(shown: str, tokens: Sequence[str]) -> bool:
-    """Whether *shown* is one of *tokens*; how long that takes tells nothing of them."""
-    given = shown.encode("utf-8", "replace")
+def is_one_of(token: str, tokens: Sequence[str]) -> bool:
+    """Whether *token* is one of *tokens*; compares in constant time."""
+    given = token.encode("utf-8", "replace")
     is_one = False
-    for token in tokens:
-        is_one |= compare_digest(given, token.encode())
+    for known in tokens:
+        is_one |= compare_digest(given, known.encode())
     return is_one
 
 
 class ReadTokens:
-    """Answers 401 to who shows no token, where there are any."""
+    """Answers 401 to requests without a valid token, if tokens are configured."""
 
     def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
         self._app = app
@@ -62,18 +61,18 @@ class ReadTokens:
         if (
             scope["type"] != "http"
             or not self._tokens
-            or scope["method"] == "OPTIONS"  # before a request that shows one
+            or scope["method"] == "OPTIONS"  # CORS preflights have no token
             or _is_open(scope["method"], endpoint_path(scope))
             or has_token(Headers(scope=scope), self._tokens)
         ):
             await self._app(scope, receive, send)
             return
         headers = {"www-authenticate": "Bearer"}
-        await error_response(_UNAUTHORIZED, headers=headers)(scope, receive, send)
+        await error_response(401, headers=headers)(scope, receive, send)
 
 
 def _is_open(method: str, path: str) -> bool:
-    """Whether an endpoint answers everybody, or has tokens of its own."""
+    """Whether an endpoint is public, or has tokens of its own."""
     is_page = method == "GET" and (path == "/" or path.startswith(_PAGE_FILES))
     return is_page or path in HEALTH_PATHS or path in _UPLOADS
 
@@ -84,9 +83,7 @@ _EXPOSED = (
     "x-csrftoken, x-requested-with"
 )
 _MAX_AGE = "86400"
-_CHANGES_NOTHING = frozenset({"GET", "HEAD", "OPTIONS"})
-_FORBIDDEN = 403
-_MISDIRECTED = 421
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class HostCheck:
@@ -98,8 +95,8 @@ class HostCheck:
     Args:
         app: Answers the accepted requests.
         address: The address that the server listens on.
-        names: Further accepted hosts; "*" is any. If there are some, hosts are checked
-            on every address.
+        names: Further accepted hosts; "*" is any. If not empty, hosts are checked on
+            every address.
     """
 
     def __init__(self, app: ASGIApp, address: str, names: Sequence[str]) -> None:
@@ -118,15 +115,15 @@ class HostCheck:
                     f"the host '{host[:256]}' is not allowed (see the setting "
                     "allowed_hosts)"
                 )
-                await _refusal(_MISDIRECTED, title)(scope, receive, send)
+                await _refusal(421, title)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
 class Cors:
-    """Lets pages of any origin read answers of the symbolication API, errors too.
+    """Allows pages of any origin to use the symbolication API, and nothing else.
 
-    Their other requests are refused, even if they could not read the answer.
+    Other cross-origin requests that could change something are refused.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -139,13 +136,13 @@ class Cors:
             return
         headers = Headers(scope=scope)
         if not _is_for_all(scope):
-            # Not by Origin: a proxy may hide the host name that browsers use.
+            # Origin is no criterion: a proxy may hide the host name that browsers use.
             site = headers.get("sec-fetch-site", "none")
-            if site in {"none", "same-origin"} or scope["method"] in _CHANGES_NOTHING:
+            if site in {"none", "same-origin"} or scope["method"] in _SAFE_METHODS:
                 await self._app(scope, receive, send)
                 return
             title = "pages of other origins may use the symbolication API only"
-            await _refusal(_FORBIDDEN, title)(scope, receive, send)
+            await _refusal(403, title)(scope, receive, send)
             return
 
         async def send_open(message: Message) -> None:
@@ -160,15 +157,15 @@ class Cors:
 
 
 def options_response(request: Request, methods: str) -> Response:
-    """The answer to OPTIONS for an endpoint, before a request to it or for itself.
+    """The answer to OPTIONS for an endpoint, CORS preflight or not.
 
     Args:
         request: With the method OPTIONS.
-        methods: What the endpoint takes, separated by commas.
+        methods: Methods of the endpoint, separated by commas.
     """
     headers = {"allow": methods}
-    is_asking = "access-control-request-method" in request.headers
-    if is_asking and _is_for_all(request.scope):
+    is_preflight = "access-control-request-method" in request.headers
+    if is_preflight and _is_for_all(request.scope):
         wanted = request.headers.get("access-control-request-headers", "*")
         headers = {
             "access-control-allow-methods": methods,
@@ -192,13 +189,13 @@ def _name_of(host: str) -> str:
     """The name or address in a `Host` header."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
-    if host.count(":") > 1:  # an IPv6 address without brackets, in settings only
+    if host.count(":") > 1:  # IPv6 address without brackets, in settings only
         return host.lower()
     return host.partition(":")[0].rstrip(".").lower()
 
 
 def _is_loopback(address: str) -> bool:
-    try:  # a name is resolved as by `bind`
+    try:  # a name is resolved as `bind` does
         found = address if ":" in address else gethostbyname(address)
         return ip_address(found).is_loopback
     except (OSError, ValueError):

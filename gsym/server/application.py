@@ -1,4 +1,4 @@
-"""The ASGI application: endpoints, and what stands round them."""
+"""The ASGI application: endpoints and middleware."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
 
-_INTERNAL_ERROR = 500
-# Each gives the routes of its endpoints.
+# Functions that return the routes of their endpoints.
 _PARTS = (
     symbolication_routes,
     extension_routes,
@@ -50,8 +49,8 @@ _PARTS = (
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """The response for an error that was raised on the way."""
-    status = getattr(error, "status_code", _INTERNAL_ERROR)
+    """The response to a request that raised an error."""
+    status = getattr(error, "status_code", 500)
     headers = dict(getattr(error, "headers", None) or {})
     allowed = headers.pop("Allow", None)
     if allowed is not None:
@@ -65,21 +64,21 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 def create_app(
     settings: Settings, symbolizer: Symbolizer, metrics: Metrics | None = None
 ) -> Starlette:
-    """The application, with its `Service` as `app.state.service`.
+    """The application; `app.state.service` is its `Service`.
 
     Args:
-        settings: As `load_settings` gives them.
-        symbolizer: Has the modules.
-        metrics: Metrics to continue, of the application before.
+        settings: As returned by `load_settings`.
+        symbolizer: Opens modules.
+        metrics: Metrics to continue, from a previous application.
 
     Raises:
-        ValueError: A rule for paths has another form.
+        ValueError: A path rule is invalid.
     """
     service = Service(settings, symbolizer, metrics)
     routes = [route for part in _PARTS for route in part(service)]
     for route in routes:
-        _answer_no_more(route)
-    # Last, for their paths may be anything.
+        _remove_head(route)
+    # Last: their paths match almost anything.
     routes += [*download_routes(service), *symbfile_download_routes(service)]
 
     @asynccontextmanager
@@ -107,7 +106,7 @@ def create_app(
         ],
         exception_handlers={
             HTTPException: on_http_exception,
-            Exception: on_http_exception,  # of what stands round the endpoints
+            Exception: on_http_exception,  # raised by middleware
         },
         lifespan=lifespan,
     )
@@ -116,7 +115,7 @@ def create_app(
     return app
 
 
-def _answer_no_more(route: Route) -> None:
-    """Without HEAD, which Starlette adds to GET: as Dockerflow's servers do."""
+def _remove_head(route: Route) -> None:
+    """Do not answer HEAD, which Starlette adds to GET; as Dockerflow's servers do."""
     if route.methods is not None:
         route.methods.discard("HEAD")

@@ -1,4 +1,4 @@
-"""The files in a ZIP archive that a stranger made: written out, within limits."""
+"""Extracts untrusted ZIP archives, within limits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class ArchiveLimits(NamedTuple):
-    """What an archive may hold.
+    """Limits of an archive.
 
     Attributes:
-        members: How many files and folders.
-        inflated: Bytes of all of them together.
+        members: Number of files and folders.
+        inflated: Total inflated bytes.
     """
 
     members: int = 10_000
@@ -34,7 +34,7 @@ _SIGNATURE = b"PK\x03\x04"
 _EMPTY = b"PK\x05\x06"
 _END = struct.Struct("<4s4xHHII")  # signature, entries on disk, in all; size, offset
 _END_SEARCHED = (1 << 16) + 22
-_LARGEST_ENTRY = 46 + 1024  # bytes of a directory for each member: head, name, extras
+_LARGEST_ENTRY = 46 + 1024  # bytes of a directory entry: header, name, extra fields
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED = 1
@@ -43,25 +43,25 @@ _MANY = 0xFFFF
 
 
 def is_archive(path: str) -> bool:
-    """Whether a file begins as a ZIP archive does."""
+    """Whether a file starts with a ZIP signature."""
     with open(path, "rb") as file:
         return file.read(4) in {_SIGNATURE, _EMPTY}
 
 
 def unpack(path: str, folder: str, limits: ArchiveLimits) -> Iterator[tuple[str, str]]:
-    """Write the files of an archive out.
+    """Extract the files of an archive.
 
     Args:
         path: The archive.
-        folder: Where they go, by number: no name of the archive becomes one here.
-        limits: What it may hold.
+        folder: Where they are written, named by number and not by the archive.
+        limits: Limits of the archive.
 
     Yields:
-        Name in the archive, with slashes, and path, of each.
+        Name in the archive, with slashes, and path of each file.
 
     Raises:
-        FormatError: It is damaged, or made to mislead.
-        LimitError: It holds too much.
+        FormatError: The archive is damaged or malicious.
+        LimitError: It exceeds the limits.
     """
     _check_directory(path, limits.members)
     try:
@@ -80,14 +80,14 @@ def unpack(path: str, folder: str, limits: ArchiveLimits) -> Iterator[tuple[str,
 
 
 def _check_directory(path: str, most: int) -> None:
-    """Refuse a directory of too many members before it is read."""
+    """Refuse a central directory with too many members before it is parsed."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _END_SEARCHED))
         tail = file.read()
     at = tail.rfind(_EMPTY)
     if at < 0 or len(tail) - at < _END.size:
-        raise FormatError("the archive is damaged: it has no directory")
+        raise FormatError("the archive is damaged: no central directory")
     _, _, count, directory, _ = _END.unpack_from(tail, at)
     is_large = count == _MANY or directory > most * _LARGEST_ENTRY
     if count > most or is_large:
@@ -95,7 +95,7 @@ def _check_directory(path: str, most: int) -> None:
 
 
 def _checked(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.ZipInfo]:
-    """The files of an archive, all of which may be unpacked."""
+    """The files of an archive, after checking all members."""
     infos = archive.infolist()
     if len(infos) > limits.members:
         raise LimitError(f"the archive has more than {limits.members} members")
@@ -103,45 +103,47 @@ def _checked(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.Zi
         raise LimitError(f"the archive holds more than {limits.inflated} bytes")
     names = set()
     for info in infos:
-        fault = _fault(info)
-        if fault:
-            raise FormatError(f"'{info.filename[:200]}' in the archive {fault}")
+        problem = _problem(info)
+        if problem:
+            raise FormatError(f"'{info.filename[:200]}' in the archive {problem}")
         if info.filename in names:
             raise FormatError(f"'{info.filename[:200]}' is in the archive twice")
         names.add(info.filename)
         if info.file_size > believable_size(info.compress_size, limits.inflated):
-            raise LimitError(f"'{info.filename[:200]}' inflates beyond reason")
+            raise LimitError(
+                f"'{info.filename[:200]}' has an implausible compression ratio"
+            )
     return [info for info in infos if not info.is_dir()]
 
 
-def _fault(info: zipfile.ZipInfo) -> str:
-    """Why a member is not taken; "" if it is."""
+def _problem(info: zipfile.ZipInfo) -> str:
+    """Why a member is refused; "" if it is accepted."""
     name = info.orig_filename
     parts = name.split("/")
     if name.startswith("/") or ".." in parts or "." in parts or "" in parts[:-1]:
-        return "leads out of it"
+        return "is a path outside of it"
     if set(name) & {"\\", ":", "\0"} or not name:
-        return "has a name that is none"
+        return "has an invalid name"
     mode = info.external_attr >> 16
     if mode and stat.S_IFMT(mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        return "is no file"
+        return "is not a regular file"
     if info.flag_bits & _ENCRYPTED:
         return "is encrypted"
     if info.compress_type not in _COMPRESSIONS:
-        return "is compressed in another way than by deflate"
+        return "is not compressed with deflate"
     return ""
 
 
 def _check_overlaps(archive: zipfile.ZipFile, path: str) -> None:
-    """See that no bytes belong to two members: so a small file could hold any much."""
+    """Refuse members that overlap, as in archives that inflate to huge sizes."""
     spans = []
     with open(path, "rb") as file:
         for info in archive.infolist():
             file.seek(info.header_offset)
-            head = file.read(_LOCAL_HEADER.size)
-            signature, name_size, extra_size = _LOCAL_HEADER.unpack(head)
+            header = file.read(_LOCAL_HEADER.size)
+            signature, name_size, extra_size = _LOCAL_HEADER.unpack(header)
             if signature != _SIGNATURE:
-                raise FormatError("the archive is damaged: a member has no head")
+                raise FormatError("the archive is damaged: a member has no header")
             start = info.header_offset
             size = _LOCAL_HEADER.size + name_size + extra_size + info.compress_size
             spans.append((start, start + size))
@@ -153,14 +155,14 @@ def _check_overlaps(archive: zipfile.ZipFile, path: str) -> None:
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: str, most: int
 ) -> int:
-    """Write a member to a new file; how many bytes it has."""
+    """Write a member to a new file; return its size."""
     size = 0
     with archive.open(member) as source, open(target, "xb") as file:
         while piece := source.read(_BLOCK):
             size += len(piece)
             if size > most:
-                raise LimitError("the archive holds more than it says")
+                raise LimitError("the archive inflates to more than it declares")
             file.write(piece)
     if size != member.file_size:
-        raise FormatError(f"'{member.filename[:200]}' is shorter than it says")
+        raise FormatError(f"'{member.filename[:200]}' is shorter than declared")
     return size

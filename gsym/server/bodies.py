@@ -1,11 +1,14 @@
-"""Bodies of requests: complete, in time, within limits; inflated, or written to a file.
+"""Request bodies: received within time and size limits, inflated or written to a file.
 
-Large ones are inflated beside the event loop, for which other requests wait.
+Large ones are inflated in a thread, so that the event loop serves other requests.
 """
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from contextlib import asynccontextmanager
+from io import FileIO
 
 from anyio import fail_after
 from starlette.requests import ClientDisconnect
@@ -16,9 +19,8 @@ from gsym.server.zstd import zstd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from types import TracebackType
-    from typing import Protocol
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from typing import Any, Protocol
 
     from starlette.requests import Request
     from starlette.types import Receive
@@ -30,53 +32,53 @@ if TYPE_CHECKING:
         """A decompressor of one kind of stream."""
 
         def __call__(self, body: bytes, limit: int) -> bytes | None:
-            """The contents; None where there are more than *limit* bytes."""
+            """The contents; None if they exceed *limit* bytes."""
 
     Run = Callable[[Inflater, bytes, int], Awaitable[bytes | None]]
-    from io import FileIO
 
     from gsym.server.service import Service
+    from gsym.store.directory import Store
 
     class Digest(Protocol):
-        """One of `hashlib`."""
+        """A hash object of `hashlib`."""
 
         def update(self, data: bytes, /) -> None:
-            """Take the next bytes in."""
+            """Add bytes."""
 
 
-_BAD_REQUEST = 400
-_TIMEOUT = 408
-_TOO_LARGE = 413
-_UNSUPPORTED = 415
-_GZIP_STREAM = 31  # for zlib: a stream of gzip, window of any size
-# What takes less time than to hand it to a thread: bytes of a body, and inflated.
+_GZIP_STREAM = 31  # for zlib: gzip with a window of any size
+# Up to these sizes, inflating takes less time than a switch to a thread.
 _FEW_BYTES = 16 << 10
 _FEW_INFLATED = 64 << 10
 
 
 class HeldBody:
-    """The body of a request, counted against a budget until the `with` block ends."""
+    """Bytes of a body, counted against a budget until the `with` block ends."""
 
     def __init__(self, budget: ByteBudget) -> None:
         self._budget = budget
         self._taken = 0
-        self.content = b""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._budget.give_back(self._taken)
 
     def take(self, size: int) -> None:
-        """Reserve more bytes for it."""
+        """Reserve more bytes."""
         self._budget.take(size, self._taken)
         self._taken += size
+
+
+@asynccontextmanager
+async def request_body(
+    request: Request, service: Service, limit: int
+) -> AsyncIterator[bytes]:
+    """The body of a request, as by `read_body` with the limits of the service."""
+    with HeldBody(service.body_budget) as held:
+        seconds = service.settings.limits.body_timeout
+        yield await read_body(request, held, limit, seconds, service.run)
 
 
 async def read_body(
@@ -85,31 +87,28 @@ async def read_body(
     """The body of *request*, inflated.
 
     Args:
-        request: Nothing of its body was read.
+        request: Its body was not read yet.
         held: Reserves the bytes.
-        limit: Bytes, as they come and inflated.
-        seconds: In which all of it has to come.
-        run: Runs a function beside the event loop.
+        limit: Maximum size in bytes, compressed and inflated.
+        seconds: Time for the complete body to arrive.
+        run: Runs a function in a thread.
 
     Raises:
         ServerError: 408, 413, 415 or 503.
-        ClientDisconnect: The client has gone.
+        ClientDisconnect: The client closed the connection.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding not in _INFLATERS:
-        raise ServerError(
-            _UNSUPPORTED,
-            "Content-Encoding is none of gzip, zstd and identity",
-            closes=True,
-        )
+        title = "Content-Encoding must be gzip, zstd or identity"
+        raise ServerError(415, title, closes=True)
     try:
         with fail_after(seconds):
             body = await _receive(request.receive, held, limit)
     except TimeoutError:
-        raise ServerError(_TIMEOUT, closes=True) from None
+        raise ServerError(408, closes=True) from None
     return await _inflate(coding, body, held, limit, run)
 
 
@@ -150,37 +149,31 @@ async def _inflate(
 
 def _too_large(limit: int) -> ServerError:
     title = f"please limit the body of a request to <= {limit} bytes"
-    return ServerError(_TOO_LARGE, title, closes=True)
+    return ServerError(413, title, closes=True)
 
 
 def _damaged(coding: str) -> ServerError:
-    return ServerError(_BAD_REQUEST, f"Payload is not valid {coding}")
+    return ServerError(400, f"Payload is not valid {coding}")
+
+
+def _inflated(stream: Any, coding: str, body: bytes, limit: int) -> bytes | None:
+    try:
+        content: bytes = stream.decompress(body, limit + 1)
+    except (zlib.error, zstd.ZstdError):
+        raise _damaged(coding) from None
+    if len(content) > limit:
+        return None
+    if not stream.eof or stream.unused_data:
+        raise _damaged(coding)
+    return content
 
 
 def _inflate_gzip(body: bytes, limit: int) -> bytes | None:
-    stream = zlib.decompressobj(_GZIP_STREAM)
-    try:
-        content = stream.decompress(body, limit + 1)
-    except zlib.error:
-        raise _damaged("gzip") from None
-    if len(content) > limit:
-        return None
-    if not stream.eof or stream.unused_data:
-        raise _damaged("gzip")
-    return content
+    return _inflated(zlib.decompressobj(_GZIP_STREAM), "gzip", body, limit)
 
 
 def _inflate_zstd(body: bytes, limit: int) -> bytes | None:
-    stream = zstd.ZstdDecompressor()
-    try:
-        content: bytes = stream.decompress(body, limit + 1)
-    except zstd.ZstdError:
-        raise _damaged("zstd") from None
-    if len(content) > limit:
-        return None
-    if not stream.eof or stream.unused_data:
-        raise _damaged("zstd")
-    return content
+    return _inflated(zstd.ZstdDecompressor(), "zstd", body, limit)
 
 
 _INFLATERS: dict[str, Inflater | None] = {
@@ -192,48 +185,62 @@ _INFLATERS: dict[str, Inflater | None] = {
 }
 
 
-_WRITTEN_AT_ONCE = 1 << 20
+_WRITE_SIZE = 1 << 20
 
 
 async def spool_body(
     request: Request,
     service: Service,
-    file: FileIO,
-    most: int,
+    path: str,
+    limit: int,
     digest: Digest | None = None,
 ) -> None:
     """Write the body of a request to a file.
 
     Args:
-        request: Nothing of its body was read.
-        service: Has the threads that write.
-        file: Empty.
-        most: Bytes that it may have.
-        digest: Takes all that is written.
+        request: Its body was not read yet.
+        service: Provides the threads that write.
+        path: A new file.
+        limit: Maximum size in bytes.
+        digest: Updated with all bytes written.
 
     Raises:
-        ClientDisconnect: The client has gone.
-        LimitError: It has more.
+        ClientDisconnect: The client closed the connection.
+        LimitError: The body is larger than *limit*.
         OSError: The disk is full.
+        TimeoutError: The body did not arrive within `upload_timeout`.
     """
 
-    def write(piece: bytes) -> None:
+    def write(file: FileIO, piece: bytes) -> None:
         if digest is not None:
             digest.update(piece)
         left = memoryview(piece)
         while left:
             left = left[file.write(left) :]
 
-    size, waiting, has_more = 0, bytearray(), True
-    while has_more:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        waiting += message.get("body", b"")
-        has_more = message.get("more_body", False)
-        if len(waiting) >= _WRITTEN_AT_ONCE or not has_more:
-            size += len(waiting)
-            if size > most:
-                raise LimitError(f"the body has more than {most} bytes")
-            await service.run(write, bytes(waiting))
-            waiting.clear()
+    seconds = service.settings.limits.upload_timeout
+    with FileIO(path, "xb") as file, fail_after(seconds):
+        size, waiting, has_more = 0, bytearray(), True
+        while has_more:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            waiting += message.get("body", b"")
+            has_more = message.get("more_body", False)
+            if len(waiting) >= _WRITE_SIZE or not has_more:
+                size += len(waiting)
+                if size > limit:
+                    raise LimitError(f"the body is larger than {limit} bytes")
+                await service.run(write, file, bytes(waiting))
+                waiting.clear()
+
+
+@asynccontextmanager
+async def work_folder(service: Service, store: Store) -> AsyncIterator[str]:
+    """A temporary folder of *store*, removed even if the request was cancelled."""
+    run, folder = service.opening.run, store.temporary_folder()
+    path = await run(folder.__enter__)
+    try:
+        yield path
+    finally:
+        await asyncio.shield(run(folder.__exit__, None, None, None))

@@ -1,7 +1,7 @@
-"""Answers compressed as clients like them: by zstd, or else by gzip.
+"""Compresses answers with zstd or gzip, as the client accepts.
 
-Only what is whole, text and not small is compressed; files that are sent in pieces go
-as they are.
+Only complete text bodies that are not small are compressed; streamed files are sent
+unchanged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Coder = Callable[[bytes], bytes]
 
 _TEXT = ("application/json", "text/", "application/javascript", "image/svg+xml")
-_LEAST = 1024  # bytes that are worth it
-_SMALL = 1 << 16  # bytes that are compressed faster than handed to a thread
+_LEAST = 1024  # bytes; compressing less does not pay
+_SMALL = 1 << 16  # bytes that are compressed faster than passed to a thread
 _FASTEST = 1
 _GZIP_STREAM = 31
 
@@ -29,7 +29,7 @@ class Compression:
     """Compresses answers.
 
     Args:
-        app: Answers.
+        app: The application.
         run: Runs a function in a thread.
     """
 
@@ -92,7 +92,7 @@ def _is_http(scope: Scope) -> bool:
 
 
 def choose_coding(accepted: str) -> str | None:
-    """The best of our codings that `Accept-Encoding` allows; None: as it is."""
+    """Our preferred coding that `Accept-Encoding` allows; None: identity."""
     return next((each for each in _CODERS if allows_coding(accepted, each)), None)
 
 

@@ -1,13 +1,14 @@
-"""Modules that a confined process converted: described, checked, published.
+"""Checks and publishes modules that a confined process converted.
 
-Their GSYM files were written by our engine, in a process that may have been taken over.
-Such a process could also put any content into a valid file; so it is enough that each
-record is complete, which the engine checks fast, and that lookups withstand any bytes.
+The GSYM files were written by our engine, but in a process that may have been
+compromised. Such a process could put any content into a valid file; so it is enough
+that each record is complete, which the engine checks fast, and that lookups withstand
+any bytes.
 
-For a file that was fetched, the process reads that file only. For one in a folder that
-the operator named, it reports which files it was not allowed to read, and is run again
-with those that are object files or archives: paths in a debug file do not give access
-to other files.
+For a fetched file, the process can read only that file. For a file in a folder that the
+operator named, it reports which files it was not allowed to read, and is run again with
+those that are object files or archives: paths in a debug file do not give access to
+other files.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
 
 
 class DescribedModule(NamedTuple):
-    """A module as a confined process left it; its files are where they should be.
+    """A module that a confined process converted; its files are in the right folder.
 
     Attributes:
-        member: Which of the files that it was given the module is from.
+        member: Index of the input file that the module is from.
         path: Its GSYM file.
         identity: The module.
-        uuid: Its whole identifier.
-        quality: How much the GSYM file knows.
+        uuid: Its complete identifier.
+        quality: How much the GSYM file contains.
         originals: Files to keep with it, by kind.
         missing: As `Entry.missing`.
     """
@@ -68,11 +69,11 @@ _ORIGINALS = {"sym", "debuginfo"}
 
 
 def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
-    """A module of a store as JSON can have it; runs in the confined process.
+    """A module of a store as JSON values; runs in the confined process.
 
     Args:
         entry: The module.
-        member: Which file it is from.
+        member: Index of its input file.
     """
     return {
         "member": member,
@@ -86,14 +87,14 @@ def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
 
 
 def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
-    """The modules of an answer, which anybody may have written.
+    """The modules in an answer, which is untrusted.
 
     Args:
-        rows: As `describe` makes them.
-        folder: Of the process: their files must be there.
+        rows: As made by `describe`.
+        folder: Folder of the process, where the files must be.
 
     Raises:
-        FormatError: They are something else.
+        FormatError: The answer is malformed.
     """
     try:
         modules = [
@@ -109,12 +110,12 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
             for row in rows
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"it was converted to something else: {error!r}") from None
+        raise FormatError(f"the conversion had an invalid result: {error!r}") from None
     for module in modules:
         files = [module.path, *module.originals.values()]
         is_sound = all(is_file_in(path, folder) for path in files)
         if not is_sound or not _ORIGINALS.issuperset(module.originals):
-            raise FormatError("it was converted to something else")
+            raise FormatError("the conversion had an invalid result")
     return modules
 
 
@@ -125,18 +126,18 @@ def publish_described(
     source: str,
     keys: Sequence[ModuleKey | None],
 ) -> list[Publication]:
-    """Put modules into a store, once all of them are known to be sound.
+    """Check all modules, then publish them in a store.
 
     Args:
         store: The store.
         modules: The modules.
         source: Where they are from.
-        keys: What else each is asked for by.
+        keys: A further key for each.
 
     Raises:
-        GsymError: A GSYM file is that of another module, or damaged. Nothing has been
-            published then.
-        OSError: The store cannot be written to.
+        GsymError: A GSYM file is damaged or belongs to another module. Nothing was
+            published.
+        OSError: The store cannot be written.
     """
     for module in modules:
         _check(module)
@@ -164,12 +165,12 @@ def _check(module: DescribedModule) -> None:
 
     with gsym.reading.reader.open(module.path) as reader:
         if not module.uuid.startswith(reader.uuid):
-            raise GsymError("the GSYM file is of another module")
+            raise GsymError("the GSYM file belongs to another module")
         check_records(reader)
 
 
 def is_file_in(path: str, folder: str) -> bool:
-    """Whether *path* is a regular file below *folder*, with no link on the way out."""
+    """Whether *path* is a regular file below *folder*, also with links resolved."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
@@ -179,17 +180,17 @@ def is_file_in(path: str, folder: str) -> bool:
 
 
 _COMPANION_KINDS = frozenset({"object", "fat", "archive"})
-# A debug link leads to a debug file, which names split units or the file of dwz.
-_MOST_RUNS = 4
-_MOST_REFUSED = 50_000  # files in an answer, whose size is limited
+# A debug link names a debug file, which names split units or a supplementary file.
+_MAX_RUNS = 4
+_MAX_REFUSED = 50_000  # files in an answer, whose size is limited
 
 
 class ConfinedAdder:
-    """Puts files into stores as `add_file` does, which a confined process runs.
+    """Runs `add_file` in a confined process.
 
     Args:
         limits: Of the process.
-        most_inflated: Bytes that a compressed file may hold.
+        most_inflated: Maximum inflated bytes of a compressed file.
     """
 
     def __init__(self, limits: ChildLimits, most_inflated: int) -> None:
@@ -205,33 +206,33 @@ class ConfinedAdder:
         identity: ModuleIdentity,
         source: str,
     ) -> Publication:
-        """Put the module of a file into a store.
+        """Add the module of a file to a store.
 
         Args:
             store: The store.
-            path: The file. It and what lies beside it can be read.
-            key: The module that it has to be.
-            identity: What is known better than the file tells.
+            path: The file. The process can read its folder.
+            key: The module that the file must contain.
+            identity: Overrides the identity in the file.
             source: Where the file is from.
 
         Raises:
-            ConfinedError: Reading it takes too much.
+            ConfinedError: The process was stopped or failed.
             GsymError: As for `add_file`.
             OSError: As for `add_file`.
         """
-        place = os.path.abspath(path)
-        member = bundle_member(place)
-        beside = [os.path.dirname(place)]
+        full_path = os.path.abspath(path)
+        member = bundle_member(full_path)
+        readable = [os.path.dirname(full_path)]
         companions: list[str] = []
-        is_local = source == path  # else a source names where it fetched the file
-        if is_local:  # and may be a link
-            beside += [os.path.realpath(place), os.path.realpath(member)]
+        is_local = source == path  # else *source* is where the file was fetched
+        if is_local:  # may be a link
+            readable += [os.path.realpath(full_path), os.path.realpath(member)]
         runs = 0
         while True:
             runs += 1
             with store.temporary_folder() as folder:
                 arguments = {
-                    "path": place,
+                    "path": full_path,
                     "key": list(key),
                     "identity": list(identity),
                     "store": os.path.join(folder, "store"),
@@ -241,10 +242,10 @@ class ConfinedAdder:
                     *("add", arguments, folder, self._limits),
                     inputs=[member],
                     companions=companions,
-                    readable=beside,
+                    readable=readable,
                 )
                 found = _companions(answer.get("refused")) if is_local else []
-                if runs < _MOST_RUNS and not set(companions).issuperset(found):
+                if runs < _MAX_RUNS and not set(companions).issuperset(found):
                     companions = [*{*companions, *found}]
                     continue
                 modules = _modules(answer, folder, path)
@@ -255,26 +256,26 @@ class ConfinedAdder:
 
 
 def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedModule]:
-    """The module that the process has made of a file."""
+    """The module that the process converted."""
     if "mismatch" in answer:
         raise UuidMismatchError(str(answer["mismatch"]), path=path)
     if "failure" in answer:
         raise FormatError(str(answer["failure"]))
     modules = read_descriptions(answer.get("modules"), folder)
     if len(modules) != 1:
-        raise FormatError("it was converted to something else")
+        raise FormatError("the conversion had an invalid result")
     return modules
 
 
 def _companions(refused: object) -> list[str]:
-    """The files that a process needs, of those that it was not allowed to read."""
+    """The debug files among those that the process was not allowed to read."""
     paths = refused if isinstance(refused, list) else []
     return [each for each in paths if isinstance(each, str) and _is_companion(each)]
 
 
 def _is_companion(path: str) -> bool:
     try:
-        # Files of the kernel have no valid size, and may be endless.
+        # Files of the kernel have no valid size, and may have no end.
         is_kept = not os.path.realpath(path).startswith(("/proc/", "/sys/", "/dev/"))
         is_file = os.path.isabs(path) and is_kept and os.path.isfile(path)
         return is_file and recognise_file(path) in _COMPANION_KINDS
@@ -288,8 +289,8 @@ def add_alone(
     """Convert a file into a store of its own; runs in the confined process.
 
     Returns:
-        `modules`: the one that the store has; or `mismatch` or `failure`: the reason
-        why there is none. `refused`: files that the process is not allowed to read.
+        `modules` with the one in the store; or `mismatch` or `failure` with the
+        reason. `refused`: files that the process is not allowed to read.
     """
     opened: dict[str, None] = {}
 
@@ -319,7 +320,7 @@ def _refused(paths: Iterable[str]) -> list[str]:
     """The files among *paths* that this process is not allowed to read."""
     found: list[str] = []
     for path in list(paths):
-        if len(found) < _MOST_REFUSED and os.path.isfile(path):
+        if len(found) < _MAX_REFUSED and os.path.isfile(path):
             try:
                 os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
             except PermissionError:

@@ -1,8 +1,7 @@
-"""Runs a task in a confined process of its own.
+"""Runs a task in a separate, confined process.
 
-The process gets a folder, in which it reads and writes. Its answer is a file there too,
-of which only a limited size is read. When the time is up, or its parent is gone, it is
-killed.
+The process reads and writes in a folder of its own. Its answer is a file there, of
+which only a limited size is read. It is killed when it times out or its parent ends.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
 ANSWER = "answer.json"
 FULL = 28  # exit code of a process whose answer does not fit on the disk
 _LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files
-_STARTING = 10  # seconds more by the clock, for an interpreter to start
+_STARTING = 10  # additional seconds of real time, for an interpreter to start
 _PER_SIZE = 100 << 20
-_MEMORY_PER_BYTE = 6  # of input: it is mapped, inflated, and becomes tables
+_MEMORY_PER_BYTE = 6  # of input, which is mapped, inflated and turned into tables
 _BOOTSTRAP = (
     "import json, sys; order = json.load(sys.stdin.buffer); "
     "sys.path[:] = order['path']; "
     "from gsym.server.confined_process import run_order; run_order(order)"
 )
-# What an engine with sanitizers needs; nothing else of the environment is handed on,
-# for it may hold credentials.
+# Needed by an engine with sanitizers. Nothing else of the environment is passed on, as
+# it may contain credentials.
 _KEPT_VARIABLES = (
     *("LD_PRELOAD", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "LSAN_OPTIONS"),
     *("UBSAN_OPTIONS", "LANG", "LC_ALL"),
@@ -46,10 +45,10 @@ _KEPT_VARIABLES = (
 
 
 class ConfinedError(GsymError):
-    """The process was stopped, or broke down, before it had an answer."""
+    """The process was stopped or failed before it had an answer."""
 
 
-def run_confined(  # noqa: PLR0913 - what a process is told
+def run_confined(  # noqa: PLR0913 - all that defines a process
     task: str,
     arguments: dict[str, Any],
     folder: str,
@@ -59,28 +58,28 @@ def run_confined(  # noqa: PLR0913 - what a process is told
     companions: Sequence[str] = (),
     readable: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a task answers.
+    """Run a task and return its answer.
 
     Args:
-        task: One of those of `confined_tasks`.
-        arguments: Its own, as JSON can have them. Paths in it are below *folder*.
-        folder: Belongs to the process; nothing in it is to be trusted afterwards.
-        limits: What the process may use.
-        inputs: What it reads. Its time grows with their size, and its memory with
-            that of the largest.
-        companions: Files elsewhere that it may read together with an input. Its time
-            and its memory grow with their size.
-        readable: Files and folders elsewhere that it may read.
+        task: A key of `_TASKS`.
+        arguments: Its arguments, as JSON values. Paths are below *folder*.
+        folder: Folder of the process; its contents are untrusted afterwards.
+        limits: Limits of the process.
+        inputs: Files that it reads. The time limit grows with their total size, the
+            memory limit with the largest.
+        companions: Files elsewhere that it may read together with an input. Both limits
+            grow with their total size.
+        readable: Other files and folders that it may read.
 
     Raises:
-        ConfinedError: It was stopped or broke down.
-        FormatError: The task found its input to be of no use.
-        LimitError: It found it to be too much.
+        ConfinedError: The process was stopped or failed.
+        FormatError: The task refused its input.
+        LimitError: The input exceeds a limit.
         OSError: The process cannot be started, or the disk is full.
     """
     sizes = [os.path.getsize(path) for path in inputs]
-    beside = sum(map(os.path.getsize, companions))
-    read = sum(sizes) + beside
+    companion_size = sum(map(os.path.getsize, companions))
+    read = sum(sizes) + companion_size
     seconds = limits.seconds + limits.seconds_per_100_mib * read // _PER_SIZE
     order = {
         "path": [os.path.abspath(each) for each in sys.path if each],
@@ -89,11 +88,12 @@ def run_confined(  # noqa: PLR0913 - what a process is told
         "folder": folder,
         "limits": list(limits),
         "seconds": seconds,
-        "memory": limits.memory + _MEMORY_PER_BYTE * (max(sizes, default=0) + beside),
+        "memory": limits.memory
+        + _MEMORY_PER_BYTE * (max(sizes, default=0) + companion_size),
         "readable": [*readable, *companions],
     }
     with suppress(FileNotFoundError):
-        os.unlink(os.path.join(folder, ANSWER))  # of a task before
+        os.unlink(os.path.join(folder, ANSWER))  # of the previous task
     status = _run(json.dumps(order), folder, seconds + _STARTING)
     answer = _read_answer(folder) if status == 0 else None
     if status == FULL:
@@ -110,20 +110,20 @@ def run_confined(  # noqa: PLR0913 - what a process is told
 
 
 def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
-    """What holds for such processes on this system, in words; tried once.
+    """The measures in effect for confined processes on this system, found by a trial.
 
     Raises:
-        ConfinedError: No such process gets as far as to tell.
-        OSError: None can be started.
+        ConfinedError: The process fails before it can report.
+        OSError: It cannot be started.
     """
-    holds = run_confined("probe", {}, folder, limits).get("holds")
-    return [str(each) for each in holds] if isinstance(holds, list) else []
+    measures = run_confined("probe", {}, folder, limits).get("measures")
+    return [str(each) for each in measures] if isinstance(measures, list) else []
 
 
 def _run(order: str, folder: str, seconds: float) -> int | None:
-    """How the process ended: its exit code, or None when it had to be killed."""
+    """The exit code of the process, or None if it timed out."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    # -I: neither the environment nor the current folder names modules to load.
+    # -I: no modules are loaded from the environment or the current folder.
     with subprocess.Popen(  # noqa: S603 - the interpreter that runs this
         [sys.executable, "-I", "-B", "-c", _BOOTSTRAP],
         cwd=folder,
@@ -144,7 +144,7 @@ def _run(order: str, folder: str, seconds: float) -> int | None:
 
 
 def _read_answer(folder: str) -> dict[str, Any] | None:
-    """The answer, unless it is none: whoever wrote it may be anybody's by now."""
+    """The answer, if it is valid; the process that wrote it is untrusted."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with open(
@@ -158,10 +158,10 @@ def _read_answer(folder: str) -> dict[str, Any] | None:
 
 def _ending(status: int | None, seconds: int) -> str:
     if status is None or -status in {signal.SIGXCPU, signal.SIGKILL}:
-        return f"reading it took more than {seconds} seconds, or too much memory"
+        return f"processing took more than {seconds} seconds or too much memory"
     if status < 0:
-        return f"reading it ended with signal {-status}"
-    return f"reading it ended without an answer (exit code {status})"
+        return f"the process was killed by signal {-status}"
+    return f"the process ended without an answer (exit status {status})"
 
 
 _LIMITS = {errno.ENOMEM, errno.EFBIG}  # of this process
@@ -169,26 +169,26 @@ _FULL = FULL_DISK - _LIMITS
 
 
 def run_order(order: dict[str, Any]) -> None:
-    """Give up all rights, do the task and write the answer."""
+    """Give up privileges, run the task and write the answer."""
     folder = order["folder"]
     limits = ChildLimits(*order["limits"])
     module, name = _TASKS[order["task"]]
     # Imported first: without memory for its own code, Python raises misleading errors.
     task = getattr(import_module(module), name)
-    holds = confine(
+    measures = confine(
         *(limits, order["seconds"], order["memory"]), folder, order["readable"]
     )
     try:
-        answer = {"holds": holds, **task(**order["arguments"])}
+        answer = {"measures": measures, **task(**order["arguments"])}
     except LimitError as error:
-        answer = {"holds": holds, "error": error.reason, "is_limit": True}
+        answer = {"measures": measures, "error": error.reason, "is_limit": True}
     except MemoryError:
-        answer = {"holds": holds, "error": "it takes too much memory", "is_limit": True}
+        answer = {"measures": measures, "error": "out of memory", "is_limit": True}
     except OSError as error:
-        answer = {"holds": holds, "error": _reason(error)}
+        answer = {"measures": measures, "error": _reason(error)}
         answer |= {"is_limit": error.errno in _LIMITS, "is_full": error.errno in _FULL}
     except (GsymError, ValueError) as error:
-        answer = {"holds": holds, "error": _reason(error)}
+        answer = {"measures": measures, "error": _reason(error)}
     try:
         with open(os.path.join(folder, ANSWER), "x", encoding="utf-8") as file:
             json.dump(answer, file)
@@ -197,12 +197,12 @@ def run_order(order: dict[str, Any]) -> None:
 
 
 def probe() -> dict[str, Any]:
-    """Do nothing: the answer says how the process is confined."""
+    """Do nothing; the answer lists how the process is confined."""
     return {}
 
 
 def _reason(error: Exception) -> str:
-    """Without paths: they are those of the server."""
+    """The reason without paths, which would be paths of the server."""
     if isinstance(error, GsymError):
         where = "" if error.offset is None else f"offset {error.offset:#x}: "
         return where + error.reason
@@ -211,10 +211,10 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-# Module and function of each.
+# Module and function of each task.
 _TASKS = {
     "probe": (__name__, "probe"),
-    "take apart": ("gsym.server.upload_tasks", "take_apart"),
+    "unpack": ("gsym.server.upload_tasks", "unpack_upload"),
     "convert": ("gsym.server.upload_tasks", "convert_members"),
     "add": ("gsym.server.confined_modules", "add_alone"),
     "assemble": ("gsym.server.symbfiles.assembly", "assemble"),

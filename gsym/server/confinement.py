@@ -1,7 +1,7 @@
-"""What a process gives up before it reads untrusted files.
+"""Confines a process before it reads untrusted files.
 
-Every measure that the system has is taken, and those in effect are reported, so that an
-operator can see them. The process cannot take them back.
+Every measure that the system supports is taken, and those in effect are reported to the
+operator. The process cannot undo them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-# Name: numbers on x86-64 and on AArch64; None where there is no such call.
+# Name: numbers on x86-64 and AArch64; None if there is no such call.
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "socket": (41, 198),
     "connect": (42, 203),
@@ -82,7 +82,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 }
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # audit numbers
-_X32 = 0x40000000  # the bit of the x32 ABI, whose calls have numbers of their own
+_X32 = 0x40000000  # bit of calls of the x32 ABI, which has numbers of its own
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IS_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -104,7 +104,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_program(machine: str) -> bytes | None:
-    """The filter in the kernel's form; None for a machine that it is not made for."""
+    """The filter as the kernel takes it; None for an unsupported machine."""
     if machine not in _MACHINES:
         return None
     column, audit = _MACHINES[machine]
@@ -116,7 +116,7 @@ def filter_program(machine: str) -> bytes | None:
         _step(_LOAD, _NUMBER_AT),
         _step(_IS_AT_LEAST, _X32, 0, 1),
         _step(_RETURN, _REFUSE | errno.EPERM),
-        # Of clone3 the flags cannot be seen; without it, clone is used.
+        # A filter cannot see the flags of clone3; without it, libc falls back to clone.
         _step(_IS_EQUAL, numbers.pop("clone3") or 0, 0, 1),
         _step(_RETURN, _REFUSE | errno.ENOSYS),
         _step(_IS_EQUAL, numbers.pop("clone") or 0, 0, 4),
@@ -134,9 +134,9 @@ def filter_program(machine: str) -> bytes | None:
 
 
 def install_filter() -> bool:
-    """Let the filter hold from now on, for all threads to come; whether it does.
+    """Install the filter for this thread and its children; return whether that worked.
 
-    The process must have given up getting more rights (PR_SET_NO_NEW_PRIVS).
+    The process must have set PR_SET_NO_NEW_PRIVS.
     """
     steps = filter_program(platform.machine())
     if steps is None:
@@ -159,22 +159,22 @@ _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _ALL_NETWORK = 3  # bind and connect by TCP
-_ALL_SCOPES = 3  # abstract sockets and signals of others
-# How many rights to files each version of the interface knows.
+_ALL_SCOPES = 3  # abstract sockets and signals
+# Number of file rights in each version of the interface.
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _MOST_RIGHTS = 16
 _NETWORK_SINCE, _SCOPES_SINCE = 4, 6
 
 
 def restrict_files(readable: Iterable[str], writable: Iterable[str]) -> int:
-    """Allow no file but these and what is below them.
+    """Allow access only to these files and folders, and to files below them.
 
     Args:
-        readable: Files and folders to read; those that are not there are passed over.
-        writable: Folders to read, to write and to make files in.
+        readable: Files and folders to read; missing ones are skipped.
+        writable: Folders in which to read, write and create files.
 
     Returns:
-        The version of the kernel's interface; 0 where it has none and nothing is
+        The version of Landlock; 0 if the kernel does not support it and nothing is
         restricted.
     """
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -218,14 +218,14 @@ def _allow(
 
 
 class ChildLimits(NamedTuple):
-    """How much a confined process may use.
+    """Limits of a confined process.
 
     Attributes:
-        memory: Bytes of address space, beyond those of mapped inputs.
-        seconds: Of processor time and of the clock.
-        seconds_per_100_mib: As many more for each 100 MiB of input.
+        memory: Bytes of address space, in addition to mapped inputs.
+        seconds: Processor time and real time.
+        seconds_per_100_mib: Additional seconds for each 100 MiB of input.
         output: Bytes of each file that it writes.
-        files: How many it may have open.
+        files: Number of open files.
     """
 
     memory: int = 2 << 30
@@ -249,48 +249,48 @@ def confine(
     folder: str,
     readable: Sequence[str] = (),
 ) -> list[str]:
-    """Give up what converting a file does not take.
+    """Give up everything that converting a file does not need.
 
     Args:
-        limits: Limits of files.
-        seconds: Of processor time.
+        limits: Limits of output and open files.
+        seconds: Processor time.
         memory: Bytes of address space.
-        folder: What is below it can be read and written, all else (but Python and
-            libraries) neither, where the kernel can do that.
+        folder: Files below it can be read and written; no others, except Python and
+            libraries for reading, if the kernel supports that.
         readable: Further files and folders to read.
 
     Returns:
-        What holds from now on, in words.
+        The measures in effect.
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
     _limit(resource.RLIMIT_CPU, seconds)
     _limit(resource.RLIMIT_FSIZE, limits.output)
     _limit(resource.RLIMIT_NOFILE, limits.files)
-    holds = ["limits"]
+    measures = ["limits"]
     if not sys.platform.startswith("linux"):
-        return holds
+        return measures
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) == 0:
-        holds.append("not dumpable")
+        measures.append("not dumpable")
     if _has_own_network(libc):
-        holds.append("network namespace")
+        measures.append("network namespace")
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
-        holds.append("no new privileges")
+        measures.append("no new privileges")
         python = [*sys.path, sys.prefix, sys.base_prefix]
         needed = [*python, *_LIBRARIES, *_DEVICES, *readable]
         if version := restrict_files(filter(None, needed), [folder]):
-            holds.append(f"landlock {version}")
+            measures.append(f"landlock {version}")
         if install_filter():
-            holds.append("seccomp")
+            measures.append("seccomp")
     if _is_offline():
-        holds.append("no network")
-    return holds
+        measures.append("no network")
+    return measures
 
 
 def _limit(kind: int, value: int) -> None:
-    """Lower a limit; one that is lower already stays."""
+    """Lower a limit; keep a lower hard limit."""
     _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
@@ -298,11 +298,11 @@ def _limit(kind: int, value: int) -> None:
 
 
 def _has_own_network(libc: ctypes.CDLL) -> bool:
-    """Leave the network of the system for an empty one."""
+    """Move to an empty network namespace."""
     user = os.getuid(), os.getgid()
     if libc.unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC) != 0:
         return False
-    # As itself: files of its own must not look like those of nobody.
+    # Map to the same ids, or the process would see its own files as owned by nobody.
     with suppress(OSError):
         for name, text in (
             ("setgroups", "deny"),
@@ -315,7 +315,7 @@ def _has_own_network(libc: ctypes.CDLL) -> bool:
 
 
 def _is_offline() -> bool:
-    """Whether there is no way out: tried, not concluded."""
+    """Whether the network is unreachable, found by trying."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))  # sends nothing

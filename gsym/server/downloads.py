@@ -1,11 +1,12 @@
-"""Files of the store, where clients of Breakpad stores, debuginfod and devfiler ask.
+"""Serves files of the store under the paths of Breakpad, debuginfod and devfiler.
 
 /NAME/ID/NAME.sym   /NAME/ID/NAME.gsym       /NAME/ID/NAME.json
 /buildid/ID/gsym    /buildid/ID/debuginfo    /buildid/ID/executable   /buildid/ID/json
 /xx/yy/xxyy.../metadata.json   /xx/yy/xxyy.../ranges   /xx/yy/xxyy.../returnpads
 
-In the last line xxyy... is a FileID in base64 for URLs. metadata.json and ranges are
-devfiler's, returnpads is ours; both are symbfiles in a zstd stream.
+In the last line, xxyy... is a FileID in URL-safe base64. metadata.json and ranges are
+defined by devfiler, returnpads by gsym; ranges and returnpads are symbfiles in a zstd
+stream.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry
 
 
-_NOT_FOUND = 404
 _BINARY = "application/octet-stream"
 _TYPES = {"sym": "text/plain; charset=utf-8", "json": "application/json"}
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
@@ -51,7 +51,7 @@ _DROPPED = {".pdb", ".dll", ".exe"}
 
 
 def download_routes(service: Service) -> list[Route]:
-    """The endpoints, if they are switched on."""
+    """The endpoints, if enabled."""
     if not service.settings.enable_downloads:
         return []
     downloads = _Downloads(service)
@@ -64,10 +64,10 @@ def download_routes(service: Service) -> list[Route]:
 
 
 class FileRoute(Route):
-    """A route whose path may be anything, so that other methods have none there."""
+    """A route with a catch-all path, which must not answer 405 for other methods."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether the request is one for a file."""
+        """Match the request only if its method matches too."""
         match, found = super().matches(scope)
         return (Match.NONE, {}) if match is Match.PARTIAL else (match, found)
 
@@ -80,12 +80,12 @@ class _Downloads:
         self._store = Store(store_path(service.settings))
 
     async def by_name(self, request: Request) -> Response:
-        """What a path of a Breakpad store leads to."""
+        """The file at a path of a Breakpad store."""
         name, file = request.path_params["name"], request.path_params["file"]
         module_id = request.path_params["module_id"]
         kind = _breakpad_kind(name, file)
         if not kind:
-            raise ServerError(_NOT_FOUND)
+            raise ServerError(404)
         try:
             key = key_of_debug_id(name, module_id)
         except ValueError:
@@ -93,31 +93,31 @@ class _Downloads:
         entry, reason = await self._find(key)
         if entry is not None:
             return await self._answer(request, entry, kind)
-        # Debuggers of Windows ask by the binary.
+        # Windows debuggers request modules by code file and code id.
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
         found, _ = await self._service.run(self._get, by_code)
         if found is not None:
             return RedirectResponse(_debug_path(request, found, kind), 302)
-        raise ServerError(_NOT_FOUND, f"404 Not Found: {reason}")
+        raise _not_found(reason)
 
     async def by_build_id(self, request: Request) -> Response:
-        """What a path of debuginfod's leads to."""
+        """The file at a path of debuginfod."""
         kind = request.path_params["kind"]
         try:
             key = key_of_build_id(bytes.fromhex(request.path_params["build_id"]))
         except ValueError:
             key = None
         if kind not in {"gsym", "json", "debuginfo", "executable"}:
-            raise ServerError(_NOT_FOUND)
+            raise ServerError(404)
         entry, reason = await self._find(key)
         if entry is None:
-            raise ServerError(_NOT_FOUND, f"404 Not Found: {reason}")
+            raise _not_found(reason)
         return await self._answer(request, entry, kind)
 
     async def _find(self, key: ModuleKey | None) -> tuple[Entry | None, str]:
-        """The module, or why there is none."""
+        """The module, or the reason why it was not found."""
         if key is None:
-            return None, "that is no id of a module"
+            return None, "invalid module id"
         if not self._service.settings.fetch_downloads:
             return await self._service.run(self._get, key)
         module = await self._service.opening.open(key)
@@ -140,28 +140,32 @@ class _Downloads:
         return body_response(request, self._service, body, f"{version}-{kind}", headers)
 
     def _open(self, entry: Entry, kind: str) -> FileBody | TextBody:
-        """The file of a kind, opened: it may be replaced while it is sent.
+        """A file of the module, open, as it may be replaced while it is sent.
 
         Raises:
             ServerError: The module has no such file.
         """
         body = _try_open(entry, kind)
-        if body is None:  # replaced since the store was asked
+        if body is None:  # the module was replaced since it was found
             again = self._store.get(ModuleKey(debug_id=entry.identity.debug_id))
             body = None if again is None else _try_open(again, kind)
         if body is None:
-            raise ServerError(_NOT_FOUND, "404 Not Found: the module is gone")
+            raise _not_found("the module was removed")
         return body
 
 
 def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
-    """None where the files of the module have gone."""
+    """The file; None if the files of the module were removed."""
     try:
         return _opened(entry, kind)
     except FileNotFoundError:
         return None
     except GsymError as error:
-        raise ServerError(_NOT_FOUND, f"404 Not Found: {error.reason}") from None
+        raise _not_found(error.reason) from None
+
+
+def _not_found(reason: str) -> ServerError:
+    return ServerError(404, f"404 Not Found: {reason}")
 
 
 def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
@@ -177,16 +181,16 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
             blocks = breakpad_blocks(reader, entry.identity)
         except (GsymError, ValueError) as error:
             reader.close()
-            raise GsymError(f"it cannot be written as .sym: {error}") from None
+            raise GsymError(f"cannot write the module as .sym: {error}") from None
         return TextBody(blocks, reader.close)
     path = entry.originals.get("debuginfo")
     if path is None or not _holds(path, kind):
-        raise GsymError(f"the store keeps no {kind} of the module")
+        raise GsymError(f"the store has no {kind} of the module")
     return FileBody(FileIO(path))
 
 
 def _holds(path: str, kind: str) -> bool:
-    """Whether a file is of use as debug information, or to be run."""
+    """Whether a file contains debug information, or code."""
     with ObjectFile(map_file(path), path) as binary:
         if kind == "executable":
             text = binary.section(b".text") if binary.is_elf else None
@@ -195,9 +199,9 @@ def _holds(path: str, kind: str) -> bool:
 
 
 def _breakpad_kind(name: str, file: str) -> str:
-    """What the last part of a path asks for: "sym", "gsym", "json", or "" for none.
+    """The suffix in the last part of a path: "sym", "gsym" or "json"; else "".
 
-    It is named with the suffix of the module or without it, as clients have it.
+    The part before it is the module's name, with or without the module's suffix.
     """
     stem, dot, kind = file.rpartition(".")
     bare, suffix = os.path.splitext(name)
@@ -213,19 +217,19 @@ def _debug_path(request: Request, entry: Entry, kind: str) -> str:
     return f"{root}/" + "/".join(quote(part, safe="") for part in parts)
 
 
-_LETTERS = 2  # of a FileID in either folder
+_LETTERS = 2  # of a FileID in each folder name
 _VERSION = 1  # of metadata.json
 
 
 def symbfile_download_routes(service: Service) -> list[Route]:
-    """The endpoints, if downloads are switched on."""
+    """The endpoints, if downloads are enabled."""
     if not service.settings.enable_downloads:
         return []
     store = Store(store_path(service.settings))
 
     def metadata(file_id: FileId) -> bytes:
         if not _ranges(store, file_id):
-            raise ServerError(_NOT_FOUND)
+            raise ServerError(404)
         references = {"dwarfFileID": file_id.base64}
         found = {"version": _VERSION, "symbolFileReferences": references}
         return msgspec.json.encode(found)
@@ -244,10 +248,10 @@ def symbfile_download_routes(service: Service) -> list[Route]:
 
 
 def _file_id(request: Request) -> FileId:
-    """That which a path leads to.
+    """The FileID in a path.
 
     Raises:
-        ServerError: It leads nowhere.
+        ServerError: The path is invalid.
     """
     named = request.path_params
     text = named["file_id"]
@@ -255,14 +259,14 @@ def _file_id(request: Request) -> FileId:
     try:
         file_id = FileId.parse(text)
     except ValueError:
-        raise ServerError(_NOT_FOUND) from None
+        raise ServerError(404) from None
     if file_id.base64 != text or folders != (named["first"], named["second"]):
-        raise ServerError(_NOT_FOUND)
+        raise ServerError(404)
     return file_id
 
 
 def _ranges(store: Store, file_id: FileId) -> str:
-    """The path of the ranges, "" if they are not there."""
+    """The path of the ranges, or ""."""
     try:
         entry = store.get(key_of_file_id(file_id))
     except GsymError:
@@ -271,21 +275,21 @@ def _ranges(store: Store, file_id: FileId) -> str:
 
 
 def _open(store: Store, file_id: FileId, name: str) -> tuple[FileBody, str]:
-    """A file, and what stands for its bytes.
+    """A symbfile and its entity tag.
 
     Raises:
-        ServerError: There is none.
+        ServerError: It does not exist.
     """
     file = None
     if name == "returnpads":
         file = _open_file(return_pads_path(store.path, file_id))
     elif name == "ranges":
-        # They may be replaced between the two steps.
+        # Again if they were replaced before they were opened.
         file = _open_file(_ranges(store, file_id)) or _open_file(
             _ranges(store, file_id)
         )
     if file is None:
-        raise ServerError(_NOT_FOUND)
+        raise ServerError(404)
     status = os.fstat(file.fileno())
     tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{name}"
     return FileBody(file, is_packed=True), tag

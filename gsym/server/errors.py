@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 
 def endpoint_path(scope: Scope) -> str:
-    """The path of a request, without what a proxy has in front of it."""
+    """The path of a request, without the prefix of a proxy."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 
 
-_INTERNAL_ERROR = 500
 _LOG = logging.getLogger("gsym.server")
 
 
@@ -31,10 +30,10 @@ class ServerError(HTTPException):
     """A request that ends with an error.
 
     Args:
-        status: For HTTP.
-        title: For the client; by default number and phrase of the status.
-        retry_after: After how many seconds the client may try again; None: it need not.
-        closes: Whether the rest of the request is not read any more.
+        status: HTTP status code.
+        title: For the client; by default code and phrase of the status.
+        retry_after: Seconds until the client may try again; None: it should not.
+        closes: Whether to close the connection without reading the rest of the request.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ def error_response(
 
 
 class Errors:
-    """Answers 500 where an endpoint fails by a fault of this program, and logs it."""
+    """Logs unexpected exceptions and answers them with 500."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -86,12 +85,12 @@ class Errors:
         try:
             await self._app(scope, receive, send_on)
         except ClientDisconnect:
-            pass  # nobody is left to be answered
+            pass  # nobody waits for an answer
         except Exception:
             _LOG.exception("a request failed")
             if has_begun:
                 raise
-            await error_response(_INTERNAL_ERROR)(scope, receive, send)
+            await error_response(500)(scope, receive, send)
 
 
 def _phrase(status: int) -> str:

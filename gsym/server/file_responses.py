@@ -1,4 +1,4 @@
-"""Files as responses: whole or a range of them, compressed as they go, or not again."""
+"""Responses with files: ranges, compression on the fly, entity tags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from gsym.server.service import Service
 
-_OK, _PARTIAL, _NOT_MODIFIED, _OUT_OF_RANGE = 200, 206, 304, 416
 _BLOCK = 1 << 18
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _FASTEST = 1
@@ -28,11 +27,11 @@ _GZIP_STREAM = 31
 
 
 class FileBody:
-    """The bytes of an open file, which nothing else uses.
+    """The bytes of an open file, which it owns.
 
     Args:
         file: The file.
-        is_packed: Whether it is compressed already.
+        is_packed: Whether it is already compressed.
     """
 
     def __init__(self, file: FileIO, *, is_packed: bool = False) -> None:
@@ -41,17 +40,13 @@ class FileBody:
         self.size: int | None = os.fstat(file.fileno()).st_size
 
     def pieces(self, start: int, end: int | None) -> Iterator[bytes]:
-        """What stands from *start* to *end*, or to the end of the file.
-
-        Raises:
-            OSError: It cannot be read.
-        """
+        """The bytes from *start* to *end*, or to the end of the file."""
         left = (self.size or 0 if end is None else end) - start
         self._file.seek(start)
         while left > 0:
             piece = self._file.read(min(_BLOCK, left))
             if not piece:
-                raise OSError("the file has become shorter")
+                raise OSError("the file was truncated while it was sent")
             left -= len(piece)
             yield piece
 
@@ -61,11 +56,11 @@ class FileBody:
 
 
 class TextBody:
-    """Text that is made as it goes, once.
+    """Text that is generated while it is sent.
 
     Args:
         text: Its pieces.
-        close: Called when no more of them is wanted.
+        close: Called when no more pieces are needed.
     """
 
     size: int | None = None
@@ -76,11 +71,11 @@ class TextBody:
         self._close = close
 
     def pieces(self, _start: int, _end: int | None) -> Iterator[bytes]:
-        """All of it: there are no parts of what is not there yet."""
+        """All pieces; generated text has no ranges."""
         return self._text
 
     def close(self) -> None:
-        """Let go of what it is made of."""
+        """Release the input of the text."""
         self._close()
 
 
@@ -91,14 +86,14 @@ def body_response(
     tag: str,
     headers: Mapping[str, str],
 ) -> Response:
-    """A response with a body, which is closed at its end.
+    """A response with *body*, which is closed at its end.
 
     Args:
-        request: May ask for a part, or for the body only if it is another one.
-        service: Has the threads that make it.
-        body: Its bytes.
-        tag: Stands for these bytes and no others.
-        headers: More of them.
+        request: May have a range or a condition.
+        service: Provides the threads that read the body.
+        body: The body.
+        tag: Entity tag of the body, without quotes.
+        headers: Further headers.
 
     Raises:
         ServerError: 416.
@@ -109,22 +104,22 @@ def body_response(
     known = {each.strip() for each in _header(request, "if-none-match").split(",")}
     if known & {f'"{tag}"', f'W/"{tag}"', f'"{tag}-gzip"', "*"}:
         body.close()
-        return Response(None, _NOT_MODIFIED, headers=sent)
+        return Response(None, 304, headers=sent)
     span = _span(request, tag, body.size)
     if span is None:
-        return _whole(request, service, body, sent)
+        return _complete(request, service, body, sent)
     start, end = span
     if start >= (body.size or 0):
         body.close()
-        error = ServerError(_OUT_OF_RANGE)
+        error = ServerError(416)
         error.headers = {"content-range": f"bytes */{body.size}"}
         raise error
     sent["content-range"] = f"bytes {start}-{end - 1}/{body.size}"
     sent["content-length"] = str(end - start)
-    return _sent(request, service, body, body.pieces(start, end), _PARTIAL, sent)
+    return _sent(request, service, body, body.pieces(start, end), 206, sent)
 
 
-def _whole(
+def _complete(
     request: Request,
     service: Service,
     body: FileBody | TextBody,
@@ -138,10 +133,10 @@ def _whole(
         pieces = _compressed(pieces)
     elif body.size is not None:
         sent["content-length"] = str(body.size)
-    return _sent(request, service, body, pieces, _OK, sent)
+    return _sent(request, service, body, pieces, 200, sent)
 
 
-def _sent(  # noqa: PLR0913, PLR0917 - what a response is made of
+def _sent(  # noqa: PLR0913, PLR0917 - all parts of a response
     request: Request,
     service: Service,
     body: FileBody | TextBody,
@@ -150,7 +145,7 @@ def _sent(  # noqa: PLR0913, PLR0917 - what a response is made of
     sent: dict[str, str],
 ) -> Response:
     if request.method != "HEAD":
-        return StreamingResponse(_beside(service, body, pieces), status, sent)
+        return StreamingResponse(_in_threads(service, body, pieces), status, sent)
     body.close()
     response = Response(None, status)
     if "content-length" not in sent:
@@ -160,7 +155,7 @@ def _sent(  # noqa: PLR0913, PLR0917 - what a response is made of
 
 
 def _span(request: Request, tag: str, size: int | None) -> tuple[int, int] | None:
-    """Start and end of the part that is asked for; None for all."""
+    """Start and end of the requested range; None for the complete body."""
     found = _RANGE.fullmatch(_header(request, "range").replace(" ", ""))
     condition = _header(request, "if-range")
     if size is None or found is None or condition not in {"", f'"{tag}"'}:
@@ -184,10 +179,10 @@ def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     yield coder.flush()
 
 
-async def _beside(
+async def _in_threads(
     service: Service, body: FileBody | TextBody, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """The pieces, made by threads beside the event loop."""
+    """The pieces, read in threads outside the event loop."""
     try:
         while (piece := await service.run(next, pieces, None)) is not None:
             yield piece

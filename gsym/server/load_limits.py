@@ -1,4 +1,4 @@
-"""How much clients may ask for at a time, and how much a worker holds in memory."""
+"""Limits on concurrent requests, request rates, and memory for bodies and answers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-_TOO_LARGE, _UNAVAILABLE = 413, 503
-
-
 class ByteBudget:
     """A budget of *size* bytes; used from one event loop."""
 
@@ -33,18 +30,18 @@ class ByteBudget:
         """Reserve *size* bytes.
 
         Args:
-            size: How many more.
-            held: How many the caller has already; they are released together.
+            size: Bytes to add.
+            held: Bytes that the caller has already; they are released together.
 
         Raises:
-            ServerError: The budget is used up: 503; or it is too small even when
-                unused: 413.
+            ServerError: 503: the budget is used up; 413: it is too small even when
+                unused.
         """
         if held + size > self._size:
             title = f"please ask for less: the server holds <= {self._size} bytes of it"
-            raise ServerError(_TOO_LARGE, title, closes=True)
+            raise ServerError(413, title, closes=True)
         if size > self._left:
-            raise ServerError(_UNAVAILABLE, retry_after=1, closes=True)
+            raise ServerError(503, retry_after=1, closes=True)
         self._left -= size
 
     def give_back(self, size: int) -> None:
@@ -52,21 +49,19 @@ class ByteBudget:
         self._left += size
 
 
-_TOO_MANY = 429
-_SECOND = {"retry-after": "1"}
-_MOST_CLIENTS = 10_000
-_CLIENT_BITS = 64  # of an IPv6 address: the network that a client gets
-# They answer at any load: who watches the server needs them most then.
+_MAX_CLIENTS = 10_000
+_CLIENT_BITS = 64  # prefix length of an IPv6 network that belongs to one client
+# Answered at any load, as monitoring needs them most then.
 _ALWAYS = HEALTH_PATHS | {"/metrics"}
 
 
 class InFlight:
-    """Answers 503 where too many requests are under way.
+    """Answers 503 while too many requests are in progress.
 
     Args:
-        app: Answers the others.
-        most: How many.
-        gauge: Shows how many there are.
+        app: The application.
+        most: Maximum number of requests.
+        gauge: Shows the current number.
     """
 
     def __init__(self, app: ASGIApp, most: int, gauge: Gauge) -> None:
@@ -81,7 +76,8 @@ class InFlight:
             await self._app(scope, receive, send)
             return
         if self._count >= self._most:
-            await error_response(_UNAVAILABLE, headers=_SECOND)(scope, receive, send)
+            headers = {"retry-after": "1"}
+            await error_response(503, headers=headers)(scope, receive, send)
             return
         self._count += 1
         self._gauge.inc()
@@ -93,16 +89,16 @@ class InFlight:
 
 
 class RateLimit:
-    """Answers 429 to a client that asks too often.
+    """Answers 429 to a client that sends too many requests.
 
-    Each client has *burst* requests, which come back at *rate* a second. Of clients
-    that were not heard of for long nothing is known any more.
+    Each client has a token bucket of *burst* requests, refilled at *rate* per second.
+    Only the most recent clients are remembered.
 
     Args:
-        app: Answers the others.
-        rate: Requests a second; 0: any number.
+        app: The application.
+        rate: Requests per second; 0: no limit.
         burst: Requests at once.
-        clock: Tells seconds.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -116,7 +112,7 @@ class RateLimit:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        # (requests left, as of when)
+        # (requests left, time of that)
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,32 +123,28 @@ class RateLimit:
             wait = self.take(client_of(client[0]) if client else "")
             if wait > 0:
                 headers = {"retry-after": str(ceil(wait))}
-                await error_response(_TOO_MANY, headers=headers)(scope, receive, send)
+                await error_response(429, headers=headers)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
     def take(self, client: str) -> float:
-        """Let the client ask, or say in how many seconds it may; 0: now.
+        """Count a request; return 0, or the seconds until it is allowed.
 
         Args:
-            client: As `client_of` names it.
+            client: As returned by `client_of`.
         """
         now = self._clock()
         left, then = self._clients.pop(client, (float(self._burst), now))
         left = min(float(self._burst), left + (now - then) * self._rate)
         is_allowed = left >= 1
         self._clients[client] = (left - 1 if is_allowed else left, now)
-        if len(self._clients) > _MOST_CLIENTS:
+        if len(self._clients) > _MAX_CLIENTS:
             self._clients.popitem(last=False)
         return 0 if is_allowed else (1 - left) / self._rate
 
 
 def client_of(address: str) -> str:
-    """What stands for the client at an address, as far as limits tell clients apart.
-
-    Of IPv6 that is the network of 64 bits, all addresses of which one client has; of
-    IPv4 it is the address, also where it comes in the form of IPv6.
-    """
+    """The client at an address: an IPv4 address, also if mapped, or an IPv6 /64."""
     if ":" not in address:
         return address
     try:
@@ -164,11 +156,11 @@ def client_of(address: str) -> str:
     return str(IPv6Network((parsed, _CLIENT_BITS), strict=False))
 
 
-LARGE = 1 << 20  # bytes; answers that are no larger are not counted
+LARGE = 1 << 20  # bytes; smaller answers are not counted
 
 
 class Pieces:
-    """Hands large answers on piece by piece, each when the one before is taken."""
+    """Sends large answers in pieces, each when the previous one was accepted."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -192,7 +184,7 @@ class Pieces:
 
 
 class HeldAnswer(Response):
-    """JSON that counts against a budget, if it is large, until the client has it.
+    """JSON that counts against a budget, if it is large, until it was sent.
 
     Raises:
         ServerError: The budget is used up.

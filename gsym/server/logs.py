@@ -1,7 +1,6 @@
-"""Logs: one JSON object a line for machines, plain lines for people.
+"""Logs: JSON Lines for machines, plain lines for people.
 
-Each request gets an id, or keeps that of its `X-Request-Id`, which the answer carries
-as well.
+Each request gets an id, or keeps that of its `X-Request-Id`; the answer repeats it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
 _REQUESTS = logging.getLogger("gsym.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
-_NO_ANSWER = 499  # the client went away; as nginx has it
+_NO_ANSWER = 499  # the client closed the connection; the code that nginx uses
 
 
 class RequestLog:
-    """Names each request, logs it, and counts it."""
+    """Gives each request an id, logs and counts it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -116,7 +115,7 @@ class _TextLines(logging.Formatter):
 
 
 def is_for_people(settings: Settings) -> bool:
-    """Whether the log is plain text; else each line of it is a JSON object."""
+    """Whether the log is plain text instead of JSON Lines."""
     return settings.log_format == "text" or (
         settings.log_format == "auto" and sys.stderr.isatty()
     )
@@ -135,7 +134,7 @@ def configure_logs(settings: Settings) -> None:
 
 
 def _printable(fields: dict[str, object]) -> dict[str, object]:
-    """Without text that is none, such as bytes of a path."""
+    """Replace characters that UTF-8 cannot encode, such as surrogate escapes."""
     return {
         name: value.encode("utf-8", "replace").decode()
         if isinstance(value, str)

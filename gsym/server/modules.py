@@ -1,4 +1,4 @@
-"""What has the modules that a server answers for, by its settings."""
+"""The store and the sources of a server's modules, made from its settings."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from gsym.store.sources.settings import SourceOpener
 from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
-_LONGEST_WAIT = 2.0  # seconds for a source; a client waits for the answer
-_INFLATED_TIMES = 2  # so much larger a file may be than it is sent
+_LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too
+_INFLATED_TIMES = 2  # maximum ratio of inflated to transferred size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,31 +35,32 @@ if TYPE_CHECKING:
 
 
 def store_path(settings: Settings) -> str:
-    """The folder of the store: the one that is set, or that of `gsym store`."""
+    """The folder of the store, by default that of `gsym store`."""
     return settings.store or default_store()
 
 
 def source_names(symbolizer: Symbolizer) -> list[str]:
-    """The sources of a server, as a person named them."""
+    """The names of the sources of a server."""
     sources = getattr(symbolizer.resolver, "sources", ())
     return [each.name for each in sources if not isinstance(each, LooseFiles)]
 
 
+def child_limits(settings: Settings, output: int) -> ChildLimits:
+    """Limits of confined processes that write files of up to *output* bytes."""
+    limits = settings.limits
+    return ChildLimits(limits.child_memory, limits.child_seconds, output=output)
+
+
 def _adder(settings: Settings) -> Adder:
-    """What puts fetched files into the store."""
+    """The function that adds fetched files to the store."""
     most = _INFLATED_TIMES * settings.limits.max_fetch
     if not settings.confine_fetched:
         return partial(_add, partial(add_file, most_inflated=most))
-    limits = ChildLimits(
-        memory=settings.limits.child_memory,
-        seconds=settings.limits.child_seconds,
-        output=most,
-    )
-    return partial(_add, ConfinedAdder(limits, most))
+    return partial(_add, ConfinedAdder(child_limits(settings, most), most))
 
 
 def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
-    """Put a file into the store, and log what was missing of it."""
+    """Add a file to the store, and log missing debug information."""
     publication = add(store, path, **known)
     entry = publication.entry
     if entry.missing and publication.outcome != "kept":
@@ -68,27 +69,27 @@ def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
 
 
 def make_symbolizer(settings: Settings) -> Symbolizer:
-    """Opens modules of the store, and of the sources behind it.
+    """Opens modules from the store, and from the sources if the store lacks them.
 
-    Where no source is named, the current folder is the source. Closed, it closes the
-    connections of the sources.
+    Without configured sources, the current folder is the source. Closing the symbolizer
+    closes the connections of the sources.
 
     Raises:
-        SettingsError: A source is of no known kind.
-        UnsupportedError: It needs a package that is not installed.
+        SettingsError: A source is invalid.
+        UnsupportedError: A source needs a package that is not installed.
     """
-    named = settings.sources or [os.curdir]
+    limits = settings.limits
     opener = SourceOpener(
         limits=TransferLimits(
-            total_seconds=settings.limits.fetch_timeout,
-            most_bytes=settings.limits.max_fetch,
-            most_inflated=_INFLATED_TIMES * settings.limits.max_fetch,
+            total_seconds=limits.fetch_timeout,
+            most_bytes=limits.max_fetch,
+            most_inflated=_INFLATED_TIMES * limits.max_fetch,
             wait_seconds=_LONGEST_WAIT,
         ),
         allow_private=settings.allow_private,
     )
     sources: list[Source] = []
-    for text in named:
+    for text in settings.sources or [os.curdir]:
         try:
             sources += opener.open(text)
         except ValueError as error:
@@ -96,19 +97,9 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         if os.path.isdir(text):
             sources.append(LooseFiles(text))
     store = Store(store_path(settings))
-    lifetimes = MissLifetimes(missing=settings.limits.missing_time)
-    misses = negative_cache_of(store, lifetimes)
+    misses = negative_cache_of(store, MissLifetimes(missing=limits.missing_time))
     closing = ExitStack()
     closing.callback(opener.close)
     closing.callback(misses.close)
-    resolver = Resolver(
-        store,
-        sources,
-        misses=misses,
-        add=_adder(settings),
-    )
-    return Symbolizer(
-        resolver,
-        most_open=settings.limits.max_open,
-        on_close=closing.close,
-    )
+    resolver = Resolver(store, sources, misses=misses, add=_adder(settings))
+    return Symbolizer(resolver, most_open=limits.max_open, on_close=closing.close)

@@ -1,7 +1,7 @@
-"""Health and metrics of a server, the metrics for Prometheus.
+"""Health endpoints, and metrics for Prometheus.
 
-With several workers each writes its metrics to files in the folder that
-`PROMETHEUS_MULTIPROC_DIR` names, and any of them adds all up on request.
+Several workers write their metrics to files in the folder named by
+`PROMETHEUS_MULTIPROC_DIR`, and any of them returns the sum.
 """
 
 from __future__ import annotations
@@ -61,31 +61,18 @@ def health_routes(service: Service) -> list[Route]:
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1,
-    2.5,
-    5,
-    10,
-    30,
-    60,
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1, 2.5, 5, 10, 30, 60),
 )
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
-# name: (labels, meaning), as the manual has them; counters get the suffix `_total`
+# name: (labels, description), repeated in the manual; counters get the suffix `_total`
 METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_requests": (
         ("path", "method", "status"),
-        "requests that were answered; the path is that of an endpoint, else `other`",
+        "requests answered; the path is that of an endpoint, else `other`",
     ),
     "gsym_request_seconds": (("path",), "time to the end of the answer"),
     "gsym_requests_in_flight": ((), "requests in progress"),
@@ -102,7 +89,7 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_symbolicate_frames": (("version",), "frames of a request"),
     "gsym_modules": (
         ("result",),
-        "modules that requests asked for: found (known already), fetched, missing",
+        "requested modules: found (already open or stored), fetched, missing",
     ),
     "gsym_source_answers": (
         ("source", "outcome"),
@@ -111,8 +98,8 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
     "gsym_symbfile_parts": (
         ("kind", "result"),
         (
-            "pushed parts of symbfiles: stored, repeated, refused, broken off; and "
-            "those that completed one: added, replaced, kept, as for a module"
+            "pushed parts of symbfiles: stored, repeated, refused, broken off; for the "
+            "last part added, replaced or kept, as for a module"
         ),
     ),
     "gsym_symbfile_bytes": (("kind",), "bytes of the accepted parts"),
@@ -160,7 +147,7 @@ class Metrics:
         return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
 
     def count_work(self, version: str, work: Symbolication) -> None:
-        """Count what a request asked for and its results."""
+        """Count the contents and results of a request."""
         stacks = sum(len(job.stacks) for job, _ in work.jobs)
         self._jobs.labels(version).observe(len(work.jobs))
         self._stacks.labels(version).observe(stacks)

@@ -1,4 +1,4 @@
-"""The page: its files, and its form for browsers without JavaScript."""
+"""The web page: its files, and the answer to its form without JavaScript."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.server.bodies import HeldBody, read_body
+from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.page_data import PageData, PasteRequest, page_data_routes
 
@@ -41,7 +41,7 @@ _PAGE = """<!doctype html>
 
 
 def answer_page(answer: PasteAnswer) -> str:
-    """The whole page; each text is escaped."""
+    """The complete page as HTML."""
     names = [module.name for module in answer.modules]
     parts = [
         escape(part) if isinstance(part, str) else _frame(answer.frames[part], names)
@@ -58,17 +58,17 @@ def _frame(frame: FrameAnswer, names: list[str]) -> str:
     if not frame.calls:
         return escape(frame.text)
     *inlined, function = frame.calls
-    place = f"{names[frame.module]}+{frame.address}"
-    text = f"<b>{escape(function.function)}</b>{_place(function)} {escape(place)}"
+    address = f"{names[frame.module]}+{frame.address}"
+    text = f"<b>{escape(function.function)}</b>{_location(function)} {escape(address)}"
     if not inlined:
         return text
-    rows = "\n".join(f"    {escape(c.function)}{_place(c)}" for c in inlined)
+    rows = "\n".join(f"    {escape(c.function)}{_location(c)}" for c in inlined)
     return (
         f"<details><summary>{text} ({len(inlined)} inlined)</summary>{rows}</details>"
     )
 
 
-def _place(call: CallShown) -> str:
+def _location(call: CallShown) -> str:
     if not call.file:
         return ""
     return escape(f" {call.file}:{call.line}" if call.line else f" {call.file}")
@@ -93,13 +93,11 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
-_ESCAPED = 4  # bytes that a character of a form takes, about
-_NOT_FOUND = 404
-_NOT_MODIFIED = 304
+_ESCAPED = 4  # approximate bytes of a character in a form
 
 
 def page_routes(service: Service) -> list[Route]:
-    """`/`, the files of the page and the data that it asks for."""
+    """`/`, the files of the page and the data that it requests."""
     data = PageData(service)
     files = {name: _StaticFile(name) for name in sorted(os.listdir(_FOLDER))}
     index = files.pop("index.html")
@@ -110,14 +108,12 @@ def page_routes(service: Service) -> list[Route]:
     async def file(request: Request) -> Response:
         found = files.get(request.path_params["name"])
         if found is None:
-            raise ServerError(_NOT_FOUND)
+            raise ServerError(404)
         return found.response(request)
 
     async def form(request: Request) -> Response:
-        with HeldBody(service.body_budget) as held:
-            settings = service.settings
-            limits = settings.limits.max_paste * _ESCAPED, settings.limits.body_timeout
-            body = await read_body(request, held, *limits, service.run)
+        limit = service.settings.limits.max_paste * _ESCAPED
+        async with request_body(request, service, limit) as body:
             fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=8)
             asked = PasteRequest(
                 fields.get("text", [""])[0], fields.get("module", [""])[0]
@@ -145,5 +141,5 @@ class _StaticFile:
     def response(self, request: Request) -> Response:
         headers = {**_HEADERS, "etag": self._tag}
         if request.headers.get("if-none-match") == self._tag:
-            return Response(status_code=_NOT_MODIFIED, headers=headers)
+            return Response(status_code=304, headers=headers)
         return Response(self._content, headers=headers, media_type=self._type)

@@ -1,6 +1,6 @@
-"""What the page asks for: pastes symbolized, the store, what is in a module, misses.
+"""Data of the web page: pastes, the store, contents of modules, the negative cache.
 
-For the page alone, so that it may change with it.
+These endpoints are private to the page and change with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from starlette.routing import Route
 import gsym
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
-from gsym.server.bodies import HeldBody, read_body
+from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import key_of_debug_id
@@ -39,24 +39,21 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry
     from gsym.store.symbolizer import OpenModule
 
-_ESCAPED = 6  # bytes that a character of a paste may take
-_OTHER_FIELDS = 1 << 16  # bytes of all but the paste
+_ESCAPED = 6  # maximum bytes of a character of a paste
+_OTHER_FIELDS = 1 << 16  # bytes of everything but the paste
 _PAGE_SIZE = 50
-_MOST_FUNCTIONS = 200
-_MOST_MISSES = 100
-_LONGEST_QUERY = 1000
-_BAD_REQUEST = 400
-_NOT_FOUND = 404
-_TOO_LARGE = 413
+_MAX_FUNCTIONS = 200
+_MAX_MISSES = 100
+_MAX_QUERY = 1000
 
 
 class PasteRequest(msgspec.Struct):
-    """What `POST page/symbolize` takes.
+    """Body of `POST page/symbolize`.
 
     Attributes:
         text: The paste.
-        module: Name of the module of addresses that stand alone, or `NAME/DEBUGID`.
-        choices: Debug ids by index of the module, of several of one name.
+        module: Module of addresses without one: its name, or `NAME/DEBUGID`.
+        choices: Debug ids by index of the module, chosen among modules of one name.
     """
 
     text: str
@@ -65,11 +62,7 @@ class PasteRequest(msgspec.Struct):
 
 
 class PageData:
-    """Answers to what the page asks.
-
-    Args:
-        service: That of the server.
-    """
+    """Answers the requests of the page."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -79,7 +72,7 @@ class PageData:
         self._listing = StoreListing(store, folders) if store is not None else None
 
     async def symbolize(self, asked: PasteRequest) -> PasteAnswer:
-        """A paste with answers.
+        """Symbolize a paste.
 
         Raises:
             ServerError: The paste is too long.
@@ -88,14 +81,14 @@ class PageData:
         most = service.settings.limits.max_paste
         if len(asked.text) > most:
             title = f"please limit a paste to <= {most} characters"
-            raise ServerError(_TOO_LARGE, title)
+            raise ServerError(413, title)
         work = await service.opening.run(self._prepare, asked)
         wanted = [module for module in work.modules if module.key is not None]
         await service.opening.open_all(wanted)
         return await service.run(work.answer)
 
     def _prepare(self, asked: PasteRequest) -> PasteWork:
-        name = asked.module.strip()[:_LONGEST_QUERY]
+        name = asked.module.strip()[:_MAX_QUERY]
         chosen = module_of_path(name) if name else None
         stack = parse_pasted_stack(asked.text, chosen)
         work = PasteWork(stack, asked.choices, self._service.path_map)
@@ -104,7 +97,7 @@ class PageData:
         return work
 
     def modules(self, query: str, first: int) -> dict[str, Any]:
-        """A part of the modules of the store that fit *query*."""
+        """One page of the modules in the store that match *query*."""
         found = self._listing.search(query) if self._listing is not None else []
         part = found[first : first + _PAGE_SIZE]
         return {
@@ -114,7 +107,7 @@ class PageData:
         }
 
     def module(self, debug_id: str) -> dict[str, Any]:
-        """What is known of a module, and what is in it."""
+        """Properties and contents of a module."""
         module, entry, reader = self._open(debug_id)
         header = reader.header
         contents = contents_of(module, self._service.memory)
@@ -133,9 +126,9 @@ class PageData:
         """Functions of a module with *query* in their names."""
         module = self._open(debug_id)[0]
         contents = contents_of(module, self._service.memory)
-        found = contents.search(query, _MOST_FUNCTIONS) if contents is not None else []
+        found = contents.search(query, _MAX_FUNCTIONS) if contents is not None else []
         return {
-            "limit": _MOST_FUNCTIONS,
+            "limit": _MAX_FUNCTIONS,
             "functions": [
                 {"name": shown(each.name), "start": hex(each.start), "size": each.size}
                 for each in found
@@ -145,7 +138,7 @@ class PageData:
     def address(
         self, debug_id: str, address: int, *, is_offset: bool
     ) -> dict[str, Any]:
-        """What is at one address of a module."""
+        """The function and calls at an address of a module."""
         _module, _entry, reader = self._open(debug_id)
         link = address + reader.header.base_address if is_offset else address
         found = reader.lookup(link) if link < UINT64_END else None
@@ -168,9 +161,9 @@ class PageData:
         }
 
     def misses(self) -> dict[str, Any]:
-        """The modules that were asked for most often and not found."""
+        """The missing modules that were requested most often."""
         misses = getattr(self._service.symbolizer.resolver, "misses", None)
-        found = misses.most_missed(_MOST_MISSES) if misses is not None else []
+        found = misses.most_missed(_MAX_MISSES) if misses is not None else []
         return {
             "misses": [
                 {
@@ -186,7 +179,7 @@ class PageData:
         }
 
     def state(self) -> dict[str, Any]:
-        """What the page needs to know of the server."""
+        """Properties of the server that the page needs."""
         store = self._service.symbolizer.store
         return {
             "version": gsym.__version__,
@@ -197,39 +190,36 @@ class PageData:
         }
 
     def _open(self, debug_id: str) -> tuple[OpenModule, Entry, Reader]:
-        """A module of the store, or of a folder, its properties, and its file.
+        """A module of the store or of a folder, its properties, and its file.
 
         Raises:
-            ServerError: It is not there, or cannot be converted.
+            ServerError: It is missing, or cannot be converted.
         """
         try:
             key = key_of_debug_id("", debug_id)
         except ValueError as error:
-            raise ServerError(_BAD_REQUEST, shown(str(error))) from None
+            raise ServerError(400, shown(str(error))) from None
         symbolizer, listing = self._service.symbolizer, self._listing
         module = symbolizer.find(key)
         if module is None and listing is not None and listing.in_folders(key.debug_id):
             module = symbolizer.open(key)
             if module.reader is None:
-                raise ServerError(_NOT_FOUND, shown(module.reason))
+                raise ServerError(404, shown(module.reason))
         if module is None or module.entry is None or module.reader is None:
-            raise ServerError(_NOT_FOUND, "this module is not in the store")
+            raise ServerError(404, "this module is not in the store")
         return module, module.entry, module.reader
 
 
 def page_data_routes(service: Service, data: PageData) -> list[Route]:
-    """The endpoints below `/page/` that give JSON."""
+    """The endpoints below `/page/` that answer in JSON."""
 
     async def symbolize(request: Request) -> Response:
-        with HeldBody(service.body_budget) as held:
-            settings = service.settings
-            most = settings.limits.max_paste * _ESCAPED + _OTHER_FIELDS
-            limits = most, settings.limits.body_timeout
-            body = await read_body(request, held, *limits, service.run)
+        limit = service.settings.limits.max_paste * _ESCAPED + _OTHER_FIELDS
+        async with request_body(request, service, limit) as body:
             try:
                 asked = msgspec.json.decode(body, type=PasteRequest)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                raise ServerError(_BAD_REQUEST, "Payload is not valid") from None
+                raise ServerError(400, "Payload is not valid") from None
             return _json(await data.symbolize(asked))
 
     async def modules(request: Request) -> Response:
@@ -272,7 +262,7 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 
 async def _answered(service: Service, work: Any, *arguments: str) -> Response:
     try:
-        # It may convert a module of a folder.
+        # Not `service.run`, as this may convert a module of a folder.
         return _json(await service.opening.run(work, *arguments))
     except GsymError as error:
         return _json({"title": shown(str(error))}, 500)
@@ -288,14 +278,14 @@ def _json(value: object, status: int = 200) -> Response:
 
 
 def _text(request: Request, name: str) -> str:
-    return request.query_params.get(name, "")[:_LONGEST_QUERY]
+    return request.query_params.get(name, "")[:_MAX_QUERY]
 
 
 def _number(request: Request, name: str) -> int:
-    """A number of a query, decimal or with a prefix; 0 where it is missing.
+    """A number in a query, decimal or with a prefix; 0 if it is missing.
 
     Raises:
-        ServerError: It is none of 64 bits.
+        ServerError: It is invalid or does not fit in 64 bits.
     """
     text = _text(request, name).strip() or "0"
     try:
@@ -303,5 +293,5 @@ def _number(request: Request, name: str) -> int:
     except ValueError:
         number = -1
     if not 0 <= number < UINT64_END:
-        raise ServerError(_BAD_REQUEST, f"{name} is no number")
+        raise ServerError(400, f"{name} is not a number")
     return number

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it, with limits on what comes before the body."""
+"""uvicorn's HTTP protocol, with limits on request headers and slow clients."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 
 class LingeringTransport:
-    """A transport, but for how it is closed.
+    """A transport that, when closed, first discards what the client still sends.
+
+    Otherwise the kernel would reset the connection before the client reads the answer.
 
     Args:
-        transport: The transport itself.
-        loop: Calls back.
-        seconds: How long it is left open at most.
-        size: For how many bytes.
+        transport: The underlying transport.
+        loop: The event loop.
+        seconds: Maximum time to stay open.
+        size: Maximum number of bytes to discard.
         is_sending: Whether the client has more to send.
     """
 
@@ -46,7 +48,7 @@ class LingeringTransport:
 
     @property
     def is_lingering(self) -> bool:
-        """Whether all that comes is to be handed to `drop`."""
+        """Whether received data is to be passed to `drop`."""
         return self._timer is not None
 
     def is_closing(self) -> bool:
@@ -54,7 +56,7 @@ class LingeringTransport:
         return self.is_lingering or self._transport.is_closing()
 
     def close(self) -> None:
-        """Close the connection once the client has what was sent."""
+        """Close the connection when the client has received everything."""
         if self.is_closing():
             return
         if not self._is_sending() or not self._transport.can_write_eof():
@@ -65,38 +67,34 @@ class LingeringTransport:
         self._transport.resume_reading()
 
     def drop(self, size: int) -> None:
-        """Throw so many bytes away that came."""
+        """Discard received bytes."""
         self._left -= size
         if self._left < 0:
             self.end()
 
     def end(self) -> None:
-        """Wait for no more."""
+        """Close immediately."""
         if self._timer is not None:
             self._timer.cancel()
         self._transport.close()
 
 
-_BAD_REQUEST = 400
-_TIMEOUT = 408
-_TOO_LARGE = 431
-# A refused client may send on for so long, and so much, so that it reads the answer.
+# A refused client may continue to send for so long, and so much.
 LINGER_SECONDS = 10.0
 LINGER_BYTES = 64 << 20
 _UPGRADE = re.compile(rb"(?<=\r\n)upgrade(?=[ \t]*:)", re.IGNORECASE)
 
 
 class Protocol(HttpToolsProtocol):
-    """Answers in JSON what it cannot read, and hangs up on who sends or takes nothing.
+    """Answers invalid requests in JSON, and disconnects clients that are too slow.
 
     Args:
-        head_size: Bytes that the head of a request may have, about: what comes at once
-            is read at once.
-        head_timeout: Seconds in which it has to come.
-        write_timeout: Seconds in which a client has to take some of what is sent.
-        connection_time: Seconds after which a connection ends with its next answer:
-            clients come back, to a worker that was started meanwhile as well.
-        others: As uvicorn gives them.
+        head_size: Approximate maximum size of the request line and headers in bytes.
+        head_timeout: Seconds for them to arrive.
+        write_timeout: Seconds for the client to accept more of an answer.
+        connection_time: Seconds after which a connection is closed with its next
+            answer, so that clients reconnect, perhaps to a newer worker.
+        others: Arguments of uvicorn's protocol.
     """
 
     def __init__(
@@ -120,15 +118,15 @@ class Protocol(HttpToolsProtocol):
         self._lingering: LingeringTransport | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Wait for the first head."""
+        """Wait for the first request."""
         self._lingering = LingeringTransport(
             transport, self.loop, LINGER_SECONDS, LINGER_BYTES, self._is_sent_to
         )
-        super().connection_made(self._lingering)  # type: ignore[arg-type] # is as one
+        super().connection_made(self._lingering)  # type: ignore[arg-type] # duck-typed
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
+        """Stop all timers."""
         self._end_head()
         self._end_writing()
         if self._lingering is not None:
@@ -136,7 +134,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """A head begins; it may take its time while the request before is answered."""
+        """A request starts; its time starts when the previous one is answered."""
         super().on_message_begin()
         self._is_in_head = True
         self._head_left = self._most_head
@@ -144,7 +142,7 @@ class Protocol(HttpToolsProtocol):
             self._await_head()
 
     def on_headers_complete(self) -> None:
-        """A head is complete."""
+        """The headers are complete."""
         self._is_in_head = False
         self._end_head()
         super().on_headers_complete()
@@ -152,23 +150,23 @@ class Protocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
-        """An answer is sent; of the next request there may be a part."""
+        """An answer was sent; part of the next request may have arrived."""
         super().on_response_complete()
         if self._is_in_head and not self._owes_an_answer:
             self._await_head()
 
     def pause_writing(self) -> None:
-        """Much is left to be sent: see whether the client takes it."""
+        """The write buffer is full: watch whether the client reads."""
         super().pause_writing()
         self._watch_writing()
 
     def resume_writing(self) -> None:
-        """The client takes it."""
+        """The client reads."""
         self._end_writing()
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; who sends a head without an end is hung up on."""
+        """Parse data; refuse headers that are too large."""
         if self._lingering is not None and self._lingering.is_lingering:
             self._lingering.drop(len(data))
             return
@@ -176,14 +174,14 @@ class Protocol(HttpToolsProtocol):
         if self._is_in_head or self._head_timer is not None:
             self._head_left -= len(data)
             if self._head_left < 0:
-                self._refuse(_TOO_LARGE)
+                self._refuse(431)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
-        self._refuse(_BAD_REQUEST, msg.rstrip("."))
+        """Refuse data that is not HTTP."""
+        self._refuse(400, msg.rstrip("."))
 
     def shutdown(self) -> None:
-        """End as soon as the request that is under way is answered."""
+        """Close when the request in progress is answered."""
         if self._lingering is not None and self._lingering.is_lingering:
             self._lingering.end()
         else:
@@ -195,7 +193,7 @@ class Protocol(HttpToolsProtocol):
 
     @property
     def _owes_an_answer(self) -> bool:
-        """Whether a whole request came that is not answered."""
+        """Whether a complete request is not answered yet."""
         if self.cycle is None or self.cycle.response_complete:
             return False
         return bool(self.pipeline) or not self.cycle.more_body
@@ -217,9 +215,7 @@ class Protocol(HttpToolsProtocol):
             self._write_timer = None
 
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(
-            self._head_timeout, self._refuse, _TIMEOUT
-        )
+        self._head_timer = self.loop.call_later(self._head_timeout, self._refuse, 408)
 
     def _end_head(self) -> None:
         if self._head_timer is not None:
@@ -230,7 +226,7 @@ class Protocol(HttpToolsProtocol):
         self._end_head()
         if self.transport.is_closing():
             return
-        if self._owes_an_answer:  # behind which nothing can be said any more
+        if self._owes_an_answer:  # after which nothing can be sent any more
             self.cycle.keep_alive = False
             self.flow.pause_reading()
             return
@@ -239,18 +235,18 @@ class Protocol(HttpToolsProtocol):
             return
         phrase = HTTPStatus(status).phrase
         body = msgspec.json.encode({"title": title or f"{status} {phrase}"})
-        head = (
+        header = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
             f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
         )
-        self.transport.write(head.encode() + body)
+        self.transport.write(header.encode() + body)
         self.transport.close()
 
 
 def _without_upgrade(data: bytes) -> bytes:
-    """A head without the offer to go on in another protocol, which is not taken up.
+    """Headers without `Upgrade`, which is not supported.
 
-    The parser would leave the body to that protocol.
+    The parser would leave the body to the other protocol.
     """
     end = data.find(b"\r\n\r\n")
     head = data if end < 0 else data[:end]

@@ -1,4 +1,4 @@
-"""An application that takes on a new configuration while it serves."""
+"""An application that reloads its configuration while it serves."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolizer
 
 
-_NEW_OBJECTS = 100_000  # until cycles are looked for
-# Of glibc's malloc.h: parameters, and what they are set to.
+_NEW_OBJECTS = 100_000  # threshold of the garbage collector
+# Parameters of mallopt(3) and their values.
 _MALLOC = (
-    (-1, 64 << 20),  # M_TRIM_THRESHOLD: bytes that are free before some are given back
-    (-3, 32 << 20),  # M_MMAP_THRESHOLD: bytes from which a block is mapped by itself
-    (-8, 2),  # M_ARENA_MAX: each keeps memory of its own
+    (-1, 64 << 20),  # M_TRIM_THRESHOLD: free bytes above which memory is returned
+    (-3, 32 << 20),  # M_MMAP_THRESHOLD: size from which blocks are mapped separately
+    (-8, 2),  # M_ARENA_MAX: each arena keeps memory of its own
 )
 
 
 def tune_memory() -> None:
-    """Tune this process, once it is made of what it will be made of."""
+    """Tune garbage collector and malloc of this process after start-up."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
@@ -53,7 +53,7 @@ _LOG = logging.getLogger("gsym.server")
 
 
 def settings_of_modules(settings: Settings) -> tuple[object, ...]:
-    """What `make_symbolizer` reads. If it is equal, open modules stay open."""
+    """The settings that `make_symbolizer` reads; while equal, modules stay open."""
     limits = settings.limits
     return (
         *(settings.store, settings.sources, settings.allow_private),
@@ -63,7 +63,7 @@ def settings_of_modules(settings: Settings) -> tuple[object, ...]:
 
 
 def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
-    """The application of a worker process, which has its logs configured."""
+    """Configure the logs of a worker process and create its application."""
     settings = load()
     configure_logs(settings)
     app = ReloadingApp(load, settings)
@@ -72,12 +72,12 @@ def reloading_app(load: Callable[[], Settings]) -> ReloadingApp:
 
 
 class ReloadingApp:
-    """Hands requests to the application of the settings that hold now.
+    """Passes requests to the application with the current settings.
 
     Args:
         load: Reads the settings.
-        settings: What it gave the first time.
-        open_modules: Makes what has the modules, by the settings.
+        settings: Its first result.
+        open_modules: Makes a symbolizer from settings.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ReloadingApp:
         self.serving = _Serving(app, self._modules)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or begin and end with the server."""
+        """Answer one request, or handle start and end of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -115,7 +115,7 @@ class ReloadingApp:
         self.serving.retire()
 
     def reload(self) -> None:
-        """Take on the settings as they are now, unless they have a fault."""
+        """Apply the current settings, unless they are invalid."""
         modules = self._modules
         try:
             settings = self._load()
@@ -124,7 +124,7 @@ class ReloadingApp:
             metrics = self.serving.service.metrics
             app = create_app(settings, modules.symbolizer, metrics)
         except (GsymError, OSError, ValueError) as error:
-            _LOG.error("the configuration is not taken on: %s", error)
+            _LOG.error("the configuration was not reloaded: %s", error)
             if modules is not self._modules:
                 modules.symbolizer.close()
             return
@@ -132,11 +132,11 @@ class ReloadingApp:
         self._settings, self._modules = settings, modules
         configure_logs(settings)
         old.retire()
-        _LOG.info("worker %d has read its configuration again", os.getpid())
+        _LOG.info("worker %d reloaded its configuration", os.getpid())
 
 
 class _Modules:
-    """What has the modules, closed with the last application that asks it."""
+    """A symbolizer that is closed with the last application that uses it."""
 
     def __init__(self, symbolizer: Symbolizer) -> None:
         self.symbolizer = symbolizer
@@ -156,29 +156,29 @@ class _Modules:
 
 
 class _Serving:
-    """An application that ends with its last request once it has a successor."""
+    """An application that is closed after its last request, once it is replaced."""
 
     def __init__(self, app: Starlette, modules: _Modules) -> None:
         self.service: Service = app.state.service
         self._app = app
         self._modules = modules
-        self._under_way = 0
+        self._in_progress = 0
         self._is_retired = False
         modules.take()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._under_way += 1
+        self._in_progress += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._under_way -= 1
+            self._in_progress -= 1
             self._close_once_idle()
 
     def retire(self) -> None:
-        """No request comes any more; those that are under way go on."""
+        """Expect no new requests; those in progress continue."""
         self._is_retired = True
         self._close_once_idle()
 
     def _close_once_idle(self) -> None:
-        if self._is_retired and not self._under_way:
+        if self._is_retired and not self._in_progress:
             self.service.close(self._modules.release)

@@ -1,7 +1,7 @@
-"""What all endpoints of a worker share: settings, modules, threads, metrics.
+"""The state that all endpoints of a worker share: settings, modules, threads, metrics.
 
 The event loop reads requests and sends answers. Computation runs in a few threads, and
-requests to other servers in others: a stalled source delays only what needs it.
+requests to other servers in others: a stalled source delays only requests that need it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from gsym.server.settings import Settings
 
 
-# Modules of one request that are searched for at a time: others want theirs as well.
-_MOST_OF_ONE_REQUEST = 8
+# Modules that are opened at a time for one request, so that others get their share.
+_MAX_PER_REQUEST = 8
 
 
 class _Search:
-    """A search, and how many requests wait for it."""
+    """A search, and the number of requests that wait for it."""
 
     __slots__ = ("future", "waiting")
 
@@ -55,7 +55,7 @@ class _Search:
 
 
 class ModuleOpening:
-    """Opens modules by threads of its own; used from one event loop."""
+    """Opens modules in threads of its own; used from one event loop."""
 
     def __init__(self, symbolizer: Symbolizer, threads: int) -> None:
         self._symbolizer = symbolizer
@@ -63,11 +63,11 @@ class ModuleOpening:
         self._searches: dict[ModuleKey, _Search] = {}
 
     async def open_all(self, works: Iterable[WantedModule]) -> None:
-        """Open the modules of a request; none fails, some are not found."""
-        places = asyncio.Semaphore(_MOST_OF_ONE_REQUEST)
+        """Open the modules of a request; a missing module is not an error."""
+        slots = asyncio.Semaphore(_MAX_PER_REQUEST)
 
         async def open_one(work: WantedModule, key: ModuleKey) -> None:
-            async with places:
+            async with slots:
                 started = asyncio.get_running_loop().time()
                 work.module = await self.open(key)
                 work.seconds = asyncio.get_running_loop().time() - started
@@ -84,7 +84,7 @@ class ModuleOpening:
                 task.cancel()
 
     async def open(self, key: ModuleKey) -> OpenModule:
-        """The module, as `Symbolizer.open` gives it."""
+        """The module, as returned by `Symbolizer.open`."""
         search = self._searches.get(key)
         if search is None:
             future = self._threads.submit(self._symbolizer.open, key)
@@ -95,7 +95,7 @@ class ModuleOpening:
         finally:
             search.waiting -= 1
             if not search.waiting:
-                search.future.cancel()  # in vain where it has begun
+                search.future.cancel()  # no effect if it has started
                 if search.future.done():
                     self._searches.pop(key, None)
                 else:
@@ -115,15 +115,15 @@ class ModuleOpening:
         search.future.add_done_callback(on_done)
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """What *work* gives, which may open modules itself."""
+        """Run *work*, which may open modules itself, in a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
     def close(self, then: Callable[[], object] | None = None) -> None:
-        """Begin no search any more.
+        """Start no further searches.
 
         Args:
-            then: Called by another thread once those that have begun are over.
+            then: Called in another thread when all running searches have ended.
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
         if then is not None:
@@ -135,15 +135,15 @@ class ModuleOpening:
 
 
 class Service:
-    """What endpoints need.
+    """Shared state of the endpoints.
 
     Args:
-        settings: Checked.
-        symbolizer: Has the modules.
+        settings: Settings that were checked.
+        symbolizer: Opens modules.
         metrics: Metrics to continue; by default new ones.
 
     Raises:
-        ValueError: A rule for paths has another form.
+        ValueError: A path rule is invalid.
     """
 
     def __init__(
@@ -176,15 +176,15 @@ class Service:
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:
-        """What *work* gives, done by a thread beside the event loop."""
+        """Run *work* in a thread outside the event loop."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, work, *arguments)
 
     def close(self, then: Callable[[], object] | None = None) -> None:
-        """Let the threads end once they have done what they are at.
+        """End the threads when they have finished their current work.
 
         Args:
-            then: Called by another thread once nothing is fetched any more.
+            then: Called in another thread when no module is being fetched any more.
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.opening.close(then)

@@ -2,11 +2,11 @@
 
 A setting NAME is `--set NAME=VALUE` on the command line (the usual ones have a flag of
 their own), `GSYM_NAME` in the environment, and `name` in a TOML file, in this order of
-precedence; of several files the last one counts. In the environment the parts of a list
+precedence; a later file overrides an earlier one. In the environment, items of a list
 are separated by commas.
 
-Limits are set one by one: by `--limit NAME=VALUE`, by `GSYM_LIMITS=NAME=VALUE,...`, and
-by the table `limits` of a file.
+Limits are set individually: with `--limit NAME=VALUE`, `GSYM_LIMITS=NAME=VALUE,...`, or
+the table `limits` in a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NS = 10**9
 
 
 class SettingsError(GsymError):
-    """There is no such setting, or it has no such value."""
+    """An unknown setting, or an invalid value."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -40,49 +40,50 @@ Token = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a server; docs/server.md has these descriptions.
+    """Limits of a server; docs/server.md repeats these descriptions.
 
     Attributes:
-        max_body: size of the body of a request, also inflated
+        max_body: size of a request body, compressed and inflated
         max_jobs: jobs of a request
-        max_frames: frames of a request; each takes some 14 bytes of it and 200 to 400
-            of the answer, for which `max_body` and `max_answer` hold as well
+        max_frames: frames of a request; each takes about 14 bytes of the request and
+            200 to 400 of the answer, so `max_body` and `max_answer` apply as well
         max_modules: modules of a request
         max_paste: characters of a paste on the page
-        max_answer: size of the frames of an answer, about
-        max_held_answers: size of all large answers that a worker holds until clients
-            have read them; above it the server answers 503, or 413 to a single one
-        max_held_bodies: size of all request bodies that a worker holds; above it the
-            server answers 503, or 413 to a single one
+        max_answer: approximate size of the frames of an answer
+        max_held_answers: total size of the large answers that a worker holds until
+            clients have read them; above it the server answers 503, or 413 if a single
+            answer exceeds it
+        max_held_bodies: total size of the request bodies that a worker holds; above it
+            the server answers 503, or 413 if a single body exceeds it
         max_in_flight: concurrent requests of a worker; above it the server answers 503
         rate_burst: requests that a client may send at once under `rate_limit`
-        max_head: size of the head of a request: its line and its headers
-        head_timeout: time for the head of a request to arrive
-        body_timeout: time for the body of a request to arrive
-        request_timeout: time for an answer; downloads continue after the 503
-        write_timeout: time for a client to accept some of its answer
-        connection_time: age after which a connection ends with its next answer
+        max_head: size of the request line and headers
+        head_timeout: time for the request line and headers to arrive
+        body_timeout: time for a request body to arrive
+        request_timeout: time to compute an answer; downloads continue after the 503
+        write_timeout: time for a client to accept more of its answer
+        connection_time: age after which a connection is closed with its next answer
         fetch_timeout: time for a file from a source, with all attempts
-        max_fetch: size of a file from a source, as it is sent; inflated twice that
-        missing_time: how long a source is known not to have a module
+        max_fetch: size of a file from a source, as transferred; twice that inflated
+        missing_time: how long a module that a source lacks is not requested again
         fetch_threads: modules that a worker fetches or converts at a time
         max_open: modules that a worker keeps open
         cache_memory: memory for names, paths and function lists of all open modules
         max_source: size of a source file
-        max_code: size of the code to disassemble at a time
+        max_code: size of the code that one request may disassemble
         max_upload: size of an upload
-        upload_timeout: time for the body of an upload to arrive
+        upload_timeout: time for an upload to arrive
         max_uploads: concurrent uploads of a worker; above it the server answers 503
         max_members: files of an uploaded archive
-        max_inflated: size of all files of an uploaded archive, inflated
+        max_inflated: total inflated size of the files of an uploaded archive
         max_symbfile_part: size of a part of a symbfile
         max_symbfile_parts: parts of a symbfile
-        max_symbfile: size of all parts of a symbfile, also inflated
+        max_symbfile: total size of the parts of a symbfile, compressed and inflated
         max_pending_of_key: unfinished symbfiles of one API key; above it the server
             answers 429
         max_pending_symbfiles: unfinished symbfiles of all keys; above it the server
             answers 503
-        symbfile_time: age without a new part after which an unfinished symbfile is
+        symbfile_time: time without a new part after which an unfinished symbfile is
             deleted
         child_memory: memory of a confined process, plus 6 bytes for each byte of input
         child_seconds: seconds for a confined process, plus 20 for each 100 MiB of input
@@ -128,41 +129,41 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of a server; docs/server.md has these descriptions.
+    """All settings of a server; docs/server.md repeats these descriptions.
 
     Attributes:
         host: address to listen on
-        port: port to listen on; 0: any that is free
+        port: port to listen on; 0: any free port
         workers: worker processes
-        threads: threads of a worker that answer
-        store: folder of the store; "": that of the user
+        threads: threads of a worker that compute answers
+        store: folder of the store; "": the user's default store
         sources: where to get modules that the store lacks, in order
-        allow_private: let redirects of sources, and servers of `upload_hosts`, have
-            private addresses
+        allow_private: allow private addresses for redirects of sources and for
+            `upload_hosts`
         root_path: path prefix that a proxy removes
-        allowed_hosts: accepted hosts of requests, besides `localhost`, `127.0.0.1` and
-            `[::1]`; `*`: any. None: any, except on a server that listens on loopback
+        allowed_hosts: accepted `Host` names, besides `localhost`, `127.0.0.1` and
+            `[::1]`; `*`: any. Empty: any, except on a server that listens on loopback
         trusted_proxies: addresses and networks whose forwarded headers are trusted
-        read_tokens: tokens for reading, one of which a client must send; none: anybody
+        read_tokens: tokens for reading, one of which a client must send; empty: anybody
             may read
-        rate_limit: requests per second of one client, in each worker; 0: any. A client
-            is an IPv4 address, or an IPv6 network of 64 bits
+        rate_limit: requests per second of one client, in each worker; 0: no limit. A
+            client is an IPv4 address or an IPv6 /64 network
         path_map: OLD=NEW: prefixes of source paths to replace in answers
         source_map: OLD=TEMPLATE: source paths as `hg:`, `git:` or `s3:` with `{path}`
         wide_names: accept `[`, `]` and `:` in names of modules, as samply does
         module_errors: report to clients which sources lacked a module, and why
         enable_source: answer `/source/v1`
-        source_roots: DIR or OLD=DIR: folders whose source files may be read, and the
-            prefix of debug information that stands for them
+        source_roots: DIR or OLD=DIR: folders whose source files may be read, with the
+            prefix that they have in the debug information
         enable_asm: answer `/asm/v1` (extra `asm`)
-        binary_dirs: folders of binaries to disassemble, by name or by build id
+        binary_dirs: folders with binaries to disassemble, found by name or build id
         enable_downloads: serve files of the store by name and id, or by build id
-        fetch_downloads: for downloads, fetch from the sources what the store lacks
-        upload_tokens: tokens for uploads; none: nobody may upload
+        fetch_downloads: for downloads, fetch modules that the store lacks from sources
+        upload_tokens: tokens for uploads; empty: nobody may upload
         upload_hosts: servers that `url=` of an upload may name
-        keep_originals: keep uploaded files as they came, for downloads
-        symbfile_keys: API keys for symbfiles; none: nobody may push them
-        confine_fetched: convert files from sources in confined processes, as uploads
+        keep_originals: keep the uploaded files unchanged, for downloads
+        symbfile_keys: API keys for symbfiles; empty: nobody may push them
+        confine_fetched: convert files from sources in confined processes, like uploads
         log_format: `json`, `text`, or `auto`: text on a terminal
         log_level: lowest level to log: debug, info, warning, error
         limits: see below
@@ -215,7 +216,7 @@ def load_settings(
         files: TOML files.
 
     Raises:
-        SettingsError: One has no such value, or a file names an unknown one.
+        SettingsError: An unknown setting, or an invalid value.
         OSError: A file cannot be read.
     """
     settings: Any = Settings()
@@ -256,7 +257,7 @@ def _replaced(
     for name, value in chosen.items():
         field = fields.get(name)
         if field is None:
-            raise SettingsError(f"{where}: there is no {noun} '{name}'")
+            raise SettingsError(f"{where}: unknown {noun} '{name}'")
         try:
             if name == _LIMITS:
                 limits = _named_limits(value)
@@ -270,7 +271,7 @@ def _replaced(
 
 
 def _named_limits(value: Any) -> dict[str, Any]:
-    """Limits by name, from a table, a list of NAME=VALUE, or these with commas."""
+    """Limits by name, from a table, a list of NAME=VALUE, or a comma-separated one."""
     if isinstance(value, dict):
         return value
     parts = value.split(",") if isinstance(value, str) else value
@@ -280,7 +281,7 @@ def _named_limits(value: Any) -> dict[str, Any]:
     for part in filter(None, map(str.strip, parts)):
         name, equals, text = part.partition("=")
         if not equals:
-            raise ValueError(f"expected NAME=VALUE, not '{part}'")
+            raise ValueError(f"expected NAME=VALUE, got '{part}'")
         limits[name.strip()] = text.strip()
     return limits
 
@@ -299,7 +300,7 @@ def _of_text(value: Any, kind: Any, old: object) -> Any:
 
 
 def _measured(value: Any, kind: Any) -> Any:
-    """The number of a size or a time that is given as text."""
+    """The number for a size or a time given as text."""
     if isinstance(value, str) and kind is Bytes:
         return read_size(value)
     if isinstance(value, str) and kind is Seconds:
@@ -308,7 +309,7 @@ def _measured(value: Any, kind: Any) -> Any:
 
 
 def setting_rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
-    """Name, default and meaning of each field of `Settings` or `Limits`."""
+    """Name, default and description of each field of `Settings` or `Limits`."""
     _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")
     meanings = {
         name: " ".join(text.split())

@@ -1,7 +1,7 @@
 """`POST /symbolicate/v5`, `/symbolicate/v4`, `/source/v1` and `/asm/v1`.
 
-A small request for known modules is answered in the event loop: handing it to a thread
-takes longer than the answer.
+A small request for open modules is answered in the event loop: passing it to a thread
+would take longer than the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.errors import LimitError
-from gsym.server.bodies import HeldBody, read_body
+from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.load_limits import HeldAnswer
 from gsym.symbolication.assembly import answer_assembly, read_assembly_request
@@ -35,25 +35,23 @@ if TYPE_CHECKING:
 
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
-_TOO_LARGE = 413
-_UNAVAILABLE = 503
 _RETRY_AFTER = 5
 _READERS = {"v4": read_v4, "v5": read_v5}
 
 
 class _Answering:
-    """One request on its way."""
+    """One request in progress."""
 
     def __init__(self, service: Service, version: str, headers: Headers) -> None:
         self._service = service
         self._version = version
         self._is_debug = bool(headers.get("debug"))
-        # Errors of sources name folders of this machine. A request with an origin comes
-        # from a page in a browser, which may be of any site.
+        # Errors of sources contain folders of this machine. A request with an origin
+        # comes from a page in a browser, which may belong to any site.
         self._has_errors = service.settings.module_errors and "origin" not in headers
 
     def begin(self, body: bytes) -> tuple[Symbolication, list[ModuleWork]]:
-        """Read the request; the work, and the modules that have to be fetched."""
+        """Parse the request; return the work and the modules to fetch."""
         service = self._service
         try:
             jobs = _READERS[self._version](body, service.request_limits)
@@ -81,7 +79,7 @@ class _Answering:
         except LimitError:
             service.metrics.request_errors.labels("too_large_answer").inc()
             title = f"please ask for less: the answer has more than {most} bytes"
-            raise ServerError(_TOO_LARGE, title) from None
+            raise ServerError(413, title) from None
         service.metrics.count_work(self._version, work)
         return text
 
@@ -89,7 +87,7 @@ class _Answering:
         """Answer *body*.
 
         Raises:
-            TimeoutError: It took too long.
+            TimeoutError: The answer took too long.
         """
         service = self._service
         with fail_after(service.settings.limits.request_timeout):
@@ -109,15 +107,13 @@ def symbolication_routes(service: Service) -> list[Route]:
 
     def endpoint(version: str) -> Route:
         async def symbolicate(request: Request) -> Response:
-            settings = service.settings
-            with HeldBody(service.body_budget) as held:
-                limits = settings.limits.max_body, settings.limits.body_timeout
-                body = await read_body(request, held, *limits, service.run)
+            limit = service.settings.limits.max_body
+            async with request_body(request, service, limit) as body:
                 answering = _Answering(service, version, request.headers)
                 try:
                     text = await answering.run(body)
                 except TimeoutError:
-                    raise ServerError(_UNAVAILABLE, retry_after=_RETRY_AFTER) from None
+                    raise ServerError(503, retry_after=_RETRY_AFTER) from None
             return HeldAnswer(text, service.answer_budget)
 
         return Route(f"/symbolicate/{version}", symbolicate, methods=["POST"])
@@ -126,7 +122,7 @@ def symbolication_routes(service: Service) -> list[Route]:
 
 
 def extension_routes(service: Service) -> list[Route]:
-    """The endpoints that are switched on."""
+    """The endpoints for source code and disassembly, if enabled."""
     settings, symbolizer = service.settings, service.symbolizer
     roots = SourceRoots(settings.source_roots)
     binaries = BinarySearch(settings.binary_dirs)
@@ -158,10 +154,8 @@ def extension_routes(service: Service) -> list[Route]:
 
 def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Route:
     async def endpoint(request: Request) -> Response:
-        settings = service.settings
-        with HeldBody(service.body_budget) as held:
-            limits = settings.limits.max_body, settings.limits.body_timeout
-            body = await read_body(request, held, *limits, service.run)
+        limit = service.settings.limits.max_body
+        async with request_body(request, service, limit) as body:
             try:
                 text = await service.opening.run(answer, body)
             except ExtensionError as error:

@@ -1,4 +1,4 @@
-"""The tasks of confined processes for an upload: take it apart, convert it."""
+"""Tasks of confined processes: unpack an upload, convert its files."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 
 class FormPart(NamedTuple):
-    """A field of a form.
+    """A field of a multipart form.
 
     Attributes:
-        name: Of the field.
-        file: Name of the file that it holds; None where it is text.
-        start: Where its contents begin in the form.
-        end: Where they end.
+        name: Name of the field.
+        file: Name of the file in it; None for text.
+        start: Offset of its contents in the form.
+        end: Offset of their end.
     """
 
     name: str
@@ -50,24 +50,24 @@ class FormPart(NamedTuple):
     end: int
 
 
-_MOST_PARTS = 100
-_LARGEST_HEAD = 16 << 10
-_LONGEST_BOUNDARY = 70  # characters, by its definition
+_MAX_PARTS = 100
+_MAX_HEADER = 16 << 10
+_MAX_BOUNDARY = 70  # characters, by RFC 2046
 
 
 def boundary_of(content_type: str) -> bytes | None:
-    """What stands between the parts; None where the type is not that of a form.
+    """The boundary between parts; None if the type is not `multipart/form-data`.
 
     Raises:
-        FormatError: It is, and names no boundary.
+        FormatError: The boundary is missing or too long.
     """
     header = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1", "replace")
     message = BytesHeaderParser().parsebytes(header)
     if message.get_content_type() != "multipart/form-data":
         return None
     boundary = message.get_boundary("")
-    if not boundary or len(boundary) > _LONGEST_BOUNDARY:
-        raise FormatError("the form names no boundary")
+    if not boundary or len(boundary) > _MAX_BOUNDARY:
+        raise FormatError("the form has no valid boundary")
     return boundary.encode("latin-1", "replace")
 
 
@@ -75,43 +75,40 @@ def form_parts(data: mmap.mmap | bytes, boundary: bytes) -> Iterator[FormPart]:
     """The parts of a form, in order.
 
     Raises:
-        FormatError: It is damaged, or has too many parts.
+        FormatError: The form is damaged or has too many parts.
     """
     mark = b"--" + boundary
-    at = data.find(mark, 0, _LARGEST_HEAD)
+    at = data.find(mark, 0, _MAX_HEADER)
     if at < 0:
-        raise FormatError("the form does not begin with its boundary")
-    for _ in range(_MOST_PARTS + 1):
+        raise FormatError("the form does not start with its boundary")
+    for _ in range(_MAX_PARTS + 1):
         at += len(mark)
         if data[at : at + 2] == b"--":
             return
-        head_end = data.find(b"\r\n\r\n", at, at + _LARGEST_HEAD)
-        if head_end < 0:
-            raise FormatError("a part of the form has no head", offset=at)
-        start = head_end + 4
+        header_end = data.find(b"\r\n\r\n", at, at + _MAX_HEADER)
+        if header_end < 0:
+            raise FormatError("a part of the form has no header", offset=at)
+        start = header_end + 4
         end = data.find(b"\r\n" + mark, start)
         if end < 0:
             raise FormatError("a part of the form has no end", offset=start)
-        head = BytesHeaderParser().parsebytes(data[at + 2 : head_end + 2])
-        name = head.get_param("name", "", "content-disposition")
-        yield FormPart(str(name), head.get_filename(), start, end)
+        header = BytesHeaderParser().parsebytes(data[at + 2 : header_end + 2])
+        name = header.get_param("name", "", "content-disposition")
+        yield FormPart(str(name), header.get_filename(), start, end)
         at = end + 2
-    raise FormatError(f"the form has more than {_MOST_PARTS} parts")
+    raise FormatError(f"the form has more than {_MAX_PARTS} parts")
 
 
-_COPIED_AT_ONCE = 1 << 26
-_LONGEST_URL = 8192
+_COPY_SIZE = 1 << 26
+_MAX_URL = 8192
 _URL_FORM = "application/x-www-form-urlencoded"
 _IN_BREAKPAD_TREE = 3  # parts of a path: NAME/ID/FILE
-# What is passed over: it is sound, and no module with functions.
-_PASSED_OVER = (UnsupportedError, EmptyError, MissingDebugInfoError, ArchitectureError)
+# Files with these errors are skipped: they are valid, but not modules with functions.
+_SKIPPED = (UnsupportedError, EmptyError, MissingDebugInfoError, ArchitectureError)
 
 
 def member_key(name: str) -> ModuleKey:
-    """What the path of a file in an upload says of the module.
-
-    In Breakpad's layout, NAME/ID/FILE, that is name and id.
-    """
+    """The module named by a path in an upload, with its id if that is NAME/ID/FILE."""
     parts = name.split("/")
     if len(parts) == _IN_BREAKPAD_TREE:
         try:
@@ -122,24 +119,24 @@ def member_key(name: str) -> ModuleKey:
     return ModuleKey(debug_file=file.removesuffix(".gsym"), code_file=file)
 
 
-def take_apart(
+def unpack_upload(
     body: str, content_type: str, name: str, folder: str, limits: list[int]
 ) -> dict[str, Any]:
-    """Write the files of an upload out, by number.
+    """Write the files of an upload to a folder, named by number.
 
     Args:
-        body: Path of what came.
-        content_type: As the request has it.
-        name: What a file is called that came by itself.
-        folder: Where they go.
-        limits: Of archives, as `ArchiveLimits` has them.
+        body: Path of the request body.
+        content_type: Header of the request.
+        name: Name for a file that was not sent in a form or archive.
+        folder: Where the files are written.
+        limits: Fields of `ArchiveLimits`.
 
     Returns:
-        `names`: of the files in order; `urls`: of a form that has them instead.
+        `names`: of the files in order; `urls`: from a form without files.
 
     Raises:
-        FormatError: It is damaged, or made to mislead.
-        LimitError: It holds too much.
+        FormatError: The upload is damaged or malicious.
+        LimitError: It exceeds the limits.
     """
     files: list[tuple[str, str]] = [(name, body)]
     urls: list[str] = []
@@ -156,26 +153,26 @@ def take_apart(
             os.rename(path, os.path.join(folder, str(len(names))))
             names.append(file_name)
             continue
-        place = os.path.join(folder, "archive")
-        os.mkdir(place)
+        extracted = os.path.join(folder, "archive")
+        os.mkdir(extracted)
         left = ArchiveLimits(*limits)
         left = left._replace(members=left.members - len(names))
-        for member, unpacked in unpack(path, place, left):
+        for member, unpacked in unpack(path, extracted, left):
             os.rename(unpacked, os.path.join(folder, str(len(names))))
             names.append(member)
-        os.rmdir(place)
+        os.rmdir(extracted)
     return {"names": names, "urls": urls}
 
 
 def _encoded_url(body: str, content_type: str) -> str:
-    """The URL in a form that is no more than that; "" where it is another thing.
+    """The URL in a form that contains only that, else "".
 
-    curl calls any body that.
+    curl sends any body with the content type of such a form.
     """
     if content_type.partition(";")[0].strip() != _URL_FORM:
         return ""
     with open(body, "rb") as file:
-        text = file.read(_LONGEST_URL)
+        text = file.read(_MAX_URL)
     found = parse_qs(text.decode("latin-1")) if text.startswith(b"url=") else {}
     return found.get("url", [""])[0]
 
@@ -196,7 +193,7 @@ def _form_files(
                     _copy(file.fileno(), part.start, part.end, path)
                     files.append((part.file.replace("\\", "/").split("/")[-1], path))
                 elif part.name == "url":
-                    text = data[part.start : min(part.end, part.start + _LONGEST_URL)]
+                    text = data[part.start : min(part.end, part.start + _MAX_URL)]
                     urls += text.decode("utf-8", "replace").split()[:1]
     return files, urls
 
@@ -204,7 +201,7 @@ def _form_files(
 def _copy(source: int, start: int, end: int, path: str) -> None:
     with open(path, "xb") as target:
         while start < end:
-            piece = os.pread(source, min(_COPIED_AT_ONCE, end - start), start)
+            piece = os.pread(source, min(_COPY_SIZE, end - start), start)
             target.write(piece)
             start += len(piece)
 
@@ -220,18 +217,18 @@ def convert_members(
     """Convert the files of an upload into a store of their own.
 
     Args:
-        names: Of the files, which lie in *folder* by number.
-        folder: That of `take_apart`.
-        store: Path of the store, which is made.
+        names: Names of the files, which are in *folder* by number.
+        folder: The folder of `unpack_upload`.
+        store: Path of the store, which is created.
         keep_originals: Whether it keeps the files as well.
-        most_inflated: Bytes that a compressed one may hold.
+        most_inflated: Maximum inflated bytes of a compressed file.
 
     Returns:
-        `modules`: what the store has, each with the number of its file; `skipped`:
-        number and reason of each file that is no module.
+        `modules`: those of the store, with the numbers of their files; `skipped`:
+        number and reason of each file that is not a module.
 
     Raises:
-        GsymError: One is damaged, or another module than its path says.
+        GsymError: A file is damaged, or not the module that its path names.
     """
     made = Store(store)
     modules: list[dict[str, Any]] = []
@@ -243,7 +240,7 @@ def convert_members(
                 describe(entry, number)
                 for entry in _convert(made, path, name, keep_originals, most_inflated)
             ]
-        except _PASSED_OVER as error:
+        except _SKIPPED as error:
             skipped.append((number, error.reason))
         except GsymError as error:
             error.reason = f"'{name[:200]}': {error.reason}"
@@ -255,12 +252,12 @@ def convert_members(
 def _convert(
     store: Store, path: str, name: str, keep_originals: bool, most_inflated: int
 ) -> Iterator[Entry]:
-    """The modules of a file: one, or of a fat file one for each slice."""
+    """The module of a file, or of a fat file one for each slice."""
     key = member_key(name)
     with store.temporary_folder() as folder:
         file = inflate_file(path, folder, most_inflated)
         if not recognise_file(file):
-            raise UnsupportedError("nothing that is known begins like that")
+            raise UnsupportedError("unrecognized file format")
         found = modules_in(file, ModuleIdentity(debug_id=key.debug_id))
         for module in found:
             options: dict[str, Any] = {"threads": 1}

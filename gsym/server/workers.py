@@ -1,10 +1,10 @@
-"""The processes of a server, one or several, and where they listen.
+"""The processes of a server and their sockets.
 
-A worker that dies is started again. SIGHUP reads the configuration again, without an
-end of requests or of open modules; if it has an error the old one stays.
+A worker that dies is replaced. SIGHUP reloads the configuration without interrupting
+requests or closing modules; if it has an error, the old one is kept.
 
-Workers have a socket each, among which the kernel spreads connections. Of a shared one,
-the first to wake would accept all connections that come at once, and keep them.
+Each worker has a socket of its own, and the kernel distributes connections among them.
+With a shared socket, the first worker to wake up would accept all pending connections.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 
 _BACKLOG = 2048
-# Elsewhere the last socket may get all connections.
-_CAN_SPREAD = sys.platform == "linux"
+# Other systems may give all connections to the last socket.
+_CAN_DISTRIBUTE = sys.platform == "linux"
 
 
 def bind(settings: Settings) -> socket.socket:
-    """A socket where the settings say: it listens, or is to be handed to workers.
+    """A socket bound as configured: it listens, or is to be passed to workers.
 
     Raises:
-        OSError: The address is in use, or none of this machine.
+        OSError: The address is in use, or not one of this machine.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
     try:
         listener = _bound(socket.socket, family, address)
-        if settings.workers == 1 or not _CAN_SPREAD:
+        if settings.workers == 1 or not _CAN_DISTRIBUTE:
             listener.listen(_BACKLOG)
             return listener
-        # Sockets that spread connections do not tell that the address is in use.
+        # With SO_REUSEPORT, an address in use is not an error; so bind without first.
         address = listener.getsockname()
         listener.close()
         return _bound(WorkerSocket, family, address)
@@ -64,7 +64,7 @@ def bind(settings: Settings) -> socket.socket:
 
 
 class WorkerSocket(socket.socket):
-    """A socket that becomes another one in each process it is handed to."""
+    """A socket that is unpickled as a new socket with the same address."""
 
     def __reduce__(self) -> tuple[Callable[..., socket.socket], tuple[object, ...]]:
         return _bound, (WorkerSocket, self.family, self.getsockname())
@@ -87,10 +87,10 @@ def _bound(
 
 
 _LOG = logging.getLogger("gsym.server")
-# Seconds after which a worker that says nothing is taken for hung. On a busy machine it
-# takes more than uvicorn's five to start.
+# Seconds after which a silent worker counts as hung. uvicorn's default of 5 is too
+# short for a worker to start on a busy machine.
 _LONGEST_START = 30
-_STOP_SECONDS = 30  # for requests that are being answered when the server stops
+_STOP_SECONDS = 30  # for requests in progress when the server stops
 
 
 def serve(
@@ -100,15 +100,15 @@ def serve(
     listener: socket.socket,
     greet: Callable[[], None],
 ) -> None:
-    """Serve until a signal says to stop; requests that are under way are answered.
+    """Serve until a signal stops the server; requests in progress are answered.
 
     Args:
-        load: Reads the settings again. Workers are new processes: it is pickled.
-        app: Made with it, for a single worker. Several workers make their own; then it
-            is closed.
-        settings: What it gave the first time.
+        load: Reads the settings. It is pickled, as workers are new processes.
+        app: The application of a single worker. Several workers create their own; then
+            this one is closed.
+        settings: First result of *load*.
         listener: From `bind`.
-        greet: Called once nobody who connects is refused.
+        greet: Called when the server accepts connections.
     """
     if settings.workers == 1:
         server = uvicorn.Server(_config(lambda: app, settings))
@@ -125,18 +125,17 @@ def serve(
 
 
 def _stop(server: uvicorn.Server, _number: int, _frame: object) -> None:
-    """End once the server has started: it handles signals itself from then on.
+    """Stop a server that is still starting; later it handles signals itself.
 
-    When it has stopped, it raises the signals that it has handled again.
+    When it has stopped, it raises the signals again that it has handled.
     """
     server.should_exit = True
 
 
 def _end_without_waiting() -> None:
-    """End this process where threads still fetch for requests that are over.
+    """End this process without joining threads that still fetch modules.
 
-    Python would wait for them. What they leave in the store is cleaned up as that of a
-    process that was killed.
+    Files that they leave in the store are cleaned up like those of a killed process.
     """
     if threading.active_count() > 1:
         logging.shutdown()
@@ -147,7 +146,7 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=True,
-        http=partial(  # type: ignore[arg-type] # it makes one
+        http=partial(  # type: ignore[arg-type] # a factory
             Protocol,
             head_size=settings.limits.max_head,
             head_timeout=settings.limits.head_timeout,
@@ -168,11 +167,11 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
 
 @contextlib.contextmanager
 def _metrics_folder() -> Iterator[None]:
-    """The folder in which workers collect their metrics."""
+    """Provide a folder in which workers collect their metrics."""
     if FOLDER_VARIABLE in os.environ:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="gsym-figures-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gsym-metrics-") as folder:
         os.environ[FOLDER_VARIABLE] = folder
         try:
             yield
@@ -181,7 +180,7 @@ def _metrics_folder() -> Iterator[None]:
 
 
 class _Workers(Multiprocess):
-    """Worker processes that read their configuration again themselves."""
+    """Worker processes that reload their configuration themselves."""
 
     def __init__(
         self, config: uvicorn.Config, listener: socket.socket, greet: Callable[[], None]
@@ -190,22 +189,22 @@ class _Workers(Multiprocess):
         self._greet = greet
 
     def init_processes(self) -> None:
-        """Start them; they listen when they are ready."""
+        """Start the workers and wait until they listen."""
         super().init_processes()
         for worker in self.processes:
             worker.wait_until_ready(self.config.timeout_worker_healthcheck)
         self._greet()
 
     def keep_subprocess_alive(self) -> None:
-        """Start successors of those that have died, whose state counts no more."""
+        """Replace dead workers and drop their gauges from the metrics."""
         before = {worker.pid for worker in self.processes}
         super().keep_subprocess_alive()
         for dead in before - {worker.pid for worker in self.processes}:
-            _LOG.warning("worker %d has died; it is replaced", dead)
+            _LOG.warning("worker %d died and was replaced", dead)
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:
-        """Hand the signal on."""
+        """Forward the signal to the workers."""
         for worker in self.processes:
             if worker.pid is not None:
                 with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""zstd, which Python has from 3.14 on."""
+"""The zstd module, which is part of Python since 3.14."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import pytest
 
 import gsym
 from gsym.errors import FormatError
-from gsym.server.symbfiles.protocol import FAULTS
+from gsym.server.symbfiles.protocol import REFUSALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ VALUES = {
     "float | None": 2.5,
     "bool": True,
     "tuple[str, ...]": ("name", "architecture"),
-    "Fault": FAULTS[0],
+    "Refusal": REFUSALS[0],
 }
 
 

@@ -22,7 +22,7 @@ from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import publication as symbfile_publication
 from gsym.server.symbfiles.assembly import assemble
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
-from gsym.server.symbfiles.protocol import PartHead
+from gsym.server.symbfiles.protocol import PartHeader
 from gsym.server.symbfiles.publication import SymbfilePublication
 from gsym.store.directory import Store
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
@@ -44,15 +44,15 @@ LEFT = {"files that nobody uses", "the link leads nowhere"}
 def receive(store: Store, kind: str, part: int, body: bytes) -> str:
     """Take a part of two as the endpoint does; what became of it."""
     pending = PendingUploads(store, PendingLimits(MOST, 9, 9, 1000.0))
-    head = PartHead(ID, part, 2, len(body))
+    header = PartHeader(ID, part, 2, len(body))
     with store.temporary_folder() as folder:
         path = Path(folder, "part")
         path.write_bytes(body)
         with pending.open("owner", f"{ID.hex()}.{kind}") as upload:
             assert upload.try_lock()
-            assert upload.is_there()
-            upload.add(head, sha256(body).hexdigest(), str(path))
-            parts = upload.whole()
+            assert upload.exists()
+            upload.add(header, sha256(body).hexdigest(), str(path))
+            parts = upload.all_parts()
             if not parts:
                 return "stored"
             publication = SymbfilePublication(store, ChildLimits(), MOST)

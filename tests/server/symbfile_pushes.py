@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from gsym.server.symbfiles.protocol import FAULTS
+from gsym.server.symbfiles.protocol import REFUSALS
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
@@ -31,7 +31,7 @@ OTHER_KEY = "b3RoZXI6c2VjcmV0"
 PART_LIMIT, PARTS_LIMIT, SIZE_LIMIT = 5000, 8, 12_000
 RANGES, PADS = "/api/symbols-ranges", "/api/symbols-returnpads"
 TAKEN = {"success": True, "status": 200}
-CODES = {fault.code: fault for fault in FAULTS}
+CODES = {refusal.code: refusal for refusal in REFUSALS}
 
 
 def running(folder: Path, **settings: Any) -> RunningServer:
@@ -109,16 +109,16 @@ def push(  # noqa: PLR0913 - what a request says
 
 def refused(answer: Answer, code: str) -> str:
     """See that an answer is of the form that the protocol has; its text."""
-    fault = CODES[code]
+    refusal = CODES[code]
     found = answer.json
     assert set(found) == {"success", "uuid", "error", "status"}
     assert set(found["error"]) == {"Code", "Text"}
     assert found["success"] is False
     assert str(UUID(found["uuid"])) == found["uuid"]
     assert found["error"]["Code"] == code
-    assert found["status"] == answer.status == fault.status
+    assert found["status"] == answer.status == refusal.status
     assert answer.headers["content-type"] == "application/json"
-    assert ("retry-after" in answer.headers) == bool(fault.retry_after)
+    assert ("retry-after" in answer.headers) == bool(refusal.retry_after)
     return str(found["error"]["Text"])
 
 

@@ -177,7 +177,7 @@ def test_a_process_is_killed_after_its_time_limit(
     ("code", "reason"),
     [
         ("import os, signal; os.kill(os.getpid(), 11)", f"signal {signal.SIGSEGV:d}"),
-        ("import sys; sys.exit(7)", "exit code 7"),
+        ("import sys; sys.exit(7)", "exit status 7"),
         ("pass", "without an answer"),
         ("open('answer.json', 'w').write('{')", "without an answer"),
         ("open('answer.json', 'w').write('3')", "without an answer"),

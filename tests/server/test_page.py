@@ -199,7 +199,7 @@ def test_a_dropped_debug_file_is_uploaded_with_a_token(
         visit.page.evaluate(DROP, sym)
         visit.page.fill("#upload-token", "wrong")
         visit.page.click("text=Upload >> nth=-1")
-        visit.page.wait_for_selector("text=the token is not known")
+        visit.page.wait_for_selector("text=unknown token")
         visit.page.fill("#upload-token", "secret")
         visit.page.click("text=Upload >> nth=-1")
         visit.page.wait_for_selector("text=libnew.so is in the store")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gsym.server.symbfiles.pending import PendingLimits, PendingUpload, PendingUploads
-from gsym.server.symbfiles.protocol import PartError, PartHead
+from gsym.server.symbfiles.protocol import PartError, PartHeader
 from gsym.store.directory import Store
 from gsym.symbfile.file_id import FileId
 from tests.clock import Clock
@@ -36,18 +36,18 @@ class Receiver:
     def open(self, owner: str = "owner", name: str = "name") -> PendingUpload:
         return self.pending.open(owner, name)
 
-    def add(self, upload: PendingUpload, head: PartHead, body: bytes) -> bool:
+    def add(self, upload: PendingUpload, header: PartHeader, body: bytes) -> bool:
         with self.store.temporary_folder() as folder:
             path = Path(folder, "part")
             path.write_bytes(body)
-            return upload.add(head, sha256(body).hexdigest(), str(path))
+            return upload.add(header, sha256(body).hexdigest(), str(path))
 
     def take(self, part: int, parts: int | None, body: bytes) -> list[bytes]:
         """The bytes of all parts, once they are there."""
         with self.open() as upload:
             assert upload.try_lock()
-            self.add(upload, PartHead(ID, part, parts, len(body)), body)
-            return [Path(path).read_bytes() for path in upload.whole()]
+            self.add(upload, PartHeader(ID, part, parts, len(body)), body)
+            return [Path(path).read_bytes() for path in upload.all_parts()]
 
     def publish(self, *bodies: bytes) -> None:
         """Take all parts of an upload, and finish it."""
@@ -55,7 +55,7 @@ class Receiver:
             self.take(part, len(bodies), body)
         with self.open() as upload:
             assert upload.try_lock()
-            assert upload.whole()
+            assert upload.all_parts()
             upload.finish("added")
 
 
@@ -118,20 +118,28 @@ def test_a_locked_upload_does_not_expire(receiver: Receiver) -> None:
     assert receiver.pending.forget_old() == 1
 
 
-def test_a_waiting_request_gets_the_outcome_of_the_upload(receiver: Receiver) -> None:
-    head, body = PartHead(ID, 0, 1, 1), b"x"
+def test_one_works_on_an_upload_at_a_time(receiver: Receiver) -> None:
+    with receiver.open() as one, receiver.open() as other:
+        assert one.try_lock()
+        assert not other.try_lock()
+    with receiver.open() as other:
+        assert other.try_lock()
+
+
+def test_who_waited_learns_what_became_of_the_upload(receiver: Receiver) -> None:
+    header, body = PartHeader(ID, 0, 1, 1), b"x"
     digest = sha256(body).hexdigest()
     with receiver.open() as other:
         with receiver.open() as one:
             assert one.try_lock()
-            receiver.add(one, head, body)
+            receiver.add(one, header, body)
             one.end(["", "added"])
-            assert not one.is_there()
+            assert not one.exists()
         assert other.try_lock()
-        assert not other.is_there()
-        assert other.outcome(head, digest) == ["", "added"]
-        assert other.outcome(head._replace(part=1), digest) is None
-        assert other.outcome(head, sha256(b"y").hexdigest()) is None
+        assert not other.exists()
+        assert other.outcome(header, digest) == ["", "added"]
+        assert other.outcome(header._replace(part=1), digest) is None
+        assert other.outcome(header, sha256(b"y").hexdigest()) is None
 
 
 def test_a_waiting_request_restarts_an_expired_upload(
@@ -142,9 +150,9 @@ def test_a_waiting_request_restarts_an_expired_upload(
         one.remove()
         with receiver.open() as new:
             assert new.try_lock()
-            assert new.is_there()
-        assert not other.is_there()
-        assert other.outcome(PartHead(ID, 0, 1, 1), "0") is None
+            assert new.exists()
+        assert not other.exists()
+        assert other.outcome(PartHeader(ID, 0, 1, 1), "0") is None
 
 
 def test_repeated_parts_of_a_finished_upload_expire_early(

@@ -86,7 +86,7 @@ def test_an_interrupted_push_is_resumed(app: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [("other", "error 1002: the API key is not known"), ("", "error 1001")],
+    [("other", "error 1002: unknown API key"), ("", "error 1001")],
 )
 def test_an_upload_needs_a_valid_key(
     key: str,

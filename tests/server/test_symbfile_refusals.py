@@ -101,7 +101,7 @@ def test_a_part_with_different_bytes_is_refused(
     bodies = [ranges(51, 3 * part) for part in range(2)]
     assert push(server, 51, bodies[0], 0, 2).status == 200
     text = refused(push(server, 51, ranges(99), 0, 2), "1301")
-    assert text.startswith("part 0 came before, with other bytes: ")
+    assert text.startswith("part 0 was already sent with other bytes: ")
     assert push(server, 51, bodies[1], 1, 2).status == 200
     assert function_at(server, 51, 0x1000) == "f51_0"
 
@@ -188,7 +188,7 @@ def test_the_uuid_of_an_internal_error_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(
-        "gsym.server.symbfiles.pending.PendingUpload.whole",
+        "gsym.server.symbfiles.pending.PendingUpload.all_parts",
         lambda _: raise_(ValueError("a fault")),
     )
     with caplog.at_level("INFO", "gsym"), running(tmp_path / "store") as server:

@@ -1,7 +1,7 @@
-"""What confined processes do with the parts of a symbfile: check, join, convert.
+"""Task of confined processes: check, join and convert the parts of a symbfile.
 
-Each part is a symbfile of its own; or only the first one has the magic, and all are
-pieces of one. What is compressed is inflated.
+Either each part is a complete symbfile, or only the first one has the magic bytes and
+all are pieces of one symbfile. Compressed parts are inflated.
 """
 
 from __future__ import annotations
@@ -25,37 +25,38 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-_HEADS = (MAGIC, b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08")  # plain, zstd, gzip
-_LONGEST_HEAD = max(map(len, _HEADS))
-_MORE = 0x80  # in a byte of a varint
+_MAGICS = (MAGIC, b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08")  # plain, zstd, gzip
+_LONGEST_MAGIC = max(map(len, _MAGICS))
+_MORE = 0x80  # continuation bit of a varint
 _GSYM, _SYMBFILE = "module.gsym", "symbfile.zst"
 
 
 class _RefusedError(CopyableError):
-    """What the parts make is of no use."""
+    """The parts are refused."""
 
-    def __init__(self, why: str, text: str) -> None:
+    def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
-        self.why = why
+        self.reason = reason
         self.text = text
 
 
 def assemble(
     paths: list[str], kind: str, file_id: str, folder: str, most: int
 ) -> dict[str, Any]:
-    """Make one symbfile of its parts, and a GSYM file of its ranges.
+    """Join the parts of a symbfile, and convert its ranges to a GSYM file.
 
     Args:
-        paths: Of the parts, in order.
-        kind: "ranges" or "returnpads": what it has to hold.
-        file_id: Of the executable, in hexadecimal.
-        folder: Where what is made goes.
-        most: Bytes that all parts together may have, inflated.
+        paths: Paths of the parts, in order.
+        kind: "ranges" or "returnpads": the expected kind of records.
+        file_id: FileID of the executable, in hexadecimal.
+        folder: Where the results are written.
+        most: Maximum total bytes of all parts, inflated.
 
     Returns:
-        `symbfile`: path of the whole, in a zstd stream; of ranges also `modules`, the
-        GSYM file as `describe` tells it. Or `refusal` with `text`: "damaged",
-        "wrong kind", "too large", or "unfit" for what is sound and cannot be converted.
+        `symbfile`: path of the complete symbfile, in a zstd stream; for ranges also
+        `modules`: the GSYM file, as returned by `describe`. Or `refusal` with `text`:
+        "damaged", "wrong kind", "too large", or "unfit" for a valid symbfile that
+        cannot be converted.
     """
     try:
         symbfiles = _symbfiles(paths, folder, most)
@@ -67,25 +68,25 @@ def assemble(
         joined = os.path.join(folder, _SYMBFILE)
         _join(symbfiles, joined)
     except _RefusedError as error:
-        return {"refusal": error.why, "text": error.text}
+        return {"refusal": error.reason, "text": error.text}
     return {"symbfile": joined, "modules": modules}
 
 
 def _symbfiles(paths: list[str], folder: str, most: int) -> list[str]:
-    """Files that are symbfiles of their own, inflated."""
-    if len(paths) > 1 and not all(map(_has_head, paths)):
-        whole = os.path.join(folder, "whole")
-        with open(whole, "xb") as target:
+    """Paths of complete, inflated symbfiles."""
+    if len(paths) > 1 and not all(map(_has_magic, paths)):
+        joined = os.path.join(folder, "joined")
+        with open(joined, "xb") as target:
             for path in paths:
                 with open(path, "rb", buffering=0) as source:
                     target.writelines(pieces_of(source))
-        paths = [whole]
+        paths = [joined]
     found = []
     for number, path in enumerate(paths):
-        place = os.path.join(folder, f"part{number}")
-        os.mkdir(place)
+        part_folder = os.path.join(folder, f"part{number}")
+        os.mkdir(part_folder)
         try:
-            found.append(inflate_file(path, place, most))
+            found.append(inflate_file(path, part_folder, most))
         except LimitError as error:
             raise _RefusedError("too large", error.reason) from None
         except FormatError as error:
@@ -94,13 +95,13 @@ def _symbfiles(paths: list[str], folder: str, most: int) -> list[str]:
     return found
 
 
-def _has_head(path: str) -> bool:
+def _has_magic(path: str) -> bool:
     with open(path, "rb", buffering=0) as file:
-        return file.read(_LONGEST_HEAD).startswith(_HEADS)
+        return file.read(_LONGEST_MAGIC).startswith(_MAGICS)
 
 
 def _check(path: str, kind: str, label: str) -> None:
-    """See that a symbfile is sound, and holds no other records than it has to."""
+    """Check all records of a symbfile, and that they are of the expected kind."""
     decoder = open_symbfile(path)
     try:
         for _ in decoder.reads():
@@ -110,15 +111,15 @@ def _check(path: str, kind: str, label: str) -> None:
         raise _RefusedError("damaged", f"{label}{where}{error.reason}") from None
     counts = decoder.counts()
     if kind == "ranges" and counts.return_pads:
-        raise _RefusedError("wrong kind", f"{label}it holds return pads")
+        raise _RefusedError("wrong kind", f"{label}it contains return pads")
     if kind == "returnpads" and counts.ranges:
-        raise _RefusedError("wrong kind", f"{label}it holds ranges")
+        raise _RefusedError("wrong kind", f"{label}it contains ranges")
 
 
 def _convert(symbfiles: Sequence[str], file_id: FileId, folder: str) -> dict[str, Any]:
     target = os.path.join(folder, _GSYM)
     try:
-        # Addresses are asked for as profilers have them: those of the ELF file.
+        # Profilers look up addresses of the ELF file.
         report = convert_symbfiles(symbfiles, target, uuid=file_id, base_address=0)
     except (EmptyError, FormatError, LimitError) as error:
         raise _RefusedError("unfit", error.reason) from None
@@ -132,7 +133,7 @@ def _convert(symbfiles: Sequence[str], file_id: FileId, folder: str) -> dict[str
 
 
 def _join(symbfiles: Sequence[str], target: str) -> None:
-    """Write sound symbfiles as one: the messages of all, behind one header."""
+    """Write valid symbfiles as one: one header, then the messages of all."""
     with zstd.open(target, "xb") as file:
         for number, path in enumerate(symbfiles):
             data = map_file(path)
@@ -140,14 +141,14 @@ def _join(symbfiles: Sequence[str], target: str) -> None:
 
 
 def _header_end(symbfile: memoryview) -> int:
-    """Where the messages behind the header begin, in a sound symbfile."""
+    """Offset of the first message after the header of a valid symbfile."""
     length, at = _varint(symbfile, len(MAGIC))
     _, at = _varint(symbfile, at)
     return at + length
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number, and where what is behind it begins."""
+    """A number, and the offset after it."""
     value = shift = 0
     while True:
         byte = data[at]

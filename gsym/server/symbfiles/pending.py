@@ -1,4 +1,4 @@
-"""Uploads with parts still to come, shared by all workers."""
+"""Incomplete uploads of symbfiles, shared by all workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from gsym.server.symbfiles.protocol import PartHead
+    from gsym.server.symbfiles.protocol import PartHeader
     from gsym.store.directory import Store
 
 
@@ -36,12 +36,12 @@ _FINISHED_FOLDER = ".finished-symbfiles"
 
 
 class FinishedUploads:
-    """What the last finished upload of each name was made of.
+    """Remembers the parts of the last finished upload of each name.
 
     Args:
         store: Path of the store.
-        seconds: For which they are known.
-        clock: Tells seconds since 1970.
+        seconds: How long they are remembered.
+        clock: Returns seconds since 1970.
     """
 
     def __init__(self, store: str, seconds: float, clock: Callable[[], float]) -> None:
@@ -50,11 +50,7 @@ class FinishedUploads:
         self._clock = clock
 
     def remember(self, name: str, parts: Iterable[str]) -> None:
-        """Note the parts of an upload that is finished.
-
-        Raises:
-            OSError: The store cannot be written to.
-        """
+        """Store the parts of a finished upload."""
         os.makedirs(self._root, exist_ok=True)
         path, now = os.path.join(self._root, name), self._clock()
         with AtomicFile(path) as file:
@@ -62,19 +58,19 @@ class FinishedUploads:
         os.utime(path, (now, now))
 
     def parts(self, name: str) -> frozenset[str]:
-        """The parts of the upload that was finished last; none if that is not known."""
+        """The parts of the last finished upload, if known."""
         path = os.path.join(self._root, name)
-        with suppress(OSError, TypeError, ValueError):  # it is not there, or damaged
+        with suppress(OSError, TypeError, ValueError):  # missing or damaged
             if not self._is_old(path):
                 with open(path, "rb") as file:
                     return frozenset(json.load(file))
         return frozenset()
 
     def forget_old(self) -> None:
-        """Let go of those that were finished long ago."""
+        """Forget uploads that were finished too long ago."""
         for name in names_in(self._root):
             path = os.path.join(self._root, name)
-            with suppress(FileNotFoundError):  # another process was faster
+            with suppress(FileNotFoundError):  # removed by another process
                 if self._is_old(path):
                     os.unlink(path)
 
@@ -83,13 +79,13 @@ class FinishedUploads:
 
 
 class PendingLimits(NamedTuple):
-    """Limits of what waits for more.
+    """Limits of incomplete uploads.
 
     Attributes:
-        size: Bytes of all parts of a symbfile.
-        of_key: Unfinished uploads of one API key.
-        in_all: Of all of them.
-        seconds: After which an upload is forgotten that no part comes for.
+        size: Total bytes of the parts of a symbfile.
+        of_key: Incomplete uploads of one API key.
+        in_all: Incomplete uploads of all keys.
+        seconds: Time without a new part after which an upload is removed.
     """
 
     size: int
@@ -101,38 +97,27 @@ class PendingLimits(NamedTuple):
 LOCK = "lock"
 _TOTAL = "of"
 _RANDOM_BYTES = 8
-# What only repeats an upload that is finished is forgotten after so many of them.
+# Time after which an upload is removed that only repeats parts of a finished one.
 _ECHO_SECONDS = 300
 
 
 class PendingUpload:
-    """An upload of which parts are there; closed at the end of a `with` block.
+    """An incomplete upload; closed at the end of a `with` block.
 
     Args:
         path: Its folder.
         lock: Descriptor of its lock, which it closes.
-        store: Path of the store.
-        limits: Of its size and age.
-        finished: What is known of those that are finished.
-        clock: Tells seconds since 1970.
+        uploads: All incomplete uploads.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what `PendingUploads` has, handed on
-        self,
-        path: str,
-        lock: int,
-        store: str,
-        limits: PendingLimits,
-        finished: FinishedUploads,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, path: str, lock: int, uploads: PendingUploads) -> None:
         self._path = path
         self._lock = lock
-        self._store = store
-        self._limits = limits
-        self._finished = finished
+        self._store = uploads.store
+        self._limits = uploads.limits
+        self._finished = uploads.finished
         self._name = ".".join(path.split(os.sep)[-2:])
-        self._clock = clock
+        self._clock = uploads.clock
 
     def __enter__(self) -> Self:
         return self
@@ -141,131 +126,131 @@ class PendingUpload:
         flock(self._lock, LOCK_UN)
         os.close(self._lock)
 
-    # ---- by anybody
+    # ---- without the lock
 
     def try_lock(self) -> bool:
-        """Become the only one who changes it; whether that is so."""
+        """Try to lock it; only the holder of the lock changes it."""
         try:
             flock(self._lock, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
-    # ---- by the holder of the lock
+    # ---- with the lock
 
-    def is_there(self) -> bool:
-        """Whether it is still there."""
+    def exists(self) -> bool:
+        """Whether it was neither finished nor removed."""
         with suppress(FileNotFoundError):
-            there = os.stat(os.path.join(self._path, LOCK))
-            return os.path.samestat(there, os.fstat(self._lock))
+            status = os.stat(os.path.join(self._path, LOCK))
+            return os.path.samestat(status, os.fstat(self._lock))
         return False
 
     def is_old(self) -> bool:
-        """Whether no part came for so long that it is to be forgotten."""
+        """Whether it has expired."""
         return is_old(self._path, self._limits.seconds, self._clock())
 
-    def is_of(self, head: PartHead) -> bool:
-        """Whether a part is one of this upload, and not of another attempt at it."""
+    def includes(self, header: PartHeader) -> bool:
+        """Whether a part belongs to this upload, and not to another attempt."""
         total = self._total()
-        return total is None or head.parts is None or total == head.parts
+        return total is None or header.parts is None or total == header.parts
 
-    def add(self, head: PartHead, digest: str, path: str) -> bool:
-        """Move a part in, and see it on the disk.
+    def add(self, header: PartHeader, digest: str, path: str) -> bool:
+        """Move a part into the upload, and sync it to disk.
 
         Args:
-            head: What it is.
+            header: Headers of the part.
             digest: SHA-256 of its bytes, in hexadecimal.
-            path: Where they are, on the same file system.
+            path: Its file, on the same file system.
 
         Returns:
             Whether it is new.
 
         Raises:
-            OSError: The disk is full, or failed.
-            PartError: It was here with other bytes, or it is too much.
+            OSError: The disk is full or failed.
+            PartError: The part was sent before with other bytes, or is too large.
         """
         parts, total = self._parts(), self._total()
-        if total is not None and head.part >= total:
+        if total is not None and header.part >= total:
             raise PartError(BAD_PARTS, f"there are {total} parts, from 0")
-        if total is None and head.parts is not None:
-            self._set_total(head.parts, parts)
-        known = parts.get(head.part)
-        if known == f"{head.part}.{digest}":
+        if total is None and header.parts is not None:
+            self._set_total(header.parts, parts)
+        known = parts.get(header.part)
+        if known == f"{header.part}.{digest}":
             return False
         if known is not None:
             if known not in self._finished.parts(self._name):
                 text = (
-                    f"part {head.part} came before, with other bytes: finish that "
-                    "upload, or begin one of another number of parts"
+                    f"part {header.part} was already sent with other bytes: finish "
+                    "that upload, or start one with another number of parts"
                 )
                 raise PartError(OTHER_BYTES, text)
-            os.unlink(self._at(parts.pop(head.part)))
-        there = (os.path.getsize(self._at(name)) for name in parts.values())
-        if sum(there) + head.size > self._limits.size:
+            os.unlink(self._at(parts.pop(header.part)))
+        sizes = (os.path.getsize(self._at(name)) for name in parts.values())
+        if sum(sizes) + header.size > self._limits.size:
             text = f"please limit all parts together to <= {self._limits.size} bytes"
             raise PartError(TOO_LARGE, text)
         sync(path)
-        os.rename(path, self._at(f"{head.part}.{digest}"))
+        os.rename(path, self._at(f"{header.part}.{digest}"))
         self._touch()
         return True
 
     def finish(self, outcome: str) -> None:
-        """Remove it after it was published; its parts are known for a while.
+        """Remove it after it was published; its parts are remembered for a while.
 
         Args:
-            outcome: For those who wait for it.
+            outcome: For requests that wait for it.
         """
-        with suppress(OSError):  # it is published, whether or not that is known
+        with suppress(OSError):  # it is published, even if that is not remembered
             self._finished.remember(self._name, self._parts().values())
         self.end(("", outcome))
 
-    def whole(self) -> list[str]:
-        """The paths of all parts in order, if all are there; else none."""
+    def all_parts(self) -> list[str]:
+        """The paths of the parts in order, if the upload is complete; else none."""
         parts, total = self._parts(), self._total() or 0
         if len(parts) < total:
             return []
         return [self._at(parts[number]) for number in range(total)]
 
     def end(self, outcome: object) -> None:
-        """Remove it, and tell those who wait for it what became of it.
+        """Remove it, and record its outcome for requests that wait for it.
 
         Args:
-            outcome: As JSON can have it.
+            outcome: A JSON value.
         """
         record = {"outcome": outcome, "parts": list(self._parts().values())}
         os.pwrite(self._lock, json.dumps(record).encode(), 0)
         self.remove()
 
     def remove(self) -> None:
-        """Remove it, as if no part had come."""
+        """Remove it."""
         name = os.urandom(_RANDOM_BYTES).hex()
         grave = os.path.join(self._store, TEMPORARY, name)
         os.rename(self._path, grave)
         remove_tree(grave)
         with suppress(OSError):
-            os.rmdir(os.path.dirname(self._path))  # its owner has no other
+            os.rmdir(os.path.dirname(self._path))  # fails if its owner has others
 
-    def outcome(self, head: PartHead, digest: str) -> Any:
-        """What became of it, if the part was one of its; else None.
+    def outcome(self, header: PartHeader, digest: str) -> Any:
+        """The recorded outcome, if the part belonged to the upload; else None.
 
-        For who waited for the lock while it came to its end.
+        For a request that waited for the lock while the upload ended.
         """
         text = os.pread(self._lock, os.fstat(self._lock).st_size, 0)
         if not text:
             return None
         record = json.loads(text)
-        is_one = f"{head.part}.{digest}" in record["parts"]
+        is_one = f"{header.part}.{digest}" in record["parts"]
         return record["outcome"] if is_one else None
 
-    # ---- inside
+    # ---- internal
 
     def _parts(self) -> dict[int, str]:
-        """Names of the files of parts, by number."""
-        heads = ((name.partition(".")[0], name) for name in names_in(self._path))
-        return {int(number): name for number, name in heads if number.isdigit()}
+        """File names of the parts, by number."""
+        names = ((name.partition(".")[0], name) for name in names_in(self._path))
+        return {int(number): name for number, name in names if number.isdigit()}
 
     def _total(self) -> int | None:
-        """How many parts there are to be, if that is known."""
+        """The number of parts of the complete upload, if known."""
         for name in names_in(self._path):
             kind, _, number = name.partition(".")
             if kind == _TOTAL:
@@ -283,7 +268,7 @@ class PendingUpload:
         return os.path.join(self._path, name)
 
     def _touch(self) -> None:
-        """Let it be as new, and on the disk."""
+        """Set its time to now, and sync it to disk."""
         now = self._clock()
         parts = self._parts().values()
         if parts and self._finished.parts(self._name).issuperset(parts):
@@ -293,22 +278,22 @@ class PendingUpload:
 
 
 def is_old(path: str, seconds: float, now: float) -> bool:
-    """Whether no part came for so long to the upload at *path*."""
+    """Whether the upload at *path* got no part for *seconds*."""
     return os.stat(path).st_mtime <= now - seconds
 
 
 _PENDING_FOLDER = ".symbfiles"
-_BEGINNING = "symbfiles"  # the lock of who begins an upload
+_BEGINNING = "symbfiles"  # name of the lock held to start an upload
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class PendingUploads:
-    """Uploads that are not finished.
+    """All incomplete uploads.
 
     Args:
-        store: Where they are kept. It exists, for bodies of requests wait there.
-        limits: How many, and for how long.
-        clock: Tells seconds since 1970.
+        store: Where they are kept. It must exist.
+        limits: Limits of number, size and time.
+        clock: Returns seconds since 1970.
     """
 
     def __init__(
@@ -317,22 +302,22 @@ class PendingUploads:
         limits: PendingLimits,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store = store.path
+        self.store = store.path
+        self.limits = limits
+        self.clock = clock
+        self.finished = FinishedUploads(store.path, limits.seconds, clock)
         self._root = os.path.join(store.path, _PENDING_FOLDER)
-        self._limits = limits
-        self._clock = clock
-        self._finished = FinishedUploads(store.path, limits.seconds, clock)
 
     def open(self, owner: str, name: str) -> PendingUpload:
-        """An upload, which begins if there is none.
+        """Open an upload, starting it if necessary.
 
         Args:
-            owner: Whose it is; what different ones send is kept apart.
-            name: Of what is uploaded.
+            owner: Name of its owner; uploads of different owners are separate.
+            name: Name of the upload.
 
         Raises:
-            OSError: It cannot be made.
-            PartError: There are too many.
+            OSError: It cannot be created.
+            PartError: There are too many uploads.
         """
         path = os.path.join(self._root, owner, name)
         while True:
@@ -342,8 +327,8 @@ class PendingUploads:
             self._begin(path)
 
     def forget_old(self) -> int:
-        """Remove uploads that no part came for in a while; how many they were."""
-        self._finished.forget_old()
+        """Remove expired uploads; return how many."""
+        self.finished.forget_old()
         return sum(map(self._forget_if_old, self._all()))
 
     def _open(self, path: str) -> PendingUpload | None:
@@ -351,40 +336,38 @@ class PendingUploads:
             lock = os.open(os.path.join(path, LOCK), _LOCK_FLAGS)
         except FileNotFoundError:
             return None
-        return PendingUpload(
-            path, lock, self._store, self._limits, self._finished, self._clock
-        )
+        return PendingUpload(path, lock, self)
 
     def _forget_if_old(self, path: str) -> bool:
         upload = self._open(path)
-        if upload is None:  # it begins, or it is gone, or its maker died
+        if upload is None:  # being started, removed, or left by a killed process
             with suppress(OSError):
-                if is_old(path, self._limits.seconds, self._clock()):
+                if is_old(path, self.limits.seconds, self.clock()):
                     os.rmdir(path)
             return False
         with upload:
-            if not upload.try_lock() or not upload.is_there() or not upload.is_old():
+            if not upload.try_lock() or not upload.exists() or not upload.is_old():
                 return False
             upload.remove()
         return True
 
     def _begin(self, path: str) -> None:
         owner = os.path.dirname(path)
-        with held(os.path.join(self._store, LOCKS, _BEGINNING)):
+        with held(os.path.join(self.store, LOCKS, _BEGINNING)):
             self.forget_old()
-            there = set(self._all()) - {path}
-            of_key = sum(os.path.dirname(each) == owner for each in there)
-            if len(there) >= self._limits.in_all:
-                text = f"there are {self._limits.in_all} unfinished uploads"
+            others = set(self._all()) - {path}
+            of_key = sum(os.path.dirname(each) == owner for each in others)
+            if len(others) >= self.limits.in_all:
+                text = f"there are {self.limits.in_all} unfinished uploads"
                 raise PartError(TOO_MANY_PENDING, text)
-            if of_key >= self._limits.of_key:
-                text = f"please finish some of {self._limits.of_key} uploads before"
+            if of_key >= self.limits.of_key:
+                text = f"please finish some of your {self.limits.of_key} uploads first"
                 raise PartError(TOO_MANY_OF_KEY, text)
-            with suppress(FileNotFoundError):  # begun and finished by another
+            with suppress(FileNotFoundError):  # started and finished by another process
                 os.makedirs(path, exist_ok=True)
                 lock = os.path.join(path, LOCK)
                 os.close(os.open(lock, _LOCK_FLAGS | os.O_CREAT, 0o666))
-                for folder in (path, owner, self._root, self._store):
+                for folder in (path, owner, self._root, self.store):
                     sync(folder)
 
     def _all(self) -> list[str]:

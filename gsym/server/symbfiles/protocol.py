@@ -1,7 +1,7 @@
-"""The protocol of symbfiles: headers of a part, error codes, answers.
+"""The upload protocol of symbfiles: headers of a part, error codes, answers.
 
-The protocol has one code of its own, 1000 ("Something went wrong on our side."); the
-others are ours.
+The protocol defines only the code 1000 ("Something went wrong on our side."); gsym
+defines the others.
 Source: README.md of symb-proto in opentelemetry-ebpf-profiler, "Symbfile upload".
 """
 
@@ -22,15 +22,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gsym.server.settings import Limits
 
-class Fault(NamedTuple):
-    """A kind of refusal.
+
+class Refusal(NamedTuple):
+    """A reason to refuse a part.
 
     Attributes:
-        code: In the answer.
-        status: For HTTP.
-        when: When it is answered, for people.
-        retry_after: Seconds after which it is worth another try; 0: it is not.
+        code: Error code in the answer.
+        status: HTTP status code.
+        when: Description for the manual.
+        retry_after: Seconds until the client may try again; 0: it should not.
     """
 
     code: str
@@ -39,48 +41,46 @@ class Fault(NamedTuple):
     retry_after: int = 0
 
 
-_OK = 200
 _JSON = "application/json"
 
-INTERNAL = Fault("1000", 500, "a fault of this program, which is in the log")
-NO_KEY = Fault("1001", 401, "the request shows no API key")
-UNKNOWN_KEY = Fault("1002", 401, "the API key is none of `symbfile_keys`")
-BAD_FILE_ID = Fault("1101", 400, "`FileID` is missing, or is none")
-BAD_PART = Fault("1102", 400, "`FilePart` is missing, or is no number")
-BAD_PARTS = Fault(
-    "1103", 400, "`FileParts` is no number, or `FilePart` is not below it"
+INTERNAL = Refusal("1000", 500, "internal error, described in the log")
+NO_KEY = Refusal("1001", 401, "the request has no API key")
+UNKNOWN_KEY = Refusal("1002", 401, "the API key is not in `symbfile_keys`")
+BAD_FILE_ID = Refusal("1101", 400, "`FileID` is missing or invalid")
+BAD_PART = Refusal("1102", 400, "`FilePart` is missing or not a number")
+BAD_PARTS = Refusal(
+    "1103", 400, "`FileParts` is not a number above `FilePart`, or inconsistent"
 )
-NO_LENGTH = Fault("1104", 411, "there is no `Content-Length`, or the body is chunked")
-EMPTY = Fault("1105", 400, "the body is empty")
-BAD_ENCODING = Fault("1106", 415, "`Content-Encoding` is of another kind")
-TOO_SLOW = Fault("1107", 408, "the body did not come in `upload_timeout` seconds")
-PART_TOO_LARGE = Fault("1201", 413, "the part has more than `max_symbfile_part` bytes")
-TOO_MANY_PARTS = Fault("1202", 413, "there are more than `max_symbfile_parts` parts")
-TOO_LARGE = Fault(
-    "1203", 413, "all parts have more than `max_symbfile` bytes, or so inflated"
+NO_LENGTH = Refusal("1104", 411, "`Content-Length` is missing, or the body is chunked")
+EMPTY = Refusal("1105", 400, "the body is empty")
+BAD_ENCODING = Refusal("1106", 415, "`Content-Encoding` is not supported")
+TOO_SLOW = Refusal("1107", 408, "the body did not arrive within `upload_timeout`")
+PART_TOO_LARGE = Refusal("1201", 413, "the part is larger than `max_symbfile_part`")
+TOO_MANY_PARTS = Refusal("1202", 413, "there are more than `max_symbfile_parts` parts")
+TOO_LARGE = Refusal(
+    "1203", 413, "the parts, compressed or inflated, are larger than `max_symbfile`"
 )
-OTHER_BYTES = Fault("1301", 409, "this part came before, with other bytes")
-DAMAGED = Fault("1401", 400, "the symbfile is damaged; the text names part and offset")
-WRONG_KIND = Fault(
-    "1402", 400, "it holds records of the other kind, which have another endpoint"
+OTHER_BYTES = Refusal("1301", 409, "this part was already sent with other bytes")
+DAMAGED = Refusal("1401", 400, "the symbfile is damaged; the text has part and offset")
+WRONG_KIND = Refusal("1402", 400, "it contains records for the other endpoint")
+UNFIT = Refusal(
+    "1403", 400, "it is valid but cannot be converted, for example without ranges"
 )
-UNFIT = Fault("1403", 400, "it is sound, and cannot be converted: no ranges, say")
-TOO_COSTLY = Fault("1404", 422, "to read it takes too much time or memory")
-TOO_MANY_OF_KEY = Fault(
-    "1501", 429, "`max_pending_of_key` unfinished uploads of the key are there", 60
+TOO_COSTLY = Refusal("1404", 422, "reading it takes too much time or memory")
+TOO_MANY_OF_KEY = Refusal(
+    "1501", 429, "the key has `max_pending_of_key` unfinished uploads", 60
 )
-TOO_MANY_PENDING = Fault(
-    "1502", 503, "`max_pending_symbfiles` unfinished uploads are there", 60
+TOO_MANY_PENDING = Refusal(
+    "1502", 503, "there are `max_pending_symbfiles` unfinished uploads", 60
 )
-NO_ROOM = Fault("1503", 507, "the disk is full")
+DISK_FULL = Refusal("1503", 507, "the disk is full")
 
-# As the manual has them.
-FAULTS = (
+REFUSALS = (
     *(INTERNAL, NO_KEY, UNKNOWN_KEY),
     *(BAD_FILE_ID, BAD_PART, BAD_PARTS, NO_LENGTH, EMPTY, BAD_ENCODING, TOO_SLOW),
     *(PART_TOO_LARGE, TOO_MANY_PARTS, TOO_LARGE, OTHER_BYTES),
     *(DAMAGED, WRONG_KIND, UNFIT, TOO_COSTLY),
-    *(TOO_MANY_OF_KEY, TOO_MANY_PENDING, NO_ROOM),
+    *(TOO_MANY_OF_KEY, TOO_MANY_PENDING, DISK_FULL),
 )
 
 
@@ -88,54 +88,54 @@ class PartError(CopyableError):
     """A part is refused.
 
     Args:
-        fault: Why.
+        refusal: The reason.
         text: For people.
-        closes: Whether the rest of the request is not read any more.
+        closes: Whether to close the connection without reading the rest of the request.
     """
 
-    def __init__(self, fault: Fault, text: str, *, closes: bool = False) -> None:
+    def __init__(self, refusal: Refusal, text: str, *, closes: bool = False) -> None:
         super().__init__(text)
-        self.fault = fault
+        self.refusal = refusal
         self.text = text
         self.closes = closes
 
 
 def success_response() -> Response:
-    """The answer to a part that was taken."""
-    return Response(b'{"success":true,"status":200}', _OK, media_type=_JSON)
+    """The answer to an accepted part."""
+    return Response(b'{"success":true,"status":200}', 200, media_type=_JSON)
 
 
-def fault_response(error: PartError, uuid: str) -> Response:
-    """The answer to a part that was not.
+def refusal_response(error: PartError, uuid: str) -> Response:
+    """The answer to a refused part.
 
     Args:
-        error: Why.
-        uuid: Under which the log has it.
+        error: The reason.
+        uuid: Identifies the refusal in the log.
     """
-    fault = error.fault
+    refusal = error.refusal
     headers = {"connection": "close"} if error.closes else {}
-    if fault.retry_after:
-        headers["retry-after"] = str(fault.retry_after)
-    if fault is NO_KEY or fault is UNKNOWN_KEY:
+    if refusal.retry_after:
+        headers["retry-after"] = str(refusal.retry_after)
+    if refusal is NO_KEY or refusal is UNKNOWN_KEY:
         headers["www-authenticate"] = "APIKey"
     body = {
         "success": False,
         "uuid": uuid,
-        "error": {"Code": fault.code, "Text": error.text},
-        "status": fault.status,
+        "error": {"Code": refusal.code, "Text": error.text},
+        "status": refusal.status,
     }
     return Response(
-        msgspec.json.encode(body), fault.status, headers=headers, media_type=_JSON
+        msgspec.json.encode(body), refusal.status, headers=headers, media_type=_JSON
     )
 
 
-class PartHead(NamedTuple):
-    """A part of a symbfile.
+class PartHeader(NamedTuple):
+    """The headers of a part of a symbfile.
 
     Attributes:
-        file_id: Of the executable.
+        file_id: FileID of the executable.
         part: Number of the part, from 0.
-        parts: How many there are; None where this request does not tell.
+        parts: Number of parts; None if this request does not contain it.
         size: Bytes of the part.
     """
 
@@ -145,75 +145,63 @@ class PartHead(NamedTuple):
     size: int
 
 
-class PartLimits(NamedTuple):
-    """Limits of parts.
-
-    Attributes:
-        size: Bytes of one.
-        parts: How many a symbfile may come in.
-    """
-
-    size: int
-    parts: int
-
-
 _SCHEME = "apikey "
 _NUMBER = re.compile("[0-9]{1,20}")
-# Those that can be told from a symbfile by their first bytes.
+# Recognized by the first bytes, so the header is not needed.
 _CODINGS = {"", "identity", "gzip", "x-gzip", "zstd"}
 _OWNER_DIGITS = 32
 
 
 def key_owner(headers: Mapping[str, str], keys: Sequence[str]) -> str:
-    """What stands for the holder of the API key that a request shows.
+    """A name for the owner of the API key in a request.
 
     Raises:
-        PartError: It shows none, or none of *keys*.
+        PartError: The key is missing, or not one of *keys*.
     """
-    shown = headers.get("authorization", "").strip()
-    if shown[: len(_SCHEME)].lower() != _SCHEME:
-        text = "show an API key: 'Authorization: APIKey KEY'"
+    given = headers.get("authorization", "").strip()
+    if given[: len(_SCHEME)].lower() != _SCHEME:
+        text = "send an API key: 'Authorization: APIKey KEY'"
         raise PartError(NO_KEY, text, closes=True)
-    key = shown[len(_SCHEME) :].strip()
+    key = given[len(_SCHEME) :].strip()
     if not is_one_of(key, keys):
-        raise PartError(UNKNOWN_KEY, "the API key is not known", closes=True)
+        raise PartError(UNKNOWN_KEY, "unknown API key", closes=True)
     return sha256(key.encode()).hexdigest()[:_OWNER_DIGITS]
 
 
-def read_part_head(headers: Mapping[str, str], limits: PartLimits) -> PartHead:
-    """The part that a request brings.
+def read_part_header(headers: Mapping[str, str], limits: Limits) -> PartHeader:
+    """Parse the headers of a part.
 
     Raises:
-        PartError: Its headers are not sound, or it is too large.
+        PartError: The headers are invalid, or the part is too large.
     """
-    size = _size(headers, limits.size)
+    size = _size(headers, limits.max_symbfile_part)
     file_id = _file_id(headers.get("fileid", ""))
     part = _number(headers.get("filepart", ""))
     if part is None:
-        raise PartError(BAD_PART, "FilePart has to be a number from 0", closes=True)
+        raise PartError(BAD_PART, "FilePart must be a number from 0", closes=True)
     parts = None
     if "fileparts" in headers:
         parts = _number(headers["fileparts"])
         if parts is None or part >= parts:
-            text = "FileParts has to be a number above that of FilePart"
+            text = "FileParts must be a number above FilePart"
             raise PartError(BAD_PARTS, text, closes=True)
-    if max(part + 1, parts or 0) > limits.parts:
-        text = f"please send <= {limits.parts} parts"
+    if max(part + 1, parts or 0) > limits.max_symbfile_parts:
+        text = f"please send <= {limits.max_symbfile_parts} parts"
         raise PartError(TOO_MANY_PARTS, text, closes=True)
-    return PartHead(file_id, part, parts, size)
+    return PartHeader(file_id, part, parts, size)
 
 
 def _size(headers: Mapping[str, str], most: int) -> int:
     size = _number(headers.get("content-length", ""))
     if size is None or "transfer-encoding" in headers:
-        raise PartError(NO_LENGTH, "Content-Length is needed", closes=True)
+        raise PartError(NO_LENGTH, "Content-Length is required", closes=True)
     if not size:
         raise PartError(EMPTY, "the body is empty", closes=True)
     if size > most:
         text = f"please send parts of <= {most} bytes"
         raise PartError(PART_TOO_LARGE, text, closes=True)
     if headers.get("content-encoding", "").strip().lower() not in _CODINGS:
-        text = "Content-Encoding is none of gzip, zstd and identity"
+        text = "Content-Encoding must be gzip, zstd or identity"
         raise PartError(BAD_ENCODING, text, closes=True)
     return size
 
@@ -222,7 +210,7 @@ def _file_id(text: str) -> FileId:
     try:
         return FileId.parse(text.strip())
     except ValueError:
-        reason = "FileID has to be 16 bytes in base64, or in hexadecimal"
+        reason = "FileID must be 16 bytes in base64 or hexadecimal"
         raise PartError(BAD_FILE_ID, reason, closes=True) from None
 
 

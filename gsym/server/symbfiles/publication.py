@@ -1,7 +1,7 @@
-"""A symbfile whose parts are all there, on its way into a store.
+"""Publishes a complete symbfile in a store.
 
-A confined process puts it together and converts it; what it says is checked, the engine
-looks at every record, and all is published in one step.
+A confined process joins and converts its parts; the result is checked, also by the
+engine for each record, and published in one step.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from gsym.store.directory import Store
     from gsym.symbfile.file_id import FileId
 
-_FAULTS = {
+_REFUSALS = {
     "damaged": DAMAGED,
     "wrong kind": WRONG_KIND,
     "too large": TOO_LARGE,
     "unfit": UNFIT,
 }
 _SOURCE = "symbfile"
-_LONGEST_TEXT = 500
-_PACKED_TIMES = 8  # so much more may be in what is compressed
+_MAX_TEXT = 500
+_INFLATED_TIMES = 8  # assumed compression ratio, for the time limit
 
 
 class SymbfilePublication:
-    """Puts symbfiles into a store.
+    """Publishes symbfiles in a store.
 
     Args:
         store: The store.
-        limits: Of the processes that read them.
-        most: Bytes that all parts of one may have together, inflated.
+        limits: Limits of the processes that read symbfiles.
+        most: Maximum total bytes of the parts of a symbfile, inflated.
     """
 
     def __init__(self, store: Store, limits: ChildLimits, most: int) -> None:
@@ -61,20 +61,20 @@ class SymbfilePublication:
         self._most = most
 
     def publish(self, file_id: FileId, kind: str, parts: list[str]) -> str:
-        """Put a symbfile into the store.
+        """Publish a symbfile.
 
         Args:
-            file_id: Of the executable.
+            file_id: FileID of the executable.
             kind: "ranges" or "returnpads".
             parts: Paths of all parts in order, in one folder.
 
         Returns:
-            What became of it: "added"; "replaced": it took the place of a poorer one;
-            "kept": what was there is as rich at least, and stays.
+            "added"; "replaced": it replaced a less complete module; "kept": the stored
+            module is at least as complete and was kept.
 
         Raises:
-            OSError: The store cannot be written to.
-            PartError: It is refused. Nothing has been published then.
+            OSError: The store cannot be written.
+            PartError: It is refused, and nothing was published.
         """
         with self._store.temporary_folder() as folder:
             try:
@@ -100,7 +100,7 @@ class SymbfilePublication:
         }
         limits = self._limits
         if not _is_plain(parts[0]):
-            seconds = _PACKED_TIMES * limits.seconds_per_100_mib
+            seconds = _INFLATED_TIMES * limits.seconds_per_100_mib
             limits = limits._replace(seconds_per_100_mib=seconds)
         answer = run_confined(
             *("assemble", arguments, folder, limits),
@@ -108,10 +108,10 @@ class SymbfilePublication:
             readable=[os.path.dirname(parts[0])],
         )
         if "refusal" in answer:
-            fault = _FAULTS.get(str(answer["refusal"]), DAMAGED)
-            raise PartError(fault, str(answer.get("text"))[:_LONGEST_TEXT])
+            refusal = _REFUSALS.get(str(answer["refusal"]), DAMAGED)
+            raise PartError(refusal, str(answer.get("text"))[:_MAX_TEXT])
         if not is_file_in(str(answer.get("symbfile")), folder):
-            raise FormatError("it was put together in another way than is said")
+            raise FormatError("joining the parts had an invalid result")
         return answer
 
     def _publish_module(
@@ -125,16 +125,16 @@ class SymbfilePublication:
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a part is not compressed; of pieces of one file, the first tells."""
+    """Whether a part is not compressed; of pieces of one symbfile, the first counts."""
     with open(path, "rb", buffering=0) as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def _module(answer: dict[str, Any], file_id: FileId, folder: str) -> DescribedModule:
-    """The module that was made, which is that of the FileID."""
+    """The converted module, with the identity of the FileID."""
     modules = read_descriptions(answer.get("modules"), folder)
     if len(modules) != 1:
-        raise FormatError("it was converted to something else")
+        raise FormatError("the conversion had an invalid result")
     return modules[0]._replace(
         identity=file_id_identity(file_id),
         uuid=bytes(file_id),
