@@ -1,4 +1,4 @@
-"""A file goes into a store: identified, converted, checked, published."""
+"""Adds files to a store: identifies, converts, checks and publishes their modules."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
+from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.layout import checked_identity
 from gsym.store.module_file import modules_in
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from gsym.store.publication import Publication
     from gsym.writing.creator import CreatorReport
 
-_LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
+_MAX_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16
-# They have no symbol table; a GSYM file has variables already, or never.
+# Kinds without a symbol table; a GSYM file already has its variables, or never will.
 _WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym"})
 
 
-def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
+def add_file(  # noqa: PLR0913 - independent keywords
     store: Store,
     path: str | os.PathLike[str],
     *,
@@ -49,48 +50,48 @@ def add_file(  # noqa: PLR0913 - keywords, each a choice of its own
     most_inflated: int = MOST_INFLATED,
     **options: Any,
 ) -> Publication:
-    """Put the module of a file into a store.
+    """Add the module of a file to a store.
 
     Args:
         store: The store.
-        path: Anything that `gsym.convert` takes and that is a module; gzip, zstd and xz
-            are inflated.
-        key: The module that it has to be; it is found by the names in it as well. Of
-            a fat file it chooses the slice.
-        identity: What is known better than the file tells: fields that are not "".
+        path: A module in any format that `gsym.convert` accepts; gzip, zstd and xz
+            files are inflated.
+        key: The module that the file must contain, also found by the names in *key*.
+            It selects the slice of a fat file.
+        identity: Fields that are not "" override the identity in the file.
         source: Where the file is from; by default its path.
         keep_original: Keep a copy of the file, inflated, with the module.
-        most_inflated: Bytes that a compressed file may hold.
-        options: Keywords of `gsym.convert`. An *architecture* chooses a slice;
-            *data_symbols* is for object files only.
+        most_inflated: Maximum inflated bytes of a compressed file.
+        options: Keywords of `gsym.convert`. *architecture* selects a slice;
+            *data_symbols* is ignored for other files than object files.
 
     Raises:
-        ArchitectureError: It is a fat file, of which nothing chooses a slice.
-        FormatError: It is no such file, or damaged, or has no debug id.
-        GsymError: It cannot be converted, for another reason.
-        LimitError: It holds more than *most_inflated*.
-        UnsupportedError: It is of a kind that is not read, or no module.
-        UuidMismatchError: It is another module than *key* says.
-        OSError: It cannot be read, or the store not be written to.
+        ArchitectureError: A fat file, and no slice is selected.
+        FormatError: The file is damaged or has no valid debug id.
+        GsymError: It cannot be converted for another reason.
+        LimitError: It inflates to more than *most_inflated*.
+        UnsupportedError: It is not a module, or of an unsupported kind.
+        UuidMismatchError: It is not the module of *key*.
+        OSError: The file cannot be read, or the store not written.
     """
-    place = os.fspath(path)
+    path = os.fspath(path)
     known = identity or ModuleIdentity()
     with _identified(
-        *(store, place, place), known=known, key=key, most_inflated=most_inflated
+        *(store, path, path), known=known, key=key, most_inflated=most_inflated
     ) as file:
         architecture = options.pop("architecture", None)
-        module = _choose(file.modules, key, architecture, place)
+        module = _choose(file.modules, key, architecture, path)
         return _add_module(
             *(store, file, module),
             key=key,
             known=known,
-            source=source or place,
+            source=source or path,
             keep_original=keep_original,
             **options,
         )
 
 
-def add_all(  # noqa: PLR0913 - keywords, each a choice of its own
+def add_all(  # noqa: PLR0913 - independent keywords
     store: Store,
     path: str,
     *,
@@ -101,24 +102,13 @@ def add_all(  # noqa: PLR0913 - keywords, each a choice of its own
     most_inflated: int = MOST_INFLATED,
     **options: Any,
 ) -> Iterator[Publication | GsymError]:
-    """Put all modules of a file into a store: those of all slices of a fat one.
+    """Add all modules of a file to a store, one for each slice of a fat file.
 
-    Args:
-        store: The store.
-        path: As for `add_file`.
-        label: What errors and the store call the file; by default its path.
-        identity: As for `add_file`.
-        source: As for `add_file`.
-        keep_original: As for `add_file`.
-        most_inflated: As for `add_file`.
-        options: As for `add_file`.
+    Arguments and errors are those of `add_file`; *label* names the file in errors and
+    in the store, by default its path.
 
     Returns:
-        What became of each module, or why it was refused.
-
-    Raises:
-        GsymError: The whole file is refused.
-        OSError: As for `add_file`.
+        The outcome for each module, or the error.
     """
     known, label = identity or ModuleIdentity(), label or path
     with _identified(
@@ -135,23 +125,22 @@ def add_all(  # noqa: PLR0913 - keywords, each a choice of its own
             )
 
 
-class _IdentifiedFile:
-    """A file on its way into a store.
+class _IdentifiedFile(NamedTuple):
+    """A file to add.
 
     Attributes:
-        path: Where it was.
-        folder: For what is made of it, in the store; what was inflated is there, too.
-        modules: What is in it.
+        path: Its path.
+        folder: Temporary folder in the store, for inflated and converted files.
+        modules: Its modules.
     """
 
-    def __init__(self, path: str, folder: str, modules: tuple[ModuleFile, ...]) -> None:
-        self.path = path
-        self.folder = folder
-        self.modules = modules
+    path: str
+    folder: str
+    modules: tuple[ModuleFile, ...]
 
 
 @contextmanager
-def _identified(  # noqa: PLR0913 - what is known of a file
+def _identified(  # noqa: PLR0913 - independent keywords
     store: Store,
     path: str,
     label: str,
@@ -160,7 +149,7 @@ def _identified(  # noqa: PLR0913 - what is known of a file
     key: ModuleKey | None,
     most_inflated: int,
 ) -> Iterator[_IdentifiedFile]:
-    """Find out what a file holds; errors name it by *label* meanwhile."""
+    """Find the modules of a file; errors within the block name it by *label*."""
     with store.temporary_folder() as folder:
         file = path
         try:
@@ -175,14 +164,14 @@ def _identified(  # noqa: PLR0913 - what is known of a file
 
 
 def _result(*module: Any, **options: Any) -> Publication | GsymError:
-    """What `_add_module` answers or raises."""
+    """The result of `_add_module`, or its error."""
     try:
         return _add_module(*module, **options)
     except GsymError as error:
         return error
 
 
-def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
+def _add_module(  # noqa: PLR0913 - independent keywords
     store: Store,
     file: _IdentifiedFile,
     module: ModuleFile,
@@ -197,8 +186,8 @@ def _add_module(  # noqa: PLR0913 - keywords, each a choice of its own
     named = _complete(module, file.path, known, key)
     _require(named, module.uuid, key, file.path)
     output = os.path.join(file.folder, "converted.gsym")
-    if len(module.uuid) > _LONGEST_UUID:
-        options.setdefault("uuid", module.uuid[:_LONGEST_UUID])
+    if len(module.uuid) > _MAX_UUID:
+        options.setdefault("uuid", module.uuid[:_MAX_UUID])
     if module.kind in _WITHOUT_SYMBOLS:
         options.pop("data_symbols", None)
     report = convert(module.path, output, arch=module.architecture, **options)
@@ -225,7 +214,7 @@ def _choose(
     architecture: str | None,
     path: str,
 ) -> ModuleFile:
-    """The one module that is meant."""
+    """The selected module."""
     if architecture is not None:
         modules = tuple(
             each for each in modules if each.architecture in {architecture, None}
@@ -235,10 +224,10 @@ def _choose(
             each for each in modules if not _difference(each.identity, each.uuid, key)
         )
         if not modules:
-            raise UuidMismatchError("none of its slices is the module", path=path)
+            raise UuidMismatchError("no slice is the requested module", path=path)
     if len(modules) != 1:
         names = ", ".join(each.architecture or "" for each in modules) or "others"
-        reason = f"holds code for {names}: choose one architecture"
+        reason = f"contains code for {names}: choose one architecture"
         raise ArchitectureError(reason, path=path)
     return modules[0]
 
@@ -246,9 +235,9 @@ def _choose(
 def _complete(
     module: ModuleFile, path: str, known: ModuleIdentity, key: ModuleKey | None
 ) -> ModuleIdentity:
-    """The identity of a module, with a name; what somebody knows better goes first."""
+    """The identity of a module, with a name and the fields of *known*."""
     found = module.identity
-    if os.path.isdir(path):  # a bundle, which has a name of its own
+    if os.path.isdir(path):  # a bundle, which has another name than its module
         path = module.path
     is_named_by_file = found.debug_file in {"", os.path.basename(module.path)}
     if is_named_by_file and module.kind != "breakpad":
@@ -261,10 +250,10 @@ def _complete(
     better = {name: text for name, text in known._asdict().items() if text}
     named = found._replace(**better)
     if not named.debug_id:
-        reason = "it has no debug id: neither a build id nor anything like it"
+        reason = "no debug id: the file has no build id, UUID or GUID"
         raise UnsupportedError(reason, path=path)
     if found.debug_id and named.debug_id.upper() != found.debug_id.upper():
-        reason = f"its debug id is {found.debug_id}, not {named.debug_id}"
+        reason = f"debug id is {found.debug_id}, not {named.debug_id}"
         raise UuidMismatchError(reason, path=path)
     try:
         return checked_identity(named)
@@ -281,47 +270,47 @@ def _require(
 
 
 def _difference(identity: ModuleIdentity, uuid: bytes, key: ModuleKey) -> str:
-    """Why a module is not the one that is asked for; "" if it is."""
+    """Why a module is not the one of *key*; "" if it is."""
     if key.debug_id:
         debug_id = key.debug_id.upper()
         if identity.debug_id.upper() == debug_id:
             return ""
-        return f"its debug id is {identity.debug_id or 'missing'}, not {debug_id}"
+        return f"debug id is {identity.debug_id or 'missing'}, not {debug_id}"
     code_id = key.code_id.upper()
-    whole = identity.code_id.upper() or uuid.hex().upper()
-    # A Breakpad file may have no more of a build id than fits into a debug id.
-    part = uuid.hex().upper() if len(uuid) == _GUID_SIZE else whole
+    complete = identity.code_id.upper() or uuid.hex().upper()
+    # A Breakpad file may only have the part of a build id that fits into a debug id.
+    part = uuid.hex().upper() if len(uuid) == _GUID_SIZE else complete
     if (
         not code_id
-        or code_id == whole
+        or code_id == complete
         or (not identity.code_id and part == code_id[:32])
     ):
         return ""
-    return f"its code id is {whole or 'missing'}, not {code_id}"
+    return f"code id is {complete or 'missing'}, not {code_id}"
 
 
 def _check(path: str, report: ConversionReport, module: ModuleFile) -> None:
-    """See that what was converted opens, and is of the module."""
+    """Check that the converted file can be opened and has the UUID of the module."""
     with gsym.reading.reader.open(path) as reader:
-        expected = module.uuid[:_LONGEST_UUID]
+        expected = module.uuid[:_MAX_UUID]
         if reader.uuid != report.uuid or report.uuid != expected:
             raise UuidMismatchError(
-                f"converted, its UUID is {reader.uuid.hex() or 'missing'}, not "
-                f"{expected.hex() or 'missing'}",
+                f"the converted file has the UUID {reader.uuid.hex() or 'missing'}, "
+                f"not {expected.hex() or 'missing'}",
                 path=module.path,
             )
 
 
 def quality_of(report: ConversionReport | CreatorReport) -> Quality:
-    """How much the GSYM file knows that a report tells of."""
+    """How much the GSYM file of a report contains."""
     level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
     return Quality(int(level), report.functions)
 
 
 def _original(module: ModuleFile, folder: str) -> str:
-    """A file in *folder* with the bytes that a module was made from.
+    """A copy in *folder* of the file that a module was made from.
 
-    Of a fat file that is all of it: its slices share the file.
+    Of a fat file it has all slices.
     """
     from shutil import copyfile
 

@@ -1,8 +1,8 @@
 """Links by which modules are found under other names and ids.
 
-They lead to files behind the link that publishes a module, so that they stay right when
-the module is replaced. The folder of a module lists its aliases, for who removes it;
-that list and the links are changed by the holder of the lock of the debug id only.
+They point through the link that publishes a module, so they stay valid when the module
+is replaced. The folder of a module lists its aliases, for its removal; only the holder
+of the lock of the debug id changes that list and the links.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LIST = "aliases"
-_NEW_LIST = "aliases.new"  # until it takes its place
-_NEW_LINK = "link"  # in the folder of the module, until it takes its place
+_NEW_LIST = "aliases.new"  # until it is renamed
+_NEW_LINK = "link"  # in the folder of the module, until it is renamed
 _TRIES = 100
-_PARTS = 2  # of a line: path and file
+_FIELDS = 2  # of a line: path and file
 
 
 def alias_target(alias: str, debug_id: str, file: str) -> str:
-    """What the link *alias* holds that leads to *file* of a module."""
+    """The target of the link *alias* to *file* of a module."""
     return "../" * alias.count("/") + f"{link_of_debug_id(debug_id)}/{file}"
 
 
 def read_aliases(folder: str) -> dict[str, str]:
     """The aliases of the module in *folder*: path below the store -> file.
 
-    Of a list that is damaged, what can be read.
+    Damaged lines are skipped.
     """
     try:
         with open(os.path.join(folder, _LIST), "rb") as list_file:
@@ -43,7 +43,7 @@ def read_aliases(folder: str) -> dict[str, str]:
     return {
         pair[0]: pair[1]
         for pair in pairs
-        if len(pair) == _PARTS and ".." not in pair[0].split("/")
+        if len(pair) == _FIELDS and ".." not in pair[0].split("/")
     }
 
 
@@ -54,7 +54,7 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
         OSError: The list cannot be written.
     """
     lines = (f"{alias}\t{file}\n" for alias, file in sorted(aliases.items()))
-    # What a killed process leaves of it is written over by the next one.
+    # A file left by a killed process is overwritten.
     new = os.path.join(folder, _NEW_LIST)
     with open(new, "wb") as list_file:
         list_file.write(os.fsencode("".join(lines)))
@@ -66,16 +66,16 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
 def add_aliases(
     store: str, folder: str, debug_id: str, wanted: Mapping[str, str]
 ) -> None:
-    """Make the links that are missing, once they are listed.
+    """List aliases, then create the missing links.
 
     Args:
         store: Path of the store.
-        folder: That of the module.
+        folder: Folder of the module.
         debug_id: Its id.
         wanted: Path below the store -> file of the module.
 
     Raises:
-        OSError: A link cannot be made.
+        OSError: A link cannot be created.
     """
     listed = read_aliases(folder)
     if not wanted.items() <= listed.items():
@@ -86,26 +86,26 @@ def add_aliases(
 
 
 def make_link(path: str, target: str, folder: str) -> None:
-    """Let *path* be a link that holds *target*, whatever link it was before.
+    """Create or replace the link *path*.
 
     Args:
-        path: Where; its folders are made.
-        target: What it holds.
-        folder: Of the same file system, the caller's own; the link is made there.
+        path: Path of the link; its folders are created.
+        target: Target of the link.
+        folder: The caller's folder on the same file system, where the new link is made.
 
     Raises:
-        OSError: It cannot be made: *path* is a folder, or the device is full.
+        OSError: It cannot be created: *path* is a folder, or the device is full.
     """
     try:
         if os.readlink(path) == target:
             return
     except OSError:
-        pass  # missing, or no link
+        pass  # missing, or not a link
     new = os.path.join(folder, _NEW_LINK)
     with suppress(FileNotFoundError):
         os.unlink(new)
     os.symlink(target, new)
-    # Whoever removes a link removes its folders as well, if they are empty.
+    # Another process that removes a link also removes its empty folders.
     for _ in range(_TRIES):
         with suppress(FileNotFoundError, FileExistsError):
             _move_into_folder(new, path)
@@ -119,7 +119,7 @@ def _move_into_folder(path: str, target: str) -> None:
 
 
 def remove_aliases(store: str, debug_id: str, aliases: Mapping[str, str]) -> None:
-    """Remove those of *aliases* that lead to the module *debug_id* still."""
+    """Remove those of *aliases* that still point to the module *debug_id*."""
     for alias, file in aliases.items():
         path = os.path.join(store, alias)
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Archives and compressed files that modules arrive in."""
+"""Reads archives and compressed files that contain modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gsym.containers.inflation import (
 from gsym.containers.recognition import recognise, recognise_file
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
-from gsym.store.layout import name_fault
+from gsym.store.layout import name_problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_INFLATED = 32 << 30  # bytes of one file
 _PIECE = 1 << 20
-# By the names that `recognise` gives to them.
+# By the names that `recognise` returns.
 INFLATERS = {
     "gzip file": inflate_gzip,
     "zstd file": inflate_zstd,
@@ -39,9 +39,9 @@ _DEBUG_SUFFIXES = (".dbg", ".debug")
 
 
 def bare_name(path: str) -> str:
-    """What a module is called whose debug information is in the file *path*.
+    """The name of the module whose debug information is in the file *path*.
 
-    Suffixes that tell of the file are left out: `libxul.so.dbg.gz` is of `libxul.so`.
+    Suffixes of the file format are removed: `libxul.so.dbg.gz` becomes `libxul.so`.
     """
     name = os.path.basename(path.rstrip(os.sep))
     for suffixes in (_COMPRESSIONS, _DEBUG_SUFFIXES):
@@ -56,57 +56,55 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
 
     Args:
         path: A file of any kind.
-        folder: Where the inflated one goes.
-        most: How many bytes it may have; one that grows beyond reason is refused
-            before.
+        folder: Where the inflated file is written.
+        most: Its maximum size in bytes; an implausible compression ratio is refused
+            earlier.
 
     Raises:
-        FormatError: What is compressed is damaged.
+        FormatError: The compressed data is damaged.
         LimitError: It is too large.
-        OSError: It cannot be read, or not be written.
     """
     kind = "" if os.path.isdir(path) else recognise_file(path)
     inflate = INFLATERS.get(kind)
     if inflate is None:
         return path
-    place = os.path.join(folder, "inflated")
-    os.mkdir(place)
-    target = os.path.join(place, os.path.splitext(os.path.basename(path))[0])
+    output = os.path.join(folder, "inflated")
+    os.mkdir(output)
+    target = os.path.join(output, os.path.splitext(os.path.basename(path))[0])
     most = believable_size(os.path.getsize(path), most)
     with open(path, "rb", buffering=0) as source:
         try:
             write_limited(inflate(pieces_of(source)), target, most, path)
         except ValueError as error:
-            reason = f"what is compressed is damaged: {error}"
+            reason = f"compressed data is damaged: {error}"
             raise FormatError(reason, path=path) from None
     return target
 
 
 def pieces_of(file: IO[bytes]) -> Iterator[bytes]:
-    """What is left of an open file, in pieces."""
+    """The rest of an open file, in pieces."""
     while piece := file.read(_PIECE):
         yield piece
 
 
 def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) -> int:
-    """Write *pieces* to a new file; its size.
+    """Write *pieces* to a new file; return its size.
 
     Args:
         pieces: Its bytes.
         target: Path of the file.
-        most: How many bytes it may have.
-        path: What errors call the source.
+        most: Its maximum size in bytes.
+        path: Name of the source in errors.
 
     Raises:
-        LimitError: There are more.
-        OSError: The file cannot be written.
+        LimitError: The file would be larger.
     """
     size = 0
     with open(target, "xb", buffering=0) as file:
         for piece in pieces:
             size += len(piece)
             if size > most:
-                reason = f"it holds more than the {most} bytes that are allowed"
+                reason = f"inflates to more than {most} bytes"
                 raise LimitError(reason, path=path)
             left = memoryview(piece)
             while left:
@@ -115,12 +113,12 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
 
 
 class ArchiveLimits(NamedTuple):
-    """What an archive may hold.
+    """Limits of an archive.
 
     Attributes:
-        members: How many files.
-        inflated: Bytes of all of them.
-        depth: How many archives within each other.
+        members: Number of files.
+        inflated: Total bytes of the files.
+        depth: Levels of nested archives.
     """
 
     members: int = 1_000_000
@@ -128,13 +126,11 @@ class ArchiveLimits(NamedTuple):
     depth: int = 3
 
 
-_HEAD_SIZE = 512
+_HEADER_SIZE = 512
 _BLOCK = 1 << 20
 _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
-_LARGEST_TAR_HEADER = (
-    16 << 20
-)  # bytes, with the long names and attributes that stand before
+_MAX_TAR_HEADER = 16 << 20  # bytes, with long names and extended attributes
 
 
 class Member:
@@ -142,7 +138,7 @@ class Member:
 
     Attributes:
         name: Path in the archive.
-        size: Bytes that it holds, as the archive has it.
+        size: Its size in bytes, as declared by the archive.
     """
 
     def __init__(
@@ -160,58 +156,52 @@ class Member:
         self._open = open_member
 
     def extract(self, folder: str) -> str:
-        """Write it to a new file in *folder*; the path of that.
+        """Write it to a new file in *folder*; return its path.
 
         Raises:
-            FormatError: It is damaged, or packed in an unknown way.
-            LimitError: It is larger than the archive says or than is believable.
-            OSError: The file cannot be written.
+            FormatError: It is damaged, or its compression is not supported.
+            LimitError: It is larger than declared or plausible.
         """
         name = self.name.replace("\\", "/").rpartition("/")[2]
-        if not name or name_fault(name):
+        if not name or name_problem(name):
             name = "member"
         target = os.path.join(folder, name)
-        with _damage_told(self._label), self._open() as source:
+        with _archive_errors(self._label), self._open() as source:
             write_limited(pieces_of(source), target, self._most, self._label)
         return target
 
 
 def is_archive_file(path: str) -> bool:
-    """Whether a file is an archive of any kind, told by its content.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Whether a file is an archive of any kind, by its content."""
     with open(path, "rb", buffering=0) as file:
-        kind = recognise(file.read(_HEAD_SIZE))
+        kind = recognise(file.read(_HEADER_SIZE))
         file.seek(0)
         try:
-            head = next(_contents(file, kind), b"")
+            start = next(_contents(file, kind), b"")
         except ValueError:
             return False
-    return kind == "zip archive" or head[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
+    return kind == "zip archive" or start[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
 
 
 def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
     """The regular files in an archive, each to be extracted before the next one.
 
     Raises:
-        FormatError: It is damaged.
-        LimitError: It holds more than *limits*.
-        OSError: It cannot be read.
+        FormatError: The archive is damaged.
+        LimitError: It exceeds *limits*.
     """
     with open(path, "rb", buffering=0) as file:
-        kind = recognise(file.read(_HEAD_SIZE))
+        kind = recognise(file.read(_HEADER_SIZE))
     found = _zip_members(path) if kind == "zip archive" else _tar_members(path, kind)
     size = 0
-    with _damage_told(path):
+    with _archive_errors(path):
         for count, member in enumerate(found, 1):
             size += member.size
             if count > limits.members:
-                reason = f"it holds more than {limits.members} files"
+                reason = f"contains more than {limits.members} files"
                 raise LimitError(reason, path=path)
             if size > limits.inflated:
-                reason = f"its files hold more than {limits.inflated} bytes"
+                reason = f"its files have more than {limits.inflated} bytes"
                 raise LimitError(reason, path=path)
             yield member
 
@@ -222,7 +212,7 @@ def _zip_members(path: str) -> Iterator[Member]:
 
     with ZipFile(path) as archive:
         for info in archive.infolist():
-            mode = info.external_attr >> 16  # of Unix, 0 where it was made elsewhere
+            mode = info.external_attr >> 16  # Unix mode, 0 if made on another system
             if info.is_dir() or (S_IFMT(mode) and not S_ISREG(mode)):
                 continue
             most = believable_size(info.compress_size, info.file_size)
@@ -239,29 +229,29 @@ def _tar_members(path: str, kind: str) -> Iterator[Member]:
         stream: Any = _TarStream(_contents(file, kind))
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
             for info in archive:
-                stream.budget = info.size + _LARGEST_TAR_HEADER
+                stream.budget = info.size + _MAX_TAR_HEADER
                 if info.isreg():
                     open_member = partial(_open_in_tar, archive, info)
-                    # Holes take no room in an archive, and zeros next to none.
+                    # Holes and zeros take almost no space in an archive.
                     most = believable_size(packed, info.size)
                     yield Member(path, info.name, info.size, most, open_member)
-                vars(archive)["members"].clear()  # it would keep all of them
+                vars(archive)["members"].clear()  # tarfile would keep all of them
 
 
 def _open_in_tar(archive: TarFile, info: TarInfo) -> IO[bytes]:
     file = archive.extractfile(info)
     if file is None:
-        raise ValueError("it holds no bytes")
+        raise ValueError("a member has no contents")
     return file
 
 
 class _TarStream:
-    """What `tarfile` reads from, which takes headers of any size into memory."""
+    """Input of `tarfile` that limits headers, which it reads into memory."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._left = b""
-        self.budget = _LARGEST_TAR_HEADER
+        self.budget = _MAX_TAR_HEADER
 
     def read(self, size: int) -> bytes:
         while len(self._left) < size:
@@ -272,7 +262,7 @@ class _TarStream:
         data, self._left = self._left[:size], self._left[size:]
         self.budget -= len(data)
         if self.budget < 0:
-            raise ValueError(f"a header of more than {_LARGEST_TAR_HEADER} bytes")
+            raise ValueError(f"a header of more than {_MAX_TAR_HEADER} bytes")
         return data
 
 
@@ -283,8 +273,8 @@ def _contents(file: IO[bytes], kind: str) -> Iterator[bytes]:
 
 
 @contextmanager
-def _damage_told(path: str) -> Iterator[None]:
-    """Let whatever the libraries say of a damaged archive name it."""
+def _archive_errors(path: str) -> Iterator[None]:
+    """Convert errors of the archive libraries to `FormatError` with the path."""
     import zlib
     from tarfile import TarError
     from zipfile import BadZipFile
@@ -292,6 +282,6 @@ def _damage_told(path: str) -> Iterator[None]:
     try:
         yield
     except (BadZipFile, TarError, zlib.error, EOFError, ValueError) as error:
-        raise FormatError(f"a damaged archive: {error}", path=path) from None
+        raise FormatError(f"archive is damaged: {error}", path=path) from None
     except (NotImplementedError, RuntimeError) as error:
         raise FormatError(f"cannot be unpacked: {error}", path=path) from None

@@ -1,4 +1,4 @@
-"""A store is made smaller: what was not used for longest goes first."""
+"""Evicts the least recently used modules until a store fits its size limit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Collection(NamedTuple):
-    """What `Store.collect` did.
+    """The result of `Store.collect`.
 
     Attributes:
-        size_before: Bytes of the files of all modules, and of return pads.
+        size_before: Total bytes of modules and return pads.
         size_after: The same afterwards.
-        removed: Modules that are gone, and files of return pads.
-        locked: Modules that were to go, and stay since somebody works on them.
+        removed: Number of removed modules and files of return pads.
+        locked: Modules that were not removed because they are in use.
     """
 
     size_before: int = 0
@@ -43,18 +43,18 @@ class Collection(NamedTuple):
 class _Kept(NamedTuple):
     """A module, or return pads, which have no debug id.
 
-    *used* is a time stamp of the last use in nanoseconds, of return pads that of
-    their coming; *place* is the folder of a module, the path of return pads.
+    *used* is the time of the last use in nanoseconds, of return pads that of their
+    publication; *path* is the folder of a module, or the file of return pads.
     """
 
     used: int
     debug_id: str
-    place: str
+    path: str
     size: int
 
 
 def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
-    """Carry `Store.collect` out on the store at *store*."""
+    """Implements `Store.collect`."""
     remove_all_leftovers(store)
     modules = sorted([*_modules(store, debug_ids), *_return_pads(store)])
     before = size = sum(module.size for module in modules)
@@ -63,7 +63,7 @@ def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
         if size <= max_size:
             break
         if not module.debug_id:
-            os.unlink(module.place)
+            os.unlink(module.path)
             size -= module.size
             removed += 1
             continue
@@ -78,11 +78,11 @@ def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
 
 
 def remove_all_leftovers(store: str) -> list[str]:
-    """Remove folders that killed processes left; their paths."""
+    """Remove folders left by killed processes; return their paths."""
     found = []
-    place = os.path.join(store, TEMPORARY)
-    for name in names_in(place):
-        path = os.path.join(place, name)
+    temporary = os.path.join(store, TEMPORARY)
+    for name in names_in(temporary):
+        path = os.path.join(temporary, name)
         if remove_abandoned(path):
             found.append(path)
     for shelf in names_in(os.path.join(store, ENTRIES)):
@@ -108,7 +108,7 @@ def _return_pads(store: str) -> Iterator[_Kept]:
 
 
 def _used(folder: str) -> int:
-    """When the module in a folder was used last; 0 for one that cannot be."""
+    """When the module in a folder was last used; 0 if it is incomplete."""
     try:
         return os.stat(os.path.join(folder, SIDECAR)).st_mtime_ns
     except FileNotFoundError:
@@ -116,18 +116,18 @@ def _used(folder: str) -> int:
 
 
 def _is_unused(store: str, module: _Kept) -> bool:
-    """Whether a module is as it was when it was chosen."""
+    """Whether a module is unchanged since it was selected."""
     return (
-        published_folder(store, module.debug_id) == module.place
-        and _used(module.place) == module.used
+        published_folder(store, module.debug_id) == module.path
+        and _used(module.path) == module.used
     )
 
 
 def _locks(store: str, module: _Kept) -> Iterator[str]:
-    """The locks of those who may work on a module."""
+    """Paths of the locks that users of a module may hold."""
     keys = {ModuleKey(debug_id=module.debug_id)}
     with suppress(FormatError, FileNotFoundError):
-        identity = read_entry(module.place).identity
+        identity = read_entry(module.path).identity
         if identity.code_id:
             keys.add(ModuleKey(code_id=identity.code_id))
             keys.add(ModuleKey(code_id=identity.code_id, code_file=identity.code_file))

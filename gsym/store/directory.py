@@ -1,7 +1,7 @@
-"""A store: a folder that has the GSYM files of modules by their ids.
+"""A store: a folder with the GSYM files of modules, found by their ids.
 
-Safe for many threads and processes at once. What `get` answers is never half of a file
-and never that of another module; docs/store.md tells how it is laid out.
+Safe for concurrent threads and processes. `get` never returns an incomplete file or one
+of another module; docs/store.md describes the layout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gsym.store.layout import (
     links_of_build_id,
     lock_name,
     make_store,
-    name_fault,
+    name_problem,
     names_in,
     normal_debug_id,
 )
@@ -45,52 +45,50 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry, ModuleKey, Quality
     from gsym.store.publication import Publication
 
-_MOST_KNOWN = 16384
+_MAX_CACHED = 16384
 _OPEN_TRIES = 10
-_MOST_NOTES, _LONGEST_NOTE = 16, 4096  # they come from untrusted files
+_MAX_NOTES, _MAX_NOTE = 16, 4096  # notes come from untrusted files
 
 
 class Store:
     """The store in the folder *path*.
 
-    Nothing is made until something is put there; one that may only be read can be read.
+    The folder is created when the first module is added. A store may be read-only.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self._is_checked = False
-        # What was read of modules, by what the link that publishes them holds: that
-        # is another one for another file.
-        self._known: BoundedCache[str, Entry] = BoundedCache(_MOST_KNOWN)
+        # Entries by the target of the link that publishes them, which is different for
+        # each file.
+        self._known: BoundedCache[str, Entry] = BoundedCache(_MAX_CACHED)
 
     def __repr__(self) -> str:
         return f"<gsym.store.Store {self.path}>"
 
     def exists(self) -> bool:
-        """Whether something was put there ever.
+        """Whether the folder is a store.
 
         Raises:
             FormatError: The folder is damaged.
-            OSError: It cannot be read.
             UnsupportedError: It was made by a newer version.
         """
         return self._check_marker()
 
-    # ---- asking
+    # ---- reading
 
     def get(self, key: ModuleKey, *, is_use: bool = True) -> Entry | None:
-        """The module, which then counts as used now, unless not *is_use*.
+        """The module; counts as a use of it if *is_use*.
 
-        An id decides: by the debug id, else by the code id. What the module is called
-        matters for code ids of Windows only, which need the name of the binary.
+        A module is found by its debug id, else by its code id. Names are ignored,
+        except that code ids of Windows need the name of the binary.
 
-        The file may be replaced or removed later: who opens it and finds it gone has
-        to ask again, as `open` does.
+        The file may be replaced or removed later: a caller that fails to open it has to
+        call `get` again, as `open` does.
 
         Raises:
-            FormatError: What is written of the module is damaged.
-            OSError: The store cannot be read.
-            UnsupportedError: It was made by a newer version.
+            FormatError: The record of the module is damaged.
+            UnsupportedError: The store was made by a newer version.
         """
         self._check_marker()
         for debug_id in self._debug_ids(key):
@@ -100,11 +98,10 @@ class Store:
         return None
 
     def open(self, key: ModuleKey) -> tuple[Entry, Reader] | None:
-        """The module and its file, opened.
+        """The module and its open file.
 
         Raises:
             GsymError: As for `get`; or the GSYM file is damaged.
-            OSError: The store cannot be read.
         """
         import gsym.reading.reader
 
@@ -125,12 +122,11 @@ class Store:
         """All modules, in the order of their debug ids.
 
         Args:
-            damaged: Called for a module of which what is written is damaged; by
-                default that is raised.
+            damaged: Called if the record of a module is damaged, instead of raising
+                the error.
 
         Raises:
-            FormatError: What is written of a module is damaged.
-            OSError: The store cannot be read.
+            FormatError: The record of a module is damaged.
         """
         self._check_marker()
         for debug_id in self.debug_ids():
@@ -152,16 +148,16 @@ class Store:
                 yield shelf + rest
 
     def last_used(self, entry: Entry) -> float:
-        """When a module was put here or asked for last, in seconds since 1970.
+        """When a module was last added or used, in seconds since 1970.
 
         Raises:
-            FileNotFoundError: It is gone.
+            FileNotFoundError: It was removed.
         """
         return os.stat(os.path.join(os.path.dirname(entry.path), SIDECAR)).st_mtime
 
-    # ---- changing
+    # ---- writing
 
-    def publish(  # noqa: PLR0913 - keywords, what is known of a module
+    def publish(  # noqa: PLR0913 - independent keywords
         self,
         gsym_path: str | os.PathLike[str],
         identity: ModuleIdentity,
@@ -173,24 +169,24 @@ class Store:
         key: ModuleKey | None = None,
         missing: Sequence[str] = (),
     ) -> Publication:
-        """Move a GSYM file into the store, unless it has a richer one of the module.
+        """Move a GSYM file into the store, unless it has a more complete one.
 
         Args:
             gsym_path: The file; in a `temporary_folder` it is on the right file
-                system. It is gone afterwards, also where it was not needed.
+                system. It no longer exists afterwards, even if it was not needed.
             identity: The module. It needs a debug id.
-            uuid: Its whole identifier.
-            quality: Decides which of two files of a module stays: the richer one, of
-                equal ones that which is there, unless the new one brings originals.
+            uuid: Its complete identifier.
+            quality: The file with the higher quality is kept; of equal ones the stored
+                file, unless the new one has originals.
             source: Where the debug information is from.
-            originals: Files to move in with it, by kind as in `Entry.originals`.
-            key: Names that the module is found under as well.
-            missing: As `Entry.missing`; cut if too long.
+            originals: Files to move with it, by kind as in `Entry.originals`.
+            key: Further names by which the module is found.
+            missing: As `Entry.missing`; truncated if too long.
 
         Raises:
-            OSError: The store cannot be written to.
+            OSError: The store cannot be written.
             UnsupportedError: The store was made by a newer version.
-            ValueError: The identity is none that a store can have.
+            ValueError: The identity is invalid.
         """
         from gsym.store.modules import Entry
 
@@ -202,16 +198,12 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
-            missing=tuple(text[:_LONGEST_NOTE] for text in missing[:_MOST_NOTES]),
+            missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
         )
         return publish_module(self.path, entry, originals or {}, key)
 
     def remove(self, entry: Entry) -> None:
-        """Remove a module, unless another file took its place meanwhile.
-
-        Raises:
-            OSError: The store cannot be written to.
-        """
+        """Remove a module, unless it was replaced meanwhile."""
         debug_id = entry.identity.debug_id
         with swap_lock(self.path, debug_id):
             current = self._at(debug_id)
@@ -222,48 +214,39 @@ class Store:
     def temporary_folder(self) -> Iterator[str]:
         """A new folder in the store, removed at the end of the block.
 
-        What killed processes left of such folders is removed before.
-
-        Raises:
-            OSError: It cannot be made.
+        Such folders left by killed processes are removed first.
         """
         self._prepare()
-        place = os.path.join(self.path, TEMPORARY)
-        for name in names_in(place):
-            remove_abandoned(os.path.join(place, name))
-        with owned_folder(place + os.sep) as folder:
+        root = os.path.join(self.path, TEMPORARY)
+        for name in names_in(root):
+            remove_abandoned(os.path.join(root, name))
+        with owned_folder(root + os.sep) as folder:
             yield folder
 
     @contextmanager
     def lock(self, key: ModuleKey, wait: float | None = None) -> Iterator[None]:
-        """Be the only one who fetches or converts a module, for the time of a block.
+        """Lock a module for fetching or converting it, until the end of the block.
 
-        Whoever asks for the same module by another id is not kept out.
+        This does not lock the same module under another id.
 
         Args:
             key: The module.
-            wait: Seconds for which to wait for another one; by default as long as it
-                takes.
+            wait: Maximum seconds to wait for the lock; None: no limit.
 
         Raises:
-            OSError: The lock cannot be made.
-            TimeoutError: Another one keeps it for longer than *wait*.
+            TimeoutError: The lock was held by another process for longer than *wait*.
         """
         self._prepare()
         with held(os.path.join(self.path, LOCKS, lock_name(key)), wait):
             yield
 
     def collect(self, max_size: int) -> Collection:
-        """Remove what was not used for longest, until the store is small enough.
+        """Remove the least recently used modules until the store is small enough.
 
-        What somebody holds the lock of stays. What killed processes left behind goes in
-        any case.
+        Locked modules are kept. Files left by killed processes are always removed.
 
         Args:
-            max_size: Bytes that the files of all modules may have together.
-
-        Raises:
-            OSError: The store cannot be written to.
+            max_size: Maximum total bytes of the files of all modules.
         """
         from gsym.store.collection import Collection, collect
 
@@ -271,24 +254,24 @@ class Store:
             return Collection()
         return collect(self.path, list(self.debug_ids()), max_size)
 
-    # ---- inside
+    # ---- internal
 
     def _debug_ids(self, key: ModuleKey) -> Iterator[str]:
-        """Those that the module may be published by, the likeliest first."""
+        """Ids under which the module may be published, the most likely first."""
         if key.debug_id:
             try:
                 yield normal_debug_id(key.debug_id)
             except ValueError:
                 return  # no module has it
         if build_id := build_id_digits(key.code_id):
-            yield from self._behind(links_of_build_id(build_id, "gsym")[0])
+            yield from self._target(links_of_build_id(build_id, "gsym")[0])
             if not key.debug_id:
                 yield from debug_ids_of_build_id(build_id)
-        if key.code_file and not key.debug_id and not name_fault(key.code_file):
-            yield from self._behind(link_of_code_id(key.code_file, key.code_id))
+        if key.code_file and not key.debug_id and not name_problem(key.code_file):
+            yield from self._target(link_of_code_id(key.code_file, key.code_id))
 
-    def _behind(self, alias: str) -> Iterator[str]:
-        """The debug id of the module that an alias leads to, if there is one."""
+    def _target(self, alias: str) -> Iterator[str]:
+        """The debug id of the module that an alias points to, if any."""
         try:
             target = os.readlink(os.path.join(self.path, alias))
         except (OSError, ValueError):
@@ -307,7 +290,7 @@ class Store:
             except FileNotFoundError:
                 return None
             if target == before:
-                return None  # it leads nowhere
+                return None  # the link is broken
             before = target
             try:
                 return self._known_at(debug_id, target, is_use=is_use)
@@ -324,7 +307,7 @@ class Store:
             entry = read_entry(folder)
             if not slash or entry.identity.debug_id != debug_id:
                 raise FormatError(
-                    f"it is published as {debug_id}, and says that it is "
+                    f"the module is published as {debug_id}, but its record has "
                     f"{entry.identity.debug_id}",
                     path=f"{folder}/{SIDECAR}",
                 )
@@ -332,22 +315,22 @@ class Store:
         return entry
 
     def _check_marker(self) -> bool:
-        """Whether there is a store, as `is_store` tells."""
+        """Whether the folder is a store, as by `is_store`."""
         self._is_checked = self._is_checked or is_store(self.path)
         return self._is_checked
 
     def _prepare(self) -> None:
-        """Make the store, if there is none."""
+        """Create the store if necessary."""
         if not self._check_marker():
             make_store(self.path)
             self._is_checked = True
 
 
 def _touch(path: str, *, is_use: bool) -> None:
-    """Note that a module is used, as far as that may be noted.
+    """Record the use of a module, unless the store is read-only.
 
     Raises:
-        FileNotFoundError: It is gone.
+        FileNotFoundError: It was removed.
     """
     if is_use:
         try:
@@ -355,7 +338,7 @@ def _touch(path: str, *, is_use: bool) -> None:
         except FileNotFoundError:
             raise
         except OSError:
-            pass  # a store that may only be read
+            pass  # read-only store
         else:
             return
     os.stat(path)

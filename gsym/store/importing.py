@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from gsym.store.sources.object_storage import ObjectStorage
 
     class ImportPlace(Protocol):
-        """What an import is from."""
+        """A folder, store or bucket to import from."""
 
         @property
         def name(self) -> str:
-            """Where it is."""
+            """Its location."""
 
         def items(self) -> Iterator[ImportItem]:
-            """All files."""
+            """All its files."""
 
         def take(self, item: ImportItem, folder: str) -> FoundFile:
-            """A file, fetched into *folder* if it is not on this machine."""
+            """Get a file, downloading it into *folder* if it is remote."""
 
     from typing import Any
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 
 class ImportItem(NamedTuple):
-    """A file of a place.
+    """A file to import.
 
     Attributes:
-        path: Within the place.
+        path: Path relative to the place.
         mark: Changes when the file does.
     """
 
@@ -61,7 +61,7 @@ _BUCKETS = ("s3://", "gs://", "az://")
 
 
 def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
-    """The place that *text* names.
+    """Open a folder, store or bucket to import from.
 
     Raises:
         UnsupportedError: It needs a package that is not installed.
@@ -79,7 +79,7 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
 
 
 class _Folder:
-    """A folder with all below it; links to folders are not followed."""
+    """All files below a folder; links to folders are not followed."""
 
     def __init__(self, path: str) -> None:
         self.name = os.path.abspath(path)
@@ -92,9 +92,9 @@ class _Folder:
                 try:
                     status = os.stat(path)
                 except OSError:
-                    continue  # gone, or a link that leads nowhere
+                    continue  # removed, or a broken link
                 if not S_ISREG(status.st_mode):
-                    continue  # who opens a pipe waits for a writer
+                    continue  # opening a pipe would block
                 mark = f"{status.st_size} {status.st_mtime_ns}"
                 yield ImportItem(os.path.relpath(path, self.name), mark)
 
@@ -105,7 +105,7 @@ class _Folder:
 
 
 class _OtherStore:
-    """The modules of another store, with all that it knows of them."""
+    """The modules of another store, with their identities."""
 
     def __init__(self, path: str) -> None:
         self._store = Store(path)
@@ -119,7 +119,7 @@ class _OtherStore:
             try:
                 entry = self._store.get(ModuleKey(debug_id=debug_id), is_use=False)
             except FormatError:
-                yield ImportItem(debug_id, "damaged")  # who takes it is told more
+                yield ImportItem(debug_id, "damaged")  # `take` reports the error
                 continue
             if entry is not None:
                 yield ImportItem(debug_id, entry.path)
@@ -128,7 +128,7 @@ class _OtherStore:
         del folder
         entry = self._store.get(ModuleKey(debug_id=item.path))
         if entry is None:
-            raise NotFoundError("is gone", path=item.path)
+            raise NotFoundError("was removed", path=item.path)
         return FoundFile(entry.path, entry.source or entry.path, entry.identity)
 
 
@@ -160,7 +160,7 @@ class ImportJournal:
 
     Args:
         store: Folder of the store.
-        place: Where the import is from.
+        place: Name of the imported place.
     """
 
     def __init__(self, store: str, place: str) -> None:
@@ -174,28 +174,23 @@ class ImportJournal:
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         with suppress(FileNotFoundError), open(self._path, "rb") as file:
             for line in file:
-                with suppress(ValueError, TypeError):  # the last one may be cut off
+                with suppress(ValueError, TypeError):  # the last line may be incomplete
                     path, mark = json.loads(line)
                     self._done[path] = mark
         self._file = open(self._path, "ab", buffering=0)
         if self._file.tell():
-            self._file.write(b"\n")  # behind a line that was cut off
+            self._file.write(b"\n")  # ends an incomplete line
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def is_done(self, path: str, mark: str) -> bool:
-        """Whether a file was imported as it is now.
-
-        Args:
-            path: Of the file.
-            mark: Changes when the file does.
-        """
+        """Whether the file was imported and has not changed since."""
         return self._done.get(path) == mark
 
     def note(self, path: str, mark: str) -> None:
-        """Note that a file is imported."""
+        """Record that a file was imported."""
         line = json.dumps([path, mark]).encode() + b"\n"
         with self._lock:
             self._done[path] = mark
@@ -210,28 +205,28 @@ def import_all(
     is_repeated: bool = False,
     **options: Any,
 ) -> Iterator[FileOutcome]:
-    """Put the modules of all files of a place into a store.
+    """Add the modules of all files of a place to a store.
 
-    What is done is written down in the store, so that the next call goes on where this
-    one ends; files that failed are tried again, and so are those that changed.
+    A journal in the store lets the next call continue where this one ends; files that
+    failed or changed are imported again.
 
     Args:
         store: The store.
         place: Where the files are.
-        jobs: How many are fetched and converted at a time; by default one per core.
-        is_repeated: Take files again that are done.
+        jobs: Number of files to fetch and convert at a time; by default one per core.
+        is_repeated: Ignore the journal and import all files.
         options: Keywords of `add_all`.
 
     Returns:
-        What became of each module, as they are done. Files that were done before have
-        the outcome "done".
+        The outcome for each module, in order of completion. Files that were imported
+        before have the outcome "done".
 
     Raises:
-        GsymError: The place cannot be listed, or the store not be used.
-        OSError: The store cannot be written to.
+        GsymError: The place cannot be listed, or the store cannot be used.
+        OSError: The store cannot be written.
     """
     with store.temporary_folder():
-        pass  # the store is made before its journal
+        pass  # the store must exist before its journal
     with ImportJournal(store.path, place.name) as journal:
 
         def work(item: ImportItem) -> list[FileOutcome]:
@@ -259,7 +254,7 @@ def _import(
         try:
             found = place.take(item, folder)
             if recognise_file(found.path) == "":
-                yield FileOutcome(item.path, "skipped", "no debug file")
+                yield FileOutcome(item.path, "skipped", "not a debug file")
                 return
             for result in add_all(
                 store,

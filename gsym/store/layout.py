@@ -1,16 +1,16 @@
 """The layout of a store: names and ids -> paths relative to its folder.
 
-    gsym-store.json                         what makes a folder a store
+    gsym-store.json                         marks a folder as a store
     .entries/09/DEBUGID.RANDOM/             a module: `module.gsym`, `module.json`, ...
     .debug-id/09/05AE...  -> its folder     the link that publishes it
-    NAME/DEBUGID/NAME.gsym                  the tree of Breakpad's tools; NAME.sym
-    .build-id/80/ae05....gsym               the tree of GDB; .debug
-    80ae05.../gsym                          the cache of debuginfod; debuginfo
-    .code-id/NAME/CODEID                    by code id, of Windows
+    NAME/DEBUGID/NAME.gsym                  as in Breakpad's stores; NAME.sym
+    .build-id/80/ae05....gsym               as in GDB's tree; .debug
+    80ae05.../gsym                          as in debuginfod's cache; debuginfo
+    .code-id/NAME/CODEID                    code ids of Windows
     .locks/ .tmp/                           locks; unfinished files
 
-All but the first three are aliases: links to a file through the link that publishes.
-Nobody's name leads out of the store: a character that could is written as `%2F`.
+The links after the first three lines are aliases, which point through the link that
+publishes the module. No name can escape from the store: `/` is written as `%2F`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ ORIGINAL_FILES = {
     "ranges": "module.ranges.zst",
 }
 
-_LONGEST_NAME = 255  # bytes, of a file in any common file system
-_LONGEST_SUFFIX = len(".gsym")
-_MOST_ID_DIGITS = 128
+_MAX_NAME = 255  # bytes of a file name in common file systems
+_MAX_SUFFIX = len(".gsym")
+_MAX_ID_DIGITS = 128
 _ESCAPED = frozenset("%/\\\x7f") | {chr(code) for code in range(32)}
 _GUID_DIGITS = 32
 _GUID_SIZE = 16
@@ -56,47 +56,44 @@ _PDB = ".pdb"
 
 
 def normal_debug_id(debug_id: str) -> str:
-    """A debug id as the store has it: upper-case, without dashes, with its age.
+    """A debug id in the store's format: upper case, without dashes, with its age.
 
     Raises:
-        ValueError: It is none, or all of its GUID is zero: nobody's id.
+        ValueError: It is invalid, or its GUID is zero.
     """
     found = read_debug_id(debug_id).upper()
     if not found[:_GUID_DIGITS].strip("0"):
-        raise ValueError("a debug id of zeros is that of no module")
+        raise ValueError("a debug id of zeros does not identify a module")
     return found
 
 
-def name_fault(name: str) -> str:
-    """Why *name* cannot be that of a module, "" if it can.
-
-    The name of a file is meant, without folders.
-    """
+def name_problem(name: str) -> str:
+    """Why *name* is not a valid name of a module, which is a file name; else ""."""
     if "/" in name or "\0" in name or name in {".", ".."}:
-        return "it is no name of a file"
+        return "it is not a file name"
     try:
         size = len(os.fsencode(name))
     except UnicodeEncodeError:
-        return "it holds half a character"
-    if size > _LONGEST_NAME:
-        return f"it has {size} bytes, more than the {_LONGEST_NAME} of any file"
+        return "it is not valid Unicode"
+    if size > _MAX_NAME:
+        return f"it has {size} bytes, more than {_MAX_NAME}"
     return ""
 
 
 def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
-    """*identity* with its ids as the store has them.
+    """*identity* with ids in the store's format.
 
-    A build id that makes another debug id is left out: it is that of another module,
-    which would not be found by it any more.
+    A build id that does not match the debug id is dropped: it belongs to another
+    module, which would no longer be found by it.
 
     Raises:
-        ValueError: It has no debug id, or a name or an id in it is none.
+        ValueError: The debug id is missing, or a name or id is invalid.
     """
     for name in (identity.debug_file, identity.code_file):
-        if fault := name_fault(name):
-            raise ValueError(f"'{name[:80]}' cannot be the name of a module: {fault}")
+        if problem := name_problem(name):
+            raise ValueError(f"invalid module name '{name[:80]}': {problem}")
     if identity.code_id and not _is_hex(identity.code_id):
-        raise ValueError(f"'{identity.code_id[:80]}' is no code id")
+        raise ValueError(f"invalid code id '{identity.code_id[:80]}'")
     debug_id = normal_debug_id(identity.debug_id)
     code_id = identity.code_id.upper()
     build_id = "" if identity.os.lower() == "windows" else build_id_digits(code_id)
@@ -106,10 +103,10 @@ def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
 
 
 def escape_name(name: str) -> str:
-    """The name of a file that stands for *name* in the store.
+    """*name* as a file name in the store; `unescape_name` is the inverse.
 
-    It is *name* itself, but for characters that mean something to file systems and
-    for names that the store has for itself. `unescape_name` turns it back.
+    Characters with a meaning to file systems are escaped, and the first character of
+    names that the store uses itself.
     """
     escaped = "".join(_escape(each) if each in _ESCAPED else each for each in name)
     if escaped.startswith(".") or escaped == MARKER:
@@ -118,7 +115,7 @@ def escape_name(name: str) -> str:
 
 
 def unescape_name(escaped: str) -> str:
-    """The name that `escape_name` was given."""
+    """The inverse of `escape_name`."""
     first, *rest = escaped.split("%")
     return first + "".join(chr(int(part[:2], 16)) + part[2:] for part in rest)
 
@@ -129,7 +126,7 @@ def link_of_debug_id(debug_id: str) -> str:
 
 
 def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
-    """Aliases by build id: in GDB's tree, and in the cache of debuginfod.
+    """Aliases by build id: as in GDB's tree, and in debuginfod's cache.
 
     Args:
         build_id: Lower-case hexadecimal digits.
@@ -143,12 +140,12 @@ def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
 
 
 def link_of_code_id(code_file: str, code_id: str) -> str:
-    """The alias of a module of Windows by code id; names differ there by case only."""
+    """The alias of a Windows module by code id; its name is case-insensitive."""
     return f"{CODE_IDS}/{escape_name(code_file.lower())}/{code_id.upper()}"
 
 
 def debug_ids_of_build_id(build_id: str) -> Iterator[str]:
-    """Debug ids that a module with this build id or LC_UUID may have."""
+    """Possible debug ids of a module with this build id or LC_UUID."""
     identifier = bytes.fromhex(build_id)
     yield elf_debug_id(identifier, "little")
     if len(identifier) == _GUID_SIZE:
@@ -157,14 +154,14 @@ def debug_ids_of_build_id(build_id: str) -> Iterator[str]:
 
 
 def breakpad_path(identity: ModuleIdentity, suffix: str) -> str:
-    """Where Breakpad's tools look for a file of a module: NAME/DEBUGID/NAME.suffix."""
+    """The path in Breakpad's stores: NAME/DEBUGID/NAME.suffix."""
     name = escape_name(identity.debug_file or identity.debug_id)
     stem = name[: -len(_PDB)] if name.lower().endswith(_PDB) else name
     return f"{name}/{identity.debug_id}/{stem}.{suffix}"
 
 
 def names_in(folder: str) -> list[str]:
-    """What a folder of the store holds, in order; nothing where it does not exist."""
+    """The sorted names in a folder; none if it does not exist."""
     try:
         return sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -172,7 +169,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def lock_name(key: ModuleKey) -> str:
-    """The name of the lock of a module, by the best of its ids."""
+    """The name of the lock of a module, by its debug id or else code id."""
     from hashlib import sha256
 
     words = (
@@ -184,9 +181,9 @@ def lock_name(key: ModuleKey) -> str:
 
 
 def build_id_digits(code_id: str) -> str:
-    """*code_id* as a build id in lower case; "" where it can be none."""
-    is_whole = len(code_id) % 2 == 0 and len(code_id) > 2  # noqa: PLR2004 - 2 for a folder
-    return code_id.lower() if is_whole and _is_hex(code_id) else ""
+    """*code_id* as a build id in lower case; "" if it is not one."""
+    is_complete = len(code_id) % 2 == 0 and len(code_id) > 2  # noqa: PLR2004 - a folder
+    return code_id.lower() if is_complete and _is_hex(code_id) else ""
 
 
 def files_of(entry: Entry) -> set[str]:
@@ -195,11 +192,11 @@ def files_of(entry: Entry) -> set[str]:
 
 
 def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
-    """Other paths under which the files of a module are found: path -> file.
+    """Aliases of the files of a module: path -> file.
 
     Args:
-        entry: The module, with a normal identity.
-        key: What else it is called.
+        entry: The module, with a checked identity.
+        key: Further names of it.
     """
     identity, uuid = entry.identity, entry.uuid
     names = {identity.debug_file, key.debug_file if key else ""}
@@ -212,7 +209,7 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
             codes.add((key.code_file, identity.code_id))
         for code in codes:
             link = link_of_code_id(*code)
-            is_name = not name_fault(code[0]) and not name_fault(link.split("/")[1])
+            is_name = not name_problem(code[0]) and not name_problem(link.split("/")[1])
             if all(code) and is_name:
                 found[link] = GSYM_FILE
         return found
@@ -227,12 +224,12 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
 
 def _breakpad_aliases(name: str, debug_id: str, has_sym: bool) -> dict[str, str]:
     escaped = escape_name(name)
-    size = len(os.fsencode(escaped)) + _LONGEST_SUFFIX if not name_fault(name) else 0
-    if not escaped or not 0 < size <= _LONGEST_NAME:
-        return {}  # found by its id alone
+    size = len(os.fsencode(escaped)) + _MAX_SUFFIX if not name_problem(name) else 0
+    if not escaped or not 0 < size <= _MAX_NAME:
+        return {}  # found by its id only
     stems = {escaped}
     if escaped.lower().endswith(_PDB):
-        # Some tools replace the suffix only where it is in lower case.
+        # Some tools replace the suffix only if it is in lower case.
         stems = {escaped[: -len(_PDB)]} | (stems if escaped[-4:] != _PDB else set())
     kinds = {"gsym": GSYM_FILE} | ({"sym": ORIGINAL_FILES["sym"]} if has_sym else {})
     return {
@@ -247,13 +244,13 @@ def _escape(letter: str) -> str:
 
 
 def _is_hex(digits: str) -> bool:
-    return 0 < len(digits) <= _MOST_ID_DIGITS and not digits.lower().strip(
+    return 0 < len(digits) <= _MAX_ID_DIGITS and not digits.lower().strip(
         "0123456789abcdef"
     )
 
 
 def default_store(environment: Mapping[str, str] = os.environ) -> str:
-    """The folder that GSYM_STORE names, else one with the data of the user.
+    """The folder of GSYM_STORE, else one in the user's data folder.
 
     Args:
         environment: GSYM_STORE, XDG_DATA_HOME, HOME.
@@ -266,21 +263,20 @@ def default_store(environment: Mapping[str, str] = os.environ) -> str:
 
 
 _LAYOUT = 1
-_LARGEST_MARKER = 4096
+_MAX_MARKER = 4096
 
 
 def is_store(path: str) -> bool:
     """Whether the folder *path* is a store.
 
     Raises:
-        FormatError: What it says of itself is damaged.
-        OSError: It cannot be read.
-        UnsupportedError: It is laid out in another way: a newer version made it.
+        FormatError: Its marker file is damaged.
+        UnsupportedError: It has another layout, of a newer version.
     """
     marker = os.path.join(path, MARKER)
     try:
         with open(marker, "rb", buffering=0) as file:
-            text = file.read(_LARGEST_MARKER)
+            text = file.read(_MAX_MARKER)
     except (FileNotFoundError, NotADirectoryError):
         return False
     import json
@@ -288,28 +284,27 @@ def is_store(path: str) -> bool:
     try:
         layout = json.loads(text).get("layout")
     except (ValueError, AttributeError, RecursionError):
-        raise FormatError("this does not tell of a store", path=marker) from None
+        raise FormatError("invalid marker of a store", path=marker) from None
     if layout != _LAYOUT:
-        reason = f"a store of layout {layout!r}; known is {_LAYOUT}"
+        reason = f"store layout {layout!r} is not supported (expected {_LAYOUT})"
         raise UnsupportedError(reason, path=marker)
     return True
 
 
 def make_store(path: str) -> None:
-    """Make the folder *path* a store, whoever else does so at the same time.
+    """Create a store; other processes may do so at the same time.
 
     Raises:
-        GsymError: It is full of other things.
-        OSError: It cannot be written to.
+        GsymError: The folder contains other files.
     """
     from gsym.writing.atomic_file import AtomicFile, sync
 
     os.makedirs(path, exist_ok=True)
     if any(not name.startswith(".") for name in os.listdir(path)):
-        if is_store(path):  # made meanwhile
+        if is_store(path):  # created meanwhile
             return
-        raise GsymError("a folder with files, and no store", path=path)
-    # Not beside it: there, nobody would remove what a killed process leaves.
+        raise GsymError("the folder is not empty and not a store", path=path)
+    # In its temporary folder, where files left by a killed process are removed.
     with owned_folder(os.path.join(path, TEMPORARY) + os.sep) as folder:
         new = os.path.join(folder, MARKER)
         with AtomicFile(new) as file:

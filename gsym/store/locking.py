@@ -1,8 +1,8 @@
-"""Who works on what, among all threads and processes.
+"""Locks shared by threads and processes, and folders owned by one of them.
 
-A lock is `flock` on a file, which the system lets go when its holder dies. A folder in
-the making is locked by its maker in the same way: one that nobody holds was left
-behind and may be removed by anybody.
+A lock is `flock` on a file, which the system releases when its holder dies. A process
+that fills a folder locks it in the same way: a folder that is not locked was abandoned,
+and any process may remove it.
 """
 
 from __future__ import annotations
@@ -17,34 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _RANDOM_BYTES = 8
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1  # seconds, while a lock is waited for
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1  # seconds between attempts to lock
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileLock:
-    """One holder of *path* at a time; the file is there while somebody wants it."""
+    """An exclusive lock; its file *path* exists while it is held or waited for."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor = -1
 
     def acquire(self, *, wait: float | None = None) -> bool:
-        """Take the lock.
+        """Acquire the lock.
 
         Args:
-            wait: Seconds for which to wait for the holder there is; by default as long
-                as it takes.
+            wait: Maximum seconds to wait for the lock; None: no limit.
 
         Returns:
-            Whether the lock is taken now.
-
-        Raises:
-            OSError: The file cannot be made.
+            Whether it was acquired.
         """
         if wait is None:
-            return self._try(is_patient=True)
+            return self._try(is_blocking=True)
         until, pause = time.monotonic() + wait, _FIRST_PAUSE
-        while not self._try(is_patient=False):
+        while not self._try(is_blocking=False):
             left = until - time.monotonic()
             if left <= 0:
                 return False
@@ -52,27 +48,27 @@ class FileLock:
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True
 
-    def _try(self, *, is_patient: bool) -> bool:
+    def _try(self, *, is_blocking: bool) -> bool:
         while True:
             descriptor = self._open()
             try:
-                flock(descriptor, LOCK_EX | (0 if is_patient else LOCK_NB))
+                flock(descriptor, LOCK_EX | (0 if is_blocking else LOCK_NB))
             except BlockingIOError:
                 os.close(descriptor)
                 return False
             except BaseException:
                 os.close(descriptor)
                 raise
-            if _leads_to(self._path, descriptor):
+            if _is_file_of(self._path, descriptor):
                 self._descriptor = descriptor
                 return True
-            os.close(descriptor)  # the holder before removed it
+            os.close(descriptor)  # removed by the previous holder
 
     def release(self) -> None:
-        """Let the lock go, and remove its file: who waits for it looks once more."""
+        """Release the lock and remove its file; waiting processes try again."""
         with suppress(FileNotFoundError):
             os.unlink(self._path)
-        # Not by closing alone: a forked child may have the descriptor as well.
+        # Closing is not enough: a forked child may have the descriptor as well.
         flock(self._descriptor, LOCK_UN)
         os.close(self._descriptor)
 
@@ -87,15 +83,14 @@ class FileLock:
 
 @contextmanager
 def held(path: str, wait: float | None = None) -> Iterator[None]:
-    """Hold the lock *path* for the time of a block.
+    """Hold the lock *path* until the end of the block.
 
     Raises:
-        OSError: The file cannot be made.
-        TimeoutError: Its holder keeps it for longer than *wait* seconds.
+        TimeoutError: It was not released within *wait* seconds.
     """
     lock = FileLock(path)
     if not lock.acquire(wait=wait):
-        raise TimeoutError(f"somebody works on it for more than {wait:g} s")
+        raise TimeoutError(f"locked by another process for more than {wait:g} s")
     try:
         yield
     finally:
@@ -104,13 +99,10 @@ def held(path: str, wait: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def held_at_once(paths: Iterable[str]) -> Iterator[bool]:
-    """Hold several locks for the time of a block, or none if one is taken.
+    """Hold several locks until the end of the block, or none if one is held already.
 
     Returns:
         Whether they are held.
-
-    Raises:
-        OSError: A file cannot be made.
     """
     locks: list[FileLock] = []
     try:
@@ -127,13 +119,10 @@ def held_at_once(paths: Iterable[str]) -> Iterator[bool]:
 
 
 class OwnedFolder:
-    """A new folder that nobody takes for a leftover while its maker lives.
+    """A new folder that does not count as abandoned while this process lives.
 
     Args:
-        stem: Path of the folder; a random part is added.
-
-    Raises:
-        OSError: It cannot be made.
+        stem: Path of the folder; a random suffix is added.
     """
 
     def __init__(self, stem: str) -> None:
@@ -144,29 +133,25 @@ class OwnedFolder:
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(self.path), exist_ok=True)
                 continue
-            # Before it is locked, somebody may take it for a leftover.
+            # Before it is locked, another process may remove it as abandoned.
             with suppress(FileNotFoundError):
                 self._descriptor = _lock_folder(self.path)
                 return
 
     def release(self) -> None:
-        """Let it go as it is."""
+        """Keep it, without owning it."""
         flock(self._descriptor, LOCK_UN)
         os.close(self._descriptor)
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove it with its contents."""
         remove_tree(self.path)
         self.release()
 
 
 @contextmanager
 def owned_folder(stem: str) -> Iterator[str]:
-    """Such a folder for the time of a block; then it is removed.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """An `OwnedFolder` that is removed at the end of the block."""
     folder = OwnedFolder(stem)
     try:
         yield folder.path
@@ -175,7 +160,7 @@ def owned_folder(stem: str) -> Iterator[str]:
 
 
 def is_abandoned(path: str) -> bool:
-    """Whether a folder is there whose maker has died."""
+    """Whether a folder exists that no process owns."""
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
     except OSError:
@@ -190,11 +175,11 @@ def is_abandoned(path: str) -> bool:
 
 
 def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -> bool:
-    """Remove a folder whose maker has died.
+    """Remove a folder that no process owns.
 
     Args:
         path: The folder.
-        unless: Asked when nobody can own the folder any more; whether it is needed.
+        unless: Called when the folder is locked; if it returns true, it is kept.
 
     Returns:
         Whether it was removed.
@@ -216,7 +201,7 @@ def remove_abandoned(path: str, *, unless: Callable[[], bool] = lambda: False) -
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder with all that is in it, as far as it is there."""
+    """Remove a folder with its contents, ignoring errors."""
     from shutil import rmtree
 
     rmtree(path, ignore_errors=True)
@@ -225,13 +210,13 @@ def remove_tree(path: str) -> None:
 def _lock_folder(path: str) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     flock(descriptor, LOCK_EX)
-    if _leads_to(path, descriptor):
+    if _is_file_of(path, descriptor):
         return descriptor
     os.close(descriptor)
     raise FileNotFoundError(path)
 
 
-def _leads_to(path: str, descriptor: int) -> bool:
+def _is_file_of(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Debug files that just lie in a folder, found by what they say of themselves."""
+"""A folder of debug files in no particular layout, found by the ids in the files."""
 
 from __future__ import annotations
 
@@ -36,47 +36,45 @@ class _File(NamedTuple):
     ids: Sequence[str] = ()
 
 
-_DEEPEST = 2  # folders in folders that are looked into
-_MOST_FILES = 10_000
-_LOOK_AGAIN_AFTER = 2.0  # seconds
+_MAX_DEPTH = 2  # levels of nested folders that are searched
+_MAX_FILES = 10_000
+_RESCAN_SECONDS = 2.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
 
 
 class LooseFiles:
-    """A folder of debug files, Breakpad files and GSYM files of any names.
+    """A folder of debug files, Breakpad files and GSYM files with any names.
 
-    Which modules they are of is read when the first one is asked for, and again for a
-    module that is not there, now and then. Hidden folders are passed over.
+    It is scanned at the first search, and again when a module is not found. Hidden
+    folders are skipped.
 
     Args:
-        path: The folder. It is looked through two folders deep.
-        look_again_after: Seconds.
+        path: The folder, which is searched two levels deep.
+        rescan_seconds: Minimum time between scans.
     """
 
-    def __init__(
-        self, path: str, *, look_again_after: float = _LOOK_AGAIN_AFTER
-    ) -> None:
+    def __init__(self, path: str, *, rescan_seconds: float = _RESCAN_SECONDS) -> None:
         self._path = os.path.abspath(path)
-        self._look_again_after = look_again_after
+        self._rescan_seconds = rescan_seconds
         self._lock = threading.Lock()
-        self._looked = float("-inf")
+        self._scanned = float("-inf")
         self._stamps: dict[str, tuple[int, int]] = {}
         self._files: dict[str, _File] = {}  # by path
-        self._paths: dict[str, list[str]] = {}  # of each id, the best file first
+        self._paths: dict[str, list[str]] = {}  # by id, the best file first
 
     @property
     def name(self) -> str:
-        """The folder, and that any name will do."""
+        """The folder, with a pattern."""
         return os.path.join(self._path, "*")
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, where it lies.
+        """The file of a module, which is not copied.
 
         Raises:
             NotFoundError: There is none.
-            SourceError: The folder is not there.
+            SourceError: The folder does not exist.
         """
         del folder
         paths = self.find_all(key)
@@ -88,25 +86,22 @@ class LooseFiles:
         """All files of a module, the best one first.
 
         Raises:
-            SourceError: The folder is not there.
+            SourceError: The folder does not exist.
         """
         if not os.path.isdir(self._path):
-            raise SourceError("the folder is not there", path=self._path)
+            raise SourceError("the folder does not exist", path=self._path)
         with self._lock:
             paths = self._known(key)
-            if not paths and time.monotonic() - self._looked > self._look_again_after:
-                self._look()
+            if not paths and self._is_due():
+                self._scan()
                 paths = self._known(key)
         return paths
 
     def entries(self) -> list[Entry]:
-        """The modules of all files, like entries of a store.
-
-        Each has the path and the size of its file, and no functions.
-        """
+        """The modules of all files, as entries without function counts."""
         with self._lock:
-            if time.monotonic() - self._looked > self._look_again_after:
-                self._look()
+            if self._is_due():
+                self._scan()
             return [
                 Entry(
                     path=path,
@@ -121,7 +116,7 @@ class LooseFiles:
             ]
 
     def _known(self, key: ModuleKey) -> list[str]:
-        # A GSYM file of a PE image does not know the age in its debug id.
+        # A GSYM file of a PE image does not contain the age of its debug id.
         ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
         for each in ids:
             paths = self._paths.get(each.upper(), []) if each else []
@@ -129,7 +124,10 @@ class LooseFiles:
                 return paths
         return []
 
-    def _look(self) -> None:
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._scanned > self._rescan_seconds
+
+    def _scan(self) -> None:
         files: dict[str, _File] = {}
         stamps: dict[str, tuple[int, int]] = {}
         for path in self._walk():
@@ -139,7 +137,7 @@ class LooseFiles:
                 files[path] = self._files[path] if is_same else _read(path)
                 stamps[path] = stamp
         self._files, self._stamps = files, stamps
-        # The largest says most; a GSYM file needs no conversion.
+        # A GSYM file needs no conversion; of others, the largest contains most.
         order = sorted(
             stamps, key=lambda path: (path.endswith(".gsym"), stamps[path][1])
         )
@@ -147,10 +145,10 @@ class LooseFiles:
         for path in reversed(order):
             for each in {each.upper() for each in files[path].ids if each}:
                 self._paths.setdefault(each, []).append(path)
-        self._looked = time.monotonic()
+        self._scanned = time.monotonic()
 
     def _walk(self) -> Iterator[str]:
-        left = _MOST_FILES
+        left = _MAX_FILES
         folders = [(self._path, 0)]
         while folders:
             folder, depth = folders.pop()
@@ -160,7 +158,7 @@ class LooseFiles:
                 continue
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if depth < _DEEPEST and not entry.name.startswith("."):
+                    if depth < _MAX_DEPTH and not entry.name.startswith("."):
                         folders.append((entry.path, depth + 1))
                 elif left and os.path.isfile(entry.path):
                     left -= 1
@@ -168,7 +166,7 @@ class LooseFiles:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
-    """What changes with the file; None where it is gone."""
+    """Time and size, which change with the file; None if it was removed."""
     try:
         status = os.stat(path)
     except OSError:
@@ -177,7 +175,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _read(path: str) -> _File:
-    """Which modules are in a file."""
+    """The modules in a file."""
     try:
         kind = recognise_file(path)
         if kind == "gsym":
@@ -186,20 +184,20 @@ def _read(path: str) -> _File:
             return _File()
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
     except (GsymError, OSError, ValueError):
-        return _File()  # not a debug file, or a damaged one
+        return _File()  # not a debug file, or damaged
     ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
     return _File([_named(each, path) for each in modules], [*ids])
 
 
 def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
-    """An identity with the name that the module gets in a store."""
+    """An identity with the name that the module would get in a store."""
     if identity.debug_file in {"", os.path.basename(path)}:
         return identity._replace(debug_file=bare_name(path))
     return identity
 
 
 def _read_gsym(path: str) -> _File:
-    """It tells its UUID, but not by which rule that makes a debug id."""
+    """The module of a GSYM file, under the debug ids of its UUID on all systems."""
     with open_reader(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
     if not uuid:

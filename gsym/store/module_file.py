@@ -1,4 +1,4 @@
-"""Which module, or modules, a file is the debug information of."""
+"""Finds the modules in a file with debug information."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from gsym.records import NamedTuple
 
 
 class ModuleFile(NamedTuple):
-    """A module, and the file that is to be converted.
+    """A module in a file.
 
     Attributes:
-        path: The file.
+        path: The file to convert.
         kind: "object", "breakpad" or "gsym".
-        identity: As far as the file tells.
-        uuid: What tells the module's GSYM file from others: build id, LC_UUID or
-            GUID, whole; b"" for none.
-        architecture: Of a fat file, the slice; else None.
+        identity: The fields that the file contains.
+        uuid: The complete build id, LC_UUID or GUID; b"" for none.
+        architecture: The slice of a fat file; else None.
     """
 
     path: str
@@ -38,25 +37,23 @@ class ModuleFile(NamedTuple):
     architecture: str | None = None
 
 
-_HEAD_SIZE = 64 << 10  # where MODULE and INFO records are expected
+_HEADER_SIZE = 64 << 10  # where MODULE and INFO records are expected
 
 
 def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
-    """The modules of which the file *path* has debug information.
+    """The modules in the file *path*.
 
     Args:
         path: A binary, a dSYM bundle, a Breakpad file or a GSYM file.
-        wanted: OS and debug id that the module shall have, as far as they are known:
-            a GSYM file tells only its UUID.
+        wanted: OS and debug id of the module, if known, as a GSYM file has only a UUID.
 
     Returns:
         One for each slice of a fat file, else one.
 
     Raises:
-        FormatError: It is no such file, or damaged.
-        UnsupportedError: It is of a kind that is not read, or of no module.
-        UuidMismatchError: It is a GSYM file whose UUID does not fit *wanted*.
-        OSError: It cannot be read.
+        FormatError: The file is damaged.
+        UnsupportedError: It is not a module, or of an unsupported kind.
+        UuidMismatchError: It is a GSYM file whose UUID does not match *wanted*.
     """
     file = bundle_member(path)
     kind = recognise_file(file)
@@ -65,7 +62,7 @@ def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
     if kind == "gsym":
         return (_of_gsym(file, wanted),)
     if kind == "archive":
-        reason = "a static archive: its object files are no modules"
+        reason = "a static archive, whose object files are not modules"
         raise UnsupportedError(reason, path=path)
     if kind not in {"object", "fat"}:
         refuse(kind, file)
@@ -85,7 +82,7 @@ def _of_object(path: str, data: memoryview, architecture: str | None) -> ModuleF
     with ObjectFile(data, path) as binary:
         uuid = binary.uuid
         if binary.is_relocatable and not uuid:
-            reason = "an object file without a build id, which is no module yet"
+            reason = "an object file without a build id, which is not a module yet"
             raise UnsupportedError(reason, path=path)
     identity = identify(path, uuid=uuid or None)
     return ModuleFile(path, "object", identity, uuid, architecture)
@@ -95,7 +92,7 @@ def _of_breakpad(path: str) -> ModuleFile:
     from gsym.conversion.inputs.breakpad import read_module
 
     with open(path, "rb", buffering=0) as file:
-        lines = file.read(_HEAD_SIZE).splitlines()
+        lines = file.read(_HEADER_SIZE).splitlines()
     try:
         identity = breakpad_identity(lines)
     except ValueError as error:
@@ -115,16 +112,16 @@ def _of_gsym(path: str, wanted: ModuleIdentity) -> ModuleFile:
     if not wanted.debug_id:
         return ModuleFile(path, "gsym", ModuleIdentity(os=wanted.os), uuid)
     raise UuidMismatchError(
-        f"its UUID is {uuid.hex() or 'missing'}, which makes no debug id "
+        f"UUID is {uuid.hex() or 'missing'}, which does not match debug id "
         f"{wanted.debug_id}",
         path=path,
     )
 
 
 def _fitting_debug_id(uuid: bytes, os: str, byteorder: str, wanted: str) -> str:
-    """The debug id that *uuid* makes by the rule of a system, or is a part of."""
+    """The debug id of *uuid* on a system, if it matches *wanted*, else ""."""
     if not uuid:
-        return wanted  # there is nothing to compare it with
+        return wanted  # nothing to compare
     if os.lower() == "windows":
         guid = codeview_debug_id(uuid, 0)[:-1]
         return wanted if wanted.upper().startswith(guid) else ""

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class ModuleKey(NamedTuple):
-    """Names and ids of a module, as the asker has them; "" for what is not known.
+    """Names and ids of a module to search for; "" if not known.
 
-    Either id is enough to find a module in a store. A remote source may need a
-    name as well.
+    Either id is enough to find a module in a store. A remote source may need a name as
+    well.
 
     Attributes:
         debug_file: Name of the file with debug information: `xul.pdb`,
             `libc.so.6`. No folder.
-        debug_id: In Breakpad's form: GUID and age, all digits upper-case.
+        debug_id: In Breakpad's format: GUID and age, all digits upper-case.
         code_file: Name of the binary: `xul.dll`. No folder.
-        code_id: Upper-case: ELF build id or LC_UUID as hexadecimal digits; of a
-            PE file time stamp and size of the image.
+        code_id: In upper case: ELF build id or LC_UUID in hexadecimal; for a PE file
+            its time stamp and image size.
     """
 
     debug_file: str = ""
@@ -32,20 +32,20 @@ class ModuleKey(NamedTuple):
 
 
 def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
-    """The key of a module as symbolication requests and Breakpad's paths name it.
+    """The key of a module, as in symbolication requests and Breakpad's paths.
 
     Args:
         debug_file: Name of the file, without folder.
-        debug_id: In any of the forms that `read_debug_id` takes.
+        debug_id: In any format that `read_debug_id` accepts.
 
     Raises:
-        ValueError: *debug_id* is no debug id.
+        ValueError: *debug_id* is invalid.
     """
     return ModuleKey(debug_file, read_debug_id(debug_id).upper())
 
 
 def key_of_build_id(build_id: bytes) -> ModuleKey:
-    """The key of a module as debuginfod names it, or as a log does by its markup.
+    """The key of a module, as used by debuginfod and symbolizer markup.
 
     Raises:
         TypeError: *build_id* is not bytes.
@@ -57,12 +57,11 @@ def key_of_build_id(build_id: bytes) -> ModuleKey:
 
 
 class Quality(NamedTuple):
-    """How much a GSYM file knows; the greater of two is the richer one.
+    """How much a GSYM file contains; the greater value is better.
 
     Attributes:
-        level: 0: names of functions only; 1: source lines too; 2: inlined calls
-            too.
-        functions: How many of them.
+        level: 0: function names only; 1: also source lines; 2: also inlined calls.
+        functions: Number of functions.
     """
 
     level: int
@@ -75,17 +74,16 @@ class Entry(NamedTuple):
     Attributes:
         path: Its GSYM file.
         identity: Names, ids, operating system and architecture.
-        uuid: The whole identifier of the binary, which may be longer than that in
-            the GSYM file; b"" for none.
-        quality: Tells the richer of two files of one module.
+        uuid: The complete identifier of the binary, which may be longer than the UUID
+            in the GSYM file; b"" for none.
+        quality: Decides which of two files of one module is better.
         source: Where its debug information is from: path or URL.
-        size: Bytes of all its files.
-        added: When it came, in seconds since 1970.
-        originals: Files it was made from and that are kept, by kind: "sym" for a
-            Breakpad file, "ranges" for a symbfile in a zstd stream, "debuginfo"
-            for any other.
-        missing: Messages on files of the binary that could not be read when it was
-            converted, such as its split units.
+        size: Total bytes of its files.
+        added: When it was added, in seconds since 1970.
+        originals: The stored files that it was made from, by kind: "sym" for a Breakpad
+            file, "ranges" for a symbfile in a zstd stream, "debuginfo" for any other.
+        missing: Messages about companion files that could not be read when it was
+            converted, such as split units.
     """
 
     path: str
@@ -100,15 +98,15 @@ class Entry(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What one source said of a module.
+    """The answer of one source about a module.
 
     Attributes:
-        source: Its name, as `Source.name` has it.
+        source: `Source.name`.
         outcome: "found"; "missing": it does not have the module; "failed": it gave
-            no answer; "refused": what it gave is damaged or of another module.
-        detail: What was asked, or why it is of no use.
-        seconds: How long it took: fetching, then converting.
-        size: Bytes that were fetched.
+            no answer; "refused": its file is damaged or of another module.
+        detail: The location of the file, or the reason of the failure.
+        seconds: Time for fetching and converting.
+        size: Bytes fetched.
     """
 
     source: str
@@ -119,14 +117,13 @@ class Attempt(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """The answer to the search for a module.
+    """The result of the search for a module.
 
     Attributes:
-        entry: The GSYM file with what is known of it; None for a miss.
-        attempts: Which sources were asked, in order, and what each said. With a
-            remembered miss they are those of the search that is remembered.
-        is_cached: Whether the answer was known: the module was in the store, or
-            its miss was remembered.
+        entry: The module; None if it was not found.
+        attempts: The answers of the sources, in order. For a module in the negative
+            cache they are those of the recorded search.
+        is_cached: Whether the module was in the store or in the negative cache.
     """
 
     entry: Entry | None

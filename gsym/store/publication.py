@@ -1,10 +1,9 @@
-"""A module goes into a store, or out of it.
+"""Publishes modules in a store, and removes them.
 
-Its files are put into a new folder and synced; its aliases are made; then one link is
-renamed over the one before, which is the moment at which the module is there, or is
-another one. Killed before, a maker leaves a folder that no link leads to; killed
-afterwards, the folder of the module before. Who comes next to the same shelf of the
-store removes both.
+The files are moved to a new folder and synced, and aliases are created. Then one link
+is atomically replaced, which publishes the module. A process killed before that leaves
+a folder without a link; one killed after it leaves the folder of the replaced module.
+The next process that publishes on the same shelf of the store removes both.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ if TYPE_CHECKING:
 
 
 class Publication(NamedTuple):
-    """What became of a module that was to go into a store.
+    """The result of publishing a module.
 
     Attributes:
-        entry: What the store has now.
-        outcome: "added"; "replaced": it took the place of a poorer one; "kept":
-            what was there is as rich at least, and stays.
+        entry: The module in the store.
+        outcome: "added"; "replaced": it replaced a less complete one; "kept": the
+            stored module is at least as complete and was kept.
     """
 
     entry: Entry
@@ -66,17 +65,17 @@ def publish_module(
     originals: Mapping[str, str],
     key: ModuleKey | None,
 ) -> Publication:
-    """Move the files of a module into a store, unless it has it as rich as that.
+    """Move the files of a module into a store, unless its module is as complete.
 
     Args:
         store: Path of the store, which exists.
-        entry: The module, its identity in normal form. Its path is that of the GSYM
-            file to move, its size and its originals do not count.
+        entry: The module, with a checked identity. Its path is that of the GSYM file to
+            move; its size and its originals are ignored.
         originals: Files to move with it, by kind.
-        key: What else the module is called.
+        key: Further names of the module.
 
     Raises:
-        OSError: The store cannot be written to. All is as before then.
+        OSError: The store cannot be written. It is unchanged.
     """
     debug_id = entry.identity.debug_id
     shelf = shelf_of(store, debug_id)
@@ -86,7 +85,7 @@ def publish_module(
         made = _fill(folder.path, entry, originals)
         with swap_lock(store, debug_id):
             current = _current(store, debug_id)
-            if current is not None and not _is_richer(made, current):
+            if current is not None and not _is_better(made, current):
                 _add_names(store, current, made.identity.debug_file, key)
                 return Publication(current, "kept")
             is_replaced = _swap(store, folder.path, made, aliases_of(made, key))
@@ -99,14 +98,10 @@ def publish_module(
 
 
 def remove_module(store: str, debug_id: str) -> None:
-    """Remove a module; the caller holds its `swap_lock`.
-
-    Raises:
-        OSError: The store cannot be written to.
-    """
+    """Remove a module; the caller holds its `swap_lock`."""
     link = os.path.join(store, link_of_debug_id(debug_id))
     folder = published_folder(store, debug_id)
-    # Read before: without its link, anybody may remove the folder.
+    # Read first: without its link, other processes may remove the folder.
     aliases = {} if folder is None else read_aliases(folder)
     with suppress(FileNotFoundError):
         os.unlink(link)
@@ -116,7 +111,7 @@ def remove_module(store: str, debug_id: str) -> None:
 
 
 def published_folder(store: str, debug_id: str) -> str | None:
-    """The folder that the link of a debug id leads to; None without a link."""
+    """The target of the link of a debug id; None without a link."""
     link = os.path.join(store, link_of_debug_id(debug_id))
     try:
         return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
@@ -125,12 +120,12 @@ def published_folder(store: str, debug_id: str) -> str | None:
 
 
 def shelf_of(store: str, debug_id: str) -> str:
-    """The folder that holds the folder of a module."""
+    """The folder that contains the folder of a module."""
     return os.path.join(store, ENTRIES, debug_id[:2])
 
 
 def remove_leftovers(store: str, shelf: str) -> list[str]:
-    """Remove folders of a shelf that no link leads to and nobody fills; their paths."""
+    """Remove abandoned folders of a shelf without a link; return their paths."""
     return [
         os.path.join(shelf, name)
         for name in names_in(shelf)
@@ -139,12 +134,12 @@ def remove_leftovers(store: str, shelf: str) -> list[str]:
 
 
 def swap_lock_path(store: str, debug_id: str) -> str:
-    """The lock of whoever changes the links of a module."""
+    """Path of the lock that is held to change the links of a module."""
     return os.path.join(store, LOCKS, f"swap.{debug_id}")
 
 
 def swap_lock(store: str, debug_id: str) -> AbstractContextManager[None]:
-    """Be the only one who changes the links of a module, for the time of a block."""
+    """Hold the lock to change the links of a module, until the end of the block."""
     return held(swap_lock_path(store, debug_id))
 
 
@@ -158,7 +153,7 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
     if is_published():
         return False
     aliases = read_aliases(path)
-    # What counts is whether it is published once nobody can publish it any more.
+    # Checked again when it is locked, as only its owner can publish it.
     if not remove_abandoned(path, unless=is_published):
         return False
     with swap_lock(store, debug_id):
@@ -170,7 +165,7 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
 
 
 def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
-    """Move the files in, and sync; the entry as it is to be read later."""
+    """Move and sync the files; return the entry as it will be read later."""
     moves = {GSYM_FILE: entry.path}
     moves |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
     sizes = {}
@@ -191,7 +186,7 @@ def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
 
 
 def _move(source: str, target: str) -> None:
-    """Move a file, and see it on the disk."""
+    """Move and sync a file."""
     try:
         os.rename(source, target)
     except OSError as error:
@@ -205,7 +200,7 @@ def _move(source: str, target: str) -> None:
 
 
 def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool:
-    """Let the links lead to *folder*; whether there was another one before."""
+    """Point the links to *folder*; return whether it replaced another folder."""
     debug_id = made.identity.debug_id
     before = published_folder(store, debug_id)
     old = {} if before is None else read_aliases(before)
@@ -232,7 +227,7 @@ def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool
 
 
 def _add_names(store: str, entry: Entry, name: str, key: ModuleKey | None) -> None:
-    """Let a module be found also as a poorer file of it is called."""
+    """Add the name of a refused file of a module to its aliases."""
     folder = os.path.dirname(entry.path)
     names = ModuleKey(debug_file=name)
     aliases = aliases_of(entry, key) | aliases_of(entry, names)
@@ -240,7 +235,7 @@ def _add_names(store: str, entry: Entry, name: str, key: ModuleKey | None) -> No
 
 
 def _current(store: str, debug_id: str) -> Entry | None:
-    """The module that is published; None also for one that is damaged."""
+    """The published module; None if there is none or it is damaged."""
     folder = published_folder(store, debug_id)
     if folder is None:
         return None
@@ -250,15 +245,15 @@ def _current(store: str, debug_id: str) -> Entry | None:
         return None
     try:
         with gsym.reading.reader.open(entry.path) as reader:
-            is_whole = len(reader) == entry.quality.functions
+            is_complete = len(reader) == entry.quality.functions
     except (FormatError, FileNotFoundError):
         return None
     except GsymError:
-        return entry  # for a newer version
-    return entry if is_whole else None
+        return entry  # of a newer version
+    return entry if is_complete else None
 
 
-def _is_richer(new: Entry, old: Entry) -> bool:
+def _is_better(new: Entry, old: Entry) -> bool:
     if new.quality != old.quality:
         return new.quality > old.quality
     if bool(new.missing) != bool(old.missing):
@@ -270,7 +265,7 @@ def _is_richer(new: Entry, old: Entry) -> bool:
 
 
 def _has_variables(entry: Entry) -> bool:
-    """Whether the symbols of variables are kept with a module."""
+    """Whether a module has symbols of variables."""
     try:
         return open_data_part(entry.path) is not None
     except OSError:

@@ -1,8 +1,8 @@
-"""What a store has of an executable that is known by its FileID alone.
+"""Symbfiles in a store, of executables identified by a FileID only.
 
-Ranges make a module, which has the FileID as its identifier: it is found by that as by
-a build id, and as the debug id of age 0. Return pads lie beside the modules, for they
-tell of single addresses and come before the ranges as well as after them.
+Ranges become a module with the FileID as its identifier, found by it like by a build
+id, and as a debug id with age 0. Return pads are stored separately, as they may arrive
+before or after the ranges:
 
     .return-pads/c3/4f3585...zst    of the executable c34f3585...
 """
@@ -26,7 +26,7 @@ _RETURN_PADS = ".return-pads"
 
 
 def file_id_identity(file_id: FileId) -> ModuleIdentity:
-    """The module that an executable is; nothing else is known of it."""
+    """The identity of an executable of which only the FileID is known."""
     return ModuleIdentity(
         debug_id=macho_debug_id(file_id),
         code_id=file_id.hex().upper(),
@@ -35,17 +35,12 @@ def file_id_identity(file_id: FileId) -> ModuleIdentity:
 
 
 def key_of_file_id(file_id: FileId) -> ModuleKey:
-    """What the module is asked for by."""
+    """The key of the module of a FileID."""
     return ModuleKey(debug_id=macho_debug_id(file_id))
 
 
 def return_pads_path(store: str, file_id: FileId) -> str:
-    """Where the return pads of an executable are, as a symbfile in a zstd stream.
-
-    Args:
-        store: Path of the store.
-        file_id: Of the executable.
-    """
+    """The path of the return pads of an executable, a symbfile in a zstd stream."""
     digits = file_id.hex()
     return os.path.join(store, _RETURN_PADS, digits[:2], f"{digits[2:]}.zst")
 
@@ -59,15 +54,15 @@ def iter_return_pads(store: str) -> Iterator[str]:
 
 
 def publish_return_pads(store: str, file_id: FileId, path: str) -> None:
-    """Move return pads into a store, in the place of those before.
+    """Move return pads into a store, replacing previous ones.
 
     Args:
         store: Path of the store.
-        file_id: Of the executable.
+        file_id: FileID of the executable.
         path: The file, on the same file system.
 
     Raises:
-        OSError: The store cannot be written to. All is as before then.
+        OSError: The store cannot be written. It is unchanged.
     """
     target = return_pads_path(store, file_id)
     shelf = os.path.dirname(target)

@@ -1,4 +1,4 @@
-"""Find a module in the store, else get it from its sources."""
+"""Finds modules in a store, else gets them from sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gsym.store.sources.source import FoundFile, Source
 
     class Adder(Protocol):
-        """What converts and publishes a file: `add_file`, or one that confines it."""
+        """Converts and publishes a file: `add_file` or a confined variant."""
 
         def __call__(
             self,
@@ -46,21 +46,21 @@ if TYPE_CHECKING:
             identity: ModuleIdentity,
             source: str,
         ) -> Publication:
-            """As `add_file`, with its errors."""
+            """As `add_file`."""
 
 
 class SingleFlight:
-    """Results of work in progress, by what it is about."""
+    """Shares the results of concurrent work on the same subject."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flights: dict[Hashable, Future[Any]] = {}
 
     def run(self, subject: Hashable, work: Callable[[], T]) -> T:
-        """What *work* gives, which is called by the first who asks.
+        """The result of *work*, which only the first of concurrent callers runs.
 
         Raises:
-            Exception: What *work* raises, for all who wait for it.
+            Exception: What *work* raises, for all callers.
         """
         mine: Future[Any] = Future()
         with self._lock:
@@ -81,30 +81,30 @@ class SingleFlight:
 
 
 _LOG = logging.getLogger("gsym.store")
-_LOG.addHandler(logging.NullHandler())  # a server writes it; commands print the reason
+_LOG.addHandler(logging.NullHandler())  # for servers; commands print the reason
 _MISSES = ".misses"
-# What files are called in places that go by build id.
+# File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
 _GUID_DIGITS = 32
 
 
 class Resolver:
-    """Finds modules: in the store, else in sources, which are asked in order.
+    """Finds modules in the store, else in sources, which are tried in order.
 
-    Safe for many threads and processes.
+    Safe for concurrent threads and processes.
 
     Args:
-        store: Where all that is found is kept.
-        sources: Where to look, in order.
-        misses: Remembers what was not found; by default in the store.
-        health: Knows which sources answer.
-        add: Puts a file into the store.
-        conversions: How many are converted at once; by default one per core.
-        longest_wait: Seconds for which to wait for another process that fetches the
-            same module: it may have been stopped.
+        store: Where modules that are found are added.
+        sources: Sources, in order.
+        misses: The negative cache; by default that of the store.
+        health: Availability of the sources.
+        add: Adds a file to the store.
+        conversions: Number of conversions at a time; by default one per core.
+        longest_wait: Seconds to wait for another process that fetches the same module,
+            which may have been stopped.
     """
 
-    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+    def __init__(  # noqa: PLR0913 - independent keywords
         self,
         store: Store,
         sources: Sequence[Source] = (),
@@ -125,15 +125,14 @@ class Resolver:
         self._flights = SingleFlight()
 
     def resolve(self, key: ModuleKey) -> Resolution:
-        """The module, fetched and converted if need be, or why it is not to be had.
+        """Find a module, fetching and converting it if necessary.
 
-        It blocks for as long as that takes, and raises nothing for what a source or the
-        store does.
+        Errors of sources and of the store are reported in the result.
         """
         try:
             entry, damage = self._stored(key)
         except (GsymError, OSError) as error:
-            return self._broken(error)
+            return self._store_failure(error)
         if entry is not None:
             return Resolution(entry, is_cached=True)
         if not _has_id(key):
@@ -144,9 +143,9 @@ class Resolver:
         return found._replace(attempts=damage + found.attempts)
 
     def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
-        """The module in the store, and what is wrong with it there.
+        """The module in the store, or the error if it is damaged.
 
-        One that is damaged is as good as missing: what is fetched takes its place.
+        A damaged module counts as missing, so that a fetched one replaces it.
         """
         try:
             opened = self.store.open(key)
@@ -159,7 +158,7 @@ class Resolver:
         return entry, ()
 
     def _search(self, key: ModuleKey) -> Resolution:
-        """Not in the store, as far as is known."""
+        """Search for a module that was not in the store."""
         known = self._known(self.misses.find(key))
         probed = {each for each in known if self._is_probe(*known[each])}
         if self.sources and not probed and len(known) == len(self.sources):
@@ -170,15 +169,14 @@ class Resolver:
             return Resolution(None)
         try:
             with self.store.lock(key, self._longest_wait):
-                entry, _ = self._stored(key)  # somebody may have been faster
+                entry, _ = self._stored(key)  # perhaps added while waiting for the lock
                 if entry is not None:
                     return Resolution(entry, is_cached=True)
                 return self._ask_all(key, probed)
         except (GsymError, OSError) as error:
-            return self._broken(error)
+            return self._store_failure(error)
 
-    def _broken(self, error: Exception) -> Resolution:
-        """The store cannot be read or written, which is not an error of a source."""
+    def _store_failure(self, error: Exception) -> Resolution:
         attempt = _local_failure(error)
         _LOG.error("the store %s: %s", self.store.path, attempt.detail)
         return Resolution(None, (attempt,))
@@ -196,7 +194,7 @@ class Resolver:
             found[name] = attempt, self.misses.now()
             if entry is not None:
                 if miss is not None and _refused(miss, name):
-                    self.health.mended(name)
+                    self.health.repaired(name)
                 self.misses.forget(key)
                 return Resolution(entry, self._in_order(found))
         attempts, times = zip(*found.values(), strict=True)
@@ -204,7 +202,7 @@ class Resolver:
         return Resolution(None, attempts)
 
     def _known(self, miss: Miss | None) -> dict[str, tuple[Attempt, float]]:
-        """What is remembered of the sources and still counts, by their names."""
+        """The answers in the negative cache that have not expired, by source."""
         if miss is None:
             return {}
         names = {source.name for source in self.sources}
@@ -219,10 +217,10 @@ class Resolver:
     def _counts(self, attempt: Attempt, when: float, since: float) -> bool:
         if not self.misses.counts(attempt, when, since):
             return False
-        # A source that answers again is asked again for what it failed to give; one
-        # that gives a file in place of garbage, for all that it gave garbage for.
+        # When a source answers again, modules that it failed to deliver are requested
+        # again; when it replaces a bad file, all modules with bad files.
         if attempt.outcome == "refused":
-            return not self.health.was_mended_since(attempt.source, when)
+            return not self.health.was_repaired_since(attempt.source, when)
         has_recovered = self.health.has_answered_since(attempt.source, when)
         return attempt.outcome != "failed" or not has_recovered
 
@@ -241,11 +239,11 @@ class Resolver:
         """The answer of a source, and the module if it has it.
 
         Raises:
-            OSError: The store cannot be written to.
+            OSError: The store cannot be written.
         """
         name, started = source.name, time.monotonic()
         if not is_probe and not self.health.is_asked(name):
-            return Attempt(name, "failed", "not asked: it does not answer now"), None
+            return Attempt(name, "failed", "skipped: the source is not answering"), None
 
         def attempt(outcome: str, detail: str, size: int = 0) -> Attempt:
             return Attempt(name, outcome, detail, time.monotonic() - started, size)
@@ -259,7 +257,7 @@ class Resolver:
             except SourceError as error:
                 self.health.failed(name)
                 return attempt("failed", str(error)), None
-            except Exception as error:  # one source must not stop all
+            except Exception as error:  # one source must not stop the others
                 if _is_full(error):
                     raise
                 self.health.failed(name)
@@ -270,7 +268,7 @@ class Resolver:
             return attempt(outcome, detail, size), entry
 
     def _keep(self, key: ModuleKey, found: FoundFile) -> tuple[str, str, Entry | None]:
-        """Convert and publish a file, if it is of the module."""
+        """Convert and publish a file, if it contains the module."""
         try:
             with self._conversions:
                 publication = self._add(
@@ -292,20 +290,20 @@ class Resolver:
 def negative_cache_of(
     store: Store, lifetimes: MissLifetimes | None = None
 ) -> NegativeCache:
-    """The misses that all who use a store share; *lifetimes* are this process's."""
+    """The negative cache of a store; *lifetimes* apply to this process."""
     return NegativeCache(os.path.join(store.path, _MISSES), lifetimes=lifetimes)
 
 
 def _has_id(key: ModuleKey) -> bool:
-    """Whether something can be found by a key; an id of zeros is nobody's."""
+    """Whether a key has an id other than zeros."""
     return bool(key.debug_id[:_GUID_DIGITS].strip("0") or key.code_id.strip("0"))
 
 
 def _identity(key: ModuleKey, found: FoundFile) -> ModuleIdentity:
-    """What is known of a file beside its contents.
+    """The identity of a file that its contents lack.
 
-    One that is asked for by its build id alone may come under a name that says nothing:
-    it is called by its build id then.
+    A file requested by build id may have a meaningless name; then the build id is used
+    as its name.
     """
     stem = os.path.splitext(os.path.basename(found.path))[0].lower()
     build_id = key.code_id.lower()
@@ -316,7 +314,7 @@ def _identity(key: ModuleKey, found: FoundFile) -> ModuleIdentity:
 
 
 def _refused(miss: Miss, source: str) -> bool:
-    """Whether what the source gave was of no use."""
+    """Whether the file of a source was refused."""
     return any(
         (attempt.source, attempt.outcome) == (source, "refused")
         for attempt in miss.attempts
@@ -324,7 +322,7 @@ def _refused(miss: Miss, source: str) -> bool:
 
 
 def _fetched_size(found: FoundFile, folder: str) -> int:
-    """Bytes that were fetched; none of a file that stands where it is."""
+    """Bytes fetched; 0 for a local file."""
     if not found.path.startswith(folder + os.sep):
         return 0
     try:
@@ -336,7 +334,7 @@ def _fetched_size(found: FoundFile, folder: str) -> int:
 def _local_failure(error: Exception) -> Attempt:
     reason = _reason(error)
     if _is_full(error):
-        reason = f"cannot be written to: {reason}"
+        reason = f"cannot be written: {reason}"
     return Attempt("store", "failed", reason)
 
 

@@ -1,7 +1,7 @@
-"""What a GSYM file cannot hold of its module: `module.json` beside it.
+"""`module.json`: the record of a module, with what its GSYM file does not contain.
 
-Written once, before the module is published, and never changed. Who reads it trusts
-nothing: a store may lie on a disk that lost bytes.
+Written once, before the module is published, and never changed. It is validated when
+read, as a disk may have lost data.
 """
 
 from __future__ import annotations
@@ -24,20 +24,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FORMAT = 1
-_LARGEST = 1 << 20  # bytes; its names are those of files
+_MAX_SIZE = 1 << 20  # bytes
 _BEST_LEVEL = 2
 
 
 def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
-    """Write what is known of a module, and see it on the disk.
+    """Write and sync the record of a module.
 
     Args:
-        folder: That of the module.
+        folder: Folder of the module.
         entry: The module.
         files: Names and sizes of its files.
-
-    Raises:
-        OSError: It cannot be written.
     """
     import json
 
@@ -62,47 +59,45 @@ def read_entry(folder: str) -> Entry:
     """The module in *folder*.
 
     Raises:
-        FileNotFoundError: There is none, or none any more.
-        FormatError: What is written of it is damaged.
-        OSError: It cannot be read.
+        FileNotFoundError: It does not exist.
+        FormatError: Its record is damaged.
     """
     path = os.path.join(folder, SIDECAR)
     with open(path, "rb", buffering=0) as file:
-        text = file.read(_LARGEST + 1)
+        text = file.read(_MAX_SIZE + 1)
     try:
         return _entry(folder, _parse(text))
     except (ValueError, RecursionError) as error:
-        reason = f"what is written of the module is damaged: {error}"
-        raise FormatError(reason, path=path) from None
+        raise FormatError(f"damaged record of a module: {error}", path=path) from None
 
 
 def identity_text(identity: ModuleIdentity) -> bytes:
-    """An identity as servers of GSYM files tell it; `read_identity` reads it."""
+    """An identity in JSON, as servers of GSYM files send it to `read_identity`."""
     import json
 
     return json.dumps({"format": _FORMAT, **identity._asdict()}).encode("ascii")
 
 
 def read_identity(text: bytes) -> ModuleIdentity:
-    """The identity that somebody tells.
+    """Parse an identity sent by a server.
 
     Raises:
-        ValueError: *text* tells none.
+        ValueError: *text* is invalid.
     """
     try:
         return _identity(_parse(text))
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("nested too deeply") from None
 
 
 def _parse(text: bytes) -> dict[str, Any]:
     import json
 
-    if len(text) > _LARGEST:
-        raise ValueError(f"it is larger than {_LARGEST} bytes")
+    if len(text) > _MAX_SIZE:
+        raise ValueError(f"it is larger than {_MAX_SIZE} bytes")
     record = json.loads(text)
     if type(record) is not dict:
-        raise ValueError("it is no object")
+        raise ValueError("not an object")
     if record.get("format") != _FORMAT:
         raise ValueError(f"its format is {record.get('format')!r}, not {_FORMAT}")
     return record
@@ -113,12 +108,12 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
     files = _field(record, "files", dict)
     known = {GSYM_FILE, *ORIGINAL_FILES.values()}
     if GSYM_FILE not in files or not known.issuperset(files):
-        raise ValueError("'files' does not name the files of a module")
+        raise ValueError("'files' is not a list of the files of a module")
     sizes = [_count(files, name) for name in files]
     quality = _field(record, "quality", dict)
     added: float = _field(record, "added", float)
     if not 0 <= added < float("inf"):
-        raise ValueError("'added' is no time")
+        raise ValueError("'added' is not a valid time")
     return Entry(
         path=os.path.join(folder, GSYM_FILE),
         identity=identity,
@@ -151,7 +146,7 @@ def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:
 
 
 def _texts(record: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A list of texts, which older stores do not have."""
+    """A list of strings, missing in older stores."""
     found = record.get(name, [])
     if type(found) is not list or any(type(each) is not str for each in found):
         raise ValueError(f"'{name}' is not a list of strings")

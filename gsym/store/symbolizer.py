@@ -1,10 +1,10 @@
-"""A module and an address -> frames: what all front doors ask.
+"""Looks up addresses in modules; used by the server, the API and commands.
 
-Readers of modules that were asked for stay open, the ones used least recently are let
-go. A reader that calls still use closes when the last of them has ended.
+Readers stay open until they are the least recently used. A reader that is still in use
+is closed after its last use.
 
-Offsets count from the base of a module, where its image was loaded: the address in its
-GSYM file is `header.base_address` plus the offset.
+Offsets are relative to the base of a module, where its image is loaded: the address in
+its GSYM file is `header.base_address` plus the offset.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry, ModuleKey
 
     class Resolving(Protocol):
-        """What finds modules, such as a `Resolver`."""
+        """Finds modules, such as a `Resolver`."""
 
         def resolve(self, key: ModuleKey) -> Resolution:
-            """The module, or why it is not to be had."""
+            """The module, or why it was not found."""
 
 
 class Symbolization(NamedTuple):
-    """The answer to one address.
+    """The answer for one address.
 
     Attributes:
-        lookup: What is there; None where nothing is known.
-        reason: Why nothing is known; "" with an answer.
-        module: The module that was asked.
+        lookup: The answer; None if there is none.
+        reason: Why there is no answer; else "".
+        module: The module.
     """
 
     lookup: Lookup | None
@@ -54,20 +54,20 @@ class Symbolization(NamedTuple):
 
 
 _OPEN_TRIES = 10
-# The name is part of an id only where the id is that of a PE file.
+# The name is part of the key only for code ids of PE files.
 _CacheKey = tuple[str, str, str]
 
 
 class OpenModule:
-    """A module that is there, or what became of the search for it.
+    """A module, or the result of an unsuccessful search for it.
 
     Attributes:
-        entry: What the store knows of it; None for a miss.
-        reader: Its GSYM file; None for a miss, and for a file that cannot be used.
-        attempts: Which sources were asked, and what each said.
-        is_cached: Whether nothing had to be fetched or converted for this answer.
-        texts: What front doors keep about the module while it is open, each by a name
-            of its own.
+        entry: Its entry in the store; None if it was not found.
+        reader: Its GSYM file; None if it was not found or cannot be used.
+        attempts: The answers of the sources.
+        is_cached: Whether nothing had to be fetched or converted.
+        texts: Data that callers keep about the module while it is open, each under a
+            name of its own.
     """
 
     __slots__ = ("attempts", "checked", "entry", "is_cached", "reader", "texts")
@@ -85,11 +85,11 @@ class OpenModule:
         self.attempts = attempts
         self.is_cached = is_cached
         self.texts: dict[str, Any] = {}
-        self.checked = time.monotonic()  # when the store was asked for a newer one
+        self.checked = time.monotonic()  # when the store was checked for a newer one
 
     @property
     def reason(self) -> str:
-        """Why there is no reader; "" where there is one."""
+        """Why there is no reader; else ""."""
         if self.reader is not None:
             return ""
         said = [
@@ -102,7 +102,7 @@ class OpenModule:
         """The reader.
 
         Raises:
-            GsymError: There is none; the text says why.
+            GsymError: There is none, with the reason.
         """
         if self.reader is None:
             raise GsymError(self.reason)
@@ -129,8 +129,8 @@ class OpenModule:
         """The frames at each of many offsets; one without an answer has no row.
 
         Args:
-            offsets: From the base of the module, in bytes. One beyond the address space
-                has no answer.
+            offsets: In bytes from the base of the module. Offsets outside the address
+                space have no answer.
 
         Raises:
             GsymError: There is no reader.
@@ -151,20 +151,19 @@ class OpenModule:
 
 
 class Symbolizer:
-    """Looks addresses up in the modules of a store. Safe to use from many threads.
+    """Looks up addresses in the modules of a store. Safe for concurrent threads.
 
     Args:
         source: A `Resolver`, a `Store`, or the path of a store.
-        most_open: How many modules stay open.
-        most_mapped: How many bytes their files may have together; one stays open in
-            any case.
-        index_limit: Bytes of memory for indexes of each open file, as `Reader` has it.
-        recheck: Seconds after which the store is asked whether it has a newer file for
-            an open module.
-        on_close: Called by `close`; closes what *source* stands on.
+        most_open: Maximum number of open modules.
+        most_mapped: Maximum total bytes of their files; one always stays open.
+        index_limit: Bytes of memory for indexes of each open file, as for `Reader`.
+        recheck: Seconds after which the store is checked for a newer file of an open
+            module.
+        on_close: Called by `close`, to close resources of *source*.
     """
 
-    def __init__(  # noqa: PLR0913 - keywords, each a choice of its own
+    def __init__(  # noqa: PLR0913 - independent keywords
         self,
         source: Resolving | Store | str | os.PathLike[str],
         *,
@@ -190,14 +189,14 @@ class Symbolizer:
 
     @property
     def mapped(self) -> int:
-        """Bytes of the files of all open modules."""
+        """Total bytes of the files of all open modules."""
         return self._mapped
 
     def find(self, key: ModuleKey) -> OpenModule | None:
-        """The module if it is open or in the store; no source is asked.
+        """The module if it is open or in the store, without asking a source.
 
         Returns:
-            None where a source may have it.
+            None if a source may have it.
         """
         name = _cache_key(key)
         with self._lock:
@@ -215,17 +214,16 @@ class Symbolizer:
         except (GsymError, OSError):
             return module
         if module is not None:
-            # One that the store has let go of meanwhile answers as well as before.
+            # A module that was removed from the store meanwhile remains usable.
             module.checked = time.monotonic()
         if found is None or found.reader is None:
             return module
         return self._keep(name, found)
 
     def open(self, key: ModuleKey) -> OpenModule:
-        """The module, fetched and converted if need be; this may take long.
+        """The module, fetched and converted if necessary, which may take long.
 
-        It never fails: a module that is not to be had has no reader, and `attempts`
-        say why.
+        If it is not found, the result has no reader and the reasons in `attempts`.
         """
         module = self.find(key)
         if module is not None:
@@ -235,23 +233,23 @@ class Symbolizer:
             try:
                 found = self._load(resolution)
             except FileNotFoundError:
-                continue  # replaced or removed since
+                continue  # replaced or removed meanwhile
             return found if found.reader is None else self._keep(_cache_key(key), found)
-        return self._unusable(resolution, "its file is gone")
+        return self._unusable(resolution, "its file was removed")
 
     def symbolize(
         self, key: ModuleKey, *, offset: int | None = None, va: int | None = None
     ) -> Symbolization:
-        """What is at an address of a module.
+        """Look up an address of a module.
 
         Args:
-            key: What is known of the module.
-            offset: Of the address, in bytes from the base of the module; or
-            va: the link-time address itself, as in the symbol table of the binary.
+            key: The module.
+            offset: The address, in bytes from the base of the module; or
+            va: the link-time address, as in the symbol table of the binary.
 
         Raises:
             FormatError: The record of the function is damaged.
-            ValueError: Not exactly one of *offset* and *va* was given.
+            ValueError: Both or neither of *offset* and *va* were given.
         """
         if (offset is None) == (va is None):
             raise ValueError("give either offset or va")
@@ -260,13 +258,15 @@ class Symbolizer:
             return Symbolization(None, module.reason, module)
         address = module.address_of(offset) if va is None else va  # type: ignore[arg-type]
         if not 0 <= address < UINT64_END:
-            return Symbolization(None, f"{address:#x} is no address", module)
+            return Symbolization(None, f"{address:#x} is not an address", module)
         lookup = module.reader.lookup(address)
-        reason = "" if lookup else f"no function of {module.reader.path} is there"
-        return Symbolization(lookup, reason, module)
+        if lookup is None:
+            reason = f"no function at this address in {module.reader.path}"
+            return Symbolization(None, reason, module)
+        return Symbolization(lookup, "", module)
 
     def close(self) -> None:
-        """Let go of all readers; calls that are under way end well."""
+        """Release all readers; calls in progress finish normally."""
         with self._lock:
             self._open.clear()
             self._mapped = 0
@@ -274,10 +274,10 @@ class Symbolizer:
             self._on_close()
 
     def _load(self, resolution: Resolution) -> OpenModule:
-        """The module of a resolution with its file opened.
+        """Open the file of a resolution.
 
         Raises:
-            FileNotFoundError: The file is gone.
+            FileNotFoundError: It was removed.
         """
         entry, attempts = resolution.entry, resolution.attempts
         if entry is None:
@@ -304,7 +304,7 @@ class Symbolizer:
             there = self._open.pop(name, None)
             if there is not None:
                 self._mapped -= _size(there)
-                if module.entry and _is_of(there, module.entry):  # somebody was faster
+                if module.entry and _is_of(there, module.entry):  # opened concurrently
                     module = there
             self._open[name] = module
             self._mapped += _size(module)
@@ -317,9 +317,9 @@ class Symbolizer:
 
 
 def _cache_key(key: ModuleKey) -> _CacheKey:
-    """What tells modules apart: with a debug id, no name does.
+    """The ids of a module; its name is only used without a debug id.
 
-    A code id does all the same, for it may find what a wrong debug id does not.
+    A code id always counts, as it may find a module when the debug id is wrong.
     """
     return key.debug_id, key.code_id, "" if key.debug_id else key.code_file
 
@@ -333,19 +333,19 @@ def _is_of(module: OpenModule, entry: Entry) -> bool:
 
 
 def _check_uuid(reader: Reader, entry: Entry) -> None:
-    """A file holds the first bytes of an identifier that is too long for it."""
+    """Compare UUIDs, of which a GSYM file may contain only the first bytes."""
     if reader.uuid and entry.uuid and not entry.uuid.startswith(reader.uuid):
-        raise UuidMismatchError("its UUID is not that of the module", path=entry.path)
+        raise UuidMismatchError("UUID is not that of the module", path=entry.path)
 
 
 class _StoreOnly:
-    """Finds what is in a store, and no more."""
+    """Finds modules in a store only."""
 
     def __init__(self, store: Any) -> None:
         self.store = store
 
     def resolve(self, key: ModuleKey) -> Resolution:
-        """The module, or that it is not there."""
+        """The module, if the store has it."""
         try:
             entry = self.store.get(key)
         except (GsymError, OSError) as error:

@@ -35,14 +35,14 @@ _WAITING_PER_JOB = 2
 def in_parallel(
     work: Callable[[Thing], Result], things: Iterable[Thing], jobs: int | None = None
 ) -> Generator[tuple[Thing, Result]]:
-    """(thing, what *work* gives for it) of each, as they are done.
+    """Yield (thing, result of *work*) in order of completion.
 
-    Things are taken from *things* only as work goes on. What *work* raises ends all.
+    *things* is consumed as work proceeds. An exception of *work* stops everything.
 
     Args:
-        work: Called by threads.
-        things: What to work on.
-        jobs: How many at a time; by default one per core.
+        work: Called in threads.
+        things: Arguments of *work*.
+        jobs: Number of threads; by default one per core.
     """
     count = jobs or core_count()
     pool = ThreadPoolExecutor(count, "gsym-work")
@@ -65,14 +65,14 @@ def in_parallel(
 
 
 class FileOutcome(NamedTuple):
-    """What became of a file.
+    """The outcome for a file.
 
     Attributes:
-        path: Where it was found; in an archive, after that of the archive.
-        outcome: As of a `Publication`; or "skipped": it is no debug file;
-            "failed": it should be one.
+        path: Path of the file; for a member of an archive, that of the archive first.
+        outcome: As of a `Publication`; or "skipped": it is not a debug file;
+            "failed": it is a debug file with an error.
         reason: Why it was skipped or failed.
-        entry: The module in the store, if it got there.
+        entry: The module in the store, if it was added.
     """
 
     path: str
@@ -82,12 +82,12 @@ class FileOutcome(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A file to add; *place* is held until that is done."""
+    """A file to add; *cleanup* is closed afterwards."""
 
     path: str
     name: str
     size: int
-    place: ExitStack
+    cleanup: ExitStack
 
 
 _LIMITS = ArchiveLimits()
@@ -103,33 +103,32 @@ def add_tree(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Iterator[FileOutcome]:
-    """Put all modules into a store that are in some files, folders and archives.
+    """Add all modules in files, folders and archives to a store.
 
-    Of several files of one module the richest one stays. Links to folders are not
-    followed, and a file with several names is read once.
+    Of several files of one module, the most complete one is kept. Links to folders are
+    not followed, and a file with several names is read once.
 
     Args:
         store: The store.
-        paths: Files, folders with all below them, .zip and .tar archives with all in
-            them.
-        jobs: How many files are converted at the same time; by default one per core.
-        limits: What an archive may hold.
-        progress: Called with (bytes done, bytes in all) when a file is done.
+        paths: Files, folders (recursively), and .zip and .tar archives.
+        jobs: Number of files to convert at a time; by default one per core.
+        limits: Limits of an archive.
+        progress: Called with (bytes done, total bytes) after each file.
         options: Keywords of `add_file`, for each file.
 
     Returns:
-        What became of each file, as they are done.
+        The outcome for each file, in order of completion.
 
     Raises:
-        OSError: One of *paths* cannot be read, or the store not be written to.
+        OSError: One of *paths* cannot be read, or the store cannot be written.
     """
     files = list(_files(paths_of("paths", paths), store.path))
     tally = _Tally(sum(size for _, size in files), progress)
-    places: set[ExitStack] = set()
+    cleanups: set[ExitStack] = set()
 
     def found() -> Iterator[_Found]:
         for each in _unpacked(store, files, limits, tally):
-            places.add(each.place)
+            cleanups.add(each.cleanup)
             yield each
 
     def work(each: _Found) -> list[FileOutcome]:
@@ -138,19 +137,19 @@ def add_tree(
     try:
         with closing(in_parallel(work, found(), jobs)) as added:
             for each, outcomes in added:
-                places.discard(each.place)
+                cleanups.discard(each.cleanup)
                 tally.count(each.size)
                 yield from outcomes
-        yield from tally.told
+        yield from tally.failures
     finally:
-        for place in places:
-            place.close()
+        for cleanup in cleanups:
+            cleanup.close()
 
 
 def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
-    """What became of the file *name*, of which there is a result or an error."""
+    """The outcome for the file *name*, from a result or error."""
     if isinstance(result, EmptyError):
-        return FileOutcome(name, "skipped", "it names no function")
+        return FileOutcome(name, "skipped", "it contains no function")
     if isinstance(result, UnsupportedError):
         return FileOutcome(name, "skipped", result.reason)
     if isinstance(result, GsymError):
@@ -159,17 +158,17 @@ def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
 
 
 class _Tally:
-    """How far all is.
+    """The progress.
 
     Attributes:
-        told: What became of files that could not be looked into.
+        failures: Outcomes of files and archives that could not be read.
     """
 
     def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
         self._total = total
         self._done = 0
         self._progress = progress
-        self.told: list[FileOutcome] = []
+        self.failures: list[FileOutcome] = []
 
     def count(self, size: int) -> None:
         self._done += size
@@ -178,7 +177,7 @@ class _Tally:
 
 
 def _files(paths: Iterable[str], store: str) -> Iterator[tuple[str, int]]:
-    """Path and size of each file that is meant; bundles are one file."""
+    """Path and size of each file; a bundle counts as one file."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
         if not os.path.isdir(path) or _is_bundle(path):
@@ -208,19 +207,21 @@ def _is_bundle(path: str) -> bool:
     try:
         bundle_member(path)
     except (GsymError, OSError):
-        return False  # its files are looked at one by one
+        return False  # its files are read individually
     return True
 
 
 def _unpacked(
     store: Store, files: list[tuple[str, int]], limits: ArchiveLimits, tally: _Tally
 ) -> Iterator[_Found]:
-    """The files, and in place of archives what is in them."""
+    """The files, with archives replaced by their members."""
     for path, size in files:
         try:
             is_archive = not os.path.isdir(path) and is_archive_file(path)
         except OSError as error:
-            tally.told.append(FileOutcome(path, "failed", error.strerror or str(error)))
+            tally.failures.append(
+                FileOutcome(path, "failed", error.strerror or str(error))
+            )
             continue
         if is_archive:
             yield from _members(store, path, path, limits, tally)
@@ -235,34 +236,34 @@ def _members(
     try:
         for member in members(path, limits):
             label = f"{name}: {member.name}"
-            with ExitStack() as place:
-                folder = place.enter_context(store.temporary_folder())
+            with ExitStack() as cleanup:
+                folder = cleanup.enter_context(store.temporary_folder())
                 try:
                     file = member.extract(folder)
                 except GsymError as error:
-                    tally.told.append(FileOutcome(label, "failed", error.reason))
+                    tally.failures.append(FileOutcome(label, "failed", error.reason))
                     continue
                 if limits.depth > 1 and is_archive_file(file):
                     deeper = limits._replace(depth=limits.depth - 1)
                     yield from _members(store, file, label, deeper, tally)
                 else:
-                    yield _Found(file, label, 0, place.pop_all())
+                    yield _Found(file, label, 0, cleanup.pop_all())
     except GsymError as error:
-        tally.told.append(FileOutcome(name, "failed", error.reason))
+        tally.failures.append(FileOutcome(name, "failed", error.reason))
 
 
 def _add(store: Store, found: _Found, options: dict[str, Any]) -> list[FileOutcome]:
-    """Put the modules of a file into the store."""
+    """Add the modules of a file to the store."""
     path, name = found.path, found.name
-    with found.place:
+    with found.cleanup:
         try:
             if not os.path.isdir(path) and recognise_file(path) == "":
-                return [FileOutcome(name, "skipped", "no debug file")]
+                return [FileOutcome(name, "skipped", "not a debug file")]
             results = add_all(store, path, label=name, **options)
             return [outcome_of(name, result) for result in results]
         except GsymError as error:
             return [outcome_of(name, error)]
         except OSError as error:
             if error.filename != path:
-                raise  # the store is at fault
+                raise  # an error of the store
             return [FileOutcome(name, "failed", error.strerror or str(error))]

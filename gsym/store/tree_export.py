@@ -1,4 +1,4 @@
-"""Modules of a store, written for other tools: a tree of files, or an archive of it."""
+"""Exports modules of a store for other tools, as a tree of files or an archive."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ExportedModule(NamedTuple):
-    """What became of a module.
+    """The result for a module.
 
     Attributes:
         entry: The module.
-        path: Of its file, in the folder or the archive.
-        reason: Why it is not there; "" if it is.
+        path: Path of its file in the folder or archive.
+        reason: Why it was not written; else "".
     """
 
     entry: Entry
@@ -42,22 +42,19 @@ _TARS = {".tar": "w", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
 def export_modules(
     entries: Iterable[Entry], output: str | os.PathLike[str], *, kind: str
 ) -> Iterator[ExportedModule]:
-    """Write modules as NAME/DEBUGID/NAME.sym, or .gsym, as Breakpad's tools have it.
+    """Write modules as NAME/DEBUGID/NAME.sym or .gsym, the layout of Breakpad's tools.
 
     Args:
         entries: The modules.
-        output: A folder, which may hold others; or an archive, told by its suffix:
-            .zip, .tar, .tar.gz, .tar.xz.
-        kind: "sym": Breakpad files, which are those that modules were made from, where
-            they are kept; "gsym": GSYM files.
+        output: A folder, which need not be empty; or an archive with the suffix .zip,
+            .tar, .tar.gz or .tar.xz.
+        kind: "sym": Breakpad files, the original ones if the store has them; "gsym":
+            GSYM files.
 
     Returns:
         Each module when it is written.
-
-    Raises:
-        OSError: The output cannot be written.
     """
-    with _place(os.fspath(output)) as put:
+    with _writer(os.fspath(output)) as put:
         for entry in entries:
             path = breakpad_path(entry.identity, kind)
             try:
@@ -69,11 +66,11 @@ def export_modules(
             except FileNotFoundError as error:
                 if not str(error.filename).startswith(os.path.dirname(entry.path)):
                     raise
-                yield ExportedModule(entry, path, "it was removed meanwhile")
+                yield ExportedModule(entry, path, "the module was removed meanwhile")
             except OSError as error:
                 if error.errno != errno.ENAMETOOLONG:
                     raise
-                yield ExportedModule(entry, path, "its name is too long for a file")
+                yield ExportedModule(entry, path, "the name is too long for a file")
             else:
                 yield ExportedModule(entry, path)
 
@@ -88,11 +85,7 @@ def _write(entry: Entry, kind: str, target: str) -> None:
 
 
 def copy_file(source: str, target: str) -> None:
-    """Let a copy of a file appear at *target*.
-
-    Raises:
-        OSError: A file cannot be read or written.
-    """
+    """Copy a file; *target* is complete or absent."""
     from gsym.containers.mapped_file import map_file
     from gsym.writing.atomic_file import AtomicFile
 
@@ -102,21 +95,21 @@ def copy_file(source: str, target: str) -> None:
 
 
 @contextmanager
-def _place(output: str) -> Iterator[Callable[[str, Write], None]]:
-    """What takes the path of a file and a function that writes it."""
+def _writer(output: str) -> Iterator[Callable[[str, Write], None]]:
+    """A function that takes the path of a file and a function that writes it."""
     suffix = next((each for each in (*_TARS, _ZIP) if output.endswith(each)), "")
     if not suffix:
         yield partial(_put_into_folder, output)
         return
     from tempfile import TemporaryDirectory
 
-    # Beside the output: other folders may be small.
+    # In the output's folder, as the default one may be too small.
     folder = os.path.dirname(os.path.abspath(output))
     with TemporaryDirectory(prefix=".gsym-export-", dir=folder) as temporary:
-        whole = os.path.join(temporary, "archive")
-        with _archive(whole, suffix) as add:
+        archive = os.path.join(temporary, "archive")
+        with _archive(archive, suffix) as add:
             yield partial(_put_into_archive, os.path.join(temporary, "file"), add)
-        os.replace(whole, output)
+        os.replace(archive, output)
 
 
 def _put_into_folder(folder: str, path: str, write: Write) -> None:

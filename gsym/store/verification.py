@@ -1,4 +1,4 @@
-"""Is a store sound: every link, every record, every GSYM file?"""
+"""Verifies the links, records and GSYM files of a store."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 class StoreFinding(NamedTuple):
-    """What is wrong in a store.
+    """A problem in a store.
 
     Attributes:
-        path: Of the file, the link or the folder, below the store.
-        reason: What is wrong.
-        is_repaired: Whether it is right now: removed, or made.
+        path: Path of the file, link or folder, relative to the store.
+        reason: The problem.
+        is_repaired: Whether it was repaired by removing or creating the path.
     """
 
     path: str
@@ -56,7 +56,7 @@ class StoreFinding(NamedTuple):
     is_repaired: bool = False
 
 
-_LONGEST_UUID = 20  # bytes, in a GSYM file of version 1
+_MAX_UUID = 20  # bytes, in a GSYM file of version 1
 _OWN_FOLDERS = {ENTRIES, PUBLISHED, LOCKS, TEMPORARY, ".misses"}
 _ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
 
@@ -68,24 +68,24 @@ def verify_store(
     quick: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[StoreFinding]:
-    """Look at all that is in a store.
+    """Check everything in a store.
 
     Args:
         store: The store.
-        repair: Remove modules that are damaged, links that lead nowhere and what
-            killed processes left; make links that are missing.
-        quick: Do not read all of each GSYM file.
-        progress: Called with (modules done, modules in all).
+        repair: Remove damaged modules, broken links and files left by killed processes;
+            create missing links.
+        quick: Do not read GSYM files completely.
+        progress: Called with (modules done, total modules).
 
     Raises:
-        GsymError: This is no store, or one of a newer version.
-        OSError: It cannot be read, or not be repaired.
+        GsymError: This is not a store, or one of a newer version.
+        OSError: It cannot be read, or not repaired.
     """
     ids = list(store.debug_ids())
     if not ids and not os.path.exists(os.path.join(store.path, MARKER)):
         raise GsymError("there is no store", path=store.path)
     verification = _Verification(store.path, repair=repair, quick=quick)
-    # Looked at again in the end: a folder is not its maker's at once.
+    # Checked again at the end, as a new folder is not locked immediately.
     temporary = verification.abandoned_folders()
     for number, debug_id in enumerate(ids, 1):
         yield from verification.check_module(debug_id)
@@ -117,37 +117,37 @@ class _Verification:
         yield from self._check_own_aliases(entry, folder)
 
     def _checked_entry(self, debug_id: str, folder: str) -> Entry:
-        """The module that a link leads to.
+        """The module that a link points to.
 
         Raises:
-            FileNotFoundError: It is not there.
+            FileNotFoundError: It is missing.
             GsymError: It is damaged.
         """
         with suppress(ValueError):
             if normal_debug_id(debug_id) == debug_id:
                 return self._sound_entry(debug_id, folder)
-        raise FormatError("the name of the link is no debug id")
+        raise FormatError("the name of the link is not a debug id")
 
     def _sound_entry(self, debug_id: str, folder: str) -> Entry:
         shelf, name = os.path.split(folder)
         if shelf != shelf_of(self._store, debug_id) or not name.startswith(debug_id):
-            raise FormatError("it leads to the folder of another module")
+            raise FormatError("the link points to the folder of another module")
         entry = read_entry(folder)
         if entry.identity.debug_id != debug_id:
-            raise FormatError(f"its record says {entry.identity.debug_id}")
+            raise FormatError(f"its record has debug id {entry.identity.debug_id}")
         sizes = [
             os.path.getsize(os.path.join(folder, file)) for file in files_of(entry)
         ]
         if sum(sizes) != entry.size:
             raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
         with gsym.reading.reader.open(entry.path) as reader:
-            if reader.uuid != entry.uuid[:_LONGEST_UUID]:
+            if reader.uuid != entry.uuid[:_MAX_UUID]:
                 raise FormatError(f"the UUID of its GSYM file is {reader.uuid.hex()}")
             if len(reader) != entry.quality.functions:
                 raise FormatError(f"its GSYM file has {len(reader)} functions")
-        faults = [] if self._quick else check_structure(entry.path)
-        if faults:
-            offset, reason = faults[0]
+        problems = [] if self._quick else check_structure(entry.path)
+        if problems:
+            offset, reason = problems[0]
             raise FormatError(f"its GSYM file is damaged: {reason}", offset=offset)
         return entry
 
@@ -168,7 +168,7 @@ class _Verification:
     # ---- aliases
 
     def _check_own_aliases(self, entry: Entry, folder: str) -> Iterator[StoreFinding]:
-        """Are all links there by which a module has to be found?"""
+        """Check that all aliases of a module exist."""
         debug_id = entry.identity.debug_id
         wanted = {**read_aliases(folder), **aliases_of(entry)}
         if not self._missing(wanted):
@@ -190,10 +190,7 @@ class _Verification:
 
     @contextmanager
     def _settled(self, debug_id: str) -> Iterator[None]:
-        """Nobody is about to change the links of a module, in the time of a block.
-
-        Who only looks at a store may not be able to keep others out.
-        """
+        """Hold the lock of the links of a module, if the store is writable."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(swap_lock(self._store, debug_id))
@@ -203,7 +200,7 @@ class _Verification:
             yield
 
     def check_aliases(self) -> Iterator[StoreFinding]:
-        """Does each link lead to a file of a module?"""
+        """Check that each alias points to a file of a module."""
         for alias in self._all_aliases():
             path = os.path.join(self._store, alias)
             try:
@@ -211,17 +208,17 @@ class _Verification:
             except FileNotFoundError:
                 continue  # removed meanwhile
             except OSError:
-                yield StoreFinding(alias, "it is no link, and no part of a store")
+                yield StoreFinding(alias, "not a link, and not part of a store")
                 continue
-            debug_id, file = _behind(target)
+            debug_id, file = _parse_target(target)
             if target != alias_target(alias, debug_id, file):
-                yield StoreFinding(alias, f"a link to {target}, which is no module")
+                yield StoreFinding(alias, f"a link to {target}, which is not a module")
             elif not os.path.exists(path):
                 yield from self._check_dead_link(alias, debug_id)
 
     def _check_dead_link(self, alias: str, debug_id: str) -> Iterator[StoreFinding]:
         path = os.path.join(self._store, alias)
-        # Who publishes makes links before the module is there.
+        # Links are created before the module is published.
         with self._settled(debug_id):
             is_dead = os.path.lexists(path) and not os.path.exists(path)
             if is_dead and self._repair:
@@ -229,14 +226,14 @@ class _Verification:
                     os.unlink(path)
                     os.removedirs(os.path.dirname(path))
         if is_dead:
-            yield StoreFinding(alias, "the link leads nowhere", self._repair)
+            yield StoreFinding(alias, "the link is broken", self._repair)
 
     def _all_aliases(self) -> Iterator[str]:
         for top in names_in(self._store):
             if top in _OWN_FOLDERS or top == MARKER:
                 continue
             if top.startswith(".") and top not in _ALIAS_FOLDERS:
-                continue  # somebody else's
+                continue  # not part of a store
             if not os.path.isdir(os.path.join(self._store, top)):
                 yield top
             for name in names_in(os.path.join(self._store, top)):
@@ -250,16 +247,16 @@ class _Verification:
     # ---- leftovers
 
     def abandoned_folders(self) -> set[str]:
-        """Folders for files in the making that nobody seems to own."""
-        place = os.path.join(self._store, TEMPORARY)
-        paths = {os.path.join(place, name) for name in names_in(place)}
+        """Temporary folders that no process seems to own."""
+        root = os.path.join(self._store, TEMPORARY)
+        paths = {os.path.join(root, name) for name in names_in(root)}
         return {path for path in paths if is_abandoned(path)}
 
     def check_leftovers(self, temporary: set[str]) -> Iterator[StoreFinding]:
-        """What did killed processes leave?
+        """Find, or remove, files left by killed processes.
 
         Args:
-            temporary: What `abandoned_folders` told before.
+            temporary: Previous result of `abandoned_folders`.
         """
         if self._repair:
             for path in remove_all_leftovers(self._store):
@@ -282,16 +279,16 @@ class _Verification:
         if published_folder(self._store, debug_id) == path:
             return False
         with self._settled(debug_id):
-            # In this order: who fills a folder publishes it, then lets go of it.
+            # In this order: a process publishes a folder, then releases it.
             is_free = is_abandoned(path)
             return is_free and published_folder(self._store, debug_id) != path
 
     def _left(self, path: str, *, is_repaired: bool) -> StoreFinding:
-        place = os.path.relpath(path, self._store)
-        return StoreFinding(place, "files that nobody uses", is_repaired)
+        relative = os.path.relpath(path, self._store)
+        return StoreFinding(relative, "unused files", is_repaired)
 
 
-def _behind(target: str) -> tuple[str, str]:
-    """The debug id and the file that the target of an alias names."""
+def _parse_target(target: str) -> tuple[str, str]:
+    """The debug id and the file in the target of an alias."""
     shelf, rest, file = ("", "", *target.split("/"))[-3:]
     return shelf + rest, file

@@ -107,7 +107,7 @@ def test_the_modules_of_a_list_are_fetched(
     assert f"there    app/{debug_id(0)}" in lines
     assert f"fetched  app/{debug_id(1)}" in lines
     at = lines.index(f"missing  app/{debug_id(7)}")
-    assert f"{tree}: missing: has none of" in lines[at + 1]
+    assert f"{tree}: missing: not found (tried" in lines[at + 1]
     assert lines[-1] == "4 modules: 1 there, 2 fetched, 1 missing"
     assert prefetch(store, wanted, "--strict") == 3
     assert prefetch(store, module_list(tmp_path, 1, 2), "--strict") == 0
@@ -170,7 +170,7 @@ def test_the_report_shows_what_was_missed_most_and_why(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("      3 times, last ")
     assert lines[0].endswith(f"app {debug_id(7)}")
-    assert lines[1].startswith(f"        {tree}: missing: has none of")
+    assert lines[1].startswith(f"        {tree}: missing: not found (tried")
     assert len(lines) == 6
     assert main([*report, "--limit", "1", "--json"]) == 0
     (record,) = map(json.loads, capsys.readouterr().out.splitlines())

@@ -38,7 +38,7 @@ ID = FileId(bytes(range(16)))
 MOST = 1 << 30
 CHANGES = ("rename", "replace", "mkdir", "unlink", "rmdir", "symlink", "fsync", "utime")
 # What a killed process may leave, and whoever comes next removes.
-LEFT = {"files that nobody uses", "the link leads nowhere"}
+LEFT = {"unused files", "the link is broken"}
 
 
 def receive(store: Store, kind: str, part: int, body: bytes) -> str:

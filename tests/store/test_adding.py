@@ -126,7 +126,7 @@ def test_the_slices_of_a_fat_file_are_modules(store: Store, tmp_path: Path) -> N
     other = Store(f"{store.path}-2")
     asked = ModuleKey(debug_id=macho_debug_id(uuids["arm64"]))
     assert add_file(other, path, key=asked).entry.identity.architecture == "arm64"
-    with pytest.raises(UuidMismatchError, match="none of its slices"):
+    with pytest.raises(UuidMismatchError, match="no slice is"):
         add_file(other, path, key=key(1))
 
 
@@ -158,7 +158,7 @@ def test_the_debug_id_asked_for_tells_the_system_of_a_gsym_file(
     ):
         entry = add_file(store, path, key=ModuleKey("a", debug_id)).entry
         assert (entry.identity.os, entry.identity.debug_id) == (system, debug_id)
-    with pytest.raises(UuidMismatchError, match="makes no debug id"):
+    with pytest.raises(UuidMismatchError, match="does not match debug id"):
         add_file(store, path, key=key(1))
 
 
@@ -201,7 +201,7 @@ def test_the_limit_of_inflated_bytes_is_kept(store: Store, tmp_path: Path) -> No
     path = tmp_path / "a.sym.gz"
     path.write_bytes(gzip.compress(data))
     assert add_file(store, path, most_inflated=len(data)).outcome == "added"
-    with pytest.raises(LimitError, match=r"a\.sym\.gz: it holds more than"):
+    with pytest.raises(LimitError, match=r"a\.sym\.gz: inflates to more than"):
         add_file(store, path, most_inflated=len(data) - 1)
 
 
@@ -211,7 +211,7 @@ def test_decompression_bomb_is_refused_before_it_fills_the_disk(
     path = tmp_path / "a.sym.zst"
     path.write_bytes(zstd.compress(bytes(256 << 20)))
     most = believable_size(path.stat().st_size, 1 << 40)
-    with pytest.raises(LimitError, match=f"more than the {most} bytes"):
+    with pytest.raises(LimitError, match=f"more than {most} bytes"):
         add_file(store, path)
 
 
@@ -234,7 +234,7 @@ def test_module_names_lose_the_suffixes_of_packing() -> None:
 def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> None:
     path = write_sym(tmp_path / "a.sym", 1)
     for asked in (key(2), key_of_build_id(build_id(2))):
-        with pytest.raises(UuidMismatchError, match=f"{path}: its (debug|code) id is"):
+        with pytest.raises(UuidMismatchError, match=f"{path}: (debug|code) id is"):
             add_file(store, path, key=asked)
     assert list(store.entries()) == []
     for asked in (key(1), key_of_build_id(build_id(1))):
@@ -264,7 +264,7 @@ def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> No
         (
             b"MODULE Linux x86 %b %b\nFUNC 1 1 0 f\n" % (b"1" * 33, b"x" * 300),
             FormatError,
-            "cannot be the name",
+            "invalid module name",
         ),
     ],
 )
@@ -295,7 +295,7 @@ def test_a_build_id_of_another_module_is_not_believed(
     found = store.get(key_of_build_id(build_id(1)))
     assert found is not None
     assert found.identity.debug_id == identity(1).debug_id
-    with pytest.raises(UuidMismatchError, match="its code id is"):
+    with pytest.raises(UuidMismatchError, match="code id is"):
         add_file(store, thief, key=key_of_build_id(build_id(1)))
 
 

@@ -97,7 +97,7 @@ def test_an_empty_file_marks_that_there_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "tree" / BUILD_ID
     folder.mkdir(parents=True)
     (folder / "debuginfo").write_bytes(b"")
-    with pytest.raises(NotFoundError, match="has none of"):
+    with pytest.raises(NotFoundError, match="not found"):
         LocalTree(str(tmp_path / "tree")).find(key_of_build_id(ID), "")
 
 
@@ -107,14 +107,14 @@ def test_folder_in_place_of_a_file_is_not_found(tmp_path: Path) -> None:
         LocalTree(str(tmp_path)).find(key(), "")
 
 
-def test_key_without_name_and_id_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="needs the name of a file and its id"):
+def test_a_key_without_what_a_tree_goes_by_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="needs a file name and its id"):
         LocalTree(str(tmp_path)).find(ModuleKey("app"), "")
 
 
 def test_a_folder_that_went_away_is_a_failure(tmp_path: Path) -> None:
     tree = LocalTree(str(tmp_path / "gone"))
-    with pytest.raises(SourceError, match="the folder is not there"):
+    with pytest.raises(SourceError, match="the folder does not exist"):
         tree.find(key(), "")
 
 

@@ -78,7 +78,7 @@ def test_damaged_files_are_ignored(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     source = LooseFiles(str(tmp_path / "x"))
-    with pytest.raises(SourceError, match="not there"):
+    with pytest.raises(SourceError, match="does not exist"):
         source.find(key(), "")
     shutil.copytree(tmp_path, tmp_path / "x", dirs_exist_ok=False)
     with pytest.raises(NotFoundError):

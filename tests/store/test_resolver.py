@@ -163,7 +163,7 @@ def test_stopped_fetch_is_not_waited_for_forever(store: Store) -> None:
     with Store(store.path).lock(key()):
         found = resolver.resolve(key())
     assert outcomes(found) == ["failed"]
-    assert found.attempts[0].detail == "somebody works on it for more than 0.05 s"
+    assert found.attempts[0].detail == "locked by another process for more than 0.05 s"
     assert source.asked == []
     assert resolver.resolve(key()).entry
 
@@ -257,7 +257,7 @@ def test_a_module_found_by_its_code_id_does_not_answer_for_a_debug_id(
 # ---- refused
 
 BAD_FILES = {
-    "another module": (symbols(1), "its debug id is"),
+    "another module": (symbols(1), "debug id is"),
     "garbage": (b"garbage" * 99, ""),
     "no functions": (symbols(0, functions=0), ""),
     "half a gsym": (b"GSYM\x01\0\x08\x14", ""),
@@ -324,7 +324,7 @@ def test_a_full_disk_is_logged_and_not_counted_for_the_source(
     with monkeypatch.context() as patch:
         patch.setattr("gsym.store.publication.sync", sync)
         (attempt,) = resolver.resolve(key()).attempts
-    detail = f"cannot be written to: {error.strerror}"
+    detail = f"cannot be written: {error.strerror}"
     assert attempt[:3] == ("store", "failed", detail)
     (record,) = caplog.records
     assert (record.levelname, record.name) == ("ERROR", "gsym.store")
@@ -610,7 +610,7 @@ def test_repeatedly_failing_source_is_probed_occasionally(
     resolver = Resolver(store, [source], misses=misses, health=health)
     found = [resolver.resolve(key(number)) for number in range(20)]
     assert len(source.asked) == 6  # five failures and a probe
-    assert "does not answer now" in found[-1].attempts[0].detail
+    assert "is not answering" in found[-1].attempts[0].detail
     source.say = having(symbols(50))
     clock.now += 2.1
     assert resolver.resolve(key(50)).entry

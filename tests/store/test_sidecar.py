@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
 from gsym.store.directory import Store
-from gsym.store.layout import escape_name, name_fault, unescape_name
+from gsym.store.layout import escape_name, name_problem, unescape_name
 from gsym.store.modules import Entry, Quality
 from gsym.store.sidecar import read_entry, write_sidecar
 from tests.store_modules import identity, key, put
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAMES = st.text(st.characters(exclude_categories=()), max_size=90)
 
 
-@given(name=NAMES.filter(lambda name: not name_fault(name)))
+@given(name=NAMES.filter(lambda name: not name_problem(name)))
 def test_an_escaped_name_is_a_plain_name_and_can_be_turned_back(name: str) -> None:
     escaped = escape_name(name)
     assert unescape_name(escaped) == name
@@ -93,12 +93,16 @@ def test_a_damaged_record_is_named_with_the_reason(tmp_path: Path) -> None:
             lambda record, name=name: record.pop(name)
             for name in ("uuid", "files", "os")
         ),
-    ]:
-        record = a_record()
-        damage(record)
-        (tmp_path / "module.json").write_text(json.dumps(record))
-        with pytest.raises(FormatError, match=r"module\.json: what is written .*: .+"):
-            read_entry(str(tmp_path))
+    ],
+)
+def test_a_damaged_record_is_named_with_the_reason(
+    tmp_path: Path, damage: Callable[[dict[str, Any]], object]
+) -> None:
+    record = a_record()
+    damage(record)
+    (tmp_path / "module.json").write_text(json.dumps(record))
+    with pytest.raises(FormatError, match=r"module\.json: damaged record .*: .+"):
+        read_entry(str(tmp_path))
 
 
 def test_invalid_records_are_refused(tmp_path: Path) -> None:

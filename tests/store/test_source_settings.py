@@ -64,7 +64,7 @@ def test_invalid_sources_are_reported_without_secrets() -> None:
         ("http://u:secret@h:port/", "source 'http://h:port/'"),
         ("/no/such/folder", "no such folder"),
         ("nonsense", "no such folder"),
-        ("debuginfod", "DEBUGINFOD_URLS names no server"),
+        ("debuginfod", "DEBUGINFOD_URLS contains no server"),
         ("debuginfod:ftp://h", "is not http or https"),
         ("s3+https://h", "sources are folders"),
     ]:

@@ -42,7 +42,7 @@ def folder_of(entry: Entry) -> Path:
 
 
 def size_of(entry: Entry) -> int:
-    """All bytes that the module takes, what is written of it included."""
+    """All bytes that the module takes, damaged record of it included."""
     return sum(path.stat().st_size for path in folder_of(entry).iterdir())
 
 
@@ -185,7 +185,7 @@ def remove_folder(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (break_record, "what is written"),
+        (break_record, "damaged record"),
         (break_file, "its GSYM file is damaged"),
         (cut_file, "its files have 50 bytes"),
         (exchange_file, "the UUID of its GSYM file"),
@@ -219,7 +219,7 @@ def test_missing_and_dangling_links_are_repaired(store: Store) -> None:
     (root / nowhere).parent.mkdir(parents=True)
     target = f"../../.debug-id/{other[:2]}/{other[2:]}/module.gsym"
     (root / nowhere).symlink_to(target)
-    expected = {missing: "the link is missing", nowhere: "the link leads nowhere"}
+    expected = {missing: "the link is missing", nowhere: "the link is broken"}
     assert findings(store) == expected
     assert findings(store, repair=True) == expected
     assert findings(store) == {}
@@ -246,7 +246,7 @@ def test_unused_files_are_found_and_removed(store: Store, place: str) -> None:
     (left / "module.gsym").write_text("half")
     lock = Path(store.path, ".locks/left")
     lock.write_text("")
-    expected = {place: "files that nobody uses"}
+    expected = {place: "unused files"}
     assert findings(store) == expected
     assert findings(store, repair=True) == expected
     assert findings(store) == {}
@@ -360,7 +360,8 @@ def test_exports_are_a_source_of_the_same_modules(store: Store, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("fields", "output", "reason"),
     [
-        ({"debug_file": "a" * 254}, "out", "its name is too long for a file"),
+        ({"debug_file": "a" * 254}, "out", "the name is too long for a file"),
+        ({"os": "two words"}, "out", "'two words' is not one word"),
         ({"os": "two words"}, "out.zip", "'two words' is not one word"),
     ],
 )
@@ -395,7 +396,7 @@ def test_files_being_written_are_not_leftovers(tmp_path: Path) -> None:
     folder.release()
     (found,) = verify_store(store)
     assert found.path == os.path.relpath(folder.path, store.path)
-    assert found.reason == "files that nobody uses"
+    assert found.reason == "unused files"
 
 
 def test_temporary_files_are_not_leftovers(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ MODULES = 2  # so that they get in each other's way
 RESTS = 0.1  # of all calls
 STEPS = 40  # of each process that works together with others
 # What a killed process may leave, and whoever comes next removes.
-LEFT = {"files that nobody uses", "the link leads nowhere"}
+LEFT = {"unused files", "the link is broken"}
 
 
 def check(store: Store, number: int) -> None:

@@ -1,8 +1,7 @@
-"""Where the stores of other tools keep the file of a module: keys as relative paths.
+"""Layouts of the stores of other tools: the relative paths of a module's files.
 
-A layout only says which paths to try and opens nothing, so that one description serves
-folders, servers and buckets. Names come from whoever asks: one that is no plain name of
-a file gives no path.
+A layout only lists paths to try and opens nothing, so it applies to folders, servers
+and buckets. Names are untrusted: a name that is not a plain file name has no path.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """How a store is laid out.
+    """The layout of a store.
 
     Attributes:
-        name: What reports call it.
-        needs: What a key has to have, for people.
-        paths: The paths of a module, relative to the store and with slashes, the
-            best one first; none where the key lacks what is needed. `ANY` within a
-            path stands for any characters of a name: for those who can list.
+        name: Its name in reports.
+        needs: The required fields of a key, for people.
+        paths: Returns the paths of a module, relative to the store and with slashes,
+            the best one first; none if the key lacks required fields. `ANY` in a path
+            is a wildcard, for sources that can list files.
     """
 
     name: str
@@ -32,30 +31,30 @@ class Layout(NamedTuple):
     paths: Callable[[ModuleKey], Iterable[str]]
 
 
-ANY = "\0"  # cannot stand in a name
+ANY = "\0"  # not valid in a name
 
-_MOST_NAME_BYTES = 255  # of the file systems that stores are on
-_SUFFIX_BYTES = 8  # room for what layouts add to a name
+_MAX_NAME_BYTES = 255  # of common file systems
+_SUFFIX_BYTES = 8  # reserved for suffixes that layouts append to a name
 _GUID_DIGITS = 32
-_STAMP_DIGITS = 8  # of a PE file's code id, before the size of the image
-_MOST_PE_DIGITS = 16
-_FEWEST_BUILD_ID_DIGITS = 4  # one byte names the folder, one the file
+_STAMP_DIGITS = 8  # time stamp in a PE file's code id, before the image size
+_MAX_PE_DIGITS = 16
+_MIN_BUILD_ID_DIGITS = 4  # one byte for the folder, one for the file
 _UUID_PARTS = (4, 8, 12, 16, 20)
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether *name* can be a file in a folder and nothing else."""
+    """Whether *name* is a valid file name without folders."""
     if name in {"", ".", ".."} or any(each in "/\\\0" for each in name):
         return False
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
         return False
-    return size <= _MOST_NAME_BYTES - _SUFFIX_BYTES
+    return size <= _MAX_NAME_BYTES - _SUFFIX_BYTES
 
 
 def _is_id(text: str) -> bool:
-    return text.isascii() and text.isalnum() and len(text) <= _MOST_NAME_BYTES // 2
+    return text.isascii() and text.isalnum() and len(text) <= _MAX_NAME_BYTES // 2
 
 
 # ---- Breakpad: NAME/ID/NAME.sym
@@ -69,9 +68,9 @@ def _breakpad(key: ModuleKey, suffixes: tuple[str, ...]) -> Iterator[str]:
 def _named_twice(
     name: str, ids: Iterable[str], dropped: str, suffixes: tuple[str, ...]
 ) -> Iterator[str]:
-    """NAME/ID/NAME+suffix; of the second name *dropped* is left out, in any case.
+    """NAME/ID/NAME+suffix; the suffix *dropped* is removed from the second name.
 
-    Some tools leave it out in lower case only.
+    Some tools remove it only if it is in lower case.
     """
     if not is_plain_name(name):
         return
@@ -95,11 +94,11 @@ def _debug_ids(key: ModuleKey) -> list[str]:
 
 
 def _code_ids(key: ModuleKey) -> list[str]:
-    """The code id as stores spell it: of a PE file the size in lower case."""
+    """The code id as in stores, with the image size of a PE file in lower case."""
     code_id = key.code_id.upper()
     if not _is_id(code_id):
         return []
-    if len(code_id) > _MOST_PE_DIGITS:
+    if len(code_id) > _MAX_PE_DIGITS:
         return [code_id]
     stamp, size = code_id[:_STAMP_DIGITS], code_id[_STAMP_DIGITS:]
     return list(dict.fromkeys((stamp + size.lower(), code_id)))
@@ -109,14 +108,14 @@ def _code_ids(key: ModuleKey) -> list[str]:
 
 
 def _build_ids(key: ModuleKey) -> list[str]:
-    """Build ids in lower case; with `ANY` at its end where only the start is known.
+    """Build ids in lower case; with `ANY` at the end if only the start is known.
 
-    A debug id holds the first 16 bytes, in one of two orders: which one depends on the
-    byte order of the binary.
+    A debug id contains the first 16 bytes, in an order that depends on the byte order
+    of the binary.
     """
     code_id = key.code_id.lower()
     if code_id:
-        is_usable = _is_id(code_id) and len(code_id) >= _FEWEST_BUILD_ID_DIGITS
+        is_usable = _is_id(code_id) and len(code_id) >= _MIN_BUILD_ID_DIGITS
         return [code_id] if is_usable else []
     guid = _guid(key)
     if guid is None:
@@ -127,9 +126,9 @@ def _build_ids(key: ModuleKey) -> list[str]:
 
 
 def _guid(key: ModuleKey) -> bytes | None:
-    """The GUID of a debug id without age, as that of an ELF or Mach-O file is."""
+    """The GUID of a debug id with age 0, as of ELF and Mach-O files."""
     guid, age = key.debug_id[:_GUID_DIGITS], key.debug_id[_GUID_DIGITS:]
-    # fromhex() passes over white space.
+    # fromhex() skips white space.
     if not _is_id(guid) or len(guid) < _GUID_DIGITS or age.strip("0"):
         return None
     try:
@@ -165,7 +164,7 @@ def _gsym_server(key: ModuleKey) -> Iterator[str]:
 
 
 def _unified(key: ModuleKey) -> Iterator[str]:
-    ids = [each for each in _build_ids(key) if len(each) > _MOST_PE_DIGITS]
+    ids = [each for each in _build_ids(key) if len(each) > _MAX_PE_DIGITS]
     if (guid := _guid(key)) is not None:
         ids.append(guid.hex())  # a Mach-O file's UUID
     if _is_id(key.debug_id) and len(key.debug_id) > _GUID_DIGITS:
@@ -189,7 +188,7 @@ def _lldb(key: ModuleKey) -> Iterator[str]:
 def _symstore(key: ModuleKey) -> Iterable[str]:
     found: dict[str, None] = {}
     for path in _symstore_paths(key):
-        # SSQP has names in lower case; those who copy one have ids so as well.
+        # SSQP names are in lower case; copies of SSQP stores have lower-case ids too.
         name, identifier, _ = path.split("/")
         ssqp = f"{name.lower()}/{identifier}/{name.lower()}"
         for each in (path, ssqp, path.lower()):
@@ -211,12 +210,12 @@ def _symstore_paths(key: ModuleKey) -> Iterator[str]:
         yield f"_.dwarf/mach-uuid-sym-{guid.hex()}/_.dwarf"
         if has_name:
             yield f"{name}/mach-uuid-{guid.hex()}/{name}"
-    if has_name and len(key.code_id) <= _MOST_PE_DIGITS:
+    if has_name and len(key.code_id) <= _MAX_PE_DIGITS:
         for identifier in _code_ids(key):
             yield f"{name}/{identifier}/{name}"
 
 
-_NAMES = "the name of a file and its id"
+_NAMES = "a file name and its id"
 _BUILD_ID = "a build id"
 
 BREAKPAD = Layout("breakpad", _NAMES, lambda key: _breakpad(key, (".sym",)))

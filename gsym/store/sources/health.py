@@ -1,4 +1,4 @@
-"""Which sources answer: one that is in trouble is not asked by everybody."""
+"""Availability of sources: a source that does not answer is only probed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST_FAILURES = 60
+_MAX_FAILURES = 60
 _WINDOW_SECONDS = 60.0
 _PROBE_SECONDS = 2.0
 
 
 class SourceHealth:
-    """What this process knows of its sources, by their names.
+    """A circuit breaker for each source, by name, in this process.
 
-    A source that failed *most_failures* times in a row, in *window_seconds* at most, is
-    asked no more, but for a probe now and then: the first answer ends it.
+    A source that failed *most_failures* times in a row within *window_seconds* is only
+    probed every *probe_seconds*, until it answers.
 
     Args:
-        most_failures: In a row.
-        window_seconds: In which they come.
-        probe_seconds: From one probe to the next.
-        clock: Seconds since 1970.
+        most_failures: Consecutive failures.
+        window_seconds: Time in which they occur.
+        probe_seconds: Time between probes.
+        clock: Returns seconds since 1970.
     """
 
     def __init__(
         self,
         *,
-        most_failures: int = _MOST_FAILURES,
+        most_failures: int = _MAX_FAILURES,
         window_seconds: float = _WINDOW_SECONDS,
         probe_seconds: float = _PROBE_SECONDS,
         clock: Callable[[], float] = time.time,
@@ -43,7 +43,7 @@ class SourceHealth:
         self._states: dict[str, _State] = {}
 
     def answered(self, source: str) -> None:
-        """Note that a source gave an answer, be it that it has no such module."""
+        """Record an answer, even if the source does not have the module."""
         with self._lock:
             state = self._state(source)
             state.answered = self._clock()
@@ -51,7 +51,7 @@ class SourceHealth:
             state.is_out = False
 
     def failed(self, source: str) -> None:
-        """Note that it gave none."""
+        """Record a failure to answer."""
         now = self._clock()
         with self._lock:
             state = self._state(source)
@@ -63,34 +63,34 @@ class SourceHealth:
                 state.is_out = True
                 state.failures.clear()
 
-    def mended(self, source: str) -> None:
-        """Note that it gave a file where what it had given before was of no use."""
+    def repaired(self, source: str) -> None:
+        """Record a valid file for a module whose file had been refused."""
         with self._lock:
-            self._state(source).mended = self._clock()
+            self._state(source).repaired = self._clock()
 
-    def was_mended_since(self, source: str, time: float) -> bool:
+    def was_repaired_since(self, source: str, time: float) -> bool:
         """Whether that happened after *time*, in seconds since 1970."""
         with self._lock:
-            return self._state(source).mended > time
+            return self._state(source).repaired > time
 
     def is_asked(self, source: str) -> bool:
-        """Whether to ask it now. Of a source in trouble the caller is the probe."""
+        """Whether to ask it now, perhaps as a probe."""
         with self._lock:
             return not self._state(source).is_out or self._claim(source)
 
     def has_answered_since(self, source: str, time: float) -> bool:
-        """Whether it gave an answer after *time*, in seconds since 1970."""
+        """Whether it answered after *time*, in seconds since 1970."""
         with self._lock:
             return self._state(source).answered > time
 
     def claims_probe(self, source: str) -> bool:
-        """Whether the caller shall see if it answers again: now and then one may."""
+        """Whether the caller should probe the source now."""
         with self._lock:
             return self._claim(source)
 
     def _claim(self, source: str) -> bool:
         state, now = self._state(source), self._clock()
-        # A clock that was put back must not put the next probe off.
+        # A clock that was set back must not delay the next probe.
         if 0 <= now - state.probed < self._probe_seconds:
             return False
         state.probed = now
@@ -101,11 +101,11 @@ class SourceHealth:
 
 
 class _State:
-    __slots__ = ("answered", "failures", "is_out", "mended", "probed")
+    __slots__ = ("answered", "failures", "is_out", "probed", "repaired")
 
     def __init__(self) -> None:
         self.answered = 0.0
         self.failures: list[float] = []
         self.is_out = False
-        self.mended = 0.0
         self.probed = 0.0
+        self.repaired = 0.0

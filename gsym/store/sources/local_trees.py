@@ -1,4 +1,4 @@
-"""Folders that have files of modules: the trees of other tools, another store."""
+"""Sources in local folders: layouts of other tools, and other stores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gsym.store.sources.foreign_layouts import (
     SYMSTORE,
     UNIFIED,
 )
-from gsym.store.sources.source import FoundFile
+from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from gsym.store.sources.foreign_layouts import Layout
     from gsym.store.sources.source import Source
 
-# Told apart by trying them: an id is in each path, so that none is taken for another.
+# All are tried; as each path contains an id, they cannot be confused.
 _LAYOUTS = (BREAKPAD_TREE, BUILD_ID, DEBUGINFOD_CACHE, SYMSTORE, UNIFIED, LLDB)
 
 
 def open_folder(path: str) -> Source:
-    """The source that a folder is, by what is in it."""
+    """The source for a folder, by its contents."""
     if os.path.isfile(os.path.join(path, MARKER)):
         return LocalStore(path)
     return LocalTree(path)
 
 
 class LocalTree:
-    """A folder laid out as tools for symbols do; several ways may be mixed.
+    """A folder with the layouts of other tools, which may be mixed.
 
     Args:
         path: The folder.
-        layouts: The ways, the best one first.
+        layouts: The layouts, the best one first.
     """
 
     def __init__(self, path: str, layouts: Sequence[Layout] = _LAYOUTS) -> None:
@@ -55,11 +55,11 @@ class LocalTree:
         return self._path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, where it stands.
+        """The file of a module, which is not copied.
 
         Raises:
             NotFoundError: There is none.
-            SourceError: The folder is not there.
+            SourceError: The folder does not exist.
         """
         del folder
         tried = 0
@@ -69,17 +69,15 @@ class LocalTree:
                 if found := self._existing(path):
                     return FoundFile(found, found)
         if not os.path.isdir(self._path):
-            raise SourceError("the folder is not there", path=self._path)
-        if not tried:
-            raise NotFoundError("needs the name of a file and its id, or a build id")
-        raise NotFoundError(f"has none of {tried} paths")
+            raise SourceError("the folder does not exist", path=self._path)
+        raise not_found(tried)
 
     def _existing(self, path: str) -> str:
-        """The file at a relative path; "" where there is none."""
-        whole = f"{self._path}/{path}"
-        start, any_name, end = whole.partition(ANY)
+        """The file at a relative path; "" if there is none."""
+        full_path = f"{self._path}/{path}"
+        start, any_name, end = full_path.partition(ANY)
         if not any_name:
-            return whole if _is_file(whole) else ""
+            return full_path if _is_file(full_path) else ""
         folder, prefix = os.path.split(start)
         suffix, slash, rest = end.partition("/")
         for name in _names(folder, prefix, suffix):
@@ -100,7 +98,7 @@ def _names(folder: str, prefix: str, suffix: str) -> list[str]:
 
 
 def _is_file(path: str) -> bool:
-    """Whether there is a file; an empty one marks what a cache has not found."""
+    """Whether a file exists and is not empty, which means "not found" in a cache."""
     try:
         return os.path.isfile(path) and os.path.getsize(path) > 0
     except OSError:
@@ -108,7 +106,7 @@ def _is_file(path: str) -> bool:
 
 
 class LocalStore:
-    """Another store of this kind, which is only read."""
+    """Another store, which is only read."""
 
     def __init__(self, path: str) -> None:
         self._store = Store(path)
@@ -119,7 +117,7 @@ class LocalStore:
         return self._store.path
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The GSYM file of a module, with all that the store knows of it.
+        """The GSYM file of a module, with its identity.
 
         Raises:
             NotFoundError: There is none.

@@ -1,8 +1,8 @@
-"""The negative cache: modules that no source had, and how often they were asked for.
+"""The negative cache: modules that no source had, and how often they were requested.
 
-Each module has a small file, to which all processes append: a line for each answer of
-the sources, and one for how often the module was asked for since. Where the folder
-cannot be used, nothing is remembered; a line that cannot be read is left out.
+Each module has a small file, to which all processes append lines: answers of the
+sources, and numbers of further requests. If the folder is not usable, nothing is
+recorded; damaged lines are ignored.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class MissLifetimes(NamedTuple):
-    """For how many seconds the answer of a source counts.
+    """Seconds until the answer of a source expires.
 
     Attributes:
         missing: It does not have the module.
         failed: It gave no answer.
-        refused: Its file was not usable. That counts for *first_refused* seconds at
-            first, then for as long as it has been so already, at most for this long.
+        refused: Maximum if its file was refused: first *first_refused* seconds, then as
+            long as the file has already been bad.
         first_refused: See *refused*.
     """
 
@@ -44,12 +44,12 @@ class Miss(NamedTuple):
     """A module that was not found.
 
     Attributes:
-        key: As it was asked for; long names are cut.
+        key: As requested; long names are truncated.
         attempts: The answer of each source.
-        times: When it was given, in seconds since 1970.
-        since: Since when that source has had the same outcome, likewise.
-        asked: How often the module was asked for.
-        last_asked: When it was last.
+        times: Times of the answers, in seconds since 1970.
+        since: Since when each source has had the same outcome, likewise.
+        asked: Number of requests.
+        last_asked: Time of the last request.
     """
 
     key: ModuleKey
@@ -60,24 +60,24 @@ class Miss(NamedTuple):
     last_asked: float
 
 
-_MOST = 10_000
-_LONGEST_NAME = 255
-_LONGEST_DETAIL = 500
-_COUNTED_SECONDS = 1.0  # so long counts wait to be written
-_MOST_COUNTED = 10_000
-_CHECKS_OF_SIZE = 100  # so often while the cache fills
-_COMPACTED_SIZE = 1 << 15  # bytes of a file, from which its lines become one
+_MAX_MODULES = 10_000
+_MAX_NAME = 255
+_MAX_DETAIL = 500
+_FLUSH_SECONDS = 1.0  # between writes of request counts
+_MAX_COUNTED = 10_000
+_CHECKS_OF_SIZE = 100  # number of size checks while the cache fills
+_COMPACTED_SIZE = 1 << 15  # bytes of a file above which it is rewritten as one line
 _NAME_DIGITS = 32
 
 
 class NegativeCache:
-    """The misses that a folder keeps, which is made when there is one; thread-safe.
+    """A negative cache in a folder, which is created when needed. Thread-safe.
 
     Args:
-        folder: Holds the files.
-        lifetimes: For how long answers count.
-        most: How many modules are kept; those asked for least recently are evicted.
-        clock: Seconds since 1970.
+        folder: The folder of the files.
+        lifetimes: When answers expire.
+        most: Maximum number of modules; the least recently requested are evicted.
+        clock: Returns seconds since 1970.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class NegativeCache:
         folder: str,
         *,
         lifetimes: MissLifetimes | None = None,
-        most: int = _MOST,
+        most: int = _MAX_MODULES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
@@ -98,7 +98,7 @@ class NegativeCache:
         self._added = 0
 
     def find(self, key: ModuleKey) -> Miss | None:
-        """What is remembered of a module, which may have expired."""
+        """The record of a module, which may have expired."""
         return _read(self._path(key))
 
     def now(self) -> float:
@@ -106,10 +106,10 @@ class NegativeCache:
         return self._clock()
 
     def counts(self, attempt: Attempt, time: float, since: float) -> bool:
-        """Whether an answer of *time* still counts; *since* it has the same outcome."""
+        """Whether an answer of *time* has not expired; *since*: see `Miss`."""
         lifetime: float = getattr(self._lifetimes, attempt.outcome, 0.0)
         if attempt.outcome == "refused":
-            # A server that was broken for a moment is not avoided for a day.
+            # A server that was broken for a moment must not be avoided for a day.
             least = self._lifetimes.first_refused
             lifetime = min(max(time - since, least), lifetime)
         return 0 <= self._clock() - time < lifetime
@@ -117,12 +117,12 @@ class NegativeCache:
     def remember(
         self, key: ModuleKey, attempts: Iterable[Attempt], times: Iterable[float] = ()
     ) -> None:
-        """Record the answers of the sources, and that the module was asked for.
+        """Record the answers of the sources, and a request for the module.
 
         Args:
             key: The module.
             attempts: The answer of each source.
-            times: When each was given; by default now.
+            times: Times of the answers; by default now.
         """
         attempts, times = list(attempts), list(times)
         times = times or [self._clock()] * len(attempts)
@@ -130,13 +130,13 @@ class NegativeCache:
             before = self.find(key)
             found = [
                 (
-                    *attempt._replace(detail=attempt.detail[:_LONGEST_DETAIL]),
+                    *attempt._replace(detail=attempt.detail[:_MAX_DETAIL]),
                     when,
                     min(when, _since(before, attempt, when)),
                 )
                 for attempt, when in zip(attempts, times, strict=True)
             ]
-            line = {"key": [each[:_LONGEST_NAME] for each in key], "attempts": found}
+            line = {"key": [each[:_MAX_NAME] for each in key], "attempts": found}
             self._append(self._path(key), line, before)
             self._added += before is None
             if self._added * _CHECKS_OF_SIZE >= self._most:
@@ -144,16 +144,16 @@ class NegativeCache:
                 self._evict()
 
     def count(self, key: ModuleKey) -> None:
-        """Record that a remembered miss was asked for again."""
+        """Record another request for a module in the cache."""
         with self._lock:
-            if len(self._counted) < _MOST_COUNTED:
+            if len(self._counted) < _MAX_COUNTED:
                 path = self._path(key)
                 self._counted[path] = self._counted.get(path, 0) + 1
-            if not 0 <= self._clock() - self._written < _COUNTED_SECONDS:
+            if not 0 <= self._clock() - self._written < _FLUSH_SECONDS:
                 self.flush()
 
     def flush(self) -> None:
-        """Write the counts."""
+        """Write the numbers of requests."""
         with self._lock:
             self._written = self._clock()
             counted, self._counted = self._counted, {}
@@ -161,23 +161,19 @@ class NegativeCache:
                 self._append(path, {"asked": count}, None, is_new=False)
 
     def forget(self, key: ModuleKey) -> None:
-        """Forget a module: it was found."""
+        """Remove a module, as it was found."""
         with suppress(OSError):
             os.unlink(self._path(key))
 
     def most_missed(self, most: int = 100) -> list[Miss]:
-        """The modules that were asked for most often, in that order.
-
-        Args:
-            most: How many of them.
-        """
+        """The *most* modules that were requested most often, in that order."""
         self.flush()
         found = (_read(path) for path in self._paths())
         misses = [miss for miss in found if miss is not None]
         return nlargest(most, misses, key=lambda miss: miss.asked)
 
     def clear(self) -> int:
-        """Forget all; returns how many there were."""
+        """Remove all modules; return how many there were."""
         with self._lock:
             self._counted.clear()
         count = 0
@@ -213,7 +209,7 @@ class NegativeCache:
         *,
         is_new: bool = True,
     ) -> None:
-        """Append to the file of a module; a long file becomes one line."""
+        """Append to the file of a module, compacting it if it is large."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if is_new else 0)
         now = self._clock()
         with suppress(OSError):
@@ -241,7 +237,7 @@ class NegativeCache:
 
 
 def _read(path: str) -> Miss | None:
-    """The miss in a file; None where there is none that can be read."""
+    """The record in a file; None if there is none."""
     try:
         with open(path, "rb") as file:
             lines = file.readlines()
@@ -265,7 +261,7 @@ def _read(path: str) -> Miss | None:
 
 
 def _since(before: Miss | None, attempt: Attempt, when: float) -> float:
-    """Since when a source has had this outcome: as before, or from now on."""
+    """Since when a source has had this outcome."""
     if before is not None:
         for answer, since in zip(before.attempts, before.since, strict=True):
             if (answer.source, answer.outcome) == (attempt.source, attempt.outcome):

@@ -1,4 +1,4 @@
-"""Buckets that have files of modules: S3, Google Cloud Storage, Azure."""
+"""Sources in buckets: S3, Google Cloud Storage, Azure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from gsym.errors import NotFoundError, SourceError, UnsupportedError
 from gsym.net.transfer import inflated_pieces, write_pieces
 from gsym.store.sources.foreign_layouts import ANY, BREAKPAD_TREE, DEBUGINFOD, UNIFIED
-from gsym.store.sources.source import FoundFile
+from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ _PIECE = 1 << 20
 
 
 def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
-    """The bucket behind a URL.
+    """Open the bucket at a URL.
 
     Args:
-        url: `s3://BUCKET/PREFIX`, `gs://...` or `az://...`; the settings of obstore may
-            stand behind a question mark: `?region=...&endpoint=...`. Credentials come
-            from the environment, as the tools of these services have them.
-        limits: Of each file.
+        url: `s3://BUCKET/PREFIX`, `gs://...` or `az://...`; settings of obstore may
+            follow a question mark: `?region=...&endpoint=...`. Credentials come from
+            the environment, as for the tools of these services.
+        limits: Limits of each file.
 
     Raises:
         UnsupportedError: The package for object storage is not installed.
-        ValueError: The URL, or a setting, is not understood.
+        ValueError: The URL or a setting is invalid.
     """
     try:
         from obstore.exceptions import BaseError
@@ -47,7 +47,7 @@ def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
     except ImportError:
         reason = "buckets need the package obstore: pip install 'gsym[cloud]'"
         raise UnsupportedError(reason) from None
-    place, _, query = url.partition("?")
+    location, _, query = url.partition("?")
     settings: dict[str, Any] = dict(parse_qsl(query))  # obstore checks them
     is_plain = settings.get("endpoint", "").startswith("http://")
     client: Any = {
@@ -62,22 +62,24 @@ def open_bucket(url: str, limits: TransferLimits) -> ObjectStorage:
         "backoff": {"init_backoff": timedelta(seconds=limits.backoff_seconds)},
     }
     try:
-        store = from_url(place, client_options=client, retry_config=retries, **settings)
+        store = from_url(
+            location, client_options=client, retry_config=retries, **settings
+        )
     except (BaseError, ValueError) as error:
         raise ValueError(_first_line(error)) from error
-    parts = urlsplit(place)
+    parts = urlsplit(location)
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return ObjectStorage(store, shown.rstrip("/"), limits)
 
 
 class ObjectStorage:
-    """A bucket, or a part of one, laid out as tools for symbols do.
+    """A bucket, or a part of one, with the layouts of other tools.
 
     Args:
         store: The bucket, with its prefix.
-        name: Where it is, for people.
-        limits: Of each file.
-        layouts: The ways it may be laid out, the likeliest first.
+        name: Its location, for people.
+        limits: Limits of each file.
+        layouts: Possible layouts, the most likely first.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class ObjectStorage:
 
     @property
     def name(self) -> str:
-        """Where the bucket is."""
+        """Location of the bucket."""
         return self._name
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
@@ -102,7 +104,7 @@ class ObjectStorage:
 
         Raises:
             NotFoundError: The bucket has none.
-            SourceError: It gave no answer, or none of use.
+            SourceError: It gave no usable answer.
         """
         tried = 0
         for layout in self._layouts:
@@ -113,12 +115,10 @@ class ObjectStorage:
                 target = os.path.join(folder, os.path.basename(path))
                 if self._fetch(path, target):
                     return FoundFile(target, f"{self._name}/{path}")
-        if not tried:
-            raise NotFoundError("needs the name of a file and its id, or a build id")
-        raise NotFoundError(f"has none of {tried} objects")
+        raise not_found(tried)
 
     def objects(self) -> Iterator[tuple[str, str]]:
-        """(path, mark) of everything in the bucket; the mark changes with its bytes.
+        """(path, mark) of each object; the mark changes with its contents.
 
         Raises:
             SourceError: It cannot be listed.
@@ -134,17 +134,17 @@ class ObjectStorage:
             raise SourceError(_first_line(error), path=self._name) from error
 
     def fetch(self, path: str, target: str) -> None:
-        """Let an object appear as a file, whole or not at all.
+        """Download an object; *target* is complete or absent.
 
         Raises:
-            NotFoundError: It is gone.
-            SourceError: It cannot be had, or not within the limits.
+            NotFoundError: It does not exist.
+            SourceError: It cannot be downloaded within the limits.
         """
         if not self._fetch(path, target):
-            raise NotFoundError("is not there", path=f"{self._name}/{path}")
+            raise NotFoundError("not found", path=f"{self._name}/{path}")
 
     def _fetch(self, path: str, target: str) -> bool:
-        """Whether there is an object, which then is a file."""
+        """Download an object; return whether it exists."""
         from obstore.exceptions import (
             BaseError,
             PermissionDeniedError,
@@ -152,33 +152,33 @@ class ObjectStorage:
         )
 
         limits = self._limits
-        place = f"{self._name}/{path}"
+        location = f"{self._name}/{path}"
         try:
             result = self._store.get(path)
             encoding = str(result.attributes.get("Content-Encoding", ""))
             pieces: Iterable[Buffer] = result.stream(min_chunk_size=_PIECE)
-            pieces = _whole(pieces, result.meta["size"], limits)
+            pieces = _checked(pieces, result.meta["size"], limits)
             pieces = inflated_pieces(pieces, encoding, limits.most_inflated)
             write_pieces(pieces, target)
         except FileNotFoundError:
             return False
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise SourceError(
-                f"not allowed: {_first_line(error)}", path=place
+                f"not allowed: {_first_line(error)}", path=location
             ) from error
         except BaseError as error:
             reason = _first_line(error)
-            raise SourceError(reason, path=place, may_retry=True) from error
+            raise SourceError(reason, path=location, may_retry=True) from error
         except SourceError as error:
-            error.path = place
+            error.path = location
             raise
         return True
 
 
-def _whole(
+def _checked(
     pieces: Iterable[Buffer], size: int, limits: TransferLimits
 ) -> Iterator[Buffer]:
-    """*pieces*, if they are *size* bytes, not too many, and come in time."""
+    """*pieces*, checking size and time."""
     if size > limits.most_bytes:
         raise SourceError(f"is larger than {limits.most_bytes} bytes")
     until = time.monotonic() + limits.total_seconds
@@ -190,9 +190,9 @@ def _whole(
             raise SourceError(reason, may_retry=True)
         yield piece
     if left:
-        raise SourceError(f"is not the {size} bytes that it claims", may_retry=True)
+        raise SourceError(f"is not {size} bytes as declared", may_retry=True)
 
 
 def _first_line(error: Exception) -> str:
-    """What happened; obstore prints its insides behind it."""
+    """The message; obstore appends internals."""
     return str(error).partition("\n")[0] or type(error).__name__

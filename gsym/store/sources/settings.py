@@ -1,4 +1,4 @@
-"""Sources as people write them: text -> the source that it names."""
+"""Opens sources from their names on the command line and in settings."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
 _WEB = ("http://", "https://")
-_UNPACKING_SECONDS = 90.0  # which debuginfod servers may need to answer
+_UNPACKING_SECONDS = 90.0  # debuginfod servers may need this long to answer
 _BUCKETS = ("s3://", "gs://", "az://")
-_FORMS = (
+_FORMATS = (
     "folders, http(s)://..., debuginfod+http(s)://..., debuginfod, s3://..., "
     "gs://..., az://... and srv*FOLDER*URL"
 )
 
 
 def open_source(text: str) -> Source:
-    """The source that *text* names; several share connections by a `SourceOpener`.
+    """Open a single source; use `SourceOpener` for several with shared connections.
 
     Raises:
         UnsupportedError: It needs a package that is not installed.
-        ValueError: It is not understood, or names several.
+        ValueError: *text* is invalid, or names several sources.
     """
     found = list(SourceOpener().open(text))
     if len(found) != 1:
@@ -54,11 +54,11 @@ class SourceOpener:
     """Opens sources that share connections and limits.
 
     Args:
-        limits: Of each transfer.
-        allow_private: Let redirects of servers lead to private addresses.
-        headers: {URL: (name, value) of headers} for what is at and below a URL.
-        netrc: File of that form with credentials for hosts; "" for none.
-        environment: Names the servers of debuginfod, and a netrc file.
+        limits: Limits of each transfer.
+        allow_private: Allow redirects to private addresses.
+        headers: {URL: (name, value) of headers} for requests at and below a URL.
+        netrc: A netrc file with credentials; "" for none.
+        environment: Environment variables, for debuginfod and NETRC.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class SourceOpener:
         self.close()
 
     def close(self) -> None:
-        """Close the connections of all sources; they are not to be used any more."""
+        """Close the connections of all sources, which cannot be used any more."""
         for transfer in self._transfers.values():
             transfer.close()
 
     def open(self, text: str) -> Iterator[Source]:
-        """The sources that *text* names, of which some forms name several.
+        """Open the source, or several sources, named by *text*.
 
         Raises:
             UnsupportedError: It needs a package that is not installed.
-            ValueError: It is not understood.
+            ValueError: *text* is invalid.
         """
         layout, plus, url = text.partition("+")
         if text.startswith(_WEB):
@@ -109,32 +109,32 @@ class SourceOpener:
         elif text.lower().startswith(("srv*", "symsrv*")):
             yield from self._symbol_path(text)
         elif "://" in text or not text:
-            raise ValueError(f"source '{_hidden(text)}': sources are {_FORMS}")
+            raise ValueError(f"source '{_hidden(text)}': sources are {_FORMATS}")
         else:
             if not os.path.isdir(text):
                 raise ValueError(
-                    f"source '{text}': no such folder; sources are {_FORMS}"
+                    f"source '{text}': no such folder; sources are {_FORMATS}"
                 )
             yield open_folder(text)
 
     def _debuginfod(self, url: str) -> Iterator[Source]:
-        """The server at a URL, or those that the environment names."""
+        """The server at a URL, or those in the environment."""
         if url:
             yield self._server(url, "debuginfod")
             return
         settings = read_settings(self._environment)
         if not settings.servers:
-            raise ValueError("source 'debuginfod': DEBUGINFOD_URLS names no server")
+            raise ValueError("source 'debuginfod': DEBUGINFOD_URLS contains no server")
         for each in settings.servers:
             yield self._server(each, "debuginfod", settings.headers)
 
     def _symbol_path(self, text: str) -> Iterator[Source]:
-        """An element of _NT_SYMBOL_PATH: folders and at last a server."""
-        for place in text.split("*")[1:]:
-            if place.startswith(_WEB):
-                yield self._server(place, "symstore")
-            elif place:
-                yield LocalTree(place, (SYMSTORE,))
+        """The folders and the server in an element of _NT_SYMBOL_PATH."""
+        for each in text.split("*")[1:]:
+            if each.startswith(_WEB):
+                yield self._server(each, "symstore")
+            elif each:
+                yield LocalTree(each, (SYMSTORE,))
 
     def _server(
         self, url: str, layout: str, headers: Iterable[tuple[str, str]] = ()
@@ -156,9 +156,9 @@ class SourceOpener:
 
     def _headers_for(self, address: WebAddress) -> Iterator[tuple[str, str]]:
         for url, headers in self._headers.items():
-            place = read_web_address(url)
-            is_own = place.origin == address.origin
-            if is_own and address.target.startswith(place.target):
+            prefix = read_web_address(url)
+            is_own = prefix.origin == address.origin
+            if is_own and address.target.startswith(prefix.target):
                 yield from headers
 
     def _connect(self, limits: TransferLimits) -> Transfer:
@@ -172,13 +172,13 @@ class SourceOpener:
 
 
 def _hidden(url: str) -> str:
-    """A URL as a message may repeat it."""
+    """A URL without credentials and query, for messages."""
     start, slashes, rest = url.partition("://")
     return f"{start}{slashes}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def _credentials(path: str, host: str) -> str:
-    """What a netrc file has for a host; "" for nothing."""
+    """The credentials for a host in a netrc file, or ""."""
     from netrc import NetrcParseError, netrc
     from urllib.parse import quote
 

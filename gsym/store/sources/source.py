@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.conversion.identity import ModuleIdentity
+from gsym.errors import NotFoundError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
                     identifier that this kind of source needs.
                 SourceError: The source gave no usable answer.
             """
+
+
+def not_found(tried: int) -> NotFoundError:
+    """The error after trying this number of paths."""
+    if not tried:
+        return NotFoundError("needs a file name and its id, or a build id")
+    return NotFoundError(f"not found (tried {tried} paths)")
 
 
 class FoundFile(NamedTuple):

@@ -1,4 +1,4 @@
-"""Servers that have files of modules: of Breakpad's tools, debuginfod, others."""
+"""Sources on web servers: symbol servers, debuginfod and others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
 
-# Of a GSYM file and of what is told of it, as paths end.
+# Ends of the paths of a GSYM file and of its identity.
 _GSYM = "gsym"
 _IDENTITY = "json"
 _MOST_IDENTITY = 64 << 10  # bytes
@@ -29,9 +29,9 @@ class WebServer:
     """A web server whose paths follow a layout.
 
     Args:
-        address: What the paths are put behind.
-        layout: Of the paths.
-        transfer: Fetches.
+        address: Base URL of the paths.
+        layout: The layout.
+        transfer: The HTTP client.
         headers: (name, value) to send to this server.
     """
 
@@ -57,7 +57,7 @@ class WebServer:
 
         Raises:
             NotFoundError: The server has none.
-            SourceError: It gave no answer, or none of use.
+            SourceError: It gave no usable answer.
         """
         answers = []
         for path in self._layout.paths(key):
@@ -76,10 +76,7 @@ class WebServer:
         raise NotFoundError("; ".join(answers) or f"needs {self._layout.needs}")
 
     def _identity(self, path: str, folder: str) -> ModuleIdentity:
-        """What the server tells of the module of a GSYM file, as far as it does.
-
-        Such a file knows neither the names nor the system of its module.
-        """
+        """The identity that the server has for a GSYM file, which has no names."""
         if not path.endswith(_GSYM):
             return ModuleIdentity()
         target = os.path.join(folder, _IDENTITY)
