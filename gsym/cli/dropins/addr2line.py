@@ -1,7 +1,7 @@
 """`gsym-addr2line`: GNU addr2line's options, protocol and output, from GSYM files.
 
-Answers are printed as soon as their line is there: profilers start the program once,
-write an address and wait for the answer.
+Each line is answered immediately: profilers start the program once, write an address
+and wait for the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPACES = b" \t\n\v\f\r"
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(lambda: _parse_and_answer(arguments), _say)
+    return run_program(lambda: _parse_and_answer(arguments), _report)
 
 
 def _parse_and_answer(arguments: list[str]) -> int:
@@ -43,7 +43,7 @@ def _parse_and_answer(arguments: list[str]) -> int:
     return 0
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     line = f"{PROGRAM}: {one_line(text, sys.stderr)}\n"
     sys.stderr.buffer.write(os.fsencode(line))
 
@@ -53,12 +53,12 @@ def _answer_all(options: Options) -> None:
     from gsym.formatting.addr2line import addr2line_style
     from gsym.formatting.formatter import Formatter
 
-    # The first look for a name reads all of them.
+    # The first search for a name reads all names.
     are_numbers = all(map(_is_number, options.addresses))
     read_ahead = wants_read_ahead(len(options.addresses) if are_numbers else 0)
     opened = open_input(options.file, options.section, read_ahead=read_ahead)
     for note in opened.notes:
-        _say(note)
+        _report(note)
     style = addr2line_style(
         addresses=options.has("a"),
         functions=options.has("f"),
@@ -79,7 +79,7 @@ def _answer_all(options: Options) -> None:
 
 
 def _is_number(word: str) -> bool:
-    """Whether *word* is a number without any doubt."""
+    """Whether *word* is unambiguously a number."""
     digits = word.lower().removeprefix("0x")
     return bool(digits) and not digits.strip("0123456789abcdef")
 
@@ -92,12 +92,12 @@ class _Session:
         self._text = text
 
     def answer_word(self, word: bytes) -> None:
-        """Answer one argument of the command line, however long it is."""
+        """Answer one argument of the command line, of any length."""
         line = word.lstrip(_SPACES).partition(b"\n")[0] + b"\n"
         self._answer(line, len(line))
 
     def answer(self, lines: bytes) -> bytes:
-        """Print the answers to all whole lines; what is left of *lines*."""
+        """Print the answers to all complete lines; return the rest of *lines*."""
         return self._answer(lines, _LINE_SIZE)
 
     def _answer(self, lines: bytes, line_size: int) -> bytes:
@@ -107,13 +107,13 @@ class _Session:
             view = view[self._text.answer(view, put, line_size=line_size) :]
             line = bytes(view[:line_size]).partition(b"\n")
             if not line[1] and len(line[0]) < line_size:
-                break  # its end has not come yet
+                break  # incomplete
             put(self._text.one(self._symbol_address(line[0])))
             view = view[len(line[0] + line[1]) :]
         return bytes(view)
 
     def _symbol_address(self, line: bytes) -> int:
-        """The address that `NAME+OFFSET` stands for; 0 where the name is not known."""
+        """The address of `NAME+OFFSET`; 0 if the name is unknown."""
         text = line.partition(b"\0")[0].lstrip()
         name = text.split(None, 1)[0].partition(b"+")[0]
         rest = text[len(name) :].lstrip()
@@ -124,7 +124,7 @@ class _Session:
         return 0 if start is None else (start + offset) % (1 << 64)
 
     def _start_of(self, name: str) -> int | None:
-        # The first look for a name reads all of them, and perf sends commas.
+        # The first search for a name reads all names, and perf sends commas.
         if self._reader is None or not any(map(str.isalnum, name)):
             return None
         found = self._reader.find(name)
@@ -132,7 +132,7 @@ class _Session:
 
 
 def _number(text: bytes) -> int:
-    """As strtoul() reads it in any base; at most 64 bits, 0 where there is none."""
+    """Parse a number as strtoul() does with base 0; 0 if there is none."""
     text = text.lstrip(_SPACES)
     sign = -1 if text.startswith(b"-") else 1
     text = text[1:] if text.startswith((b"-", b"+")) else text

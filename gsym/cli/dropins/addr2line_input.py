@@ -1,4 +1,4 @@
-"""The file that `gsym-addr2line` looks in: its reader, and what its binary says."""
+"""Opens the input of `gsym-addr2line`: a reader, and properties of the binary."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Input:
     """An open file.
 
     Attributes:
-        reader: Answers for it; None where it names no function.
-        notes: Sentences on files that were not used.
+        reader: Its reader; None if it contains no function.
+        notes: Messages about files that were not used.
         is_64: Whether addresses have 64 bits.
-        sections: Start and end of the sections that addresses count from; None where
-            they are link-time addresses.
+        sections: Start and end of the sections that addresses are relative to; None for
+            link-time addresses.
     """
 
     def __init__(self, reader: Reader | None, notes: tuple[str, ...]) -> None:
@@ -33,22 +33,21 @@ class Input:
 
 
 def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
-    """Open what answers for the file at *path*.
+    """Open the file at *path*.
 
     Args:
         path: A binary, or a GSYM file.
-        section: The section that addresses count from; None for none.
+        section: The section that addresses are relative to; None for none.
         read_ahead: See `gsym.open`.
 
     Raises:
         GsymError: It cannot be used.
-        OSError: It cannot be read.
     """
     kind = _check(path)
     found = find_gsym(path, BinarySearch(read_ahead=read_ahead))
     opened = Input(found.reader, found.notes)
     if kind == "object":
-        _ask_binary(opened, path, section)
+        _read_binary(opened, path, section)
     elif section is not None:
         raise GsymError(
             f"cannot find section {section}: give the binary instead", path=path
@@ -57,11 +56,10 @@ def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
 
 
 def _check(path: str) -> str:
-    """What the file is.
+    """The kind of the file.
 
     Raises:
-        GsymError: It is one that addr2line refuses.
-        OSError: It cannot be read.
+        GsymError: addr2line refuses such files.
     """
     try:
         status = os.stat(path)
@@ -83,7 +81,7 @@ def _check(path: str) -> str:
     return kind
 
 
-def _ask_binary(opened: Input, path: str, section: str | None) -> None:
+def _read_binary(opened: Input, path: str, section: str | None) -> None:
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
 
@@ -92,7 +90,7 @@ def _ask_binary(opened: Input, path: str, section: str | None) -> None:
         if section is not None:
             opened.sections = [_section(binary, section)]
         elif binary.is_relocatable:
-            # Each of its sections starts at 0 there.
+            # In addr2line, each of its sections starts at 0.
             opened.sections = [(start, end) for _, start, end in binary.placements]
 
 

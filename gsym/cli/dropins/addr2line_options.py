@@ -1,7 +1,7 @@
-"""The command line of `gsym-addr2line`: GNU addr2line's options, read as getopt does.
+"""The command line of `gsym-addr2line`: GNU addr2line's options, parsed as by getopt.
 
-Letters may share a word, long names may be cut short as long as one option is meant,
-options may stand behind addresses, and `@FILE` stands for the words in a file.
+Short options may share a word, long names may be abbreviated if unambiguous, options
+may follow addresses, and `@FILE` is replaced by the words in a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gsym.errors import CopyableError
 
 PROGRAM = "gsym-addr2line"
 
-_MAX_FILES = 2000  # one may name itself
+_MAX_FILES = 2000  # a response file may include itself
 _DEFAULT_FILE = "a.out"
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
@@ -74,8 +74,8 @@ _OPTIONS = (
 _HELP_COLUMN = 25
 
 
-class ExitRequested(CopyableError):  # noqa: N818 - leaves the scanner; need not be an error
-    """The command line ends the program, with a text and a status."""
+class ExitRequested(CopyableError):  # noqa: N818 - not always an error
+    """The command line ends the program, with a text and an exit status."""
 
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
@@ -83,12 +83,12 @@ class ExitRequested(CopyableError):  # noqa: N818 - leaves the scanner; need not
 
 
 class Options:
-    """What a command line said.
+    """A parsed command line.
 
     Attributes:
-        file: The file to look in.
-        section: The section that addresses count from; None for none.
-        addresses: As they were given; none: they come from standard input.
+        file: The input file.
+        section: The section that addresses are relative to; None for none.
+        addresses: Unparsed addresses; if empty, they are read from standard input.
     """
 
     def __init__(self) -> None:
@@ -104,11 +104,11 @@ class Options:
 
     @property
     def demangle(self) -> bool:
-        """Whether names shall be demangled."""
+        """Whether to demangle names."""
         return self.has("C") and self._style != "none"
 
     def take(self, option: Option, value: str) -> None:
-        """An option as it comes; help and version end the program at once."""
+        """Apply an option; help and version end the program immediately."""
         letter = option.short[1:]
         if letter == "h":
             raise ExitRequested(help_text(), 0)
@@ -155,7 +155,7 @@ def parse(arguments: list[str]) -> Options:
     """Read a command line.
 
     Raises:
-        ExitRequested: It asks for help or the version, or is wrong.
+        ExitRequested: It requests help or the version, or is invalid.
     """
     options = Options()
     try:

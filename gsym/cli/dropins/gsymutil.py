@@ -1,7 +1,7 @@
 """`gsymutil`: llvm-gsymutil's options, output and exit codes, without its crashes.
 
-Answers follow LLVM's lookup rules. Standard output is that of version 24, byte for
-byte, for lookups, dumps and statistics; messages of a conversion are alike.
+Answers follow LLVM's lookup rules. For lookups, dumps and statistics, standard output
+is byte for byte that of version 24; messages of a conversion are similar.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line *argv* (without the program) and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    return run_program(lambda: _parse_and_run(arguments), _complain)
+    return run_program(lambda: _parse_and_run(arguments), _report)
 
 
 def _parse_and_run(arguments: list[str]) -> int:
@@ -35,11 +35,11 @@ def _parse_and_run(arguments: list[str]) -> int:
     except Failure as error:
         reason = one_line(str(error), sys.stderr)
     flush_or_discard()
-    _complain(reason)
+    _report(reason)
     return EXIT_FAILED
 
 
-def _complain(text: str) -> None:
+def _report(text: str) -> None:
     sys.stderr.buffer.write(os.fsencode(f"{text}\n"))
 
 
@@ -85,15 +85,15 @@ def _show(reader: Reader, path: str, options: Options) -> None:
             put(block)
 
 
-def _show_statistics(reader: Reader, path: str, form: str) -> None:
+def _show_statistics(reader: Reader, path: str, style: str) -> None:
     from gsym.cli.dropins.gsymutil_statistics import as_json, as_text
     from gsym.reading.statistics import measure
 
     found = measure(reader)
-    if form == "text":
+    if style == "text":
         say(as_text(found, one_line(path, sys.stdout)))
     else:
-        say(as_json(found, path, pretty=form == "pretty-json"))
+        say(as_json(found, path, pretty=style == "pretty-json"))
 
 
 if __name__ == "__main__":

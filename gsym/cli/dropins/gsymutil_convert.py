@@ -1,4 +1,4 @@
-"""`gsymutil --convert`: a conversion that reports as llvm-gsymutil does."""
+"""`gsymutil --convert`: a conversion with the report of llvm-gsymutil."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.gsymutil_options import Options
     from gsym.conversion.report import ConversionReport
 
-# Where the same warning has another text in LLVM (its spelling included).
+# Warnings with another text in LLVM, including its spelling.
 _LLVM_CATEGORY = {
     "Address range starts outside executable sections": (
         "Address range starts outside executable section"
@@ -30,7 +30,7 @@ _LLVM_CATEGORY = {
 }
 
 
-_HEAD_SIZE = 4096  # of a Breakpad file, where its MODULE record is
+_HEADER_SIZE = 4096  # bytes in which a Breakpad file has its MODULE record
 
 
 def convert(options: Options) -> int:
@@ -71,7 +71,7 @@ def _is_breakpad(options: Options) -> bool:
     except OSError as error:
         if options.input_kind == "breakpad":
             raise Failure(f"{path}: {error.strerror}") from error
-        is_breakpad = False  # a bundle, or an error that is told below
+        is_breakpad = False  # a bundle, or an error that is reported below
     if options.input_kind == "breakpad" and not is_breakpad:
         raise Failure(f"{path}: The file was not recognized as a Breakpad symbol file")
     if options.input_kind == "object" and is_breakpad:
@@ -80,11 +80,11 @@ def _is_breakpad(options: Options) -> bool:
 
 
 def _module(options: Options, output: str) -> list[tuple[str, str]]:
-    """The same as of a thin object file, for a Breakpad symbol file."""
+    """(architecture, output) of a Breakpad symbol file."""
     from gsym.conversion.inputs.breakpad import read_module
 
     with open(options.convert, "rb") as file:
-        module = read_module(file.read(_HEAD_SIZE).splitlines())
+        module = read_module(file.read(_HEADER_SIZE).splitlines())
     return [(module.architecture or "unknown", output)]
 
 
@@ -107,7 +107,7 @@ def _slices(options: Options, output: str) -> list[tuple[str, str]]:
         raise Failure(f"{path}: {reason}") from error
     except GsymError as error:
         raise Failure(f"{path}: {error.reason}") from error
-    if slices[0].offset:  # else it is not fat, and LLVM does not look at --arch
+    if slices[0].offset:  # else it is not fat, and LLVM ignores --arch
         try:
             slices = matching_slices(slices, options.architectures, path)
         except GsymError as error:
@@ -146,7 +146,7 @@ def _convert(
             raise Failure(f"{path}: {reason}") from error
         if is_breakpad:
             raise Failure(f"Breakpad conversion failed: {reason}") from error
-        # LLVM prints a prefix that ends in a colon, and a colon behind it.
+        # LLVM prints a prefix that ends in a colon, and another colon after it.
         raise Failure(f"DWARF conversion failed: : {reason}") from error
 
 
@@ -177,7 +177,7 @@ def _report_lines(
 
 
 def _verify(report: ConversionReport) -> None:
-    """Print what is wrong with the outputs, which fails nothing, as in LLVM."""
+    """Print errors in the outputs, which do not change the exit code, as in LLVM."""
     from gsym.verification.check import check_structure, compare
 
     for path in report.outputs:
@@ -185,7 +185,7 @@ def _verify(report: ConversionReport) -> None:
         for finding in check_structure(path):
             say_line(f"error: offset {finding.offset:#x}: {finding.reason}")
     if len(report.outputs) > 1:
-        return  # a segment cannot say all that its binary says
+        return  # a segment contains only part of the binary
     try:
         compared = compare(report.outputs[0], report.input, pclntab=False)
     except UnsupportedError as error:

@@ -1,4 +1,4 @@
-"""Lookups of `gsymutil`: of addresses that are given, and of a stream of them."""
+"""Lookups of `gsymutil`: of addresses on the command line or on standard input."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Answers from one file, in the form that the options ask for.
+    """Answers from one file, in the format of the options.
 
     Args:
-        reader: Where to look.
-        options: How.
-        path: What follows the address on each line of a stream; None: there is none.
+        reader: The file.
+        options: The command line.
+        path: The path after the address on each line of a stream; None for none.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Answers:
         escape = sys.stdout.isatty()
         self._filters = [_compiled(each) for each in map(os.fsencode, options.filters)]
         merged = options.merged_functions
-        # Whether the engine can make them without help.
+        # Whether the engine formats them without help.
         self.are_plain = not self._filters and (merged or not options.verbose)
         is_stream = path is not None
         self.text = Formatter(
@@ -56,7 +56,7 @@ class Answers:
 
     def to(self, addresses: list[int]) -> bytes:
         """The answers to *addresses*, in order."""
-        one = self._filtered if self._filters else self._all_that_is_known
+        one = self._filtered if self._filters else self._verbose
         return b"".join(map(self.text.one if self.are_plain else one, addresses))
 
     def _filtered(self, address: int) -> bytes:
@@ -69,20 +69,20 @@ class Answers:
         ]
         return self.text.one(address, keep)
 
-    def _all_that_is_known(self, address: int) -> bytes:
+    def _verbose(self, address: int) -> bytes:
         answer = self.text.one(address)
         function = self._functions.function(address)
         at = f"{address:#018x}:\n".encode()
         if function is None:
             return b"\nLookupResult for " + at + answer + b"\n"
         if function:
-            head = b"FunctionInfo for " + at + function
-            answer = head + b"\nLookupResult for " + at + answer
+            info = b"FunctionInfo for " + at + function
+            answer = info + b"\nLookupResult for " + at + answer
         return answer + b"\n"
 
 
 def answer_standard_input(options: Options) -> int:
-    """Answer lines `ADDRESS PATH` as they come, and return the exit code."""
+    """Answer lines `ADDRESS PATH` immediately; return the exit code."""
     if options.addresses or options.inputs:
         say(
             "error: no input files or addresses can be specified when using the "
@@ -106,7 +106,7 @@ class _BadAddressError(Exception):
 
 
 class _Stream:
-    """Answers lines; keeps the file of the last one open."""
+    """Answers lines; keeps the last file open."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -115,18 +115,18 @@ class _Stream:
         self._answers: Answers | None = None
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._reader is not None:
             self._reader.close()
 
     def answer(self, lines: bytes) -> bytes:
-        """Print the answers to all whole lines; what is left of *lines*."""
+        """Print the answers to all complete lines; return the rest of *lines*."""
         lines = lines.replace(b"\r", b"")
         view, at = memoryview(lines), 0
         while (end := lines.find(b"\n", at)) >= 0:
             word, _, path = lines[at:end].partition(b" ")
             if self._answers is None and not path:
-                _address(word)  # what is wrong first is told, as LLVM does
+                _address(word)  # the first error is reported, as in LLVM
             if self._answers is None or path != self._path:
                 self._answers = self._open(path)
             if self._answers.are_plain:
@@ -155,7 +155,7 @@ def _address(word: bytes) -> int:
 
 
 def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
-    """Look up every *stride*-th function of a file from the *first* on."""
+    """Look up every *stride*-th function of a file, starting with *first*."""
     from gsym.reading.statistics import footprints
 
     addresses = [entry.address for entry in footprints(reader)]
@@ -168,9 +168,9 @@ def benchmark(reader: Reader, path: str, first: int, stride: int) -> None:
 
 
 def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
-    """An expression of `re`, in which classes of characters may have POSIX's names.
+    """Compile an expression of `re`, which may contain POSIX character classes.
 
-    None if it is not valid; then it matches nothing.
+    None if it is invalid; then it matches nothing.
     """
     import re
     import warnings
@@ -193,7 +193,7 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes] | None:
     translated = re.sub(rb"\[:(%s):\]" % names, lambda m: classes[m[1]], pattern)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of sets that a later `re` may know
+            warnings.simplefilter("ignore")  # about possible nested sets
             return re.compile(translated, re.DOTALL)
     except (re.error, OverflowError, RecursionError):
         return None

@@ -1,8 +1,7 @@
-"""The command line of `gsymutil`: llvm-gsymutil's options, read by its rules.
+"""The command line of `gsymutil`: llvm-gsymutil's options, parsed by its rules.
 
-They differ from those of the `gsym` verbs: options of one dash are letters that
-may share a word, `--` is no separator, every mistake ends with exit code 1, and a
-number may open with 0 for octal.
+They differ from those of the `gsym` verbs: short options may share a word, `--` is not
+a separator, every error ends with exit code 1, and a number with a leading 0 is octal.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _BASE_OF_PREFIX = {"0x": 16, "0X": 16, "0b": 2, "0B": 2, "0o": 8}
 _HELP_COLUMN = 25
 _SHORTEST_SUGGESTION = 4
 
-# Name, value ("" = a flag), help ("" = not shown). In the order of the help.
+# In the order of the help, which omits options without a text.
 _OPTIONS = (
     Option("--address", "Look up an address; may be given many times", metavar="value"),
     Option(
@@ -116,19 +115,19 @@ _SAME_AS = {"-h": "--help", "-o": "--out-file", "-v": "--version"} | {
 
 
 class Options:
-    """What a command line of `gsymutil` asks for.
+    """A parsed command line.
 
     Attributes:
         inputs: Paths of GSYM files, in order.
-        addresses: Numbers given by --address, in order.
-        input_kind: "object" or "breakpad" if the file to convert has to be of that
-            kind, else "".
+        addresses: Numbers of --address, in order.
+        input_kind: "object" or "breakpad" if the file to convert must be of that kind,
+            else "".
         statistics: "text", "json" or "pretty-json", or None.
         benchmark: First entry and stride of --benchmark-reader, or None.
     """
 
     def __init__(self, given: dict[str, list[str]], inputs: list[str]) -> None:
-        """Check and convert the values; the order decides which fault is named."""
+        """Check and convert the values; the order decides which error is reported."""
         self._given = given
         self.inputs = inputs
         self.help = bool(given.get("--help"))
@@ -165,11 +164,11 @@ class Options:
         self.benchmark = self._benchmark()
 
     def _last(self, name: str) -> str:
-        """The value that counts, "" where there is none."""
+        """The last value, or ""."""
         return self._given.get(name, [""])[-1]
 
     def _number(self, name: str, end: int) -> int:
-        """The value as a number, 0 where there is none."""
+        """The value as a number, or 0."""
         return _parse(name, self._last(name), end) if name in self._given else 0
 
     def _input_kind(self) -> str:
@@ -206,13 +205,13 @@ class Options:
     def _statistics(self) -> str | None:
         if "--statistics" not in self._given:
             return None
-        form = self._last("--statistics") or "text"
-        if form not in {"text", "json", "pretty-json"}:
+        style = self._last("--statistics") or "text"
+        if style not in {"text", "json", "pretty-json"}:
             raise UsageError(
-                f"{PROGRAM}: for the --statistics option: '{form}' is invalid. "
+                f"{PROGRAM}: for the --statistics option: '{style}' is invalid. "
                 "Use 'text', 'json' or 'pretty-json'."
             )
-        return form
+        return style
 
     def _benchmark(self) -> tuple[int, int] | None:
         if "--benchmark-reader" not in self._given:
@@ -223,23 +222,23 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Read the words after the program's name.
+    """Parse the words after the program's name.
 
     Raises:
-        UsageError: They are not a command line of this program.
+        UsageError: The command line is invalid.
     """
     given: dict[str, list[str]] = {}
     inputs: list[str] = []
-    faults: list[str] = []
-    for option, value in scan_llvm(arguments, _OPTIONS, faults):
+    errors: list[str] = []
+    for option, value in scan_llvm(arguments, _OPTIONS, errors):
         if option is None:
             inputs += filter(None, [value])
             continue
         for name in filter(None, (option.name, _SAME_AS.get(option.name))):
             given.setdefault(name, []).append(value)
-    if faults:
-        _, _, word = faults[0].partition("unknown argument ")
-        raise UsageError(faults[0] + _suggestion(word.strip("'")))
+    if errors:
+        _, _, word = errors[0].partition("unknown argument ")
+        raise UsageError(errors[0] + _suggestion(word.strip("'")))
     return Options(given, inputs)
 
 
@@ -260,7 +259,7 @@ def parse_number(text: str) -> int | None:
         digits, base = text[2:], _BASE_OF_PREFIX[text[:2]]
     elif len(text) > 1 and text[0] == "0":
         digits, base = text[1:], 8
-    # int() lets a second prefix pass, and underscores; `0b` may be digits of base 16.
+    # int() accepts a second prefix and underscores; `0b` may be digits of base 16.
     prefix = digits[:2].lower()
     is_doubled = prefix in {"0x", "0o"} or (prefix == "0b" and base == 2)  # noqa: PLR2004
     if is_doubled or not digits.isascii() or not digits.isalnum():
@@ -275,7 +274,7 @@ def parse_number(text: str) -> int | None:
 
 
 def _suggestion(word: str) -> str:
-    """A known option one edit away, in the words of LLVM; else nothing."""
+    """LLVM's suggestion of an option that differs by one edit; else ""."""
     name, equals, value = word.partition("=")
     for option in sorted(_OPTIONS, key=lambda each: each.name):
         if equals and option.metavar:
@@ -287,7 +286,7 @@ def _suggestion(word: str) -> str:
 
 
 def _is_one_edit(left: str, right: str) -> bool:
-    """One letter put in, left out or changed; short words are too alike."""
+    """Whether one letter was added, removed or changed; false for short words."""
     shortest = min(len(left), len(right))
     if shortest < _SHORTEST_SUGGESTION or abs(len(left) - len(right)) > 1:
         return False
@@ -300,7 +299,7 @@ def _is_one_edit(left: str, right: str) -> bool:
 
 
 def help_text() -> str:
-    """What --help prints."""
+    """The text of --help."""
     lines = [
         "OVERVIEW: Print, search and make GSYM files.",
         "",

@@ -1,7 +1,6 @@
-"""The statistics of a GSYM file as `llvm-gsymutil --statistics` prints them.
+"""The statistics of a GSYM file, as printed by `llvm-gsymutil --statistics`.
 
-LLVM counts nothing as unknown: sections and InfoTypes without a meaning are part of
-its padding, and so they are here. `gsym stats` tells them apart.
+As in LLVM, unknown sections and InfoTypes count as padding; `gsym stats` lists them.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def as_text(statistics: Statistics, path: str) -> str:
 
 
 def as_json(statistics: Statistics, path: str, *, pretty: bool) -> str:
-    """One JSON object, on one line unless *pretty*."""
+    """A JSON object, on one line unless *pretty*."""
     import json
 
     merged = _info_types(statistics.merged)
@@ -118,7 +117,7 @@ def _padding(statistics: Statistics) -> int:
 
 
 def _uuid(uuid: bytes) -> str:
-    """Upper case; with dashes where it has the 16 bytes of a proper UUID."""
+    """In upper case, with dashes if it has the 16 bytes of a UUID."""
     digits = uuid.hex().upper()
     if len(uuid) != 16:  # noqa: PLR2004 - that of RFC 9562
         return digits

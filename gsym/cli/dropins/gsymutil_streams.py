@@ -1,4 +1,4 @@
-"""What comes into `gsymutil` and goes out of it: files, standard output, failures."""
+"""Input and output of `gsymutil`: files, standard streams, failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
 
-class Failure(Exception):  # noqa: N818 - ends the program, with this on standard error
-    """What was asked for cannot be done."""
+class Failure(Exception):  # noqa: N818 - ends the program
+    """The command failed, for the reason in the text."""
 
 
 def standard_input() -> BinaryIO:
@@ -33,11 +33,11 @@ def standard_input() -> BinaryIO:
 
 
 def open_reader(path: str, addresses: int = 0) -> Reader:
-    """Open a GSYM file; "-" is one that comes through standard input.
+    """Open a GSYM file; "-" is standard input.
 
     Args:
         path: The file.
-        addresses: How many are going to be looked up; 0 if that is not known.
+        addresses: Expected number of lookups; 0 if not known.
 
     Raises:
         Failure: It cannot be opened.
@@ -56,15 +56,15 @@ def open_reader(path: str, addresses: int = 0) -> Reader:
 
 
 def say(text: str) -> None:
-    """Put text on standard output; paths in it may be of any encoding."""
+    """Write text to standard output; paths in it may have any encoding."""
     put(os.fsencode(text))
 
 
 def say_line(text: str) -> None:
-    """Write a line to standard output; on a terminal, names cannot break it."""
+    """Write a line to standard output, without control characters on a terminal."""
     say(f"{one_line(text, sys.stdout)}\n")
 
 
 def put(block: Buffer) -> None:
-    """Put bytes on standard output."""
+    """Write bytes to standard output."""
     sys.stdout.buffer.write(block)

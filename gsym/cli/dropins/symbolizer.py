@@ -1,7 +1,6 @@
 """`gsym-symbolizer`: llvm-symbolizer's options, protocol and output, from GSYM files.
 
-Answers are printed in order, each as soon as its line is there, so that a sanitizer
-or a profiler may wait for it.
+Each line is answered immediately, as a sanitizer or a profiler may wait for the answer.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def _run(options: Options, arguments: list[str]) -> int:
     if options.exact:
         from gsym.cli.dropins.symbolizer_exact import run_llvm_symbolizer
 
-        _warn(run_llvm_symbolizer(arguments))  # it comes back only if it cannot
+        _warn(run_llvm_symbolizer(arguments))  # returns only if it failed
     if options.filter_markup:
         from gsym.cli.dropins.symbolizer_markup import filter_markup
 
@@ -92,7 +91,7 @@ class _Session:
         self._addresses = Addresses(output, options.context_lines)
 
     def open_first(self, name: str) -> bool:
-        """Whether the module of the command line can be read; else it is told."""
+        """Open the module of the command line; report an error and return False."""
         try:
             self._modules.open(name, b"")
         except ModuleError as error:
@@ -101,7 +100,7 @@ class _Session:
         return True
 
     def answer_all(self, lines: list[str]) -> None:
-        """Print the answers to the requests of a command line."""
+        """Print the answers to the requests on the command line."""
         _put(self._style.begin())
         for at, line in enumerate(lines):
             if at:
@@ -110,7 +109,7 @@ class _Session:
         _put(self._style.end())
 
     def answer_standard_input(self) -> None:
-        """Answer each line as soon as it is there, many at a time when they are."""
+        """Answer lines immediately, many at a time if they are available."""
         if sys.stdin is None:
             raise GsymError("standard input is closed")
         from gsym.cli.dropins.symbolizer_streams import LineStream
@@ -125,7 +124,7 @@ class _Session:
         """The answer to one line, without its end."""
         options = self._options
         if not line:
-            return self._style.nothing("")  # somebody asks whether we are alive
+            return self._style.nothing("")  # a client checks whether the program runs
         try:
             request = parse_request(line, options.obj or "", options.build_id)
         except RequestError as error:
@@ -160,7 +159,7 @@ class _Session:
         return style.frames(request, answer)
 
     def _fail(self, request: Request, reason: str) -> str | None:
-        """Tell why a module cannot be read; the answer, if the style has one for it."""
+        """Report that a module cannot be read; return the style's answer, if any."""
         answer = self._style.failure(request, reason)
         if answer is None:
             _warn(f"'{shortened(request.shown_module)}': {reason}")
@@ -179,7 +178,7 @@ def _style(options: Options, output: SymbolizerOutput) -> PlainStyle | JsonStyle
 
 
 def _name_of(options: Options) -> Callable[[str], str]:
-    """What makes the name to print of the linker's."""
+    """The function that converts linkage names for output."""
     if not options.demangle:
         return str
     from gsym.engine.demangling import demangle
@@ -188,12 +187,12 @@ def _name_of(options: Options) -> Callable[[str], str]:
 
 
 def _put(text: str) -> None:
-    """Print text; names in it may be of any encoding."""
+    """Print text; names in it may have any encoding."""
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
 def _warn(sentence: str) -> None:
-    """Say something on standard error, behind the answers that came before."""
+    """Write a message to standard error, after the previous answers."""
     sys.stdout.buffer.flush()
     _complain(f"{PROGRAM}: error: {one_line(sentence, sys.stderr)}\n")
 

@@ -1,4 +1,4 @@
-"""Addresses of the modules of `gsym-symbolizer`, which the engine answers."""
+"""Answers of the engine to addresses, for `gsym-symbolizer`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_modules import Module
     from gsym.cli.dropins.symbolizer_options import Options
 
-_MOST_FORMATTERS = 256
-_MOST_NAME_BYTES = 1 << 26  # of all modules
+_MAX_FORMATTERS = 256
+_MAX_NAME_BYTES = 1 << 26  # of all modules
 
 
 def output_of(options: Options) -> SymbolizerOutput:
-    """What the options say of an answer."""
+    """The output format of the options."""
     is_gnu, is_json = options.style == "GNU", options.style == "JSON"
     return SymbolizerOutput(
         json=is_json,
@@ -75,10 +75,10 @@ class Addresses:
         return self._answer_one(self._formatter(module, shown_module), address)
 
     def locations(self, module: Module, addresses: list[int]) -> list[bytes]:
-        """The places of link-time addresses, but for those without a file."""
+        """The source locations of link-time addresses, without those with no file."""
         formatter = self._formatter(module, None)
-        places = [self._answer_one(formatter, address) for address in addresses]
-        return [place for place in places if place]
+        found = [self._answer_one(formatter, address) for address in addresses]
+        return [location for location in found if location]
 
     def _answer_one(self, formatter: Formatter, address: int) -> bytes:
         known = formatter.name_bytes
@@ -91,11 +91,11 @@ class Addresses:
         return with_source(answer, self._context_lines, is_json=self._output.json)
 
     def _formatter(self, module: Module, shown_module: str | None) -> Formatter:
-        """What answers for a module of a name; None: what answers with locations."""
+        """The formatter of a module and its name; None: for source locations."""
         key = module, shown_module
         formatter = self._formatters.get(key)
         if formatter is None:
-            if len(self._formatters) >= _MOST_FORMATTERS:
+            if len(self._formatters) >= _MAX_FORMATTERS:
                 self._forget()
             formatter = Formatter(
                 module.reader,
@@ -113,7 +113,7 @@ class Addresses:
 
     def _count(self, name_bytes: int) -> None:
         self._name_bytes += name_bytes
-        if self._name_bytes > _MOST_NAME_BYTES:
+        if self._name_bytes > _MAX_NAME_BYTES:
             self._forget()
 
     def _forget(self) -> None:

@@ -1,4 +1,4 @@
-"""`--exact`: llvm-symbolizer itself answers, from the debug information."""
+"""`--exact`: runs llvm-symbolizer itself, on the debug information."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 _OPTION = "--exact"
 _ENVIRONMENT = "LLVM_SYMBOLIZER_OPTS"
-_RUNNING = "GSYM_SYMBOLIZER_EXACT"  # set for what is started: it may be us again
+_RUNNING = "GSYM_SYMBOLIZER_EXACT"  # set for the new program, which may be this one
 _NEWEST, _OLDEST = 26, 14
-# Otherwise a GSYM file beside the binary would answer; older versions know neither.
+# Newer versions would otherwise read a GSYM file; older ones do not know the option.
 _NO_GSYM = "--disable-gsym"
 
 
 def run_llvm_symbolizer(arguments: list[str]) -> str:
-    """Become llvm-symbolizer, with *arguments*; returns why that cannot be."""
+    """Replace this process by llvm-symbolizer; return the reason if that fails."""
     if os.environ.get(_RUNNING):
-        return f"{_OPTION}: the llvm-symbolizer that was found is this program"
+        return f"{_OPTION}: the installed llvm-symbolizer is this program"
     path = next(_programs(), None)
     if path is None:
         return f"{_OPTION}: llvm-symbolizer is not installed; answering from GSYM"
@@ -39,7 +39,7 @@ def run_llvm_symbolizer(arguments: list[str]) -> str:
 
 
 def _programs() -> Iterator[str]:
-    """Programs of the name, the newest first, but not this one."""
+    """Installed programs, the newest first, without this one."""
     versions = range(_NEWEST, _OLDEST, -1)
     names = ["llvm-symbolizer", *(f"llvm-symbolizer-{each}" for each in versions)]
     own = os.path.realpath(sys.argv[0])
@@ -51,7 +51,7 @@ def _programs() -> Iterator[str]:
 
 
 def _understands(path: str, option: str) -> bool:
-    """Whether the program takes *option*."""
+    """Whether the program accepts *option*."""
     from subprocess import DEVNULL, run
 
     asked = [path, option, "--version"]

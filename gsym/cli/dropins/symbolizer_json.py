@@ -1,6 +1,6 @@
-"""Answers of `gsym-symbolizer` as JSON, made from those of the engine to addresses.
+"""Answers of `gsym-symbolizer` as JSON, from the engine's answers to addresses.
 
-A list for the requests of a command line, else an object a line.
+A list for requests on the command line, else an object per line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _INDENT = 2
 
 
 class JsonStyle:
-    """Makes JSON of answers.
+    """Formats answers as JSON.
 
     Args:
-        output: What it shall look like.
-        name_of: Gives the name to print for the linker's name of a symbol.
+        output: The output format.
+        name_of: Converts linkage names for output.
     """
 
     def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
@@ -36,32 +36,32 @@ class JsonStyle:
         self.between = ",\n" if output.pretty else ","
 
     def begin(self) -> str:
-        """What stands before answers to a command line: they become a list."""
+        """The text before answers to a command line, which become a list."""
         self._is_list = True
         return "[\n" if self._indent else "["
 
     def end(self) -> str:
-        """What stands after them."""
+        """The text after them."""
         return "\n]\n" if self._indent else "]\n"
 
     def frames(self, request: Request, answer: bytes | None) -> str:
-        """The answer to an address, as the engine made it; None: without a module."""
+        """The engine's answer to an address; None: the module is missing."""
         if answer is None:
             return self._answer(request, Symbol=[])
         return self._text(json.loads(to_str(answer)))
 
     def nothing(self, module: str) -> str:
-        """The answer to what is not a request."""
+        """The answer to an invalid request."""
         return self._text({"ModuleName": module, "Symbol": [self._unknown_frame]})
 
     def symbols(self, request: Request, locations: list[bytes]) -> str:
-        """Where the functions of a name are, as the engine made it."""
+        """The engine's locations of functions with a name."""
         return self._answer(
             request, Loc=[json.loads(to_str(each)) for each in locations]
         )
 
     def data(self, request: Request, symbol: DataSymbol | None) -> str:
-        """What is known of an address of data."""
+        """The answer to an address of data."""
         name, start, size = "", 0, 0
         if symbol is not None:
             name, start, size = self._name_of(symbol.name), symbol.start, symbol.size
@@ -69,11 +69,11 @@ class JsonStyle:
         return self._answer(request, Data=found)
 
     def variables(self, request: Request) -> str:
-        """The variables of a frame: a GSYM file has none."""
+        """The variables of a frame, which a GSYM file does not contain."""
         return self._answer(request, Frame=[])
 
     def failure(self, request: Request, reason: str) -> str | None:
-        """A module that cannot be read."""
+        """The answer for a module that cannot be read."""
         return self._answer(request, Error={"Message": reason})
 
     def _answer(self, request: Request, **found: object) -> str:

@@ -1,4 +1,4 @@
-"""`gsym-symbolizer --filter-markup`: what `gsym filter --style=llvm` does."""
+"""`gsym-symbolizer --filter-markup`, which is `gsym filter --style=llvm`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def filter_markup(options: Options) -> None:
     """Filter a log as llvm-symbolizer does.
 
     Raises:
-        KeyboardInterrupt: Somebody interrupted it; what came is printed.
+        KeyboardInterrupt: It was interrupted; the input so far was filtered.
     """
     is_coloured = options.color == "always" or (
         options.color == "auto" and sys.stdout.isatty()
@@ -48,9 +48,10 @@ def filter_markup(options: Options) -> None:
 
 
 def _modules(options: Options) -> Opening:
-    """Those in folders, and those of debuginfod servers that are asked.
+    """Modules in folders, and those of debuginfod.
 
-    They are if an option says so, or if none does and DEBUGINFOD_URLS names them.
+    debuginfod is used if an option enables it, or, without such an option, if
+    DEBUGINFOD_URLS is set.
     """
     folders = FolderModules(options.gsym_directories, options.debug_directories)
     asks = options.debuginfod
@@ -63,4 +64,4 @@ def _modules(options: Options) -> Opening:
     except UnsupportedError:
         if options.debuginfod:
             raise
-        return folders  # as an llvm-symbolizer that was built without HTTP
+        return folders  # like an llvm-symbolizer built without HTTP

@@ -1,4 +1,4 @@
-"""The modules that are asked for: opened once, kept for the lines to come."""
+"""The modules of requests, opened once and kept open."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gsym.symbolication.binary_lookup import FoundGsym
 
 
-_MOST_MODULES = 128
+_MAX_MODULES = 128
 _ADDRESS_MASK = (1 << 64) - 1
 _PE_MAGIC = b"MZ"
-# What may stand behind a colon, as LLVM names architectures.
+# LLVM's names of architectures, which may follow a colon.
 _ARCHITECTURES = (
     " aarch64 aarch64_32 aarch64_be arm arm64 arm64_32 arm64e armeb armv4t armv5 "
     "armv5e armv6 armv6m armv7 armv7em armv7k armv7m armv7s avr bpf hexagon i386 i486 "
@@ -34,15 +34,15 @@ _ARCHITECTURES = (
 
 
 class ModuleError(Exception):
-    """A module cannot be read; the text says why."""
+    """A module cannot be read, for the reason in the text."""
 
 
 class Module:
     """One module: its functions, and the symbols of its binary.
 
     Attributes:
-        reader: Answers for its functions, None where it has none.
-        shift: What is added to an address that is asked for.
+        reader: The reader of its functions; None if it has none.
+        shift: Added to requested addresses.
     """
 
     def __init__(self, reader: Reader | None, path: str, options: Options) -> None:
@@ -58,7 +58,7 @@ class Module:
         return [(function.start + offset) & _ADDRESS_MASK for function in starts]
 
     def data(self, address: int) -> DataSymbol | None:
-        """The symbol at an address as it was given; None where there is none."""
+        """The symbol at an address as requested, or None."""
         if self._symbols is None:
             self._symbols = _read_symbols(self._path)
         if self._symbols is None:
@@ -67,11 +67,11 @@ class Module:
 
 
 class Modules:
-    """All modules of a session, by the names that requests give them.
+    """All modules of a session, by their names in requests.
 
     Args:
-        options: How they are looked for.
-        warn: Takes sentences for standard error.
+        options: The command line.
+        warn: Prints messages to standard error.
     """
 
     def __init__(self, options: Options, warn: Callable[[str], None]) -> None:
@@ -84,16 +84,16 @@ class Modules:
         """The module of a name or a build id.
 
         Returns:
-            None where it could not be read, which was told before.
+            None if it could not be read, which was reported before.
 
         Raises:
-            ModuleError: It cannot be read, and this is the first time.
+            ModuleError: It cannot be read, and this was not reported before.
         """
         key = build_id or name
         if key in self._opened:
             return self._opened[key]
         try:
-            # A build id may be asked for again once its file is there.
+            # A file for a build id may appear later.
             path = self._path_of(build_id) if build_id else name
             self._keep(key, None)
             found, path = self._find(path, has_suffix=not build_id)
@@ -112,12 +112,12 @@ class Modules:
         return self._opened.get(build_id or name)
 
     def _keep(self, key: str | bytes, module: Module | None) -> None:
-        if len(self._opened) >= _MOST_MODULES and key not in self._opened:
+        if len(self._opened) >= _MAX_MODULES and key not in self._opened:
             del self._opened[next(iter(self._opened))]
         self._opened[key] = module
 
     def _find(self, path: str, *, has_suffix: bool) -> tuple[FoundGsym, str]:
-        """What answers for a path that may end in `:ARCHITECTURE`, and the path."""
+        """The reader of a path that may end in `:ARCHITECTURE`, and the path."""
         architecture = self._options.default_arch
         front, colon, suffix = path.rpartition(":")
         if has_suffix and colon and f" {suffix} " in _ARCHITECTURES:
@@ -151,19 +151,19 @@ class Modules:
 
 
 def _address_count(options: Options) -> int:
-    """How many addresses the command line asks for; 0: it does not tell."""
+    """Number of addresses on the command line; 0 if not known."""
     for line in options.inputs:
         try:
             request = parse_request(line, options.obj or "", options.build_id)
         except RequestError:
             continue
         if request.symbol:
-            return 0  # the first look for a name reads all of them
+            return 0  # the first search for a name reads all names
     return len(options.inputs)
 
 
 def _slice_of(path: str, architecture: str | None) -> str | None:
-    """The slice to take: *architecture* is of interest for universal files only."""
+    """The slice to open: *architecture* applies to fat files only."""
     if architecture is None:
         return None
     from gsym.containers.recognition import recognise_file
@@ -173,7 +173,7 @@ def _slice_of(path: str, architecture: str | None) -> str | None:
 
 
 def _image_base(path: str) -> int:
-    """What relative addresses count from: the preferred base of a PE file, else 0."""
+    """The base of relative addresses: the image base of a PE file, else 0."""
     with open(path, "rb") as file:
         if file.read(len(_PE_MAGIC)) != _PE_MAGIC:
             return 0
@@ -185,7 +185,7 @@ def _image_base(path: str) -> int:
 
 
 def _read_symbols(path: str) -> DataSymbols | None:
-    """The symbols of the binary at *path*; None where it is none, or is damaged."""
+    """The symbols of the binary at *path*; None if it is not a valid binary."""
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile

@@ -18,13 +18,13 @@ PROGRAM = "gsym-symbolizer"
 STYLES = ("LLVM", "GNU", "JSON")
 
 _ENVIRONMENT = "LLVM_SYMBOLIZER_OPTS"
-_MAX_RESPONSE_FILES = 100  # one may name itself
+_MAX_RESPONSE_FILES = 100  # a response file may include itself
 _NUMBER_END = 1 << 64
 _LINES_END = 1 << 31
 _HELP_COLUMN = 25
-_ALONE = "\0"  # no value: the option then counts more than any value of it
+_NO_VALUE = "\0"  # an option without its optional value overrides any value
 
-# In the order of the help, which does not show those without a text.
+# In the order of the help, which omits options without a text.
 OPTIONS = (
     Option(
         "--addresses",
@@ -39,7 +39,7 @@ OPTIONS = (
         "--color",
         "Colours of filtered markup",
         metavar="always|auto|never",
-        optional=_ALONE,
+        optional=_NO_VALUE,
     ),
     Option(
         "--debug-file-directory",
@@ -73,7 +73,7 @@ OPTIONS = (
         "Which function names to print",
         short="-f",
         metavar="none|short|linkage",
-        optional=_ALONE,
+        optional=_NO_VALUE,
     ),
     Option(
         "--gsym-file-directory",
@@ -116,9 +116,9 @@ Without addresses, lines are read from standard input:
 
   [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS
 
-MODULE is a GSYM file, or a binary that holds one, has one beside it (MODULE.gsym), or
-is converted into the cache; it stays out where --obj or --build-id is given. ADDRESS
-is a number, or the name of a symbol with an offset, such as main+0x10.
+MODULE is a GSYM file, or a binary: with an embedded GSYM file, with MODULE.gsym in the
+same folder, or converted into the cache. Omit it with --obj or --build-id. ADDRESS is
+a number, or a symbol name with an offset, such as main+0x10.
 
 OPTIONS:
 """
@@ -132,24 +132,24 @@ read before those of the command line.
 
 
 class Options:
-    """What the command line asks for.
+    """A parsed command line.
 
     Attributes:
-        inputs: Requests on the command line; none: they come on standard input.
-        obj: The module of all requests, None where each names its own.
-        build_id: The build id of it, b"" for none.
+        inputs: Requests; if empty, they are read from standard input.
+        obj: The module of all requests; None if each names its own.
+        build_id: The build id of that module, b"" for none.
         style: One of STYLES.
         functions: "none", "short" or "linkage".
-        debuginfod: Whether its servers are asked; None: that is left open.
+        debuginfod: Whether to use debuginfod; None: by default.
         color: "always", "auto" or "never", for markup.
-        context_lines: How many lines of source to print, 0 for none.
-        warnings: What to say on standard error before all else.
+        context_lines: Number of source lines to print, 0 for none.
+        warnings: Messages to print to standard error first.
     """
 
     def __init__(self, chosen: list[tuple[str, str]], inputs: list[str]) -> None:
-        last = {name: value for name, value in chosen if value != _ALONE}
+        last = {name: value for name, value in chosen if value != _NO_VALUE}
         names = [name for name, _ in chosen]
-        alone = {name for name, value in chosen if value == _ALONE}
+        without_value = {name for name, value in chosen if value == _NO_VALUE}
         given = set(names)
         self.inputs = inputs
         self.help = "--help" in given
@@ -169,13 +169,13 @@ class Options:
         self.basenames = "--basenames" in given and _last_of(
             names, "--basenames", "--relativenames"
         )
-        functions = "" if "--functions" in alone else last.get("--functions")
+        functions = "" if "--functions" in without_value else last.get("--functions")
         self.functions = functions if functions in {"none", "short"} else "linkage"
         self.adjust_vma = _number(last, "--adjust-vma", _NUMBER_END)
         self.context_lines = _number(last, "--print-source-context-lines", _LINES_END)
         _number(last, "--cache-size", _NUMBER_END)
         style = last.get("--output-style", "")
-        color = "always" if "--color" in alone else last.get("--color")
+        color = "always" if "--color" in without_value else last.get("--color")
         self.color = color if color in {"always", "never"} else "auto"
         self.style = style if style in STYLES else STYLES[0]
         self.default_arch = last.get("--default-arch") or None
@@ -199,24 +199,24 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Read a command line without the program, after the options of the environment.
+    """Parse a command line without the program, after the options of the environment.
 
     Raises:
-        UsageError: It cannot be understood.
+        UsageError: It is invalid.
     """
     words = [*split_words(os.environ.get(_ENVIRONMENT, "")), *arguments]
     words = expand_response_files(words, _MAX_RESPONSE_FILES)
     chosen: list[tuple[str, str]] = []
     inputs: list[str] = []
-    faults: list[str] = []
-    for option, value in scan_llvm(words, OPTIONS, faults):
+    errors: list[str] = []
+    for option, value in scan_llvm(words, OPTIONS, errors):
         if option is None:
             inputs.append(value)
         else:
             name = "--obj" if option.name == "--exe" else option.name
             chosen.append((name, value))
-    if faults:
-        raise UsageError("".join(f"error: {fault}\n" for fault in faults))
+    if errors:
+        raise UsageError("".join(f"error: {each}\n" for each in errors))
     return Options(chosen, inputs)
 
 
@@ -235,8 +235,8 @@ def help_text() -> str:
 
 
 def parse_build_id(digits: str) -> bytes:
-    """A build id from hexadecimal digits; b"" where they are none."""
-    if not digits.isalnum():  # fromhex() lets spaces pass
+    """A build id from hexadecimal digits; b"" if they are invalid."""
+    if not digits.isalnum():  # fromhex() accepts spaces
         return b""
     try:
         return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
@@ -245,7 +245,7 @@ def parse_build_id(digits: str) -> bytes:
 
 
 def _last_of(names: list[str], yes: str, no: str) -> bool:
-    """Whether *yes* or, as where neither is given, not *no* came last."""
+    """Whether *yes* was given after *no*, or neither was given."""
     for name in reversed(names):
         if name in {yes, no}:
             return name == yes

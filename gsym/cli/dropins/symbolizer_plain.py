@@ -19,11 +19,11 @@ _UNKNOWN = "??"
 
 
 class PlainStyle:
-    """Makes text of answers.
+    """Formats answers as text.
 
     Args:
-        output: What it shall look like.
-        name_of: Gives the name to print for the linker's name of a symbol.
+        output: The output format.
+        name_of: Converts linkage names for output.
     """
 
     between = ""
@@ -34,31 +34,31 @@ class PlainStyle:
         self._shown = printable if sys.stdout.isatty() else str
 
     def begin(self) -> str:
-        """What stands before answers to a command line."""
+        """The text before answers to a command line."""
         return ""
 
     def end(self) -> str:
-        """What stands after them."""
+        """The text after them."""
         return ""
 
     def frames(self, request: Request, answer: bytes | None) -> str:
-        """The answer to an address, as the engine made it; None: without a module."""
+        """The engine's answer to an address; None: the module is missing."""
         if answer is not None:
             return to_str(answer)
         return self._header(request) + self.nothing(request.module)
 
     def nothing(self, module: str) -> str:  # noqa: ARG002 - JSON prints it
-        """The answer to what is not a request."""
+        """The answer to an invalid request."""
         return self._output.unknown_frame + self._output.footer
 
     def symbols(self, request: Request, locations: list[bytes]) -> str:
-        """Where the functions of a name are, as the engine made it."""
+        """The engine's locations of functions with a name."""
         if not locations:
             return self.nothing(request.module)
         return to_str(b"".join(locations)) + self._output.footer
 
     def data(self, request: Request, symbol: DataSymbol | None) -> str:
-        """What is known of an address of data."""
+        """The answer to an address of data."""
         header, footer = self._header(request), self._output.footer
         if symbol is None:
             return f"{header}{_UNKNOWN}\n0 0\n??:?\n{footer}"
@@ -67,11 +67,11 @@ class PlainStyle:
         return f"{header}{name}\n{symbol.start} {symbol.size}\n{line}\n{footer}"
 
     def variables(self, request: Request) -> str:
-        """The variables of a frame: a GSYM file has none."""
+        """The variables of a frame, which a GSYM file does not contain."""
         return f"{self._header(request)}{_UNKNOWN}\n{self._output.footer}"
 
     def failure(self, request: Request, reason: str) -> str | None:  # noqa: ARG002
-        """A module that cannot be read: told on standard error, and not known here."""
+        """None: the error is reported on standard error."""
         return None
 
     def _header(self, request: Request) -> str:

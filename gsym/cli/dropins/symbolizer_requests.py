@@ -1,9 +1,9 @@
-"""The lines that llvm-symbolizer answers.
+"""Parses the requests of llvm-symbolizer.
 
     [CODE|DATA|FRAME] [FILE:|BUILDID:]MODULE ADDRESS [IGNORED]
 
-MODULE may stand in quotes; it is left out where the command line gives one. ADDRESS is
-a number or a symbol with an offset.
+MODULE may be quoted; it is omitted if the command line has one. ADDRESS is a number, or
+a symbol with an offset.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gsym.records import NamedTuple
 
 
 class Request(NamedTuple):
-    """One question.
+    """One request.
 
     Attributes:
         kind: "CODE", "DATA" or "FRAME".
-        module: Name of the module as it was given; "" where a build id was.
-        build_id: Of the module, b"" where it has a name.
-        symbol: Name that stands in place of an address, "" for none.
-        address: The number, or the offset from the symbol.
+        module: Name of the module as given; "" if a build id was given.
+        build_id: Its build id, b"" if a name was given.
+        symbol: Name of a symbol; "" for an address.
+        address: The address, or the offset from the symbol.
     """
 
     kind: str
@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
     @property
     def shown_module(self) -> str:
-        """What messages and JSON call the module."""
+        """The module's name in messages and JSON."""
         return self.module or self.build_id.hex().upper()
 
 
@@ -43,7 +43,7 @@ _ADDRESS_END = 1 << 64
 
 
 class RequestError(Exception):
-    """A line that is no request; *module* is the one that it names, if it does."""
+    """An invalid request; *module* is its module, if known."""
 
     def __init__(self, reason: str, module: str = "") -> None:
         super().__init__(reason)
@@ -51,15 +51,15 @@ class RequestError(Exception):
 
 
 def parse_request(line: str, module: str = "", build_id: bytes = b"") -> Request:
-    """Read one line.
+    """Parse one line.
 
     Args:
-        line: Without its end.
-        module: That of the command line, "" for none.
-        build_id: That of the command line, b"" for none.
+        line: The line, without its end.
+        module: The module of the command line, "" for none.
+        build_id: The build id of the command line, b"" for none.
 
     Raises:
-        RequestError: It is none.
+        RequestError: The line is invalid.
     """
     kind = _KINDS[0]
     for each in _KINDS:
@@ -80,7 +80,7 @@ def parse_request(line: str, module: str = "", build_id: bytes = b"") -> Request
 
 
 def _take_specified(prefix: str, text: str) -> tuple[str, bytes, str]:
-    """The file or the build id behind *prefix*, and what is behind it."""
+    """The file or the build id after *prefix*, and the rest."""
     if not text:
         what = "an input file" if prefix == "FILE:" else "a hash"
         raise RequestError(f"must be followed by {what}")
@@ -96,7 +96,7 @@ def _take_specified(prefix: str, text: str) -> tuple[str, bytes, str]:
 
 
 def _take_prefix(text: str) -> tuple[str, str]:
-    """The prefix `FILE:` or `BUILDID:`, "" for none, and what is behind it."""
+    """The prefix `FILE:` or `BUILDID:`, "" for none, and the rest."""
     found = ""
     while True:
         text = text.lstrip(_BLANKS)
@@ -111,7 +111,7 @@ def _take_prefix(text: str) -> tuple[str, str]:
 
 
 def _take_word(text: str) -> tuple[str, str]:
-    """The first word, which may be quoted, and what is behind it."""
+    """The first word, which may be quoted, and the rest."""
     text = text.lstrip(_DELIMITERS)
     if text[:1] in {'"', "'"}:
         word, quote, rest = text[1:].partition(text[0])

@@ -1,4 +1,4 @@
-"""Lines of source around a place, as llvm-symbolizer prints them."""
+"""Source lines around a location, as printed by llvm-symbolizer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST_BYTES = 64 << 20  # a longer file is no source
+_MAX_SIZE = 64 << 20  # bytes read of a source file
 
 
 def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
-    """An answer of the engine with *count* lines of source at each mark for them."""
+    """An answer of the engine, with each mark replaced by *count* source lines."""
     text, *marks = answer.split(b"\0")
     parts = [text]
     for path, line, after in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
@@ -26,7 +26,7 @@ def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
 
 
 def source_context(path: str, line: int, count: int) -> str:
-    """*count* lines of the file at *path* around *line*; "" where it cannot be read."""
+    """*count* lines of the file at *path* around *line*; "" if it cannot be read."""
     if count <= 0 or not path:
         return ""
     first = max(1, line - count // 2)
@@ -34,8 +34,8 @@ def source_context(path: str, line: int, count: int) -> str:
     width = len(str(last - 1)) if last > 1 else 0
     try:
         with open(path, "rb") as file:
-            text = file.read(_MOST_BYTES)
-    except (OSError, ValueError):  # a name may hold a NUL
+            text = file.read(_MAX_SIZE)
+    except (OSError, ValueError):  # a name may contain a NUL
         return ""
     return "".join(
         f"{number:>{width}}{' >: ' if number == line else '  : '}{row}\n"
@@ -46,6 +46,6 @@ def source_context(path: str, line: int, count: int) -> str:
 def _rows(text: bytes, first: int, last: int) -> Iterator[tuple[int, str]]:
     rows = text.split(b"\n", last)
     if len(rows) <= last and not rows[-1]:
-        rows.pop()  # the file ends here, with the end of a line
+        rows.pop()  # the file ends with a newline
     for number, row in enumerate(rows[first - 1 : last], first):
         yield number, row.removesuffix(b"\r").decode("utf-8", "surrogateescape")

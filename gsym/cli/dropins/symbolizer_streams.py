@@ -1,8 +1,8 @@
-"""Standard input of `gsym-symbolizer`: block by block, most of it through the engine.
+"""Standard input of `gsym-symbolizer`, mostly answered by the engine in blocks.
 
-Lines of one module mostly differ in their numbers alone. What is in front of the number
-of a line that was answered here is remembered with its module, and the engine answers
-the lines that begin so, many at a time; any other line is answered one by one.
+Lines of one module usually differ only in their addresses. The text before the address
+is remembered with its module, and the engine answers all lines with that prefix, many
+at a time; other lines are answered individually.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from gsym.cli.dropins.symbolizer_modules import Module, Modules
     from gsym.cli.dropins.symbolizer_options import Options
 
-_LONGEST_PREFIX = 1 << 13  # a path and what is around it
-_MOST_PREFIXES = 256
+_MAX_PREFIX = 1 << 13  # bytes, for a path and its surroundings
+_MAX_PREFIXES = 256
 _LINE_ENDS = {ord("\r"): None, ord("\n"): None}
 
 
 class LineStream:
-    """Answers lines as they come.
+    """Answers lines as they arrive.
 
     Args:
-        options: How.
-        modules: What the engine may answer from.
-        addresses: Has it do so.
-        answer: Answers any one line.
-        put: Takes text for standard output.
+        options: The command line.
+        modules: The open modules.
+        addresses: Answers addresses with the engine.
+        answer: Answers a single line of any kind.
+        put: Writes to standard output.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class LineStream:
         self._answer = answer
         self._put = put
         is_json = options.style == "JSON"
-        # What the engine makes is what is printed.
+        # If the output of the engine is printed unchanged.
         self._learns = not (options.context_lines or (is_json and options.pretty))
         self._known: dict[bytes, tuple[Module, str]] = {}  # prefixes
 
     def answer(self, lines: bytes) -> bytes:
-        """Answer all whole lines; what is left of *lines*."""
+        """Answer all complete lines; return the rest of *lines*."""
         end = lines.rfind(b"\n") + 1
-        self._answer_whole(lines[:end])
+        self._answer_complete(lines[:end])
         return lines[end:]
 
-    def _answer_whole(self, lines: bytes) -> None:
+    def _answer_complete(self, lines: bytes) -> None:
         view, at = memoryview(lines), 0
         while at < len(lines):
             end = lines.index(b"\n", at)
@@ -80,20 +80,20 @@ class LineStream:
         return to_bytes(self._answer(text))
 
     def _learn(self, prefix: bytes) -> None:
-        """Let the engine answer lines with this prefix from now on, if it can."""
-        if not self._learns or prefix in self._known or len(prefix) > _LONGEST_PREFIX:
+        """Let the engine answer lines with this prefix in future, if it can."""
+        if not self._learns or prefix in self._known or len(prefix) > _MAX_PREFIX:
             return
         known = self._module_for(to_str(prefix))
         if known is None:
             return
-        if len(self._known) >= _MOST_PREFIXES:
+        if len(self._known) >= _MAX_PREFIXES:
             self._known.clear()
         self._known[prefix] = known
 
     def _module_for(self, prefix: str) -> tuple[Module, str] | None:
-        """The module that numbers after *prefix* are addresses of, and its shown name.
+        """The module of addresses after *prefix*, and its shown name.
 
-        None where they are no addresses, or of a module that is not open.
+        None if they are not addresses, or their module is not open.
         """
         options = self._options
         try:
