@@ -181,7 +181,7 @@ def test_the_report_shows_what_was_missed_most_and_why(
     assert main(report) == 0
     assert debug_id(7) not in capsys.readouterr().out
     assert main([*report, "--clear"]) == 0
-    assert capsys.readouterr().out == "3 misses forgotten\n"
+    assert capsys.readouterr().out == "3 misses removed\n"
     assert main(report) == 0
     assert capsys.readouterr().out == ""
 

@@ -50,7 +50,7 @@ def test_a_sound_file_passes(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "sound.gsym"
     path.write_bytes(small_file(1, "little"))
     assert main(["verify", os.fspath(path)]) == 0
-    assert capsys.readouterr().out == f"{path}: the structure is sound\n"
+    assert capsys.readouterr().out == f"{path}: the structure is valid\n"
 
 
 def test_findings_are_printed_with_their_offset(

@@ -196,7 +196,8 @@ def children(pid: int) -> list[int]:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--set", "x"], "not of the form NAME=VALUE"),
+        (["--port", "x"], "setting 'port'"),
+        (["--set", "x"], "expected NAME=VALUE"),
         (["--set", "x=1"], "unknown setting 'x'"),
         (["--workers", "0"], "setting 'workers'"),
         (["--config", "/none/such"], "/none/such: No such file"),

@@ -258,7 +258,7 @@ def test_the_command_verifies(store: Store, capsys: pytest.CaptureFixture[str]) 
     entry = put(store, 1).entry
     arguments = ["store", "verify", "--store", store.path]
     assert main(arguments) == 0
-    assert capsys.readouterr().out == f"{store.path}: the store is sound\n"
+    assert capsys.readouterr().out == f"{store.path}: the store is valid\n"
     break_file(entry)
     assert main([*arguments, "--quick"]) == 0
     capsys.readouterr()

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     "gsym embed",
     (
         Operand("FILE", "GSYM file"),
-        Operand("BINARY", "ELF or Mach-O file or dSYM bundle that it belongs to"),
+        Operand("BINARY", "ELF or Mach-O file or dSYM bundle of the same module"),
     ),
     (
         output_option("file to write, - for standard output (default: BINARY itself)"),
         Option(
             "--share-strings",
-            "leave out the strings that the binary's symbol table has; what rewrites "
-            "that table later, such as strip, makes the embedded file unusable",
+            "omit strings that are in the binary's symbol table; rewriting that table "
+            "later, for example with strip, makes the embedded file unusable",
         ),
         QUIET,
     ),
     """\
-The section is .gsym of an ELF file, __GSYM,__gsym of a Mach-O file; one that is there
-is replaced. Code and data that are loaded stay as they are. A signed Mach-O file is
-signed again, ad hoc. All commands that read a GSYM file take the binary as well.""",
+The section is .gsym in an ELF file, __GSYM,__gsym in a Mach-O file; an existing one is
+replaced. Loaded code and data do not change. A signed Mach-O file is signed again, ad
+hoc. All commands that read a GSYM file also accept the binary.""",
 )
 @writes_file
 def embed_file(values: Values) -> int:
-    """Embed one file and say where it went."""
+    """Embed one file and print the result."""
     source, binary = values.operand("FILE"), values.operand("BINARY")
     output = values.text("--output")
     if is_same_file(source, binary if output is None else output):
@@ -50,21 +50,20 @@ def embed_file(values: Values) -> int:
         sys.stdout.writelines(line + "\n" for line in _summary(report))
     if report.index_dropped:
         print(
-            f"gsym embed: warning: {printable(report.gsym)} loses its index: version 1 "
-            "has no place for one where strings are shared (version 2 has)",
+            f"gsym embed: warning: {printable(report.gsym)} loses its index: a file of "
+            "version 1 cannot have one with shared strings (version 2 can)",
             file=sys.stderr,
         )
     if report.variables_dropped:
         print(
-            f"gsym embed: warning: {printable(report.gsym)} loses its variables, which "
-            "have no place where strings are shared; the symbol table of the binary "
-            "has them",
+            f"gsym embed: warning: {printable(report.gsym)} loses its variables: a "
+            "file with shared strings cannot have them; the binary's symbol table does",
             file=sys.stderr,
         )
     if report.signature == "identity dropped":
         print(
-            f"gsym embed: warning: {printable(report.output)} is signed ad hoc now, "
-            "without the identity and the entitlements that it had: sign it again",
+            f"gsym embed: warning: {printable(report.output)} is now signed ad hoc, "
+            "without its identity and entitlements: sign it again",
             file=sys.stderr,
         )
     return 0
@@ -74,27 +73,27 @@ def _summary(report: EmbeddingReport) -> Iterator[str]:
     yield printable(f"{report.gsym} -> {report.output}, section {report.section}")
     size = f"  {report.gsym_size} bytes"
     if report.string_table_size:
-        size += f", {report.section_size} without what the binary's string table has"
+        size += f", {report.section_size} without strings shared with the binary"
     yield size
-    yield f"  the binary takes {report.output_size} bytes, {report.binary_size} before"
+    yield f"  the binary has {report.output_size} bytes, {report.binary_size} before"
     if report.signature:
         yield "  signed ad hoc"
 
 
 @Command(
     "gsym extract",
-    (Operand("BINARY", "ELF or Mach-O file or dSYM bundle that holds one"),),
+    (Operand("BINARY", "ELF or Mach-O file or dSYM bundle with a GSYM file"),),
     (
         output_option("file to write, - for standard output (default: BINARY.gsym)"),
         QUIET,
     ),
     """\
-OUT has the bytes of the file that was embedded; strings that it shares with the binary
-are copied, and then it says the same in other bytes. BINARY stays as it is.""",
+OUT is identical to the file that was embedded. If that shares strings with the binary,
+they are copied, so OUT has the same contents in other bytes. BINARY is not changed.""",
 )
 @writes_file
 def extract_file(values: Values) -> int:
-    """Write one file and say how large it is."""
+    """Write one file and print its size."""
     binary = values.operand("BINARY")
     output = values.text("--output")
     if output is None:

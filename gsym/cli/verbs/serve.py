@@ -47,15 +47,15 @@ _TEXTS = {
         ),
         Option(
             "--port",
-            "port to listen on (default: 8000; 0: any that is free)",
+            "port to listen on (default: 8000; 0: any free port)",
             short="-p",
             metavar="PORT",
         ),
-        Option("--workers", "processes that answer (default: 1)", metavar="N"),
+        Option("--workers", "worker processes (default: 1)", metavar="N"),
         STORE,
         Option(
             "--source",
-            "where modules come from that the store lacks: a folder, or the URL of a "
+            "where to get modules that the store lacks: a folder, or the URL of a "
             "symbol server (default: the current folder)",
             metavar="SOURCE",
             repeatable=True,
@@ -69,20 +69,20 @@ _TEXTS = {
         ),
         Option(
             "--source-map",
-            "source paths as clients can download them: {path} in TEMPLATE stands for "
-            "what follows OLD",
+            "download location of source files: {path} in TEMPLATE is replaced by the "
+            "part of the path after OLD",
             metavar="OLD=TEMPLATE",
             repeatable=True,
         ),
         Option(
             "--root-path",
-            "path before all others, which a proxy takes away",
+            "path prefix that a proxy removes",
             metavar="PATH",
         ),
         Option("--enable-source", "answer /source/v1: source files of --source-root"),
         Option(
             "--source-root",
-            "folder whose source files may be read; OLD stands for it in debug "
+            "folder whose source files may be read; OLD is its path in the debug "
             "information",
             metavar="[OLD=]DIR",
             repeatable=True,
@@ -108,14 +108,14 @@ _TEXTS = {
         ),
     ),
     """\
-Each setting is also read from the environment, --port from GSYM_PORT; flags count more
-than it, and it counts more than files. docs/server.md has the tables.
+Each setting is also read from the environment, for example --port from GSYM_PORT; flags
+override the environment, which overrides files. docs/server.md lists all settings.
 This needs the extra `server`: pip install 'gsym[server]'.
 
 To symbolize profiles with it: https://profiler.firefox.com/?symbolServer=URL""",
 )
 def serve(values: Values) -> int:
-    """Serve until a signal says to stop."""
+    """Serve until a signal stops the server."""
     flags = _flags(values)
     try:
         from gsym.server.reloading import reloading_app
@@ -141,7 +141,7 @@ def serve(values: Values) -> int:
 
 
 def load_again(flags: Mapping[str, object], files: tuple[str, ...]) -> Settings:
-    """The settings as they are now."""
+    """The current settings."""
     from gsym.server.settings import load_settings
 
     return load_settings(flags, os.environ, files)
@@ -162,9 +162,7 @@ def _flags(values: Values) -> dict[str, object]:
     for setting in values.texts("--set"):
         name, equals, value = setting.partition("=")
         if not equals:
-            raise UsageError(
-                f"option '--set': '{setting}' is not of the form NAME=VALUE"
-            )
+            raise UsageError(f"option '--set': expected NAME=VALUE, got '{setting}'")
         flags[name.replace("-", "_")] = value
     return flags
 
@@ -183,7 +181,7 @@ def _greeting(url: str, settings: Settings, symbolizer: Symbolizer) -> list[str]
 
 
 def _say(settings: Settings, lines: list[str]) -> None:
-    """Write lines to standard error, in the form of the log."""
+    """Write lines to standard error, in the format of the log."""
     from gsym.server.logs import is_for_people
 
     for line in lines:

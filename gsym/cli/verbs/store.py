@@ -1,4 +1,4 @@
-"""`gsym store list`, `info`, `get`, `export`: what a store holds."""
+"""`gsym store list`, `info`, `get`, `export`: the modules in a store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = Operand(
     "NAME",
-    "only modules of such a name, of which `*` stands for any part",
+    "only modules with a matching name; `*` matches any characters",
     many=True,
     required=False,
 )
@@ -39,15 +39,15 @@ _THOUSAND = 1000
 
 
 def open_store(values: Values) -> Store:
-    """The store that the command line means."""
+    """The store named on the command line, or the default one."""
     return Store(values.text(STORE.name) or default_store())
 
 
 def existing_store(values: Values) -> Store:
-    """The store that the command line means, which has to be there.
+    """The store of `open_store`, which must exist.
 
     Raises:
-        GsymError: It is not: nothing is found in a folder whose name is mistyped.
+        GsymError: It does not exist; its name may be mistyped.
     """
     store = open_store(values)
     if not store.exists():
@@ -56,10 +56,10 @@ def existing_store(values: Values) -> Store:
 
 
 def module_keys(text: str) -> list[ModuleKey]:
-    """What *text* may mean, the likeliest first.
+    """Possible keys for *text*, the most likely first.
 
     Raises:
-        UsageError: It can mean no module.
+        UsageError: It does not name a module.
     """
     name, _, identifier = text.rpartition("/")
     keys = []
@@ -75,28 +75,28 @@ def module_keys(text: str) -> list[ModuleKey]:
 
 
 def find_entry(store: Store, text: str, *, is_use: bool = True) -> Entry:
-    """The module that *text* means, which then counts as used, unless not *is_use*.
+    """The module named by *text*; counts as a use of it if *is_use*.
 
     Raises:
         GsymError: The store does not have it.
-        UsageError: It can mean no module.
+        UsageError: *text* does not name a module.
     """
     for key in module_keys(text):
         entry = store.get(key, is_use=is_use)
         if entry is not None:
             return entry
-    raise GsymError(f"has no module {printable(text)}", path=store.path)
+    raise GsymError(f"no module {printable(text)}", path=store.path)
 
 
 def selected_entries(
     store: Store, patterns: list[str], problems: list[FormatError]
 ) -> Iterator[Entry]:
-    """The modules of a store with such names, all without *patterns*.
+    """The modules of a store with matching names; all if *patterns* is empty.
 
     Args:
         store: The store.
-        patterns: For names of modules and of their binaries, of any case.
-        problems: Gets what is damaged.
+        patterns: For names of modules and of their binaries, case-insensitive.
+        problems: Errors of damaged modules are added.
     """
     from fnmatch import fnmatchcase
 
@@ -110,7 +110,7 @@ def selected_entries(
 
 
 def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
-    """A module as `--json` prints it."""
+    """A module in the output of `--json`."""
     return {
         **entry.identity._asdict(),
         "uuid": entry.uuid.hex(),
@@ -139,8 +139,8 @@ def size_text(size: int) -> str:
     return text
 
 
-_HEADS = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")
-_TO_THE_RIGHT = {"FUNCTIONS", "SIZE"}
+_TITLES = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")
+_RIGHT_ALIGNED = {"FUNCTIONS", "SIZE"}
 
 
 @Command(
@@ -150,7 +150,7 @@ _TO_THE_RIGHT = {"FUNCTIONS", "SIZE"}
         STORE,
         JSON,
     ),
-    "Modules come in the order of their names. The exit code is 1 if one is damaged.",
+    "Modules are sorted by name. The exit code is 1 if a module is damaged.",
 )
 def list_modules(values: Values) -> int:
     """Print a line for each module."""
@@ -169,12 +169,12 @@ def list_modules(values: Values) -> int:
 
 
 def _table(store: Store, entries: Iterable[Entry]) -> Iterator[str]:
-    rows = [_HEADS, *(_row(store, entry) for entry in entries)]
+    rows = [_TITLES, *(_row(store, entry) for entry in entries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
-            cell.rjust(width) if head in _TO_THE_RIGHT else cell.ljust(width)
-            for head, cell, width in zip(_HEADS, row, widths, strict=True)
+            cell.rjust(width) if title in _RIGHT_ALIGNED else cell.ljust(width)
+            for title, cell, width in zip(_TITLES, row, widths, strict=True)
         )
         yield "  ".join(cells).rstrip()
 
@@ -219,7 +219,7 @@ _TIMES = {"added", "last_used"}
     (STORE, JSON),
 )
 def show_module(values: Values) -> int:
-    """Print all that is known of one module."""
+    """Print the properties of one module."""
     store = existing_store(values)
     entry = find_entry(store, values.operand("MODULE"), is_use=False)
     record = entry_record(store, entry)
@@ -257,14 +257,13 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         output_option("copy the file to OUT"),
         Option(
             "--original",
-            "the file that the module was made from and that is kept: sym, ranges, "
-            "debuginfo",
+            "the stored file that the module was made from: sym, ranges or debuginfo",
             metavar="KIND",
         ),
         JSON,
     ),
     """\
-Prints the path of the file, which stays good until the module is replaced or removed.
+Prints the path of the file, which is valid until the module is replaced or removed.
 The exit code is 1 if the store does not have the module.""",
 )
 def get_file(values: Values) -> int:
@@ -287,7 +286,7 @@ def _file(entry: Entry, original: str | None) -> str:
         return entry.path
     if original not in entry.originals:
         kept = ", ".join(entry.originals) or "none"
-        reason = f"has no original of kind {original}; kept: {kept}"
+        reason = f"no original of kind {original}; kept: {kept}"
         raise GsymError(reason, path=entry.path)
     return entry.originals[original]
 
@@ -310,12 +309,12 @@ _KINDS = {"breakpad": "sym", "gsym": "gsym"}
         QUIET,
     ),
     """\
-Files stand as symbol servers have them: NAME/DEBUGID/NAME.sym. A Breakpad file that
-is kept with its module is written as it is, with its unwind records; others are made
-of the GSYM file. The exit code is 1 if a module could not be written.""",
+Files are laid out as on symbol servers: NAME/DEBUGID/NAME.sym. A Breakpad file that was
+kept with its module is copied, with its unwind records; others are generated from the
+GSYM file. The exit code is 1 if a module could not be written.""",
 )
 def export_files(values: Values) -> int:
-    """Write the modules; a line for each."""
+    """Write the modules and print a line for each."""
     output = values.text("--output")
     if output is None:
         raise UsageError("option '--output' is missing")
@@ -323,14 +322,14 @@ def export_files(values: Values) -> int:
     problems: list[FormatError] = []
     store = existing_store(values)
     entries = selected_entries(store, values.operands("NAME"), problems)
-    is_whole = True
+    is_complete = True
     for module in export_modules(entries, output, kind=kind):
         if module.reason:
-            is_whole = False
+            is_complete = False
             text = printable(f"{module.path}: {module.reason}")
             print(f"gsym store export: {text}", file=sys.stderr)
         elif not values.flag("--quiet"):
             print(printable(module.path))
     for problem in problems:
         print(f"gsym store export: {describe(problem)}", file=sys.stderr)
-    return 0 if is_whole and not problems else EXIT_FAILED
+    return 0 if is_complete and not problems else EXIT_FAILED

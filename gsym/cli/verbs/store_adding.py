@@ -1,4 +1,4 @@
-"""`gsym store add`, `import`, `prefetch`: modules into a store."""
+"""`gsym store add`, `import`, `prefetch`: add modules to a store."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _DONE = ("added", "replaced", "kept")
         Operand(
             "PATH",
             "binary, dSYM bundle, Breakpad or GSYM file, compressed or not; .zip or "
-            ".tar archive of such; folder, with all below it",
+            ".tar archive of these; folder, including all below it",
             many=True,
         ),
     ),
@@ -71,30 +71,28 @@ _DONE = ("added", "replaced", "kept")
         KEEP_ORIGINAL,
         *convert_options(*_KEYWORDS),
         *IDENTITY_OPTIONS,
-        Option(
-            "--origin", "label: where it is from (default: the path)", metavar="TEXT"
-        ),
+        Option("--origin", "label of the source (default: the path)", metavar="TEXT"),
         Option(
             "--max-members",
-            "files that an archive may hold (default: 1000000)",
+            "maximum number of files in an archive (default: 1000000)",
             metavar="N",
         ),
         Option(
             "--max-inflated",
-            "bytes that an archive or a compressed file may hold (default: 32GiB)",
+            "maximum inflated size of an archive or a compressed file (default: 32GiB)",
             metavar="SIZE",
         ),
         JSON,
         QUIET,
     ),
     """\
-Of several files of one module the richest stays: inlined calls before lines, lines
-before names, then the number of functions, then variables. Files that are not debug
-files are skipped. The exit code is 1 if a file failed, or a PATH that is no folder was
-skipped.""",
+Of several files of one module, the most complete is kept: with inlined calls before
+lines, lines before names, then by the number of functions, then with variables. Files
+that are not debug files are skipped. The exit code is 1 if a file failed, or a PATH
+that is not a folder was skipped.""",
 )
 def add(values: Values) -> int:
-    """Add the files; a line for each module, then the counts."""
+    """Add the files; print a line for each module, then the counts."""
     store, paths = open_store(values), values.operands("PATH")
     limits = ArchiveLimits()
     limits = limits._replace(
@@ -129,7 +127,7 @@ def add(values: Values) -> int:
 
 
 class _Tally:
-    """How many files came to which end."""
+    """Numbers of files by outcome."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = set(paths)
@@ -174,19 +172,19 @@ def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
         STORE,
         *(each for each in TRANSFER_OPTIONS if each.metavar),
         *convert_options("threads"),
-        Option("--again", "take files again that are done"),
+        Option("--again", "import all files again"),
         KEEP_ORIGINAL,
         *convert_options("data_symbols"),
         JSON,
         QUIET,
     ),
     """\
-What is done is written down in the store: an import that was broken off goes on where
-it was when it is called again. Files that failed or changed are taken again. The exit
-code is 1 if a file failed.""",
+Progress is recorded in the store: if an import was interrupted, run it again to
+continue. Files that failed or changed are imported again. The exit code is 1 if a file
+failed.""",
 )
 def import_tree(values: Values) -> int:
-    """Import all files; a line for each module that is new, then the counts."""
+    """Import all files; print a line for each new module, then the counts."""
     try:
         place = open_import_place(values.operand("PLACE"), transfer_limits(values))
     except ValueError as error:
@@ -241,26 +239,26 @@ _JOBS = 8
         *TRANSFER_OPTIONS,
         Option("--threads", "modules at a time (default: 8)", short="-j", metavar="N"),
         *convert_options("data_symbols"),
-        Option("--retry", "ask again for what was not found lately"),
+        Option("--retry", "request modules again that were not found recently"),
         STRICT,
         JSON,
         QUIET,
     ),
     """\
-Of a module that is not found all sources are named with what each of them said. What
-was not found is remembered for a while, also by servers of the same store. Modules that
-are there stay as they are.""",
+For a module that is not found, the answer of each source is printed. It is not
+requested again for a while, also by servers with the same store. Modules that are
+already in the store are not changed.""",
 )
 def prefetch(values: Values) -> int:
-    """Resolve all modules; a line for each, then the counts."""
+    """Resolve all modules; print a line for each, then the counts."""
     modules = read_module_list(_read(values.operand("LIST")))
     store = open_store(values)
     counts = {"there": 0, "fetched": 0, "missing": 0}
     jobs = values.number("--threads", minimum=1, end=257) or _JOBS
-    is_silent = values.flag("--quiet")
+    is_quiet = values.flag("--quiet")
     with (
         source_opener(values) as opener,
-        progress_for(store.path, quiet=is_silent) as progress,
+        progress_for(store.path, quiet=is_quiet) as progress,
     ):
         add = partial(add_file, data_symbols=values.flag("--data-symbols"))
         resolver = Resolver(store, open_sources(values, opener), add=add)
@@ -274,11 +272,11 @@ def prefetch(values: Values) -> int:
             progress.clear()
             if values.flag("--json"):
                 print_json(_prefetch_record(keys[0], outcome, resolution))
-            elif not is_silent:
+            elif not is_quiet:
                 sys.stdout.writelines(_lines(keys[0], outcome, resolution))
             progress(done, len(modules))
         resolver.misses.close()
-    if not is_silent and not values.flag("--json"):
+    if not is_quiet and not values.flag("--json"):
         counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         print(f"{len(modules)} modules: {counted}")
     return EXIT_INCOMPLETE if values.flag("--strict") and counts["missing"] else 0
@@ -292,7 +290,7 @@ def _read(path: str) -> str:
 
 
 def _resolve(resolver: Resolver, keys: list[ModuleKey]) -> Resolution:
-    """The first that is found of what a module may be, or else what its first is."""
+    """The first result with a module, or else the first result."""
     found = [resolver.resolve(keys[0])]
     for key in keys[1:]:
         if found[-1].entry is None:
@@ -331,18 +329,18 @@ def _prefetch_record(
 
 
 _COMMENT = "#"
-_MOST_PE_DIGITS = 16
+_MAX_PE_DIGITS = 16
 
 
 def read_module_list(text: str) -> list[list[ModuleKey]]:
-    """For each module what it may be, the likeliest first; none comes twice.
+    """For each different module its possible keys, the most likely first.
 
     Args:
-        text: Lines `NAME ID`, `NAME/ID` or `ID`, with comments after `#` at the start
-            of a line; or JSON of a request of the API, version 4 or 5.
+        text: Lines `NAME ID`, `NAME/ID` or `ID`, and comments that start with `#`; or
+            JSON of a request of the API, version 4 or 5.
 
     Raises:
-        FormatError: It has another form; the text names the line.
+        FormatError: It is invalid; the text names the line.
     """
     names = _of_request(text) if text.lstrip().startswith("{") else _of_lines(text)
     found: dict[str, list[ModuleKey]] = {}
@@ -363,10 +361,10 @@ def _keys(name: str) -> list[ModuleKey]:
 
 
 def _is_likely(key: ModuleKey) -> bool:
-    """Not a name of a binary with an id that is no code id of Windows."""
+    """Whether a key with the name of a binary has a code id of Windows."""
     if not key.code_file:
         return True
-    return len(key.code_id) <= _MOST_PE_DIGITS and not key.code_id.strip(hexdigits)
+    return len(key.code_id) <= _MAX_PE_DIGITS and not key.code_id.strip(hexdigits)
 
 
 def _of_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -379,7 +377,7 @@ def _of_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_request(text: str) -> Iterator[tuple[int, str]]:
-    """The modules in the memory maps of a request; those without an id are left out."""
+    """The modules with an id in the memory maps of a request."""
     try:
         request: Any = json.loads(text)
         for job in request.get("jobs", [request]):

@@ -30,19 +30,19 @@ if TYPE_CHECKING:
         STORE,
         Option(
             "--max-size",
-            "total size of the files that stay, such as 500M or 20GiB",
+            "maximum total size of the files, such as 500M or 20GiB",
             metavar="SIZE",
         ),
         Option(
             "--cache",
-            "in place of a store collect the cache of files that were converted for "
-            "binaries; without --max-size it is cleared",
+            "collect the cache of converted binaries instead of a store; without "
+            "--max-size, clear it",
         ),
         JSON,
     ),
     """\
-Modules are removed until the store fits, those first that were not used for longest. A
-module that is in use stays. Readers that have a file open go on with it.""",
+The least recently used modules are removed until the store fits. A module that is in
+use is kept. Readers can continue to use an open file.""",
 )
 def collect(values: Values) -> int:
     """Collect, and print the bytes before and after."""
@@ -61,7 +61,7 @@ def collect(values: Values) -> int:
         f"{size_text(done.size_before)} -> {size_text(done.size_after)}"
     )
     if done.locked:
-        print(f"{done.locked:,} stay since they are in use")
+        print(f"{done.locked:,} kept because they are in use")
     return 0
 
 
@@ -72,20 +72,20 @@ def collect(values: Values) -> int:
         STORE,
         Option(
             "--repair",
-            "remove damaged modules, links that lead nowhere and what killed "
-            "processes left; make links that are missing",
+            "remove damaged modules, broken links and files left by killed processes; "
+            "create missing links",
         ),
-        Option("--quick", "do not read all of each GSYM file"),
+        Option("--quick", "do not read GSYM files completely"),
         JSON,
         QUIET,
     ),
-    "The exit code is 1 if anything is wrong and was not repaired.",
+    "The exit code is 1 if there are errors that were not repaired.",
 )
 def verify(values: Values) -> int:
-    """Print what is wrong with the store; the exit code is 1 if anything still is."""
+    """Print the errors in the store; the exit code is 1 if not all were repaired."""
     store = open_store(values)
     is_json = values.flag("--json")
-    found = wrong = 0
+    found = remaining = 0
     with progress_for(store.path, quiet=values.flag("--quiet")) as progress:
         for finding in verify_store(
             store,
@@ -94,7 +94,7 @@ def verify(values: Values) -> int:
             progress=progress.callback,
         ):
             found += 1
-            wrong += not finding.is_repaired
+            remaining += not finding.is_repaired
             progress.clear()
             if is_json:
                 print_json(finding._asdict())
@@ -102,12 +102,12 @@ def verify(values: Values) -> int:
             end = " (repaired)" if finding.is_repaired else ""
             print(printable(f"{finding.path}: {finding.reason}{end}"))
     if not found and not is_json and not values.flag("--quiet"):
-        print(f"{printable(store.path)}: the store is sound")
-    return EXIT_FAILED if wrong else 0
+        print(f"{printable(store.path)}: the store is valid")
+    return EXIT_FAILED if remaining else 0
 
 
-_MOST_SHOWN = 20
-_ROOM = 4  # for modules that were added meanwhile
+_MAX_SHOWN = 20
+_RESERVE = 4  # factor, for modules that were added meanwhile
 
 
 @Command(
@@ -117,22 +117,24 @@ _ROOM = 4  # for modules that were added meanwhile
         STORE,
         Option("--limit", "show N modules (default: 20)", metavar="N"),
         JSON,
-        Option("--clear", "forget all misses, so that sources are asked again"),
+        Option("--clear", "clear the negative cache: ask sources again"),
     ),
     """\
-The module that was asked for most often comes first. Below it stands which sources were
-asked, and what each of them said. A module that is in the store by now is left out.""",
+Modules that no source had, the most often requested first, with the answer of each
+source. Modules that are now in the store are omitted.""",
 )
 def show_misses(values: Values) -> int:
-    """Print the report, or forget what it is made from."""
+    """Print the negative cache, or clear it."""
     store = open_store(values)
     misses = negative_cache_of(store)
     if values.flag("--clear"):
-        print(f"{misses.clear()} misses forgotten")
+        print(f"{misses.clear()} misses removed")
         return 0
-    most = values.number("--limit", minimum=1, end=1_000_001) or _MOST_SHOWN
+    most = values.number("--limit", minimum=1, end=1_000_001) or _MAX_SHOWN
     found = (
-        miss for miss in misses.most_missed(most * _ROOM) if store.get(miss.key) is None
+        miss
+        for miss in misses.most_missed(most * _RESERVE)
+        if store.get(miss.key) is None
     )
     for miss, _ in zip(found, range(most), strict=False):
         if values.flag("--json"):

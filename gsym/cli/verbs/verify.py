@@ -40,7 +40,7 @@ _SHOWN = 50
         Option(
             "--against",
             "compare functions, rows and inlined calls with the DWARF and the symbols "
-            "of the ELF file BINARY, as pyelftools decodes them",
+            "of the ELF file BINARY, decoded by pyelftools",
             metavar="BINARY",
         ),
         Option(
@@ -54,14 +54,13 @@ _SHOWN = 50
         VERBOSE,
     ),
     """\
-The exit code is 1 if anything is wrong, including a nested function that hides the rest
+The exit code is 1 if there is an error, including a nested function that hides the rest
 of the outer one from lookups, as in files of other writers. pyelftools takes about two
-seconds for a megabyte of .debug_info: use --sample for large files. Units that it
-cannot decode, such as split ones, are reported; the run fails if no function can be
-compared.""",
+seconds per megabyte of .debug_info: use --sample for large files. Units that it cannot
+decode, such as split units, are reported; the run fails if none can be compared.""",
 )
 def check(values: Values) -> int:
-    """Print what is wrong with the file; the exit code is 1 if anything is."""
+    """Print the errors in the file; the exit code is 1 if there are any."""
     path, binary = values.operand("FILE"), values.text("--against")
     sample = values.number("--sample", minimum=1)
     if sample is not None and binary is None:
@@ -72,7 +71,7 @@ def check(values: Values) -> int:
     if not is_gsym(path):
         with open_gsym(path, values) as reader:
             path = reader.path or path
-    is_right = verify(
+    is_valid = verify(
         path,
         binary,
         sample=sample,
@@ -80,10 +79,10 @@ def check(values: Values) -> int:
         search=search_options(values),
         quiet=values.flag("--quiet"),
     )
-    return 0 if is_right else EXIT_FAILED
+    return 0 if is_valid else EXIT_FAILED
 
 
-def verify(  # noqa: PLR0913 - keywords, each a choice of its own
+def verify(  # noqa: PLR0913 - independent keywords
     path: str,
     binary: str | None,
     *,
@@ -92,29 +91,28 @@ def verify(  # noqa: PLR0913 - keywords, each a choice of its own
     search: SearchOptions | None = None,
     quiet: bool = False,
 ) -> bool:
-    """Check a file and print what is wrong with it, and unless *quiet* what is right.
+    """Check a file and print its errors and, unless *quiet*, what was checked.
 
     Args:
         path: GSYM file.
         binary: ELF file to compare it with, if any.
-        sample: Compare only that many units.
-        path_map: The rules that the file was converted with.
+        sample: Number of units to compare.
+        path_map: The rules used for the conversion.
         search: Where to look for files that belong to *binary*.
         quiet: Print findings only.
 
     Returns:
-        Whether nothing is wrong.
+        Whether there are no errors.
 
     Raises:
         GsymError: *binary* cannot be read.
-        OSError: A file cannot be opened.
     """
     findings = check_structure(path)
     _print_all(f"{path}: offset {offset:#x}: {reason}" for offset, reason in findings)
     if findings:
         return False
     if not quiet:
-        print(f"{printable(path)}: the structure is sound")
+        print(f"{printable(path)}: the structure is valid")
     unanswered = check_answers(path)
     _print_all(
         f"{path}: {start:#x}-{end:#x}: no answer: other functions start inside {name} "
@@ -171,13 +169,13 @@ def _report(comparison: Comparison) -> None:
         print(f"{count} {functions} not compared: {reason}")
     if comparison.undecided:
         print(
-            f"{comparison.undecided} functions left open: units outside of the sample "
-            "describe them as well"
+            f"{comparison.undecided} functions undecided: units outside the sample "
+            "also describe them"
         )
 
 
 def _print_all(lines: Iterator[str]) -> None:
-    """The first lines, and how many more there are."""
+    """Print the first lines, and the number of the others."""
     more = 0
     for number, line in enumerate(lines):
         if number < _SHOWN:
