@@ -15,9 +15,9 @@ typedef struct buffer {
     bool failed;
 } buffer;
 
-/* Make room for `more` bytes after the present ones. */
+/* Reserve memory for `more` bytes at the end. */
 bool buffer_grow(buffer *out, size_t more);
-/* Give back the room that is not used. */
+/* Release memory that is not used. */
 void buffer_trim(buffer *out);
 void buffer_deinit(buffer *out);
 
@@ -102,7 +102,7 @@ static inline void buffer_patch_u32(buffer *out, size_t at, uint32_t value) {
     memcpy(out->bytes + at, &value, sizeof value);
 }
 
-/* Grow the array *items to hold `count` items of `item_size`; doubles. */
+/* Grow the array *items to `count` items of `item_size`; doubles. */
 bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_size);
 
 /* `count` items of zeros whose pages are all in memory. A page that is first read and

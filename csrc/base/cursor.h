@@ -161,7 +161,7 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* The same where most numbers take one byte. */
+/* The same, for mostly one-byte numbers. */
 static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
     if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
     return cursor_uleb(c);
@@ -200,7 +200,7 @@ static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     return (const char *)start;
 }
 
-#define NAME_SIZE_LIMIT 65536u /* no language makes longer ones */
+#define NAME_SIZE_LIMIT 65536u /* longer ones are implausible */
 
 /* The same for a name among others, of which many may share their end: none may cost as
  * much as all of them. */

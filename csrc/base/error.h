@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fill *error and give its status back, so that a failure is one statement. */
+/* Fill *error and return its status, so that a failure is one statement. */
 gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 

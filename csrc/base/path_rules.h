@@ -14,7 +14,7 @@ typedef LIST(path_rule) path_rule_list;
 bool path_rules_add(path_rule_list *rules, const char *old_bytes, size_t old_size,
                     const char *new_bytes, size_t new_size);
 void path_rules_deinit(path_rule_list *rules);
-/* Rewrite the path that stands in `out` from `first` on by the first rule that fits. */
+/* Rewrite the path in `out` from `first` on with the first rule that matches. */
 void path_rules_apply(const path_rule_list *rules, buffer *out, size_t first);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* ---- hash -> number ---------------------------------------------------------- *
- * The owner knows what a number stands for and whether equal hashes mean equal content. */
+ * The owner knows the meaning of a number and whether equal hashes mean equal content. */
 
 /* 0 marks a free slot: tables keep their number 0 out of it. The whole hash is kept, so
  * that growing reads no content. */
@@ -58,7 +58,7 @@ typedef struct number_slot {
     uint64_t number;
 } number_slot;
 
-/* Empty when zeroed. The place of a slot depends on a key that no input knows. */
+/* Empty when zeroed. The position of a slot depends on a secret key. */
 typedef struct number_map {
     number_slot *slots; /* 1 << bits of them */
     size_t count;

@@ -10,8 +10,8 @@
 
 /* Where a binary has its machine code. */
 
-/* Sections know better than segments what is code, and whether the file has it: the
- * segments of a debug file tell of bytes that are not in it. */
+/* Sections describe better than segments what is code, and whether the file has it: the
+ * segments of a debug file refer to bytes that are not in it. */
 static gsym_status next_section(const gsym_object *object, uint32_t *next,
                                 gsym_object_section *ret, gsym_error *error) {
     for (ret->size = 0; *next < object->header.section_count;) {
@@ -223,7 +223,7 @@ gsym_status gsym_calls_find(const gsym_image *image, gsym_instruction_set set,
     return GSYM_OK;
 }
 
-/* The call sites that a file holds, as calls. */
+/* The call sites in a file, as calls. */
 
 typedef struct call_recall {
     const gsym_image *image;

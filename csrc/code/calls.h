@@ -14,7 +14,7 @@ struct gsym_calls {
     gsym_call_columns counts;
 };
 
-/* Bytes of the instruction at the cursor, which stays where it is; 0 where none is
+/* Bytes of the instruction at the cursor, which does not move; 0 where none is
  * defined or it is cut off. Calls are CALL, near and far, direct and indirect, SYSCALL
  * and INT n: what code comes back from. */
 unsigned x86_instruction_size(const cursor *code, bool *is_call_ret);

@@ -10,7 +10,7 @@
 #include "code/calls.h"
 
 enum {
-    SIZE_LIMIT = 15, /* no processor takes a longer instruction */
+    SIZE_LIMIT = 15, /* the maximum size of an instruction */
     /* So many prefixes; opcode, ModRM and SIB after the four bytes of EVEX. */
     MOST_READ = SIZE_LIMIT + 6
 };
@@ -31,7 +31,7 @@ enum shape {
 
     MODRM = 8,
     CALL = 16,
-    GROUP = 32, /* what the opcode is, ModRM or a prefix tells */
+    GROUP = 32, /* ModRM or a prefix determines the opcode */
     PREFIX = 64,
     UNDEFINED = 128 /* or the begin of a longer opcode */
 };
@@ -125,7 +125,7 @@ enum prefix {
     LOCK = 16,
     REX = 32,
     REX_W = 64,
-    /* What makes an opcode of VEX, EVEX, XOP or REX2 undefined. */
+    /* Conditions for which an opcode of VEX, EVEX, XOP or REX2 is undefined. */
     NOT_BEFORE_VECTORS = OPERAND_SIZE | REPNE | REP | LOCK | REX
 };
 
@@ -143,7 +143,7 @@ static unsigned add_prefix(unsigned prefixes, uint8_t byte) {
     }
 }
 
-/* ---- groups: opcodes that ModRM tells apart -------------------------------------- */
+/* ---- groups: opcodes that ModRM distinguishes ------------------------------------ */
 
 static uint8_t peek(cursor code) { return cursor_u8_covered(&code); }
 
@@ -318,7 +318,7 @@ static unsigned immediate_size(unsigned shape, unsigned prefixes) {
     return prefixes & OPERAND_SIZE ? 2 : 4;
 }
 
-/* The size of an instruction of which MOST_READ bytes can be read. */
+/* The size of an instruction, of which MOST_READ bytes can be read. */
 static unsigned measure(cursor c, bool *is_call_ret) {
     const uint8_t *start = c.at;
     uint8_t opcode = cursor_u8_covered(&c);

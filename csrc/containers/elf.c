@@ -1,6 +1,6 @@
 /* elf.c - the ELF container: header, section table, notes.
  *
- * Nothing is copied or indexed: a section header is read where it stands
+ * Nothing is copied or indexed: a section header is read in place
  * whenever it is asked for. */
 #include "containers/elf.h"
 #include "containers/relocations.h"
@@ -95,7 +95,7 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
     return GSYM_OK;
 }
 
-/* The program headers that the file has room for; the header may claim more. */
+/* The program headers that fit in the file; the header may claim more. */
 static void limit_program_count(elf_object *elf) {
     uint64_t left = bytes_after(elf, elf->program_table);
     if (elf->program_entry_size < (elf->object.header.is_64 ? 56u : 32u))
@@ -104,7 +104,7 @@ static void limit_program_count(elf_object *elf) {
         elf->program_count = (uint32_t)(left / elf->program_entry_size);
 }
 
-/* The next program header of `type` from *index on; *index goes on after it. */
+/* The next program header of `type` from *index on; *index advances past it. */
 static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address_ret,
                          uint64_t *offset_ret, uint64_t *size_ret, uint32_t *index) {
     for (; *index < elf->program_count; ++*index) {
@@ -224,7 +224,7 @@ static void find_debug_sections(elf_object *elf) {
         gsym_error ignored;
         gsym_debug_section which;
         bool is_split = false;
-        /* A damaged one is found too: whoever wants it will say so. */
+        /* A damaged one is found too; reading it reports the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
         which = object_debug_section_named(section.name, section.name_size, &is_split);
         if (which == GSYM_DEBUG_SECTION_COUNT || section.type == ELF_SECTION_NOBITS ||
@@ -273,7 +273,7 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
     uint64_t address, offset, size;
     uint32_t index = 0;
     uint64_t left;
-    /* First where linkers put it, then wherever else notes stand. */
+    /* First where linkers put it, then in all other notes. */
     for (int by_name = 1; by_name >= 0; --by_name) {
         left = elf->object.size;
         for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
@@ -294,7 +294,7 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
 
 /* Relocatable ELF files: sections placed, relocations applied.
  *
- * What a linker would do, as far as it matters to debug information: code sections get
+ * The part of linking that debug information needs: code sections get
  * addresses, and the debug sections get to know them. */
 
 #define SYMBOL_FUNC 2
@@ -393,7 +393,7 @@ static symbol_values open_symbols(const elf_object *elf, uint32_t index) {
     return symbols;
 }
 
-/* False where the file has no such symbol. What is not defined here has the value 0. */
+/* False if the file has no such symbol. Undefined symbols have the value 0. */
 static inline bool symbol_value(const symbol_values *symbols, size_t index,
                                 uint64_t *value_ret) {
     const elf_object *elf = symbols->elf;
@@ -416,7 +416,7 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
         section = cursor_load16(at + 14, swap);
     }
     if (type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
-        *value_ret &= ~UINT64_C(1); /* the bit that says Thumb */
+        *value_ret &= ~UINT64_C(1); /* the Thumb bit */
     if (section == ELF_INDEX_EXTENDED) {
         cursor c = symbols->extended;
         cursor_skip(&c, index * 4);

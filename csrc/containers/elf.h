@@ -24,9 +24,9 @@
 
 #define ELF_INDEX_RESERVED 0xff00
 #define ELF_INDEX_ABSOLUTE 0xfff1
-#define ELF_INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number stands elsewhere */
+#define ELF_INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number is elsewhere */
 
-/* What linking would say of a section of a relocatable file. */
+/* The result of linking for a section of a relocatable file. */
 typedef struct elf_placement {
     uint64_t address; /* of a debug section: where it starts among those of its name */
     uint32_t relocations; /* first section of relocations for this one, 0: none */

@@ -1,6 +1,6 @@
 /* macho.c - the Mach-O container: header, load commands, sections, LC_UUID.
  *
- * Sections stand inside segment commands of any size, so opening a file notes where
+ * Sections are inside segment commands of any size, so opening a file records where
  * each is; its header is read there whenever it is asked for. */
 #include "containers/macho.h"
 #include "base/buffer.h"
@@ -169,7 +169,7 @@ static gsym_status read_segment(macho_object *macho, uint64_t offset, uint32_t s
     segment = segment_at(macho, offset);
     if (segment.section_count > (size - segment_size) / section_size)
         return gsym_fail(error, GSYM_E_FORMAT, offset,
-                         "the segment command has no room for its %u sections",
+                         "the segment command is too small for its %u sections",
                          segment.section_count);
     if (!header->has_base_address &&
         strncmp(segment.name, "__TEXT", MACHO_NAME_SIZE) == 0) {
@@ -191,7 +191,7 @@ static macho_table read_table(cursor *c) {
     return table;
 }
 
-/* Of a command that should stand once, the first counts. */
+/* Of a command that should occur once, the first is used. */
 static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t command,
                                 uint32_t size, gsym_error *error) {
     cursor c = macho_cursor(macho, offset);
@@ -231,7 +231,7 @@ static gsym_status read_commands(macho_object *macho, uint64_t offset, uint32_t 
         uint32_t size = cursor_u32(&c);
         if (c.failed || size < COMMAND_HEAD_SIZE || size > end - offset)
             return gsym_fail(error, GSYM_E_FORMAT, offset,
-                             "load command %u of %u has no room for its %u bytes", i + 1,
+                             "load command %u of %u is too small for its %u bytes", i + 1,
                              count, size);
         GSYM_TRY(read_command(macho, offset, command, size, error));
         offset += size;

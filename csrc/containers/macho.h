@@ -18,7 +18,7 @@
 #define MACHO_SECTION_PURE_INSTRUCTIONS 0x80000000u
 #define MACHO_SECTION_SOME_INSTRUCTIONS 0x400u
 
-/* Where the header of a section stands, and the segment command that holds it. */
+/* The location of a section header, and the segment command that contains it. */
 typedef struct macho_section_place {
     uint64_t offset;
     uint64_t segment_offset;

@@ -174,7 +174,7 @@ static gsym_status find_section(const gsym_object *object, const char *name,
     GSYM_TRY(gsym_object_find_section(object, 0, name, strlen(name), &section, error));
     if (section.size == 0)
         return gsym_fail(error, GSYM_E_FORMAT, 0,
-                         "no embedded GSYM file: there is no section %s", name);
+                         "no embedded GSYM file: no section %s", name);
     if (section.compression != GSYM_COMPRESSION_NONE)
         return gsym_fail(error, GSYM_E_UNSUPPORTED, section.offset,
                          "section %s is compressed", name);
@@ -191,7 +191,7 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
     *size_ret = size;
     if (is_fat(data, size))
         return gsym_fail(error, GSYM_E_UNSUPPORTED, 0,
-                         "a universal file: take out one slice with lipo -thin");
+                         "a universal file: extract one slice with lipo -thin");
     if (!elf_format.is_magic(data, size) && !macho_format.is_magic(data, size))
         return GSYM_OK;
     GSYM_TRY(gsym_object_open(data, size, &object, error));

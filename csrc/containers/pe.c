@@ -413,7 +413,7 @@ static gsym_status pe_place_sections(pe_object *pe, gsym_error *error) {
 
 /* ---- applying --------------------------------------------------------------------- */
 
-/* False where the file has no such symbol. What is not defined here has the value 0. */
+/* False if the file has no such symbol. Undefined symbols have the value 0. */
 static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_offset,
                          uint64_t *value_ret) {
     uint64_t offset = pe->symbol_table + (uint64_t)index * pe->symbol_size;

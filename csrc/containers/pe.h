@@ -51,11 +51,11 @@ typedef struct pe_section {
 pe_section pe_section_at(const pe_object *pe, uint32_t index);
 /* `size` bytes of the file, cut at its end. */
 cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size);
-/* The section that holds `address`; false where none does. */
+/* The section that contains `address`; false if there is none. */
 bool pe_find_section(const pe_object *pe, uint64_t address, pe_section *section_ret);
 /* Where a data directory is loaded; false where the file has none. */
 bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *range_ret);
-/* What is loaded at a range, as far as its section has it in the file. */
+/* The bytes loaded at a range, as far as they are in the file. */
 cursor pe_loaded_bytes(const pe_object *pe, gsym_range range);
 
 enum { PE_SHORT_NAME_SIZE = 8 };
@@ -67,7 +67,7 @@ typedef struct pe_symbol {
     int32_t section; /* counts from 1; else it is in none */
     uint16_t type;
     uint8_t class;
-    uint8_t auxiliary_count; /* entries that follow and tell more */
+    uint8_t auxiliary_count; /* auxiliary entries that follow */
 } pe_symbol;
 
 /* Read the entry that `c`, a cursor of the symbol table, covers. */

@@ -34,7 +34,7 @@ static inline void store(uint8_t *at, unsigned size, uint64_t value, bool swap) 
 
 enum { ULEB128_SIZE_LIMIT = 16 }; /* or many relocations could name one long number */
 
-/* Change the number that stands at a place; its size stays. */
+/* Change a number in place, keeping its size. */
 static bool apply_uleb128(const relocation_target *target, uint64_t offset,
                           unsigned operation, uint64_t value) {
     cursor c = cursor_at(target->bytes, target->size, offset, false);

@@ -13,8 +13,8 @@ typedef enum relocation_operation {
     RELOCATION_ABSOLUTE,       /* S + A */
     RELOCATION_SECTION_OFFSET, /* the same, S counted from the start of its section */
     RELOCATION_RELATIVE,       /* S + A - P */
-    RELOCATION_ADD,            /* what stands there + S + A */
-    RELOCATION_SUBTRACT,       /* what stands there - (S + A) */
+    RELOCATION_ADD,            /* value in place + S + A */
+    RELOCATION_SUBTRACT,       /* value in place - (S + A) */
     RELOCATION_SET_ULEB128,
     RELOCATION_ADD_ULEB128,
     RELOCATION_SUBTRACT_ULEB128
@@ -34,7 +34,7 @@ typedef struct relocation {
     uint64_t addend;
     uint32_t symbol;
     uint32_t number; /* of the type */
-    bool has_addend; /* else it stands at the place */
+    bool has_addend; /* else it is in place */
 } relocation;
 
 /* A section that is relocated. */

@@ -309,7 +309,7 @@ static gsym_status insert(gsym_creator *creator, const continuation_list *list,
     size_t from = records->count, to = records->count + list->count;
     if (to > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "more functions than a GSYM file can hold");
+                         "more functions than a GSYM file can contain");
     if (!ARRAY_RESERVE(*records, list->count)) return gsym_fail_memory(error);
     records->count = to;
     for (size_t i = list->count; i-- > 0;) {

@@ -162,7 +162,7 @@ static gsym_status check_extent(uint64_t address, uint64_t size, gsym_error *err
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "function at 0x%" PRIx64 " has size 0x%" PRIx64
-                         ", more than a GSYM file can say",
+                         ", more than fits in a GSYM file",
                          address, size);
     if (size != 0 && address > UINT64_MAX - (size - 1))
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
@@ -185,7 +185,7 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     GSYM_TRY(creator_check_open(creator, error));
     if (count > UINT32_MAX - list->count)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "more functions than a GSYM file can hold");
+                         "more functions than a GSYM file can contain");
     if (!ARRAY_RESERVE(*list, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         GSYM_TRY(check_extent(records[i].address, records[i].size, error));
@@ -279,7 +279,7 @@ gsym_status gsym_creator_add_section(gsym_creator *creator, uint32_t type,
     GSYM_TRY(creator_check_open(creator, error));
     if (creator->options.version == GSYM_VERSION_1)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "version 1 holds no section of type %" PRIu32
+                         "version 1 has no section of type %" PRIu32
                          ", version 2 does (--output-version 2)",
                          type);
     if (type <= GSYM_SECTION_UUID || size == 0)

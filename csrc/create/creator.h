@@ -17,7 +17,7 @@ typedef struct creator_record {
     uint32_t origin;     /* gsym_origin, and CREATOR_NAMELESS */
 } creator_record;
 
-/* The function takes the name of a symbol of its range; without one it is left out. */
+/* The function gets the name of a symbol of its range; without one it is omitted. */
 #define CREATOR_NAMELESS 8
 
 unsigned creator_strp_size(const gsym_creator *creator);
@@ -27,7 +27,7 @@ bool creator_big_endian(const gsym_creator *creator);
  * string_hash() outside an ordered step. */
 gsym_status creator_intern(gsym_creator *creator, const char *bytes, size_t size,
                            uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Like gsym_creator_add_path, with string_hash() of the whole path. */
+/* Like gsym_creator_add_path, with string_hash() of the complete path. */
 gsym_status creator_intern_path(gsym_creator *creator, const char *bytes, size_t size,
                                 uint64_t hash, uint32_t *file_ret, gsym_error *error);
 
@@ -51,7 +51,7 @@ uint64_t creator_string_supply(const gsym_creator *creator);
 gsym_status creator_fail_supply(gsym_error *error);
 /* Report functions that were not kept since they repeat one that was. */
 void creator_count_repeated(gsym_creator *creator, uint64_t count);
-/* Report symbols that were not kept since a function says more. */
+/* Report symbols that were dropped since a function is more complete. */
 void creator_count_symbols(gsym_creator *creator, uint64_t count);
 /* The base address a binary gives itself may lie above its first function; then the
  * function's start is taken. */
@@ -63,7 +63,7 @@ gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_
                                 const char *name, size_t name_size, bool is_weak,
                                 gsym_error *error);
 /* The last function, when its size is 0, is extended to the end of the text range
- * that holds it. Ranges may come in any order. */
+ * that contains it. Ranges may be in any order. */
 gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,
                                    gsym_error *error);
 

@@ -53,7 +53,7 @@ static void sort_pieces(inline_piece *pieces, size_t count, inline_piece *spare)
             if (pieces[middle - 1].key <= pieces[middle].key) continue;
             memcpy(spare, pieces + first, width * sizeof *pieces);
             while (left < width && right < end) {
-                /* Which of them comes next is no branch, as no processor guesses it. */
+                /* The order is computed without a branch, which could not be predicted. */
                 size_t is_right = pieces[right].key < spare[left].key;
                 const inline_piece *next[2] = {spare + left, pieces + right};
                 pieces[at++] = *next[is_right];

@@ -53,7 +53,7 @@ static gsym_status string_table_append(string_table *table, const char *bytes, s
                                        uint64_t hash, uint64_t *strp_ret,
                                        gsym_error *error) {
     if (memchr(bytes, 0, size) != NULL)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string holds a NUL byte");
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a string contains a NUL byte");
     if (table->shared != NULL)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "a string that was not there when strings were shared");
@@ -161,7 +161,7 @@ gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t ba
 }
 
 typedef struct path_parts {
-    size_t directory_size; /* 0: the whole path is the base name */
+    size_t directory_size; /* 0: the complete path is the base name */
     size_t basename_start;
 } path_parts;
 

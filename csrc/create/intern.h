@@ -1,7 +1,7 @@
 /* intern.h - the string table and the file table of a file that is being made.
  *
  * Both give equal content one number. The string table is kept as the bytes
- * that the file will hold; offset 0 is the empty string. Entry 0 of the file
+ * that the file will contain; offset 0 is the empty string. Entry 0 of the file
  * table is {0, 0}, no file. */
 #ifndef GSYM_CREATE_INTERN_H
 #define GSYM_CREATE_INTERN_H
@@ -32,7 +32,7 @@ typedef struct file_table {
     size_t count;
     size_t capacity;
     slot_table pairs; /* by directory and base name */
-    slot_table paths; /* by the whole path */
+    slot_table paths; /* by the complete path */
 } file_table;
 
 gsym_status string_table_init(string_table *table, uint64_t size_limit,
@@ -41,10 +41,10 @@ void string_table_deinit(string_table *table);
 /* Strings come from input of so many bytes more; where many of its names share their ends,
  * they could be any number of times as long. */
 void string_table_supply(string_table *table, uint64_t size);
-/* `hash` is string_hash() of the bytes, which hold no NUL. */
+/* `hash` is string_hash() of the bytes, which must not contain a NUL. */
 gsym_status string_table_intern(string_table *table, const char *bytes, size_t size,
                                 uint64_t hash, uint64_t *strp_ret, gsym_error *error);
-/* Its strp, or 0 where the table does not hold it. */
+/* Its strp, or 0 if it is not in the table. */
 uint64_t string_table_find(const string_table *table, const char *bytes, size_t size,
                            uint64_t hash);
 /* Put zeros after the strings until their size is a multiple of `alignment`. */
@@ -70,7 +70,7 @@ gsym_status file_table_init(file_table *table, gsym_error *error);
 void file_table_deinit(file_table *table);
 gsym_status file_table_intern(file_table *table, uint64_t directory, uint64_t basename,
                               uint32_t *file_ret, gsym_error *error);
-/* `hash` is string_hash() of the whole path. */
+/* `hash` is string_hash() of the complete path. */
 gsym_status file_table_intern_path(file_table *table, string_table *strings,
                                    const char *path, size_t size, uint64_t hash,
                                    uint32_t *file_ret, gsym_error *error);

@@ -1,14 +1,14 @@
-/* layout.c - where everything stands in the file, and its bytes in that order.
+/* layout.c - the layout of the file, and its bytes in that order.
  *
  *     version 1: header, address offsets, info offsets, file table, string table,
  *                records, index
  *     version 2: header, directory of sections, UUID, address offsets, info
  *                offsets, file table, string table, records, foreign sections, index
  *
- * A string table that goes on in the binary after the file comes last instead, with
+ * A string table that continues in the binary after the file comes last instead, with
  * the record of what is shared before it.
  *
- * Records stand in the order of the address table, each on a multiple of 4.
+ * Records are in the order of the address table, each at a multiple of 4.
  * Foreign sections are those of a type that has no meaning here, copied from
  * another file. They come last, in the directory just before EndOfList and
  * in the file after the records, on multiples of 8: a reader that knows all
@@ -222,7 +222,7 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* The head begins with the header and the directory. */
+/* `output.head` starts with the header and the directory. */
 static void identify_index(gsym_creator *creator) {
     size_t size = creator->options.version == GSYM_VERSION_1
                       ? GSYM_V1_HEADER_SIZE

@@ -1,5 +1,5 @@
 /* merge.c - one function for each range: sort, choose between duplicates, drop
- * symbols that only repeat what a better source says.
+ * symbols that only repeat a better source.
  *
  * In order of address, all functions of one start at a time:
  *   - of one range the record that says most stays; a name that only the symbol
@@ -61,7 +61,7 @@ static bool is_mangled(text name) {
             memcmp(name.bytes, "$S", 2) == 0);
 }
 
-/* Which function comes first, and which of two says more.
+/* Which function comes first, and which of two is more complete.
  *
  * Records are ordered by address, size and the order in which they were kept.
  * Among functions of one range the richer is chosen as LLVM orders them: first
@@ -176,7 +176,7 @@ static bool has_lower_rows(const gsym_creator *creator, const creator_record *le
            line_table_compare_addresses(&a.payload, &b.payload) < 0;
 }
 
-/* Whether `left` says less than `right`, a function of the same range. */
+/* Whether `left` is less complete than `right`, a function of the same range. */
 static bool record_order_is_poorer(const gsym_creator *creator,
                                    const creator_record *left,
                                    const creator_record *right) {
@@ -294,13 +294,13 @@ static bool is_symbol(const creator_record *record) {
     return creator_record_origin(record) == GSYM_ORIGIN_SYMBOL_TABLE;
 }
 
-/* Whether a function that starts below `address` and runs to `last` holds it. */
+/* Whether a function that starts below `address` and ends at `last` contains it. */
 static bool is_covered(uint64_t address, uint64_t last) {
     return address != 0 && address <= last;
 }
 
 static void keep(pruning *p, const creator_record *record) {
-    p->kept.items[p->kept.count++] = *record; /* room for all is there */
+    p->kept.items[p->kept.count++] = *record; /* reserved for all */
 }
 
 static void extend_cover(pruning *p, size_t first) {

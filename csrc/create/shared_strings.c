@@ -1,4 +1,4 @@
-/* shared_strings.c - strings that a file need not hold, since the binary that will hold
+/* shared_strings.c - strings that a file can omit, since the binary that will contain
  * the file has them in its own string table.
  *
  * Any tail of a string there will do, as `main` is one of `_main`. So the binary's
@@ -79,7 +79,7 @@ static void find_tail(wanted_list *list, uint64_t hash, const char *bytes, size_
     }
 }
 
-/* Look at all tails in bytes[0 .. size). There is no string after the last NUL. */
+/* Visit all tails in bytes[0 .. size). There is no string after the last NUL. */
 static void find_tails(wanted_list *list, const char *bytes, size_t size) {
     uint64_t hash = EMPTY_TAIL;
     size_t end = size;

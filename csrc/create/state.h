@@ -13,7 +13,7 @@
 #include "create/intern.h"
 #include "gsym/function_info.h"
 
-/* creator_record.origin holds a gsym_origin and these bits. */
+/* creator_record.origin is a gsym_origin with these bits. */
 enum {
     RECORD_WEAK = 2, /* yields to any function that covers its address */
     /* Its name is not interned: `blob` and `blob_size` are the name's text. A
@@ -23,7 +23,7 @@ enum {
 
 typedef LIST(creator_record) record_list;
 
-/* A version-2 section that is copied as it is. */
+/* A version-2 section that is copied unchanged. */
 typedef struct foreign_section {
     uint32_t type;
     const uint8_t *data;
@@ -75,7 +75,7 @@ struct gsym_creator {
     unsigned strp_size;
     bool is_finished;
     bool base_may_sink; /* to the first function, if that lies below */
-    bool is_segment;    /* of a file; other segments may hold the rest */
+    bool is_segment;    /* of a file; other segments may contain the rest */
     uint8_t *uuid;
     size_t uuid_size;
     string_table strings;
@@ -85,7 +85,7 @@ struct gsym_creator {
     foreign_section_list sections;
     named_call_sites_list call_sites;
     owned_list owned;
-    uint8_t *chunk; /* room for small blobs; in `owned` */
+    uint8_t *chunk; /* memory for small blobs; in `owned` */
     size_t chunk_left;
     buffer encoded; /* the record that is being made */
     buffer index;   /* of the finished file */
@@ -95,7 +95,7 @@ struct gsym_creator {
 
 gsym_status creator_check_open(const gsym_creator *creator, gsym_error *error);
 
-/* Bytes of a record that says nothing but its size and name. */
+/* Bytes of a record with only size and name. */
 static inline uint32_t creator_bare_size(const gsym_creator *creator) {
     return 4 + creator->strp_size + 8;
 }
@@ -123,8 +123,8 @@ typedef struct record_key {
 typedef struct record_parts {
     bool is_found; /* else there is only a place for it */
     cursor payload;
-    size_t before; /* size of what stands before it */
-    size_t after;  /* offset of what stands after it */
+    size_t before; /* size of the bytes before it */
+    size_t after;  /* offset of the bytes after it */
 } record_parts;
 
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,

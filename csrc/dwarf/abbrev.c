@@ -21,7 +21,7 @@ enum op_kind {
     OP_READ_CONSTANT,
     OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
     OP_SKIP_ADDRX_OFFSET,
-    OP_INDIRECT,    /* the form stands before the value */
+    OP_INDIRECT,    /* the form precedes the value */
     OP_UNKNOWN
 };
 
@@ -42,8 +42,8 @@ enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_B
 
 enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_NONE = 0 };
 
-/* Size in bytes by form, one of the kinds above, or a size that the unit tells;
- * 127 stands for no bytes. */
+/* Size in bytes by form, one of the kinds above, or a size from the unit header;
+ * 127 means no bytes. */
 static const int8_t form_sizes[DW_FORM_addrx4 + 1] = {
     [DW_FORM_flag_present] = 127,
     [DW_FORM_implicit_const] = 127,
@@ -277,7 +277,7 @@ static abbrev_op skipping_op(uint64_t form, int size) {
     return op;
 }
 
-/* A value that can be kept: blocks and 16-byte data say nothing about code. */
+/* A value to keep: blocks and 16-byte data do not describe code. */
 static bool is_readable(int size) {
     return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
 }
@@ -289,7 +289,7 @@ static void add_size(abbrev *a, int size) {
         a->fixed_size += (uint32_t)size;
 }
 
-/* A jump over `size` bytes, at most 2 MiB; joined with one that stands before. */
+/* Skip `size` bytes, at most 2 MiB; merged with a preceding skip. */
 static bool add_skip(abbrev_table *table, abbrev *a, uint32_t size) {
     abbrev_op *last =
         table->op_count > a->op_first ? &table->ops[table->op_count - 1] : NULL;
@@ -351,7 +351,7 @@ static void drop_jumps(abbrev_table *table, const abbrev *a) {
     table->op_count = kept;
 }
 
-/* A DIE that the walk has no use for, whatever stands around it. */
+/* A DIE that the walk never needs. */
 static bool is_stepped_over(const abbrev *a) {
     return !a->has_children && a->action != ACTION_FUNCTION &&
            a->action != ACTION_INLINED && a->action != ACTION_CALL_SITE;
@@ -401,7 +401,7 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
             continue;
         }
         if (attribute == 0 && form == 0 && table->op_count == a->op_first) {
-            a->fixed_size = skip; /* the size says all */
+            a->fixed_size = skip; /* nothing else is needed */
             return true;
         }
         if (skip > 0 && !add_skip(table, a, skip)) return false;

@@ -3,9 +3,9 @@
  * Flow: unit.c finds units and opens them, abbrev.c compiles their
  * abbreviations, walk.c visits the DIEs once, line.c runs the line
  * program, names.c resolves names on demand, unit_functions.c joins the
- * three into functions ready to be encoded. Nothing here knows of GSYM files.
+ * three into functions ready to be encoded. Nothing here depends on GSYM files.
  *
- * DIEs may stand in several files. An `offset` of a DIE counts from the start of
+ * DIEs may be in several files. An `offset` of a DIE is relative to the start of
  * .debug_info of its unit's file; where a reference leads on to the supplementary file,
  * DWARF_SUPPLEMENTARY is added to the offset there. */
 #ifndef GSYM_DWARF_DWARF_H
@@ -47,7 +47,7 @@ typedef struct dwarf_input {
     bool big_endian;
     bool full_walk;
     bool call_sites;
-    const gsym_range *text; /* sorted, disjoint; none: every address may hold code */
+    const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
     const address_span *spans; /* by start; none: addresses are the program's */
     size_t span_count;
@@ -145,7 +145,7 @@ enum dwarf_field {
     FIELD_NONE = 255
 };
 
-/* What one DIE says of them, undecoded: the form tells what `raw` means. */
+/* Their values in one DIE, undecoded: the form defines the meaning of `raw`. */
 typedef struct dwarf_fields {
     uint32_t present; /* bit per field */
     uint16_t form[FIELD_COUNT];
@@ -156,7 +156,7 @@ static inline bool dwarf_has(const dwarf_fields *fields, enum dwarf_field field)
     return (fields->present >> field) & 1;
 }
 
-/* What the walk does with a DIE, by its tag. */
+/* How the walk handles a DIE, by its tag. */
 enum dwarf_action {
     ACTION_PLAIN,    /* no interest of its own; children may matter */
     ACTION_ROOT,     /* of a unit */
@@ -178,7 +178,7 @@ typedef struct abbrev {
     uint32_t op_count;
     uint32_t fields; /* bit per field that it keeps */
     uint16_t tag;
-    uint16_t sibling_at; /* where DW_AT_sibling stands in fixed attributes */
+    uint16_t sibling_at; /* offset of DW_AT_sibling in fixed attributes */
     uint8_t sibling_size; /* 0: none at a fixed place */
     uint8_t action;
     bool has_children;
@@ -253,7 +253,7 @@ typedef struct dwarf_unit_header {
     uint8_t type; /* DW_UT_* */
     uint8_t address_size;
     uint8_t offset_size;
-    bool is_in_types;     /* stands in .debug_types, not in .debug_info */
+    bool is_in_types;     /* in .debug_types, not in .debug_info */
     uint64_t signature;   /* of a type unit; dwo_id of a skeleton or split unit */
     uint64_t type_offset; /* of the type's DIE, from the unit's start */
     /* In a package, where the unit's part of other sections starts; else 0. */
@@ -299,7 +299,7 @@ typedef struct skeleton_unit {
 typedef struct unit_source {
     const dwarf_input *input;
     const dwarf_unit_header *header;
-    const skeleton_unit *skeleton; /* NULL: the unit is whole */
+    const skeleton_unit *skeleton; /* NULL: the unit is complete */
 } unit_source;
 
 /* A unit whose root DIE has been read. */
@@ -308,7 +308,7 @@ typedef struct dwarf_unit {
     const dwarf_input *code; /* that has its addresses: of a split unit the skeleton's */
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
-    gsym_debug_section section; /* that holds its DIEs */
+    gsym_debug_section section; /* that contains its DIEs */
     uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
     uint64_t first_child; /* offset of the DIE after the root */
     bool has_children;
@@ -364,7 +364,7 @@ static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
     }
     return offset > cursor_offset(attributes) && offset <= unit->header->end ? offset : 0;
 }
-/* The header of the unit whose DIEs hold `offset`, or NULL. */
+/* The header of the unit with the DIE at `offset`, or NULL. */
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset);
 
 /* The highest address of the target, which is its address mask as well. */
@@ -377,7 +377,7 @@ static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
 
 bool dwarf_is_package(const dwarf_input *input);
 /* The unit that an index, GSYM_DEBUG_CU_INDEX or GSYM_DEBUG_TU_INDEX, holds under a
- * dwo_id or type signature. False where there is none or the index is damaged. */
+ * dwo_id or type signature. False if there is none or the index is damaged. */
 bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
                         uint64_t signature, dwarf_unit_header *header_ret);
 /* Offsets of the abbreviations of all units that an index names, in their order and
@@ -409,7 +409,7 @@ static inline bool dwarf_is_address_form(uint16_t form) {
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
-/* Append the ranges of a DIE as they stand, empty and dead ones included. Adds the
+/* Append the ranges of a DIE unchanged, including empty and dead ones. Adds the
  * size of the list to *bytes_read. False where memory ran out; a damaged list is a
  * warning. */
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
@@ -432,7 +432,7 @@ typedef struct line_sequence {
 } line_sequence;
 
 typedef struct line_table {
-    const dwarf_input *input; /* where it stands, in .debug_line */
+    const dwarf_input *input; /* that contains it, in .debug_line */
     uint64_t offset;
     uint16_t version; /* 0: the unit has none */
     bool has_indexed_strings; /* these belong to the unit that it was read for */
@@ -460,7 +460,7 @@ const line_file *line_table_file(const line_table *table, uint64_t index, bool *
 void line_table_path(const line_table *table, const line_file *file,
                      const dwarf_string *comp_dir, buffer *out);
 
-/* ---- the walk: functions and inlined calls as the DIEs tell them ------------------ */
+/* ---- the walk: functions and inlined calls in the DIEs ---------------------------- */
 
 #define NO_INDEX UINT32_MAX
 
@@ -543,7 +543,7 @@ typedef struct known_name {
     size_t size;
 } known_name;
 
-#define KNOWN_NAMES (1u << 15) /* slots; a newer name takes an older one's */
+#define KNOWN_NAMES (1u << 15) /* slots; a newer name replaces an older one */
 
 static inline size_t known_name_slot(uint64_t key) {
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
@@ -559,18 +559,18 @@ typedef struct name_resolver {
     LIST(scope_list) scanned; /* of a unit, or of a scope that the walk jumped over */
     number_map scanned_from;  /* dwarf_key of the first DIE that was scanned */
     const known_name *known;
-    buffer *arena; /* takes names that are put together */
+    buffer *arena; /* for names that are concatenated */
     dwarf_budget *budget;
 } name_resolver;
 
 void name_resolver_deinit(name_resolver *resolver);
 
-/* A name as it stands in the input or, with `bytes` NULL, at `arena_offset`. */
+/* A name in the input or, with `bytes` NULL, at `arena_offset`. */
 typedef struct resolved_name {
     const char *bytes;
     size_t size; /* 0: no name */
     size_t arena_offset;
-    uint64_t key;  /* as in known_name; 0: the name stands elsewhere */
+    uint64_t key;  /* as in known_name; 0: the name is elsewhere */
     uint64_t strp; /* 0: not known yet */
     uint64_t hash; /* where strp is known */
 } resolved_name;
@@ -578,10 +578,10 @@ typedef struct resolved_name {
 /* The linkage name of the function at `offset`, else its name after the names of
  * the scopes around it. False where memory ran out or the budget is spent. */
 bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name *ret);
-/* The same for a function of the walk, starting from what its DIE says. */
+/* The same for a function of the walk, starting with its DIE. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
-/* The opened unit that holds a DIE, or NULL; of use until the next call here. */
+/* The open unit that contains a DIE, or NULL; valid until the next call. */
 const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset);
 
 /* Where a function was declared. */
@@ -593,7 +593,7 @@ typedef struct dwarf_declaration {
     bool has_line;
 } dwarf_declaration;
 
-/* As the function's DIE or one that it refers to says. */
+/* From the function's DIE or one that it refers to. */
 dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
                                          const walk_function *function);
 /* Whether names without a linkage name get the scopes around them in front. */

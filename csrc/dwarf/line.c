@@ -6,7 +6,7 @@
  * Source: DWARF 5, section 6.2; DWARF 2 to 4, section 6.2. */
 #include "dwarf/dwarf.h"
 
-/* What a special opcode adds. */
+/* The advance of a special opcode. */
 typedef struct special_step {
     uint32_t line; /* modulo 2^32 */
     uint8_t operations;
@@ -228,7 +228,7 @@ static inline void advance(line_state *state, const line_header *header, uint64_
     state->op_index = (uint32_t)((state->op_index + count) % header->max_ops);
 }
 
-/* Append a row unless it says what the row before says. */
+/* Append a row unless it repeats the previous one. */
 static inline void emit(line_run *run, line_state *state) {
     row_list *rows = run->rows;
     rows->items[rows->count] = (gsym_line_row){state->address, state->file, state->line};
@@ -250,7 +250,7 @@ static inline void emit(line_run *run, line_state *state) {
 static bool end_sequence(line_run *run, const line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
-    /* Of an object file, a sequence may hold functions in spans after its start. */
+    /* In an object file, a sequence may contain functions in spans after its start. */
     bool is_kept = run->has_rows && run->low < state->address &&
                    (input->span_count != 0 || dwarf_in_text(input, run->low));
     if (run->is_descending && is_kept)
@@ -304,12 +304,12 @@ static void prepare_special(line_header *header) {
     }
 }
 
-/* An opcode of which only the header knows how many operands follow. */
+/* An opcode whose number of operands is only in the header. */
 static void skip_operands(const line_header *header, cursor *c, uint8_t opcode) {
     for (unsigned i = 0; i < header->operand_counts[opcode]; ++i) cursor_skip_leb(c);
 }
 
-/* Extended opcodes that say nothing about addresses and lines, such as the
+/* Extended opcodes that do not affect addresses and lines, such as the
  * discriminators that compilers write for every other row. */
 static inline bool skip_harmless(cursor *c) {
     size_t size;

@@ -114,7 +114,7 @@ static uint64_t next_of(const dwarf_unit *unit, const dwarf_fields *fields) {
     return offset;
 }
 
-/* The name of the type that a declaration stands for, from its type unit. */
+/* The name of the declared type, from its type unit. */
 static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input *input,
                                       uint64_t signature) {
     dwarf_string none = {"", 0};
@@ -301,7 +301,7 @@ static bool is_anonymous_class(const dwarf_string *name) {
     return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
 }
 
-/* GCC names what it made of a method `_ZN1A1fEv.part.0`, which is no plain name. */
+/* GCC names a part of a method `_ZN1A1fEv.part.0`, which is not a plain name. */
 static bool is_made_of_linkage_name(const dwarf_string *name) {
     if (name->size < 2 || memcmp(name->bytes, "_Z", 2) != 0) return false;
     return strstr(name->bytes, ".isra.") != NULL || strstr(name->bytes, ".part.") != NULL;

@@ -1,7 +1,7 @@
 /* package.c - which parts of the sections of a package (.dwp) belong to a unit.
  *
  * An index is a hash table of signatures; each leads to a row of offsets and sizes, one
- * column for each section. It is read where it stands whenever a unit is asked for.
+ * column for each section. It is read in place for each request for a unit.
  *
  * Source: DWARF 5, section 7.3.5; version 2 is GCC's, "DebugFissionDWP". */
 #include "dwarf/dwarf.h"
@@ -21,7 +21,7 @@ enum column_kind {
 #define NO_COLUMN UINT32_MAX
 
 typedef struct package_index {
-    cursor bytes; /* the whole section */
+    cursor bytes; /* the complete section */
     uint32_t version;
     uint32_t column_count;
     uint32_t row_count;
@@ -47,7 +47,7 @@ static void read_columns(package_index *index, cursor *c) {
     index->columns[index->version == 2 ? COLUMN_RNGLISTS : COLUMN_TYPES] = NO_COLUMN;
 }
 
-/* False where there is none, or it is damaged or of an unknown version. */
+/* False if there is none, or it is damaged or of an unknown version. */
 static bool open_index(package_index *index, const dwarf_input *input,
                        gsym_debug_section which) {
     cursor c = dwarf_section(input, which, 0);

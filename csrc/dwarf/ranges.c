@@ -25,13 +25,13 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
         if (start == 0 && end == 0) return true;
         if (start == mask)
             base = end; /* base address selection entry */
-        else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 stand for dead code */
+        else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
                  !add_range(ranges, (start + base) & mask, (end + base) & mask))
             return false;
     }
 }
 
-/* What an index into .debug_addr stands for; one out of range stands for code that
+/* The address of an index into .debug_addr; one out of range means code that
  * is not there. */
 static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
                                             bool *is_known) {
@@ -50,7 +50,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
     uint64_t start = cursor_offset(&c);
     bool is_known = true, is_end = false;
     while (!is_end) {
-        gsym_range range = {mask, mask}; /* -1 and -2 stand for code that is not there */
+        gsym_range range = {mask, mask}; /* -1 and -2 mean removed code */
         switch (cursor_u8(&c)) {
             case DW_RLE_end_of_list: is_end = true; break;
             case DW_RLE_offset_pair:

@@ -138,7 +138,7 @@ cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
                      unit->input->big_endian);
 }
 
-/* Where the entries of a unit's part of a section start when no attribute says so:
+/* Where the entries of a unit's part of a section start without an attribute for it:
  * right after the header. */
 static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
     if (header->version < 5) return 0;
@@ -199,7 +199,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     c = dwarf_unit_cursor(unit, root);
     a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {
-        /* A unit of padding has no DIE, which is no fault. */
+        /* A unit of padding has no DIE, which is not an error. */
         c = dwarf_unit_cursor(unit, root);
         if (cursor_u8(&c) != 0)
             dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, root, 0);

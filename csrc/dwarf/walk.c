@@ -1,13 +1,13 @@
 /* walk.c - one pass over the DIEs of a unit: functions and inlined calls.
  *
  * Most bytes of .debug_info describe types. Where DW_AT_sibling allows, the walk
- * jumps over what can hold no code: types, enumerations and parameters of calls
+ * skips what cannot contain code: types, enumerations and parameters of calls
  * everywhere; classes and declarations outside of functions. Inside a function it
  * descends into classes too, for compilers put the code of a local class's methods
  * there. */
 #include "dwarf/dwarf.h"
 
-/* What holds for the children of a DIE. */
+/* Properties of the children of a DIE. */
 typedef struct walk_level {
     uint32_t function;     /* that inlined calls belong to, or NO_INDEX */
     uint32_t inline_depth; /* of inlined calls around */
@@ -82,7 +82,7 @@ static uint64_t sibling_of(const walker *w, const abbrev *a, const cursor *attri
     return w->jumps && a->has_sibling ? dwarf_sibling(w->unit, a, attributes) : 0;
 }
 
-/* ---- what a DIE says ----------------------------------------------------------------- */
+/* ---- the attributes of a DIE --------------------------------------------------------- */
 
 static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
     static const uint8_t order[] = {FIELD_SPECIFICATION, FIELD_ABSTRACT_ORIGIN,
@@ -96,7 +96,7 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
     return 0;
 }
 
-/* Keep those of the ranges from `first` on that may hold code. */
+/* Keep those of the ranges from `first` on that may contain code. */
 static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
     uint64_t last = dwarf_last_address(w->unit);
@@ -110,7 +110,7 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
             if (range.start != 0 && w->unit->code->span_count == 0)
                 dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
         } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
-            /* A record holds 32 bits of size. */
+            /* A record has 32 bits for the size. */
             dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
         } else {
             ranges->items[kept++] = range;
@@ -364,7 +364,7 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
     cursor c = dwarf_unit_cursor(unit, unit->first_child);
     const abbrev *abbrevs = unit->abbrevs->items;
     size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;
-    /* In a larger unit no size would tell a leaf from the others. */
+    /* In a larger unit, a size cannot distinguish a leaf from other DIEs. */
     if (cursor_left(&c) >= UINT32_MAX) known = 0;
     if (!clear(walk)) return false;
     w.keeps_scopes = dwarf_language_has_scopes(unit->language);

@@ -8,7 +8,7 @@
  *
  * Readers differ in what they make of functions and lines that overlap, so none do:
  * each function is written where a lookup answers with it and nowhere else. Like a
- * dump, the text is made piece by piece. Names have to stand before what uses
+ * dump, the text is made in pieces. Names must precede what uses
  * them, so all records are visited twice. */
 #include "base/utf8.h"
 #include "export/function_walk.h"
@@ -16,7 +16,7 @@
 
 /* An export under way: what its two files share. */
 
-/* What is known of an inlined call while its function is written. */
+/* The state of an inlined call while its function is written. */
 typedef struct inline_place {
     uint64_t claimed; /* end of its children's ranges so far */
     uint32_t parent;
@@ -60,7 +60,7 @@ struct gsym_breakpad_export {
 };
 
 /* Number of a file in a record. A file that the table lacks gets 0, which no FILE
- * record has: readers take that for no file. */
+ * record has: readers treat that as no file. */
 static inline uint32_t export_file(const gsym_image *image, uint32_t file) {
     return file < image->header.num_files ? file : 0;
 }
@@ -107,7 +107,7 @@ static bool do_ascend(const gsym_range *ranges, size_t count) {
     return true;
 }
 
-/* Whether one of the ascending `ranges` holds all of `inner`. */
+/* Whether one of the ascending `ranges` contains all of `inner`. */
 static bool holds(const gsym_range *ranges, size_t count, gsym_range inner) {
     size_t low = 0;
     SEARCH_SORTED(low, count, ranges[middle].end <= inner.start);
@@ -216,7 +216,7 @@ static gsym_status settle(export_inlines *inlines, const gsym_function *function
 
 /* ---- records ------------------------------------------------------------------------ */
 
-/* The part of the ranges inside `extent`; false where there is none. */
+/* The part of the ranges inside `extent`; false if it is empty. */
 static bool put_ranges(uint8_t **at, const gsym_range *ranges, size_t count,
                        uint64_t base, answer_extent extent) {
     uint8_t *begin = *at;
@@ -316,7 +316,7 @@ void gsym_breakpad_export_count(const gsym_breakpad_export *export,
 
 /* ---- names and paths: one line, UTF-8, never blank ---------------------------------- */
 
-/* Put a question mark in place of each byte that readers would not take. */
+/* Replace each byte that readers would not accept by a question mark. */
 static bool mend(uint8_t *at, const uint8_t *end) {
     bool is_sound = true;
     while (at < end) {
@@ -336,7 +336,7 @@ static bool is_blank(const uint8_t *at, const uint8_t *end) {
     return at == end;
 }
 
-/* End the line whose name stands from `start` to the end of the text. */
+/* End the line whose name is the text from `start`. */
 static void end_name(gsym_breakpad_export *export, gsym_text *text, size_t start) {
     if (text->out.failed) return;
     if (is_blank(text->out.bytes + start, text->out.bytes + text->out.size)) {
@@ -361,7 +361,7 @@ static void put_file(gsym_breakpad_export *export, gsym_text *text, uint32_t fil
     uint64_t directory = 0, basename = 0;
     size_t directory_size, basename_size, start;
     const char *directory_bytes, *basename_bytes;
-    if (file == 0) return; /* whatever the file table says of it */
+    if (file == 0) return; /* whatever its entry in the file table is */
     (void)image_file(export->image, file, &directory, &basename);
     directory_bytes = gsym_image_string(export->image, directory, &directory_size);
     basename_bytes = gsym_image_string(export->image, basename, &basename_size);
@@ -427,7 +427,7 @@ static gsym_status put_some_lines(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
-/* Readers look for inlined calls only where there is a line: say that there is none. */
+/* Readers look for inlined calls only where there is a line: write line 0. */
 static gsym_status put_no_line(gsym_breakpad_export *export, gsym_text *text,
                                const gsym_function *function, answer_extent extent,
                                gsym_error *error) {

@@ -1,7 +1,7 @@
 /* function_walk.h - the functions of a file, entry by entry, each with the addresses for
  * which a lookup answers with it: so written elsewhere, none of them overlap.
  *
- * A walk visits each record twice: first for the names that it uses, then as a whole. */
+ * A walk visits each record twice: first for its names, then completely. */
 #ifndef GSYM_EXPORT_FUNCTION_WALK_H
 #define GSYM_EXPORT_FUNCTION_WALK_H
 
@@ -11,13 +11,13 @@
 
 /* Strings of a table, numbered 0, 1, 2, ... by their offset.
  *
- * A bit for each byte of the string table tells which strings are members; their
+ * A bit for each byte of the string table marks the strings that are members; their
  * numbers are counted from the bits when they are asked for. */
 
 typedef struct name_numbers {
     uint64_t *words;
     uint64_t *before; /* members before each word */
-    uint64_t end;     /* size of the string table; stands for every offset past it */
+    uint64_t end;     /* size of the string table; represents every offset past it */
     uint64_t count;   /* members, once they are counted */
 } name_numbers;
 
@@ -41,7 +41,7 @@ bool name_numbers_share(name_numbers *names, const name_numbers *other);
 void name_numbers_count(name_numbers *names);
 /* Number of a member. */
 uint64_t name_numbers_of(const name_numbers *names, uint64_t strp);
-/* The first member at or after *strp_ret, or false where there is none. */
+/* The first member at or after *strp_ret, or false if there is none. */
 bool name_numbers_next(const name_numbers *names, uint64_t *strp_ret);
 
 /* Addresses from base_address on. */
@@ -71,7 +71,7 @@ void function_walk_deinit(function_walk *walk);
  * its own. A damaged record is passed over. */
 gsym_status function_walk_names(function_walk *walk, uint32_t index, bool with_own,
                                 name_numbers *names, gsym_error *error);
-/* Entries are visited one after the other. What is lost is added to `losses`. */
+/* Visits the entries in order. Losses are added to `losses`. */
 gsym_status function_walk_visit(function_walk *walk, uint32_t index,
                                 walked_function *walked_ret, gsym_walk_losses *losses,
                                 gsym_error *error);

@@ -187,7 +187,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
                                                     size_t *count_ret) {
     gsym_breakpad_finding *items;
     size_t first = breakpad->findings.kept.count, count;
-    /* Each of the two lists holds as many as are given out at most. */
+    /* Each of the two lists has at most as many as are returned. */
     if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
         breakpad->encoder_findings.kept.count != 0)
         memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,
@@ -212,7 +212,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
  *
  * Runs beside the reader: by now each name and file has its number in the output.
  *
- * Line records say which bytes are of a line; a line table says from where on they are.
+ * Line records contain ranges of bytes; a line table contains only starts.
  * So bytes of no record get a row with line 0. Of line records that overlap, the one
  * that starts first keeps all of its bytes. */
 
@@ -253,7 +253,7 @@ static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error
     return GSYM_OK;
 }
 
-/* Append a row, unless it says what the one before it says. Room for it is there. */
+/* Append a row, unless it repeats the previous one. Its memory is reserved. */
 static inline void put_row(row_list *rows, uint64_t address, uint32_t file, uint32_t line) {
     gsym_line_row *next = rows->items + rows->count;
     if (rows->count > 0 && next[-1].file == file && next[-1].line == line) return;
@@ -386,7 +386,7 @@ gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
     const uint8_t *stored;
     if (breakpad->publics.count == UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
-                         "more PUBLIC records than a GSYM file can hold");
+                         "more PUBLIC records than a GSYM file can contain");
     if (!ARRAY_RESERVE(breakpad->publics, 1)) return gsym_fail_memory(error);
     GSYM_TRY(creator_store(breakpad->creator, (const uint8_t *)name, name_size, &stored,
                            error));
@@ -439,7 +439,7 @@ static void mark_function(gsym_breakpad *breakpad, const creator_record *functio
     if (end < count) items[end].covers--;
 }
 
-/* What a record can say of its size; 0 reaches to the next entry all the same. */
+/* The size as a record can store it; 0 extends to the next entry in any case. */
 static uint64_t size_up_to(const breakpad_public *symbol, uint64_t next) {
     uint64_t size = next - symbol->address;
     return next == UINT64_MAX || size > UINT32_MAX ? 0 : size;

@@ -111,7 +111,7 @@ struct gsym_breakpad_batch {
     buffer blobs;
     LIST(creator_record) records;
     breakpad_findings findings;
-    /* scratch: one function as the output holds it */
+    /* scratch: one function as in the output */
     row_list rows;
     inline_builder inlines;
     gsym_breakpad_batch *next; /* of those that can be used again */

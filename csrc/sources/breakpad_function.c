@@ -6,7 +6,7 @@
  * handed out in batches; what is left to do with them needs neither reader nor creator. */
 #include "sources/breakpad.h"
 
-/* What the numbers of FILE and INLINE_ORIGIN records stand for. */
+/* The meaning of the numbers of FILE and INLINE_ORIGIN records. */
 
 void numbering_deinit(numbering *numbers) {
     free(numbers->entries.items);
@@ -97,7 +97,7 @@ static gsym_status name_of_origin(gsym_breakpad *breakpad,
                                    sizeof NAME_OMITTED - 1, name_ret, error);
 }
 
-/* Put the numbers of the output in the place of entries. */
+/* Replace entries by the numbers of the output. */
 static gsym_status resolve_numbers(gsym_breakpad *breakpad,
                                    const breakpad_function *function,
                                    breakpad_parts *parts, gsym_error *error) {
@@ -235,7 +235,7 @@ gsym_status gsym_breakpad_next_batch(gsym_breakpad *breakpad,
         return GSYM_OK;
     GSYM_TRY(hand_out(breakpad, &breakpad->closed, &breakpad->parts, batch_ret, error));
     if (!breakpad->is_in_function) return GSYM_OK;
-    /* What belongs to the function being read stays here. */
+    /* Definitions for the function being read remain here. */
     count_parts(&breakpad->function, &(*batch_ret)->parts);
     if (!copy_parts(&breakpad->function, &(*batch_ret)->parts, &breakpad->parts))
         return gsym_fail_memory(error);

@@ -7,7 +7,7 @@
  *     address size line file               STACK anything
  *
  * Addresses and sizes are hexadecimal, other numbers decimal; names run to the end of
- * the line. What stands in brackets may be missing. */
+ * the line. Fields in brackets may be missing. */
 #include "base/cursor.h"
 #include "sources/breakpad.h"
 
@@ -186,7 +186,7 @@ typedef struct text {
     size_t size;
 } text;
 
-/* The rest of the line; `instead` where there is none. */
+/* The rest of the line; `instead` if it is empty. */
 static text read_name(gsym_breakpad *breakpad, const cursor *line, const char *instead) {
     text name = {(const char *)line->at, cursor_left(line)};
     const char *nul = name.size == 0 ? NULL : memchr(name.bytes, 0, name.size);
@@ -231,7 +231,7 @@ static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8
 
 /* ---- FILE and INLINE_ORIGIN ------------------------------------------------------ */
 
-/* The definition that was read last counts for the functions that end after it. */
+/* The last definition applies to the functions that end after it. */
 static gsym_status define(gsym_breakpad *breakpad, numbering *numbers, uint32_t number,
                           uint64_t value, gsym_error *error) {
     uint32_t entry;
@@ -391,7 +391,7 @@ static gsym_status read_row(gsym_breakpad *breakpad, cursor line, gsym_error *er
     return add_row(breakpad, address, size, number, file, error);
 }
 
-/* An INLINE record before anyone knows whether all of it is sound. */
+/* An INLINE record that is not checked completely yet. */
 typedef struct inline_draft_record {
     uint32_t level, call_line, call_file, origin;
     bool has_call_file;

@@ -10,14 +10,14 @@
 typedef struct encoded_function {
     creator_record record;
     uint32_t position; /* among its unit's functions */
-    bool is_moved;     /* takes the place of a later repetition */
+    bool is_moved;     /* replaces a later repetition */
 } encoded_function;
 
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
     warning_list *warnings;
-    buffer chunk;             /* blobs; until it is closed, records hold offsets in it */
+    buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */
     LIST(uint8_t *) chunks; /* closed */
     LIST(encoded_function) records;

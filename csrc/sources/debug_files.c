@@ -1,10 +1,10 @@
 /* debug_files.c - the sets of debug sections that a conversion reads: how they are
- * given, which units they hold, when their pages are given back. */
+ * given, which units they contain, when their pages are released. */
 #include "sources/debug_files.h"
 #include "base/system.h"
 #include "sources/conversion.h"
 
-#define DROP_SIZE (4u << 20) /* give finished pages back in steps of this size */
+#define DROP_SIZE (4u << 20) /* release finished pages in steps of this size */
 
 /* ---- what is given ------------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ static int compare_spans(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* In a file with spans, those take the place of the text ranges. */
+/* In a file with spans, those replace the text ranges. */
 static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     if (file->spans.count == 0) return GSYM_OK;
     if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
@@ -448,7 +448,7 @@ gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t fil
     debug_file *split;
     *matched_ret = 0;
     if (file >= files->files.count || files->files.items[file]->role != GSYM_DWARF_SPLIT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u holds no split units", file);
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u has no split units", file);
     split = files->files.items[file];
     if (!files->is_scanned || split->is_scanned)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u is to be linked once, after "

@@ -21,7 +21,7 @@ typedef struct debug_file {
     LIST(address_span) spans;
     range_list span_ranges; /* what the spans cover */
     drop_mark info_mark, line_mark;
-    size_t units_left; /* that it holds DIEs of, still to be read */
+    size_t units_left; /* with DIEs in this file, still to be read */
     uint64_t linked_size; /* of its split units that complete a skeleton */
 } debug_file;
 
@@ -64,7 +64,7 @@ typedef struct page_span {
 /* Pages that nobody will read any more. */
 typedef struct done_pages {
     page_span info, lines, split_info;
-    debug_file *main, *split; /* files that are finished as a whole, or NULL */
+    debug_file *main, *split; /* files that are completely finished, or NULL */
 } done_pages;
 
 /* What a unit leaves behind, once all units before it are read as well; called by one

@@ -7,14 +7,14 @@
 #include "create/inline_builder.h"
 #include "sources/conversion.h"
 
-/* Of the magic number and what stands after it: two zeros, quantum, size of pointers. */
+/* Size of the magic number and the next fields: two zeros, quantum, size of pointers. */
 #define GO_MAGIC_SIZE 8
 
 /* The first Go of each layout. */
 typedef enum go_layout {
     GO_LAYOUT_1_16, /* addresses are absolute */
     GO_LAYOUT_1_18, /* they count from the start of the code */
-    GO_LAYOUT_1_20  /* functions and inlined calls tell where they start */
+    GO_LAYOUT_1_20  /* functions and inlined calls contain their start lines */
 } go_layout;
 
 typedef struct go_pclntab {
@@ -63,15 +63,15 @@ static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {
     return is_enough;
 }
 
-/* Find and open the table of an object. *is_found_ret false: this is no Go binary. Fails
- * where the table is damaged as a whole or of an older Go. */
+/* Find and open the table of an object. *is_found_ret false: not a Go binary. Fails if the
+ * complete table is damaged or of an older version of Go. */
 gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error);
 /* Where function `index` < function_count starts. */
 uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index);
 /* False where its record is damaged; `offset` is set all the same. */
 bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *ret);
-/* NULL where there is none at this place, or it is longer than any language makes. */
+/* NULL if there is none at this offset, or it is implausibly long. */
 const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret);
 /* Where the path of file `number` of a unit is; false where that is not known. */
 bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
@@ -155,7 +155,7 @@ typedef struct go_reader {
     bool is_cut;        /* there was too little for the function */
     /* scratch: one function */
     buffer path;
-    row_list rows; /* of the whole function, file and line 0 where none is known */
+    row_list rows; /* of the complete function; file and line 0 if not known */
     LIST(go_call) calls;
     LIST(go_call_span) spans;
     inline_piece_list pieces;

@@ -14,7 +14,7 @@ static void go_reader_warn(go_reader *reader, gsym_warning_category category,
                function->address);
 }
 
-/* Take `count` from the work that is left; where there is less, the function is cut. */
+/* Subtract `count` from the remaining work; if there is less, the function is cut. */
 static bool go_reader_spend(go_reader *reader, uint64_t count) {
     if (GSYM_LIKELY(count <= reader->work_left)) {
         reader->work_left -= count;
@@ -98,7 +98,7 @@ typedef struct row_source {
     bool is_open; /* it has a value here */
 } row_source;
 
-/* Go on to the value that holds at `offset`. */
+/* Continue to the value at `offset`. */
 static void advance(go_reader *reader, row_source *source, uint64_t offset) {
     while (source->is_open && source->values.end <= offset)
         source->is_open = go_values_next(&source->values) && go_reader_spend(reader, 1);
@@ -153,7 +153,7 @@ static gsym_status make_rows(go_reader *reader, const go_function *function,
 
 /* The inlined calls of a Go function as a tree.
  *
- * A pc-value table tells for each part of a function which call it was inlined by. The
+ * A pc-value table contains for each part of a function the call it was inlined by. The
  * calls stand elsewhere, each with its name and with the place of its caller: since Go
  * 1.20 as an address in the function, whose own file, line and call are the caller's. */
 
@@ -162,7 +162,7 @@ enum {
     CALL_SIZE_BEFORE = 20
 };
 
-/* ---- which bytes are of which call ------------------------------------------------- */
+/* ---- the bytes of each call -------------------------------------------------------- */
 
 /* Fill the spans; *count_ret is how many calls there are at least. */
 static gsym_status read_spans(go_reader *reader, const go_function *function,
@@ -193,7 +193,7 @@ static uint32_t call_at(const go_reader *reader, uint32_t offset) {
 
 /* ---- the calls --------------------------------------------------------------------- */
 
-/* Take file and line of the caller from the row that holds the byte at `offset`. */
+/* Take file and line of the caller from the row of the byte at `offset`. */
 static void place_caller(const go_reader *reader, const go_function *function,
                          uint32_t offset, go_call *call) {
     const gsym_line_row *rows = reader->rows.items;
@@ -292,7 +292,7 @@ static gsym_status name_nodes(go_reader *reader, const go_function *function, ui
 }
 
 /* Make the tree of inlined calls of a function of `size` bytes, whose rows are made, and
- * whose name is `name` in the output. What is damaged is a warning. */
+ * whose name is `name` in the output. Damaged data is a warning. */
 static gsym_status go_calls_read(go_reader *reader, const go_function *function,
                                  uint32_t size, uint64_t name, gsym_error *error) {
     inline_builder *builder = &reader->builder;

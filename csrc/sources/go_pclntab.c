@@ -96,7 +96,7 @@ uint64_t go_pclntab_address(const go_pclntab *table, uint32_t index) {
     return table->text + cursor_uint(&c, entry_size(table));
 }
 
-/* What stands after the fixed part of a record: places of pc-value tables, then those of
+/* The part after the fixed part of a record: offsets of pc-value tables, then those of
  * other data. */
 static void read_variable_part(const go_pclntab *table, cursor *c, uint32_t value_count,
                                unsigned data_count, go_function *ret) {
@@ -174,8 +174,8 @@ enum {
     SCAN_STEP = 4,
     BUILD_INFO_STEP = 16,
     BUILD_INFO_REACH = 1 << 16,
-    SECTION_WORDS = 8,   /* what it takes to look at a section */
-    WORK_PER_BYTE = 4,   /* words to a byte of the file: plain ones take half of one */
+    SECTION_WORDS = 8,   /* work to examine a section */
+    WORK_PER_BYTE = 4,   /* words for each byte of the file; most need half a word */
     LEAST_WORK = 1 << 16,
     MOST_CANDIDATES = 16 /* that look like a table until the module data is looked for */
 };
@@ -269,7 +269,7 @@ static gsym_status open_named(const gsym_object *object, go_pclntab *table,
     return GSYM_OK;
 }
 
-/* What the module data of a Go binary adds to its pclntab.
+/* Information that the module data of a Go binary adds to its pclntab.
  *
  * The module data is a structure of the run time, without a symbol in a stripped file. It
  * begins with the address of the pclntab and that of its names, so it is found by these.
@@ -289,7 +289,7 @@ enum {
     PLACES_TRIED = 16, /* that name the table */
     TREES_TRIED = 16,
     VALUES_TRIED = 256, /* of a function */
-    FUNCTION_WORDS = 8, /* what it takes to read a function, and an inlined call */
+    FUNCTION_WORDS = 8, /* work to read a function or an inlined call */
     CALL_WORDS = 4,
     MACHO_TARGET_BITS = 36
 };
@@ -313,7 +313,7 @@ static bool read_words(const go_pclntab *table, cursor c, uint64_t *words) {
 static bool find_words(go_pclntab *table, uint64_t *words) {
     const gsym_object *object = table->object;
     unsigned size = table->pointer_size;
-    /* What is written to stands after what is only read, and is less. */
+    /* Writable data comes after read-only data, and is smaller. */
     for (uint32_t i = object->header.section_count; i-- > 0;) {
         gsym_object_section section;
         cursor c;
@@ -385,7 +385,7 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
 
 /* ---- where inlined calls are ------------------------------------------------------- */
 
-/* Whether what stands at the address of a function's inlined calls may be that. */
+/* Whether the data at the address of a function's inlined calls is plausible. */
 static bool has_sound_tree(go_pclntab *table, const go_function *function) {
     go_values values = go_values_at(table, function->calls);
     int32_t most = -1;
@@ -430,7 +430,7 @@ static bool has_sound_trees(go_pclntab *table) {
     return sound > 0;
 }
 
-/* Set `text` and `trees`. False where there is no module data of this table. */
+/* Set `text` and `trees`. False if no module data refers to this table. */
 static bool go_read_module(go_pclntab *table) {
     uint64_t words[WORD_COUNT], text = table->text;
     if (table->layout == GO_LAYOUT_1_16) return true; /* all its addresses are absolute */
@@ -449,7 +449,7 @@ static bool go_read_module(go_pclntab *table) {
     return true;
 }
 
-/* The first place in a section that is a table; false where there is none. */
+/* The first offset in a section with a table; false if there is none. */
 static bool open_within(const gsym_object *object, const gsym_object_section *section,
                         unsigned *candidates_left, go_pclntab *table) {
     cursor c = go_section_bytes(object, section);
@@ -478,7 +478,7 @@ gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
     if (*is_found_ret) {
         if (go_read_module(table_ret) || table_ret->text != 0) return GSYM_OK;
         return gsym_fail(error, GSYM_E_FORMAT, table_ret->offset,
-                         "no module data tells where the code of the pclntab starts");
+                         "no module data with the start of the code of the pclntab");
     }
     if (!may_hide_table(object)) return GSYM_OK;
     for (uint32_t i = 0; i < object->header.section_count && !*is_found_ret; ++i) {

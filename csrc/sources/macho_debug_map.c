@@ -1,4 +1,4 @@
-/* macho_debug_map.c - where a linked Mach-O file without DWARF of its own says it is.
+/* macho_debug_map.c - the object files with the DWARF of a linked Mach-O file.
  *
  * The linker leaves the DWARF in the object files and notes, in symbols for debuggers,
  * which object files there were and at which address each of their functions ended up.

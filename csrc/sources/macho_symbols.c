@@ -1,7 +1,7 @@
 /* macho_symbols.c - functions of a Mach-O symbol table.
  *
  * The table gives no sizes: a function ends where the next symbol or function start
- * does, at the latest with its section. A size found so may hold padding, so symbols
+ * does, at the latest with its section. Such a size may include padding, so symbols
  * yield to every function that is described otherwise. */
 #include "containers/macho.h"
 #include "sources/conversion.h"
@@ -119,7 +119,7 @@ static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *
 
 enum { SHORT_NAME = 256 }; /* a name that any number of stubs may have */
 
-static const char PREFIX[] = "symbol stub for: "; /* as debuggers and LLVM say */
+static const char PREFIX[] = "symbol stub for: "; /* as in debuggers and LLVM */
 
 typedef struct stub_reader {
     const macho_object *macho;
@@ -134,7 +134,7 @@ typedef struct stub_reader {
     size_t name_bytes_left;
 } stub_reader;
 
-/* The name of the symbol that the next entry of the indirect symbols gives; NULL: none. */
+/* The symbol name of the next entry of the indirect symbols; NULL: none. */
 static const char *next_target(stub_reader *reader, size_t *size_ret) {
     uint32_t entry_size = macho_symbol_size(reader->macho);
     uint32_t index = cursor_u32(&reader->entries);

@@ -5,7 +5,7 @@
 #include "containers/pe.h"
 #include "sources/conversion.h"
 
-/* ---- sizes for the symbols of a table that gives none --------------------------------- */
+/* ---- sizes of symbols in a table without sizes --------------------------------------- */
 
 gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {
     return LIST_ADD(*starts, address) ? GSYM_OK : gsym_fail_memory(error);
@@ -114,7 +114,7 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
-/* Whether a record can hold the symbol: 32 bits of size, no address past the last. */
+/* Whether the symbol fits in a record: 32 bits of size, no address past the last. */
 static bool has_valid_range(const elf_symbol *symbol) {
     return symbol->size == 0 || (symbol->size <= UINT32_MAX &&
                                  symbol->address <= UINT64_MAX - (symbol->size - 1));
@@ -134,7 +134,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if ((is_weak || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
     if (!is_weak && elf->object.header.machine == ELF_MACHINE_ARM)
-        symbol->address &= ~UINT64_C(1); /* the bit that says Thumb */
+        symbol->address &= ~UINT64_C(1); /* the Thumb bit */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, symbol->name, &size);
     if (name == NULL || !has_valid_range(symbol)) {
@@ -243,7 +243,7 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
 
 /* ---- the export directory ----------------------------------------------------------- */
 
-/* What an image exports. Names, ordinals and addresses are read where the directory's
+/* The exports of an image. Names, ordinals and addresses are read where the directory's
  * own section has them, which is where linkers put them. */
 typedef struct export_table {
     pe_section section;
@@ -321,7 +321,7 @@ static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* What the unwind table of a 64-bit image knows of its functions. */
+/* Functions in the unwind table of a 64-bit image. */
 static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
     const pe_object *pe = reader->pe;
     uint64_t base = pe->object.header.base_address;
@@ -404,7 +404,7 @@ static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object
     return status;
 }
 
-/* ---- what a conversion takes from an object ------------------------------------------- */
+/* ---- the symbols of an object for a conversion --------------------------------------- */
 
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error) {

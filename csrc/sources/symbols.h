@@ -6,7 +6,7 @@
 #include "containers/macho.h"
 #include "containers/object.h"
 
-/* Sizes for the symbols of a table that gives none: a function is taken to end where the
+/* Sizes of symbols in a table without sizes: a function is assumed to end where the
  * next known start of its section is. */
 typedef LIST(uint64_t) symbol_starts;
 
@@ -29,14 +29,14 @@ typedef struct macho_symbol {
     uint32_t name; /* its offset in the names; 0: none */
     uint8_t type;
     uint8_t section;
-    uint64_t address; /* without the bit that says Thumb */
+    uint64_t address; /* without the Thumb bit */
 } macho_symbol;
 
 typedef struct macho_symbols {
     const macho_object *macho;
     cursor entries;
     cursor names;
-    gsym_range code[MACHO_SECTION_NUMBERS]; /* empty where a section holds none */
+    gsym_range code[MACHO_SECTION_NUMBERS]; /* empty for sections without code */
     symbol_starts starts; /* of functions */
 } macho_symbols;
 

@@ -26,7 +26,7 @@ static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
     return code < PATH_FIRST ? 0 : unit->files.items[code - PATH_FIRST];
 }
 
-/* The rows of a function as its line table holds them: inside of its range, each
+/* The rows of a function as in its line table: inside of its range, each
  * different from the one before. */
 static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
                      const unit_function *function, gsym_function *ret) {
@@ -164,10 +164,10 @@ gsym_status unit_encoder_add(unit_encoder *encoder, unit_functions *unit,
     return GSYM_OK;
 }
 
-/* A number for all that a function's record would say.
+/* A hash of the contents of a function's record.
  *
  * Linkers that keep one of many copies of a function point the debug information of
- * all copies at it. A fingerprint tells such repetitions before they are encoded. */
+ * all copies at it. A fingerprint finds such repetitions before they are encoded. */
 
 static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
     fingerprint = (fingerprint ^ value) * UINT64_C(0x9fb21c651e98df25);

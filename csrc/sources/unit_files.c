@@ -19,7 +19,7 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     joiner->foreign_budget = FOREIGN_BYTES_PER_BYTE * (header->end - header->offset);
     result->file_codes.count = 0;
     if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
-    /* Units may share a table of many files, of which each names a few. */
+    /* Units may share a table of many files and each use only a few. */
     codes = result->file_codes.items;
     if (cleared < result->file_codes.capacity)
         memset(codes + cleared, 0, (result->file_codes.capacity - cleared) * sizeof *codes);

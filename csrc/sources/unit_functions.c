@@ -1,4 +1,4 @@
-/* unit_functions.c - join what the DIEs, the line program and the names of a unit say.
+/* unit_functions.c - join the DIEs, the line program and the names of a unit.
  *
  * One function for each live range of a subprogram: the rows of its addresses, and
  * of its inlined calls what lies inside that range. */
@@ -72,7 +72,7 @@ static bool name_of_origin(unit_functions *result, unit_joiner *joiner, uint64_t
 static bool name_of_function(unit_functions *result, unit_joiner *joiner,
                              const walk_function *function, uint32_t *index_ret) {
     resolved_name name;
-    /* What stands in the DIE itself is named once; an origin may be shared. */
+    /* A name in the DIE itself is used once; an origin may be shared. */
     if (function->linkage_name.size == 0 && function->name.size == 0)
         return name_of_origin(result, joiner, function->origin, index_ret);
     return dwarf_function_name(&joiner->resolver, function, &name) &&
@@ -245,7 +245,7 @@ static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t
 
 /* ---- inlined calls ------------------------------------------------------------------------ */
 
-/* Whether one of `count` sorted, disjoint ranges holds all of `range`. */
+/* Whether one of `count` sorted, disjoint ranges contains all of `range`. */
 static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
     size_t low = 0;
     SEARCH_SORTED(low, count, ranges[middle].start <= range->start);
@@ -254,7 +254,7 @@ static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *
 
 #define MAX_RANGES_SEARCHED 256 /* only to choose whether to warn */
 
-/* Whether the ranges a DIE was given, sorted or not, hold `range`. */
+/* Whether the ranges of a DIE, sorted or not, contain `range`. */
 static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
     if (count > MAX_RANGES_SEARCHED) return true;
     for (size_t i = 0; i < count; ++i)
@@ -319,7 +319,7 @@ static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
 }
 
 /* The inlined calls of a function inside one of its ranges, in pre-order after
- * a root that stands for the function itself. */
+ * a root that represents the function itself. */
 static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                        const gsym_range *range, unit_function *function) {
     const unit_walk *walk = &joiner->walk;

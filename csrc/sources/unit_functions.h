@@ -18,14 +18,14 @@ typedef struct unit_path {
     uint64_t hash;
 } unit_path;
 
-/* What a DWARF file index stands for; PATH_FIRST + i is path i. */
+/* The meaning of a DWARF file index; PATH_FIRST + i is path i. */
 enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;
     uint64_t shift; /* from `address` to where the program has the function */
-    uint64_t fingerprint; /* of all that its record would say; 0: not taken */
+    uint64_t fingerprint; /* of the contents of its record; 0: not computed */
     uint64_t die_offset;
     uint32_t position; /* among the unit's functions */
     uint32_t name;     /* index */
@@ -47,7 +47,7 @@ typedef struct unit_call_site {
 /* Everything of one unit that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
-    uint32_t file; /* that its DIEs stand in */
+    uint32_t file; /* that contains its DIEs */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
@@ -100,11 +100,11 @@ typedef struct unit_joiner {
     warning_list *warnings;
     number_map name_map; /* origin -> name */
     LIST(joined_parent) parents; /* per inline depth */
-    /* What a hostile unit may cost: rows and nodes put out, nodes looked at. */
+    /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */
     bool keeps_nameless; /* for the creator to name */
-    bool has_repetitions; /* languages of which linkers fold copies */
+    bool has_repetitions; /* linkers fold copies of functions in this language */
 } unit_joiner;
 
 void unit_joiner_deinit(unit_joiner *joiner);
@@ -150,7 +150,7 @@ static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* What a file code adds to the fingerprint of the rows that name it. */
+/* The contribution of a file code to the fingerprint of rows that refer to it. */
 uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code);
 /* Complete function->fingerprint, which holds that of the rows. */
 void fingerprint_function(const unit_functions *result, unit_function *function);

@@ -176,7 +176,7 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
         return MachoBinary(Binary(data, path, order), is_wide=is_wide)
     if recognise(head) == "fat":
         raise UnsupportedError(
-            "a universal file: take out one slice with lipo -thin, embed into that, "
+            "a universal file: extract one slice with lipo -thin, embed into that, "
             "and put the slices together with lipo -create",
             path=path,
         )

@@ -223,7 +223,7 @@ def test_files_and_skeletons_have_numbers() -> None:
     run.call(lib.gsym_conversion_scan)
     with pytest.raises(ValueError, match="the units are known already"):
         run.add(file)
-    with pytest.raises(ValueError, match="file 0 holds no split units"):
+    with pytest.raises(ValueError, match="file 0 has no split units"):
         run.link(0)
     assert run.link(number) == 0
     with pytest.raises(ValueError, match="once"):

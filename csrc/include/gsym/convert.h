@@ -216,7 +216,7 @@ typedef enum gsym_warning_category {
 typedef struct gsym_warning {
     uint32_t category; /* gsym_warning_category */
     uint32_t file;     /* number from gsym_conversion_add_file */
-    uint64_t offset; /* of the DIE in .debug_info, or as the category says */
+    uint64_t offset; /* of the DIE in .debug_info, or as described for the category */
     uint64_t value;  /* the invalid address, index or offset */
 } gsym_warning;
 

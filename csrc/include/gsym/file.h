@@ -162,7 +162,7 @@ gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
 /* Lookups build indexes of large functions that are asked for repeatedly, while all
- * indexes take less than `limit` bytes of memory; 0: never. Default: twice the file's
+ * indexes use less than `limit` bytes of memory; 0: never. Default: twice the file's
  * size, between 1 MiB and 256 MiB. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Memory used by indexes, in bytes. */
@@ -219,7 +219,7 @@ gsym_status gsym_record_decode(gsym_record *record, const gsym_image *image,
 gsym_status gsym_image_check_records(const gsym_image *image, gsym_record *record,
                                      uint32_t first, uint32_t count, gsym_error *error);
 
-/* ---- statistics: how many bytes each kind of record takes -------------------- */
+/* ---- statistics: bytes of each kind of record -------------------------------- */
 
 /* Bytes by kind of content. An InfoType includes its 8-byte header. */
 typedef struct gsym_info_bytes {

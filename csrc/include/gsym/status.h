@@ -20,7 +20,7 @@ typedef enum gsym_status {
     GSYM_E_UNSUPPORTED, /* valid, but a version or encoding that is unknown */
     GSYM_E_LIMIT,       /* the result does not fit the chosen output version */
     GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
-    GSYM_E_EMPTY,       /* there is no function to write */
+    GSYM_E_EMPTY,       /* no function to write */
     GSYM_E_CANCELLED    /* gsym_conversion_cancel was called */
 } gsym_status;
 

@@ -203,7 +203,7 @@ typedef struct gsym_symbfile_extraction_counts {
     uint64_t inlined_calls; /* ranges of inlined calls */
     uint64_t line_rows;
     uint64_t return_pads;
-    /* What the output lacks: */
+    /* Omitted from the output: */
     gsym_walk_losses losses;
     uint64_t endless_left_out; /* the last function if it has no size */
     uint64_t without_calls;    /* functions with too many inlined calls */

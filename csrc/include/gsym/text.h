@@ -102,7 +102,7 @@ gsym_status gsym_text_dump(gsym_text *text, const gsym_image *image, gsym_record
 
 /* ---- answers in an output style -------------------------------------------------- */
 
-/* What is written for an answer: a template, in the language that csrc/text/style.c
+/* The format of an answer: a template, in the language that csrc/text/style.c
  * describes. One that is wrong is GSYM_E_ARGUMENT, with the offset in it. */
 typedef struct gsym_style gsym_style;
 gsym_status gsym_style_create(const char *template_text, size_t size,
@@ -119,7 +119,7 @@ typedef enum gsym_format_flags {
     GSYM_FORMAT_JSON = 16
 } gsym_format_flags;
 
-/* What a line with an address is. */
+/* The syntax of a line with an address. */
 typedef enum gsym_number_form {
     GSYM_NUMBERS_LLVM,  /* prefix, number in the base that it has itself, suffix */
     GSYM_NUMBERS_PLAIN, /* decimal or with 0x, blanks around; blank lines are passed over */
@@ -279,7 +279,7 @@ gsym_status gsym_text_stacks(gsym_text *text, gsym_frame_queue *const *queues,
                              size_t queue_count, const int64_t *modules,
                              const uint64_t *ends, size_t stack_count, gsym_error *error);
 
-/* What is lost when functions are written without overlaps. */
+/* Losses when functions are written without overlaps. */
 typedef struct gsym_walk_losses {
     uint64_t damaged;            /* entries with damaged records */
     uint64_t functions_cut;      /* at the start of another one */
