@@ -93,16 +93,12 @@ def test_a_damaged_record_is_named_with_the_reason(tmp_path: Path) -> None:
             lambda record, name=name: record.pop(name)
             for name in ("uuid", "files", "os")
         ),
-    ],
-)
-def test_a_damaged_record_is_named_with_the_reason(
-    tmp_path: Path, damage: Callable[[dict[str, Any]], object]
-) -> None:
-    record = a_record()
-    damage(record)
-    (tmp_path / "module.json").write_text(json.dumps(record))
-    with pytest.raises(FormatError, match=r"module\.json: damaged record .*: .+"):
-        read_entry(str(tmp_path))
+    ]:
+        record = a_record()
+        damage(record)
+        (tmp_path / "module.json").write_text(json.dumps(record))
+        with pytest.raises(FormatError, match=r"module\.json: what is written .*: .+"):
+            read_entry(str(tmp_path))
 
 
 def test_invalid_records_are_refused(tmp_path: Path) -> None:
