@@ -34,8 +34,8 @@ def test_a_lost_identity_is_told(
     assert "section __GSYM,__gsym" in out
     assert out.endswith("  signed ad hoc\n")
     assert err == (
-        "gsym embed: warning: app is signed ad hoc now, without the identity and the "
-        "entitlements that it had: sign it again\n"
+        "gsym embed: warning: app is now signed ad hoc, without its identity and "
+        "entitlements: sign it again\n"
     )
 
 
@@ -100,7 +100,7 @@ def test_lookup_and_dump_read_the_binary(
 def test_verify_finds_the_structure_sound(
     binary: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert output_of(capsys, "verify", binary) == "app: the structure is sound\n"
+    assert output_of(capsys, "verify", binary) == "app: the structure is valid\n"
 
 
 def test_stats_account_for_every_byte(

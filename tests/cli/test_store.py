@@ -111,7 +111,7 @@ def test_a_damaged_module_is_told_and_the_others_are_listed(
     status, output, errors = run("list")
     assert status == 1
     assert "lib1.so" in output
-    assert errors.startswith(f"gsym store list: {record}: what is written")
+    assert errors.startswith(f"gsym store list: {record}: damaged record")
 
 
 def test_sizes_are_short() -> None:

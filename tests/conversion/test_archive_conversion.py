@@ -288,7 +288,7 @@ def test_an_output_may_be_named_and_verified(
     assert (archive.parent / "named.d").read_text() == (
         f"{output}: {archive}\n\n{archive}:\n"
     )
-    assert "structure is sound" in capsys.readouterr().out
+    assert "structure is valid" in capsys.readouterr().out
 
 
 # ---- damage -------------------------------------------------------------------------
