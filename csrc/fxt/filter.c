@@ -42,14 +42,14 @@ void fxt_filter_deinit(fxt_filter *filter) {
     free(filter->names.verdicts.items);
 }
 
-/* After a character of UTF-8. */
+/* The position after a UTF-8 character. */
 static size_t after_character(const uint8_t *text, size_t size, size_t at) {
     do ++at;
     while (at < size && (text[at] & 0xc0) == 0x80);
     return at;
 }
 
-/* `*` stands for any text, `?` for a character. A mismatch goes back to the last `*`. */
+/* `*` matches any text, `?` one character. A mismatch backtracks to the last `*`. */
 static bool matches(const char *pattern, const uint8_t *text, size_t size) {
     const char *star = NULL;
     size_t at = 0, star_at = 0;
@@ -81,7 +81,7 @@ static bool matches_any(const fxt_patterns *patterns, const uint8_t *text, size_
     return false;
 }
 
-/* One verdict for each number, made when it is first asked for. */
+/* The result for a string, computed once. */
 static bool judge_string(fxt_patterns *patterns, const fxt_strings *strings,
                          uint32_t number, bool *passes_ret) {
     size_t count = strings->ends.count + 1, size;
@@ -117,7 +117,7 @@ static bool is_in_time(const fxt_filter *filter, const fxt_subject *subject) {
     return subject->end_ns >= filter->from_ns && subject->ns <= filter->to_ns;
 }
 
-/* False where memory ran out. A record without what is asked for does not pass. */
+/* False if out of memory. A record without a compared field does not pass. */
 static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
                              const fxt_subject *subject, bool *passes_ret) {
     bool passes =
@@ -136,7 +136,7 @@ static bool fxt_filter_judge(fxt_filter *filter, const fxt_strings *strings,
     return true;
 }
 
-/* What a filter judges the record that was read last by. */
+/* The compared fields of the last record. */
 
 static fxt_subject event_subject(const fxt_event_columns *events) {
     size_t at = events->count - 1;
@@ -154,7 +154,7 @@ static fxt_subject event_subject(const fxt_event_columns *events) {
                          .name = events->name[at]};
 }
 
-/* Processes and threads stand next to each other in `words`, which are the fields. */
+/* Processes and threads are adjacent in `words`, the fields. */
 static void set_threads(fxt_subject *subject, const uint64_t *words) {
     subject->processes = words;
     subject->threads = words + 1;
@@ -206,7 +206,7 @@ static fxt_subject other_subject(const fxt_other_columns *others, gsym_fxt_kind 
     return subject;
 }
 
-/* What other records are read by is handed out whatever is asked for. */
+/* Records that define how others are read always pass. */
 static bool is_context(gsym_fxt_kind kind) {
     switch (kind) {
         case GSYM_FXT_USERSPACE_OBJECT:

@@ -1,9 +1,9 @@
-/* reader.c - a trace, record by record, into columns. */
+/* reader.c - read the records of a trace into columns. */
 #include <stdio.h>
 
 #include "fxt/reader.h"
 
-/* Where a record ends and what kind it is, by its header alone. */
+/* The kind and the size of a record, by its header. */
 
 static gsym_fxt_kind metadata_kind(uint64_t header) {
     uint64_t type = fxt_bits(header, 16, 4);
@@ -62,8 +62,8 @@ uint64_t fxt_subtype(uint64_t header) {
     }
 }
 
-/* What the header at the cursor says; 8 bytes have to be there. The cursor goes after
- * it, and takes the byte order of a magic number. */
+/* Read the header at the cursor, which has at least 8 bytes. A magic number sets the byte
+ * order of the cursor. */
 static fxt_record fxt_read_header(cursor *c) {
     fxt_record record;
     record.header = cursor_u64(c);
@@ -78,18 +78,18 @@ static fxt_record fxt_read_header(cursor *c) {
     return record;
 }
 
-/* What is wrong with a trace, kept or told as an error. */
+/* Problems of a trace, listed or returned as errors. */
 
-enum { MOST_PROBLEMS = 1 << 16 }; /* more are counted only */
+enum { MOST_PROBLEMS = 1 << 16 }; /* more are only counted */
 
 static const char *const TEXTS[] = {
-    [GSYM_FXT_EMPTY_RECORDS] = "%llu bytes that say to be records of size 0",
-    [GSYM_FXT_TRUNCATED] = "the trace ends in a record, of which it has %llu bytes",
+    [GSYM_FXT_EMPTY_RECORDS] = "%llu bytes of records with size 0",
+    [GSYM_FXT_TRUNCATED] = "the trace ends inside a record after %llu bytes",
     [GSYM_FXT_SHORT_RECORD] = "a record of %llu bytes is too short for its fields",
     [GSYM_FXT_LARGE_RECORD] = "a record of %llu bytes is too large for memory: skipped",
     [GSYM_FXT_UNDEFINED_STRING] = "string %llu is not defined",
     [GSYM_FXT_UNDEFINED_THREAD] = "thread %llu is not defined",
-    [GSYM_FXT_NO_TICK_RATE] = "time is said to have %llu ticks a second",
+    [GSYM_FXT_NO_TICK_RATE] = "invalid tick rate: %llu ticks per second",
     [GSYM_FXT_WRONG_MAGIC] = "the magic number is %llu",
     [GSYM_FXT_FRAME_COUNT] = "a backtrace has %llu frames but declares more",
 };
@@ -119,7 +119,7 @@ enum {
     ENOUGH_WORDS = 1 << 16,
     ENOUGH_ARGUMENTS = 1 << 16,
     ENOUGH_STRING_BYTES = 4 << 20,
-    ENOUGH_BYTES = 64 << 20, /* whoever waits can stop in between */
+    ENOUGH_BYTES = 64 << 20, /* the caller can stop in between */
     ENOUGH_PROBLEMS = 1 << 12
 };
 
@@ -251,12 +251,12 @@ static void go_back(gsym_fxt_reader *reader, const fxt_mark *to) {
 #undef DO
 }
 
-/* Records that others need are read though nobody asked for them. */
+/* Records that others need are always read. */
 static bool is_needed(gsym_fxt_kind kind) {
     return kind >= GSYM_FXT_PROVIDER_INFO && kind <= GSYM_FXT_THREAD;
 }
 
-/* What was read and is not to be handed out. */
+/* Drop the last record. */
 static void drop_record(gsym_fxt_reader *reader, gsym_fxt_kind kind,
                         const fxt_mark *before) {
     if (kind <= GSYM_FXT_FLOW_END)
@@ -302,7 +302,7 @@ static gsym_status read_body(gsym_fxt_reader *reader, fxt_body *body, gsym_error
 
 /* ---- the next record ----------------------------------------------------------------- */
 
-/* Words that say size 0 come in long runs, as in buffers that were not filled. */
+/* Words with size 0 come in long runs, as in buffers that were not filled. */
 static gsym_status end_gap(gsym_fxt_reader *reader, gsym_error *error) {
     uint64_t size = reader->gap_size;
     if (GSYM_LIKELY(size == 0)) return GSYM_OK;
@@ -315,7 +315,7 @@ static void extend_gap(gsym_fxt_reader *reader, uint64_t offset) {
     reader->gap_size += FXT_WORD_SIZE;
 }
 
-/* Begin to skip a record that is too large to be held; a problem if it was requested. */
+/* Begin to skip a record that is too large; a problem if it was requested. */
 static gsym_status begin_passing_over(gsym_fxt_reader *reader, const fxt_body *body,
                                       gsym_error *error) {
     gsym_fxt_kind kind = body->record.kind;
@@ -348,7 +348,7 @@ static gsym_status end_trace(gsym_fxt_reader *reader, cursor *c, gsym_error *err
     return fxt_report(reader, GSYM_FXT_TRUNCATED, offset, left, error);
 }
 
-/* A whole record, which begins at the cursor. */
+/* Read the complete record at the cursor. */
 static gsym_status read_record(gsym_fxt_reader *reader, cursor *c, fxt_body *body,
                                gsym_error *error) {
     const uint8_t *end = c->at + body->record.size;
@@ -359,7 +359,7 @@ static gsym_status read_record(gsym_fxt_reader *reader, cursor *c, fxt_body *bod
     return GSYM_OK;
 }
 
-/* Whether a record changes the state by which those before it in the columns are read. */
+/* Whether a record changes the state that earlier records in the columns depend on. */
 static bool is_end_of_columns(const gsym_fxt_reader *reader, gsym_fxt_kind kind) {
     return (kind == GSYM_FXT_INITIALIZATION && reader->has_wide_times) ||
            (kind == GSYM_FXT_TRACE_INFO && reader->count != 0);

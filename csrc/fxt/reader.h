@@ -1,15 +1,15 @@
-/* reader.h - the state of a reader of traces, and what reads the parts of a record.
+/* reader.h - the state of a trace reader, and the readers of parts of a record.
  *
- * What is read comes out as columns. A record whose fields do not fit into it leaves the
- * cursor of its body failed, and none of it is kept. */
+ * The output is columns. A record that is too short for its fields leaves the cursor of its
+ * body failed, and is dropped. */
 #ifndef GSYM_FXT_READER_H
 #define GSYM_FXT_READER_H
 
 #include "base/cursor.h"
 #include "base/tables.h"
 
-/* The format of Fuchsia traces: records of whole words of 64 bits, in the byte
- * order of the machine that wrote them. docs/fxt.md has what the document leaves open. */
+/* The format of Fuchsia traces: records of 64-bit words, in the byte order of the machine
+ * that wrote them. docs/fxt.md has what the specification leaves open. */
 
 enum {
     FXT_WORD_SIZE = 8,
@@ -23,41 +23,41 @@ static inline uint64_t fxt_bits(uint64_t word, unsigned first, unsigned count) {
 
 static inline uint64_t fxt_padded(uint64_t size) { return (size + 7) & ~UINT64_C(7); }
 
-/* The header 0x0016547846040010 as it looks in the other byte order. */
+/* The header 0x0016547846040010 in the other byte order. */
 #define FXT_MAGIC_HEADER UINT64_C(0x0016547846040010)
 
 typedef struct fxt_record {
     uint64_t header;
-    uint64_t size; /* bytes; 0 in what is no record */
+    uint64_t size; /* bytes; 0 if it is not a record */
     gsym_fxt_kind kind;
 } fxt_record;
 
-/* Type of its kind of record, GSYM_FXT_NO_SUBTYPE where the format has none. */
+/* Subtype of the record, or GSYM_FXT_NO_SUBTYPE. */
 uint64_t fxt_subtype(uint64_t header);
 
 /* Numbers for the strings of a trace, equal ones for equal strings.
  *
- * Whoever takes the records decodes a string once, when its number is new. */
+ * The caller decodes a string once, when its number is new. */
 
 typedef struct fxt_strings {
-    buffer bytes; /* of all strings that have a number */
+    buffer bytes; /* of all numbered strings */
     LIST(uint64_t) ends;
     slot_table slots;
-    uint32_t first; /* number of the first one that is new */
-    uint32_t age;   /* how often all numbers were given up */
+    uint32_t first; /* number of the first new string */
+    uint32_t age;   /* how often all numbers were discarded */
 } fxt_strings;
 
 void fxt_strings_deinit(fxt_strings *strings);
-/* What was new is not any more; all numbers are given up when the strings take much. */
+/* End the set of new strings; discard all numbers if the strings take much memory. */
 void fxt_strings_begin(fxt_strings *strings);
-/* Bytes of the strings that are new. */
+/* Bytes of the new strings. */
 uint64_t fxt_strings_new_size(const fxt_strings *strings);
 /* The string with a number. */
 const uint8_t *fxt_strings_text(const fxt_strings *strings, uint32_t number,
                                 size_t *size_ret);
 
-/* What the records of a trace refer to: strings and threads, which each
- * provider numbers for itself, and how long its ticks are. */
+/* The strings and threads that records refer to, numbered by each provider, and the unit of
+ * its ticks. */
 
 #define FXT_DEFAULT_RATE UINT64_C(1000000000) /* ticks a second */
 
@@ -74,16 +74,16 @@ typedef struct fxt_table_string {
     bool has_number;
 } fxt_table_string;
 
-/* Entries that a provider lacks are taken from the implicit provider. It has the records
- * before the first one that names a provider: some writers put their tables there. */
+/* Entries that a provider lacks are taken from the implicit provider, which has the records
+ * before the first named provider: some writers put their tables there. */
 typedef struct fxt_tables {
     LIST(uint64_t) ids; /* of providers by number */
-    LIST(uint64_t) rates; /* 0: it has none */
+    LIST(uint64_t) rates; /* 0: none */
     LIST(fxt_table_string) strings;
     LIST(fxt_thread) threads;
     number_map providers; /* id -> number */
     number_map entries;   /* provider, kind and index -> string or thread */
-    uint32_t provider;    /* number of the one whose records are read */
+    uint32_t provider;    /* number of the current provider */
     uint32_t implicit;
     uint64_t named;    /* providers that are not implicit */
     uint64_t restarts; /* number of times another trace began */
@@ -93,20 +93,20 @@ bool fxt_tables_init(fxt_tables *tables);
 void fxt_tables_deinit(fxt_tables *tables);
 /* Begin another trace: drop all definitions. Numbers of providers are not reused. */
 bool fxt_tables_restart(fxt_tables *tables);
-/* The number of the provider with an id, a new one if need be. */
+/* The number of the provider with an id, which may be new. */
 bool fxt_tables_provider(fxt_tables *tables, uint32_t id, uint32_t *number_ret);
-/* An index of 0 is ignored. False where memory ran out. */
+/* An index of 0 is ignored. False if out of memory. */
 bool fxt_tables_set_string(fxt_tables *tables, uint64_t index, const uint8_t *bytes,
                            size_t size);
 bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread);
 
-/* Which records of a trace are handed out. */
+/* The filter of records. */
 
-/* Patterns for strings, and what is known of strings by their numbers. */
+/* Patterns for strings, and a cache of the results by string number. */
 typedef struct fxt_patterns {
     char *bytes; /* with a NUL after each; NULL: any string */
     size_t size;
-    LIST(uint8_t) verdicts; /* 0: not looked at */
+    LIST(uint8_t) verdicts; /* 0: unknown */
     uint32_t age;                                                /* of the numbers */
 } fxt_patterns;
 
@@ -125,9 +125,9 @@ typedef struct fxt_filter {
     fxt_patterns names;
 } fxt_filter;
 
-/* What a record has to be judged by. */
+/* The fields of a record that a filter compares. */
 typedef struct fxt_subject {
-    const uint64_t *processes; /* one of them is enough */
+    const uint64_t *processes; /* any of them may match */
     const uint64_t *threads;
     unsigned process_count;
     unsigned thread_count;
@@ -141,10 +141,10 @@ typedef struct fxt_subject {
 bool fxt_filter_set(fxt_filter *filter, const gsym_fxt_filter *wanted);
 void fxt_filter_deinit(fxt_filter *filter);
 
-/* Of one read; few enough that objects made of them die young. */
+/* Of one read; few, so that objects made from them are short-lived. */
 enum { FXT_MOST_RECORDS = 1 << 11 };
 
-/* Counts of what columns hold, to go back to. */
+/* Sizes of columns, to undo a record. */
 typedef struct fxt_mark {
     size_t words, names, types, signeds, unsigneds, doubles, strings, bools, blobs;
 } fxt_mark;
@@ -188,17 +188,17 @@ typedef struct fxt_other_columns {
 } fxt_other_columns;
 
 struct gsym_fxt_reader {
-    uint64_t consumed; /* bytes of the trace before those that are read */
+    uint64_t consumed; /* bytes of the trace before the current block */
     uint64_t most_size;
     uint64_t to_pass_over; /* bytes left of a record that is too large ... */
     uint64_t passed_start; /* ... and its offset */
-    uint64_t gap_start;    /* of words that say size 0 ... */
-    uint64_t gap_size;     /* ... and how many bytes of them */
+    uint64_t gap_start;    /* of words with size 0 ... */
+    uint64_t gap_size;     /* ... and their bytes */
     uint32_t kinds;
     bool is_strict;
     bool is_big_endian;
     bool has_wide_times;
-    bool is_full; /* nothing more can be read into these columns */
+    bool is_full; /* the columns take no more records */
     fxt_tables tables;
     fxt_strings strings;
     fxt_filter filter;
@@ -220,27 +220,27 @@ typedef struct fxt_body {
     uint64_t offset; /* of the record in the trace */
 } fxt_body;
 
-/* Tell of a problem; fails where the reader is strict. */
+/* Report a problem; fails if the reader is strict. */
 gsym_status fxt_report(gsym_fxt_reader *reader, gsym_fxt_fault fault, uint64_t offset,
                        uint64_t detail, gsym_error *error);
 
-/* Number of the string that a ref names. */
+/* Number of the string of a reference. */
 gsym_status fxt_read_string(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                             uint32_t *number_ret, gsym_error *error);
-/* The thread that a ref names. */
+/* The thread of a reference. */
 gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                             fxt_thread *thread_ret, gsym_error *error);
-/* Bytes of a stream, without those that fill it up. */
+/* Bytes of a stream, without padding. */
 gsym_fxt_data fxt_read_data(fxt_body *body, uint64_t size);
-/* Nanoseconds; UINT64_MAX where they do not fit. */
+/* Nanoseconds; UINT64_MAX on overflow. */
 uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks);
 
 gsym_status fxt_read_event(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
-/* Any other kind. */
+/* All other kinds. */
 gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *error);
 
-/* Whether the record that was read last is to be handed out; its words, if it is no
- * event, begin with number `first_word`. */
+/* Whether the last record passes the filter; unless it is an event, its words begin at
+ * `first_word`. */
 gsym_status fxt_judge(gsym_fxt_reader *reader, gsym_fxt_kind kind, size_t first_word,
                       bool *passes_ret, gsym_error *error);
 

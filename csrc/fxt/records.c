@@ -1,5 +1,5 @@
-/* records.c - records that are no events, each as a row of words: its fields in the
- * order in which records of `gsym.trace.fxt.records` have them, but data comes last. */
+/* records.c - records other than events, each as a row of words: its fields in the order of
+ * `gsym.trace.fxt.records`, but data comes last. */
 #include "fxt/reader.h"
 
 /* The arguments of a record: names, types, and values by type. */
@@ -158,9 +158,9 @@ static gsym_status put_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     return GSYM_OK;
 }
 
-/* ---- records by which others are read ------------------------------------------------ */
+/* ---- records that define how others are read ----------------------------------------- */
 
-/* One writer counts the name in words: then it takes more than the record says. */
+/* One writer stores the size of the name in words: then it exceeds the record. */
 static gsym_fxt_data read_provider_name(fxt_body *body) {
     uint64_t size = fxt_bits(body->record.header, 52, 8), left = cursor_left(&body->fields);
     if (size * FXT_WORD_SIZE == left && fxt_padded(size) < left)
@@ -186,7 +186,7 @@ static gsym_status read_provider(gsym_fxt_reader *reader, fxt_body *body,
     return GSYM_OK;
 }
 
-/* A magic number begins a trace, which may be another one in the same file. */
+/* A magic number begins a trace, possibly another one in the same file. */
 static gsym_status read_trace_info(gsym_fxt_reader *reader, fxt_body *body,
                                    gsym_error *error) {
     uint64_t header = body->record.header, type = fxt_bits(header, 20, 4);
@@ -240,14 +240,14 @@ static gsym_status read_table_thread(gsym_fxt_reader *reader, fxt_body *body,
 
 /* ---- other records ------------------------------------------------------------------- */
 
-/* What a record has next. `first` and `count` are bits of its header: the value itself, a
- * ref, a size or a number of items. */
+/* The next part of a record. `first` and `count` select bits of the header: the value
+ * itself, a reference, a size or a number of items. */
 typedef struct record_field {
     enum {
         NOTHING,
         BITS,
         WORD,
-        TICKS, /* of the record, which have a column of their own */
+        TICKS, /* of the record, in a column of their own */
         STRING,
         THREAD,
         PROFILER_THREAD,
@@ -282,7 +282,7 @@ static const record_field FIELDS[GSYM_FXT_KIND_COUNT][8] = {
         {{TICKS, 0, 0}, {PROFILER_THREAD, 20, 8}, {BITS, 28, 16}, {BITS, 44, 3},
          {WORD, 0, 0}, {WORD, 0, 0}, {WORD, 0, 0}},
     [GSYM_FXT_BACKTRACE] = {{TICKS, 0, 0}, {THREAD, 20, 8}, {FRAMES, 28, 8}},
-    /* Bits of these are in their second header. */
+    /* Bits of large records are in their second header. */
     [GSYM_FXT_LARGE_BLOB_WITH_METADATA] =
         {{STRING, 0, 16}, {STRING, 16, 16}, {TICKS, 0, 0}, {THREAD, 36, 8},
          {ARGUMENTS, 32, 4}, {LONG_DATA, 0, 0}},
@@ -300,8 +300,8 @@ static gsym_status put_process(gsym_fxt_reader *reader, fxt_body *body, uint64_t
     return GSYM_OK;
 }
 
-/* Some writers leave out the thread, which is 0, where the process stands inline: their
- * record is a word shorter than all its fields. */
+/* Some writers omit the thread, which is 0, if the process is inline: the record is one
+ * word shorter than its fields. */
 static gsym_status put_profiler_thread(gsym_fxt_reader *reader, fxt_body *body,
                                        uint64_t ref, gsym_error *error) {
     uint64_t header = body->record.header, size = 7 * FXT_WORD_SIZE;
@@ -357,7 +357,8 @@ static gsym_status put_fields(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     return GSYM_OK;
 }
 
-/* ---- any of them --------------------------------------------------------------------- */
+/* ---- all kinds ------------------------------------------------------------------------
+ * */
 
 static void put_unknown(gsym_fxt_reader *reader, const fxt_body *body) {
     uint64_t header = body->record.header;
@@ -396,7 +397,7 @@ gsym_status fxt_read_other(gsym_fxt_reader *reader, fxt_body *body, gsym_error *
     if (!ARRAY_RESERVE(reader->words, MOST_WORDS)) return gsym_fail_memory(error);
     GSYM_TRY(read_fields(reader, body, &provider, &ticks, error));
     if (body->fields.failed || !fxt_is_wanted(reader, body->record.kind)) return GSYM_OK;
-    /* A record that names the provider comes from it. */
+    /* A record that names a provider belongs to it. */
     others->provider[at] = provider;
     others->offset[at] = body->offset;
     others->ticks[at] = ticks;

@@ -1,12 +1,12 @@
-/* tables.c - entries of all providers in one table, so that a provider without any
- * takes next to no memory. */
+/* tables.c - entries of all providers in one table, so that a provider without entries
+ * takes little memory. */
 #include "base/hash.h"
 #include "fxt/reader.h"
 
 /* Strings are found by their hash. */
 
 enum {
-    MOST_PROBES = 64, /* of strings that were made to meet, some get two numbers */
+    MOST_PROBES = 64, /* with malicious collisions some strings get two numbers */
     MOST_KEPT = 64 << 20,
     MOST_STRINGS = 1 << 20
 };
@@ -49,7 +49,7 @@ static bool is_equal(const fxt_strings *strings, uint64_t number, const uint8_t 
            memcmp(strings->bytes.bytes + start, bytes, size) == 0;
 }
 
-/* Its slot, a free one, or none where too many others are in the way. */
+/* The slot of a string, a free slot, or none after too many probes. */
 static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
                             const uint8_t *bytes, size_t size) {
     size_t at = (size_t)hash & strings->slots.mask;
@@ -63,7 +63,7 @@ static hash_slot *find_slot(const fxt_strings *strings, uint64_t hash,
     return NULL;
 }
 
-/* 0 is the empty string. False where memory ran out. */
+/* 0 is the empty string. False if out of memory. */
 static bool fxt_strings_number(fxt_strings *strings, const uint8_t *bytes, size_t size,
                                uint32_t *number_ret) {
     uint64_t hash;
@@ -189,7 +189,7 @@ bool fxt_tables_set_thread(fxt_tables *tables, uint64_t index, fxt_thread thread
     return true;
 }
 
-/* NULL where there is none of the index. */
+/* NULL if the index is undefined. */
 static fxt_table_string *fxt_tables_string(const fxt_tables *tables, uint64_t index) {
     uint64_t entry;
     return find_entry(tables, index, &entry) ? &tables->strings.items[entry] : NULL;
@@ -201,7 +201,7 @@ static const fxt_thread *fxt_tables_thread(const fxt_tables *tables, uint64_t in
                                                          : NULL;
 }
 
-/* What records name: strings, threads, times. */
+/* Strings, threads and times of records. */
 
 static const char UNKNOWN_STRING[] = "<unknown>";
 
@@ -270,7 +270,7 @@ gsym_status fxt_read_thread(gsym_fxt_reader *reader, fxt_body *body, uint64_t re
     return fxt_report(reader, GSYM_FXT_UNDEFINED_THREAD, body->offset, ref, error);
 }
 
-/* floor(ticks * 1e9 / rate) without a product that overflows before the end. */
+/* floor(ticks * 1e9 / rate) without overflow of intermediate products. */
 uint64_t fxt_ns(gsym_fxt_reader *reader, uint64_t ticks) {
     const uint64_t second = UINT64_C(1000000000);
     uint64_t rate = fxt_tables_rate(&reader->tables), whole, part, ns;

@@ -1,5 +1,5 @@
-/* answer_queue.c - a block of lines: addresses in ascending order while they are looked up,
- * in the order of the lines when they are answered. */
+/* answer_queue.c - a block of lines: looked up in ascending order of addresses, answered in
+ * the order of the lines. */
 #include "gsym/answer_queue.h"
 
 #include "base/buffer.h"

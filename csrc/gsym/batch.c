@@ -1,19 +1,19 @@
 /* batch.c - answers to many addresses as columns.
  *
- * Addresses are worked out in ascending order, a function at a time, and their answers
- * put back into the order that was asked. */
+ * Addresses are looked up in ascending order, a function at a time, and their answers are
+ * put into the original order. */
 #include "gsym/sweep.h"
 #include "base/buffer.h"
 #include "gsym/lookup.h"
 
 enum {
-    /* Addresses that are put in order together: what they are worked out in should stay
-     * in the caches, but each function should have several of them. */
+    /* Addresses sorted together: the working set should fit the caches, but each function
+     * should have several addresses. */
     ASCENDING_BLOCK = 1 << 13,
     LEAST_BLOCK = 1 << 17,
     MOST_BLOCK = 1 << 20,
     BLOCK_PER_FUNCTION = 8,
-    AHEAD = 16 /* answers whose frames are fetched before it is their turn */
+    AHEAD = 16 /* how many answers ahead frames are prefetched */
 };
 
 struct gsym_batch {
@@ -34,7 +34,7 @@ static bool reserve_column(void *column, size_t capacity, size_t count, size_t i
     return array_reserve(column, &capacity, count, item_size);
 }
 
-/* Make room for `more` frames. */
+/* Reserve space for `more` frames. */
 static bool reserve(gsym_batch *batch, size_t more) {
     size_t capacity = batch->count + more;
     if (GSYM_LIKELY(capacity <= batch->capacity)) return true;
@@ -53,7 +53,7 @@ static bool reserve(gsym_batch *batch, size_t more) {
 
 /* ---- the columns ---------------------------------------------------------------------- */
 
-/* A number past a table means the same as 0. */
+/* A number outside a table means 0. */
 static void append(gsym_batch *batch, const gsym_image *image, uint32_t address_index,
                    const found_frames *answer, const gsym_frame *frames) {
     for (uint32_t i = 0; i < answer->count; ++i) {
@@ -84,8 +84,8 @@ static void append_miss(gsym_batch *batch, uint32_t address_index, gsym_miss mis
     batch->miss[at] = (uint8_t)miss;
 }
 
-/* Make room for the frames of a block and, if there is memory, for those of `blocks`
- * blocks like it: what grows in steps is copied, and its pages are made anew. */
+/* Reserve space for the frames of a block and, if possible, of `blocks` similar blocks:
+ * growing in steps copies, and faults new pages. */
 static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks) {
     size_t needed = batch->count + frame_count, guess;
     if (needed <= batch->capacity) return true;

@@ -3,13 +3,12 @@
 #include "gsym/index.h"
 
 enum {
-    /* To a slice, on average: it is there to be searched without leaving a cache line or
-     * two. */
+    /* Average of a slice, which should fit in one or two cache lines. */
     CHECKPOINTS_PER_SLICE = 4,
     BOUNDARIES_PER_SLICE = 8
 };
 
-/* What an index is put together from. */
+/* The parts of an index. */
 typedef struct index_builder {
     function_index index;
     checkpoint_list checkpoints;
@@ -78,8 +77,7 @@ static void *put_array(uint8_t **at, const void *items, size_t count, size_t ite
     return copy;
 }
 
-/* The last address that anything is known of; it may need all 32 bits, and then as large a
- * shift. */
+/* The last address with data; it may need all 32 bits, and a shift of that size. */
 static uint64_t last_offset(const index_builder *builder) {
     const checkpoint_list *checkpoints = &builder->checkpoints;
     const call_boundaries *boundaries = &builder->boundaries;
@@ -157,7 +155,8 @@ function_index *function_index_create(const cursor *record, unsigned strp_size,
     return index;
 }
 
-/* ---- asking --------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------
+ * */
 
 static inline const index_slice *slice_at(const function_index *index, uint64_t offset) {
     uint64_t slice = offset >> index->slice_bits;
@@ -192,11 +191,11 @@ const index_call *function_index_innermost(const function_index *index, uint64_t
 
 /* Make, publish and count indexes. */
 
-/* What a slot holds before it holds an index. */
+/* The contents of a slot before its index is made. */
 enum { SLOT_NEW = 0, SLOT_TOUCHED = 1, SLOT_WITHOUT = 2, SLOT_INDEX = INDEX_CACHE_FIRST };
 
 bool index_cache_init(index_cache *cache, size_t count, uint64_t limit) {
-    /* Zeros, of which the system makes memory where a lookup comes by. */
+    /* Zero pages, which take memory only when used. */
     cache->slots = calloc(count == 0 ? 1 : count, sizeof *cache->slots);
     cache->count = count;
     atomic_init(&cache->made, 0);

@@ -1,4 +1,4 @@
-/* function_info.c - one record: the envelope round the kinds of information.
+/* function_info.c - one record: the structure around the InfoTypes.
  *
  *     u32 size, strp name
  *     repeat: u32 InfoType, u32 InfoLength, InfoLength bytes
@@ -89,7 +89,7 @@ static gsym_status check_last_row(const gsym_function *function, gsym_error *err
                      last, function->address, function->size);
 }
 
-/* What a record holds besides merged functions. */
+/* The InfoTypes of a record except merged functions. */
 static gsym_status encode_own(buffer *out, unsigned strp_size,
                               const gsym_function *function, gsym_error *error) {
     size_t start;
@@ -219,7 +219,7 @@ bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
     }
 }
 
-/* Fields of one call site but its patterns. */
+/* Fields of one call site, without its patterns. */
 static gsym_status decode_call_site(cursor *c, gsym_call_site *site, gsym_error *error) {
     const uint8_t *at = c->at;
     site->return_offset = cursor_u64(c);
@@ -325,7 +325,7 @@ static gsym_status keep_extra(const record_info *info, extra_list *extras,
     return GSYM_OK;
 }
 
-/* An InfoType that comes again replaces what the first one said. */
+/* A repeated InfoType replaces the first one. */
 gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
                                  function_parts *parts, gsym_function *function_ret,
                                  record_info *merged_ret, gsym_error *error) {

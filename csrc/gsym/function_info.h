@@ -1,29 +1,29 @@
-/* function_info.h - the records of a GSYM file: encode and decode.
+/* function_info.h - encode and decode the records of a GSYM file.
  *
- * line_table.c, inline_info.c and function_info.c each hold both directions of
- * one record kind. Offsets of strings take strp_size bytes (version 1: 4,
- * version 2: 8); the byte order is the buffer's or the cursor's. */
+ * line_table.c, inline_info.c and function_info.c each have both directions of one record
+ * kind. String offsets take strp_size bytes (version 1: 4, version 2: 8); the byte order is
+ * that of the buffer or the cursor. */
 #ifndef GSYM_GSYM_FUNCTION_INFO_H
 #define GSYM_GSYM_FUNCTION_INFO_H
 
 #include "base/buffer.h"
 #include "base/cursor.h"
 
-/* Rows must ascend and none may lie below `start`. */
+/* Rows must ascend, from `start` on. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
                               size_t count, gsym_error *error);
 
-/* Nodes in pre-order; each child range must lie inside one range of its parent. */
+/* Nodes in pre-order; each child range must be within one range of its parent. */
 gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
                                const gsym_inline_node *nodes, size_t count,
                                const gsym_range *ranges, gsym_error *error);
 
-/* The whole record: size, name, each InfoType in ascending order, EndOfList.
- * Not aligned; the layout aligns records. */
+/* The complete record: size, name, each InfoType in ascending order, EndOfList. Not
+ * aligned; the layout aligns records. */
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
                                  const gsym_function *function, gsym_error *error);
 
-/* Append call sites as a record holds them after their count. */
+/* Append call sites as in a record, after their count. */
 void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
                     size_t count, const uint64_t *regexes);
 
@@ -36,7 +36,7 @@ typedef LIST(gsym_call_site) call_site_list;
 typedef LIST(uint64_t) regex_list;
 typedef LIST(gsym_extra) extra_list;
 
-/* What decoded functions are made of; each function owns a run of each list. */
+/* The parts of decoded functions; each function owns a run of each list. */
 typedef struct function_parts {
     row_list rows;
     node_list nodes;
@@ -54,8 +54,8 @@ typedef struct function_set {
 
 void function_set_clear(function_set *set);
 void function_set_deinit(function_set *set);
-/* When nothing is added any more: point each function to its run of each list. Pointers to
- * what the set has none of stay. */
+/* Set the pointers of each function to its run of each list, when the set is complete.
+ * Pointers to empty lists are unchanged. */
 void function_set_link(function_set *set);
 
 /* Append all rows. */
@@ -71,18 +71,18 @@ typedef struct line_checkpoint {
 
 typedef LIST(line_checkpoint) checkpoint_list;
 
-/* Append a checkpoint every `spacing` bytes. False where the table is damaged, a row lies
- * too far from the function or memory ran out. */
+/* Append a checkpoint every `spacing` bytes. False if the table is damaged, a row is too
+ * far from the function, or out of memory. */
 bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
-/* The last row at or below `address`; all 0 where the first lies above. */
+/* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* Likewise of a sound table, from a checkpoint on, which lies in the payload, or with NULL
- * from the start. A damaged table gives any row. */
+/* Likewise for a valid table, from a checkpoint in the payload on, or with NULL from the
+ * start. A damaged table gives any row. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
-/* A line program that is being run. */
+/* The state of a line program. */
 typedef struct line_program {
     cursor c;
     const uint8_t *op; /* the opcode being run */
@@ -92,7 +92,7 @@ typedef struct line_program {
     gsym_line_row row;
 } line_program;
 
-/* The rows of a sound table for ascending addresses. */
+/* The rows of a valid table for ascending addresses. */
 typedef struct line_sweep {
     cursor payload;
     uint64_t start;
@@ -102,14 +102,14 @@ typedef struct line_sweep {
 } line_sweep;
 
 bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start);
-/* Go on after a checkpoint that is not above the next address. */
+/* Continue after a checkpoint that is not above the next address. */
 void line_sweep_skip(line_sweep *sweep, const line_checkpoint *checkpoint);
 void line_sweep_advance(line_sweep *sweep, uint64_t address);
 
-/* Compare two tables that start together row by row, by address alone: -1, 0, 1. */
+/* Compare the row addresses of two tables with the same start: -1, 0, 1. */
 int line_table_compare_addresses(const cursor *left, const cursor *right);
 
-/* Append all nodes; their range_first counts from the present end of `ranges`. */
+/* Append all nodes; their range_first counts from the current end of `ranges`. */
 gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
                                node_list *nodes, range_list *ranges, gsym_error *error);
 
@@ -141,14 +141,14 @@ typedef struct inline_nodes {
     bool is_done;
 } inline_nodes;
 
-/* All of the next node but where it starts. */
+/* The next node, without its start. */
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
 
-/* A node as an index has it. Nodes are numbered from 1 on, the root is the first. */
+/* A node of an index. Nodes are numbered from 1, the root. */
 typedef struct call_node {
-    uint32_t parent; /* 0: it is the root */
+    uint32_t parent; /* 0: the root */
     uint32_t start;  /* of its first range, from the start of the function */
-    uint32_t fields; /* where its name stands, from the start of the payload */
+    uint32_t fields; /* offset of its name in the payload */
 } call_node;
 
 typedef struct call_range {
@@ -170,11 +170,11 @@ typedef struct call_span {
 
 typedef LIST(call_span) span_list;
 
-/* Append all nodes and, unless that is NULL, their spans. False where the tree is damaged,
- * reaches too far from the function or memory ran out. */
+/* Append all nodes and, unless that is NULL, their spans. False if the tree is damaged, is
+ * too far from the function, or out of memory. */
 bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
                       span_list *spans);
-/* The node as the walk finds it; `start` is that of the function. */
+/* The node as found by the walk; `start` is that of the function. */
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
                               const call_node *node);
 
@@ -192,37 +192,35 @@ gsym_status function_info_decode_head(cursor *record, unsigned strp_size,
 /* The next InfoType, GSYM_INFO_END_OF_LIST at the end. */
 gsym_status function_info_next(cursor *record, record_info *info_ret, gsym_error *error);
 
-/* What the known InfoTypes of a record hold; nothing where it has none of a type. */
+/* The payloads of the known InfoTypes of a record; empty without a type. */
 typedef struct record_payloads {
     cursor of[GSYM_INFO_CALL_SITES + 1]; /* by InfoType */
 } record_payloads;
 
-/* All InfoTypes up to the end; `record` stands after the fixed start. False where the
- * record is damaged, or known types do not stand once each and ascend, as every encoder
- * writes them. */
+/* All InfoTypes up to the end; `record` is after the fixed start. False if the record is
+ * damaged, or known types are not unique and ascending, as every encoder writes them. */
 bool function_info_payloads(cursor *record, record_payloads *payloads_ret);
 
-/* A whole record but for its merged functions, whose payload is handed back
- * (type GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST where it has none).
- * The counts in *function_ret tell how much was appended to each list; its
- * pointers are not set. */
+/* A record without its merged functions, whose payload is returned (type
+ * GSYM_INFO_MERGED_FUNCTIONS, or GSYM_INFO_END_OF_LIST without any). The counts in
+ * *function_ret are the numbers of appended items; its pointers are not set. */
 gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t start,
                                  function_parts *parts, gsym_function *function_ret,
                                  record_info *merged_ret, gsym_error *error);
 
-/* How many records a MergedFunctionsInfo says it holds. */
+/* The number of records that a MergedFunctionsInfo declares. */
 gsym_status merged_functions_count(cursor *payload, uint32_t *count_ret,
                                    gsym_error *error);
 /* The next of them, number `index`. */
 gsym_status merged_functions_next(cursor *payload, uint32_t index, cursor *record_ret,
                                   gsym_error *error);
 
-/* Append all call sites; their regex_first counts from the present end of `regexes`. */
+/* Append all call sites; their regex_first counts from the current end of `regexes`. */
 gsym_status call_sites_decode(cursor *payload, unsigned strp_size,
                               call_site_list *call_sites, regex_list *regexes,
                               gsym_error *error);
-/* Patterns of the first call site that returns to function start + return_offset:
- * all are counted, those that fit are written. */
+/* Patterns of the first call site that returns to function start + return_offset: returns
+ * their number, writes those that fit. */
 gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return_offset,
                             uint64_t *regexes, size_t capacity, uint32_t *count_ret,
                             gsym_error *error);
@@ -232,7 +230,7 @@ gsym_status call_sites_find(cursor *payload, unsigned strp_size, uint64_t return
 gsym_status record_decode(gsym_record *record, cursor c, unsigned strp_size,
                           uint64_t start, const gsym_function **function_ret,
                           gsym_error *error);
-/* Bytes that the function decoded last takes in its file. */
+/* Size in the file of the last decoded function. */
 uint64_t record_size(const gsym_record *record);
 
 #endif

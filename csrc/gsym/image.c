@@ -101,7 +101,7 @@ static gsym_status read_v1(gsym_image *image, cursor *c, extent *sections,
     offset = sections[GSYM_SECTION_STRING_TABLE].offset +
              sections[GSYM_SECTION_STRING_TABLE].size;
     sections[GSYM_SECTION_STRING_TABLE].present = true;
-    /* Records are named by their file offset; the place tells only the size. */
+    /* Records are addressed by file offset; the section gives only the size. */
     sections[GSYM_SECTION_FUNCTION_INFO] =
         (extent){offset, offset < image->size ? image->size - offset : 0, true};
     image->strp_size = 4;
@@ -110,7 +110,7 @@ static gsym_status read_v1(gsym_image *image, cursor *c, extent *sections,
     return GSYM_OK;
 }
 
-/* Whether a part may end after the file, in the binary that holds it. */
+/* Whether a part may end after the file, in the binary that contains it. */
 static bool may_be_shared(const gsym_image *image, uint32_t type) {
     return type == GSYM_SECTION_STRING_TABLE && image->header.file_offset != 0;
 }
@@ -136,7 +136,7 @@ static gsym_status read_directory(gsym_image *image, cursor *c, extent *sections
                              " extends beyond buffer (offset=%" PRIu64 ", size=%" PRIu64
                              ", bufsize=%zu)",
                              type, section.offset, section.size, image->size);
-        if (type < KNOWN_SECTIONS) sections[type] = section; /* the last one counts */
+        if (type < KNOWN_SECTIONS) sections[type] = section; /* the last one is used */
         if (type == GSYM_SECTION_INDEX) sections[INDEX_SECTION] = section;
         image->header.section_count++;
     }
@@ -174,9 +174,8 @@ static gsym_status read_v2(gsym_image *image, cursor *c, extent *sections,
 
 /* ---- strings shared with a binary ------------------------------------------------ */
 
-/* A string table that runs out of the file is that of the binary in its last part, as
- * the record before it says: shared strings begin at `strp` and are all the rest
- * of the table. */
+/* The last part of a string table that extends beyond the file is that of the binary, as
+ * the record before it declares: shared strings are at `strp` and after it. */
 static gsym_status open_shared_strings(gsym_image *image, const extent *strings,
                                        gsym_error *error) {
     gsym_header *header = &image->header;
@@ -229,7 +228,7 @@ static gsym_status check_extents(const gsym_image *image, const extent *sections
     return GSYM_OK;
 }
 
-/* In version 1 nothing says where records are, but shared strings come last. */
+/* In version 1 the location of records is not stored, but shared strings come last. */
 static extent records_before_strings(const extent *sections) {
     const extent *files = &sections[GSYM_SECTION_FILE_TABLE];
     const extent *strings = &sections[GSYM_SECTION_STRING_TABLE];
@@ -258,7 +257,7 @@ size_t image_head_size(const gsym_image *image) {
            ((size_t)image->header.section_count + 1) * GSYM_V2_SECTION_ENTRY_SIZE;
 }
 
-/* An index that does not fit the file is passed over. In version 1 it ends the file. */
+/* An index that does not match the file is ignored. In version 1 it ends the file. */
 static void open_index(gsym_image *image, const extent *section) {
     gsym_header *header = &image->header;
     bool is_v1 = header->version == GSYM_VERSION_1;
@@ -449,8 +448,8 @@ static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned w
     }
 }
 
-/* Halves the table without a branch on what it reads: random addresses would
- * mispredict every second one. */
+/* Binary search without a branch on the value: with random addresses every second one would
+ * be mispredicted. */
 static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t offset,
                                 unsigned width, bool swap, uint32_t *index_ret) {
     size_t low = 0, left = count;
@@ -469,9 +468,9 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
     return true;
 }
 
-/* The last entry that starts at or below `offset` from base_address, or the first
- * of those that start together with it. False: there is none. Tables that do not
- * ascend give some entry that fits or none. */
+/* The last entry that starts at or below `offset` from base_address, or the first one with
+ * the same start. False if there is none. Unsorted tables give any matching entry, or none.
+ * */
 static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;

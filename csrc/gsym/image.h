@@ -1,4 +1,4 @@
-/* image.h - an open GSYM file as the lookups and decoders see it. */
+/* image.h - an open GSYM file, for lookups and decoders. */
 #ifndef GSYM_GSYM_IMAGE_H
 #define GSYM_GSYM_IMAGE_H
 
@@ -13,8 +13,8 @@ struct gsym_image {
     const uint8_t *addr_info_offsets;
     const uint8_t *files; /* first entry, after the count */
     const char *strings;
-    uint64_t record_base; /* what the info offsets count from */
-    uint64_t record_end;  /* end of the bytes that may hold records */
+    uint64_t record_base; /* origin of the info offsets */
+    uint64_t record_end;  /* end of the bytes that may contain records */
     unsigned strp_size; /* bytes of a string offset, and of a record offset */
     bool swap;
     index_cache *indexes;
@@ -27,7 +27,7 @@ size_t image_head_size(const gsym_image *image);
 /* Start of entry `index` < num_addresses, counted from base_address. */
 uint64_t image_addr_offset(const gsym_image *image, uint32_t index);
 
-/* File offset of the record of entry `index` < num_addresses, not yet checked. */
+/* File offset of the record of entry `index` < num_addresses, unchecked. */
 uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 
 /* The bytes from the record of entry `index` to the end of all records; offsets
@@ -35,12 +35,12 @@ uint64_t image_record_offset(const gsym_image *image, uint32_t index);
 gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record_ret,
                          gsym_error *error);
 
-/* Of the entries with one start, the first that covers the address. Functions that
- * start lower are not looked at, even where they reach over it. */
+/* Of the entries with one start, the first that covers the address. Functions with a lower
+ * start are ignored, even if they cover it. */
 gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
                        cursor *record_ret, bool *found_ret, gsym_error *error);
 
-/* A function without a size reaches to the next one. */
+/* A function without a size extends to the next one. */
 static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address) {
     return size == 0 || address - start < size;
 }
@@ -50,7 +50,7 @@ static inline bool image_covers(uint64_t start, uint64_t size, uint64_t address)
 gsym_status image_check_function(const gsym_image *image, const gsym_function *function,
                                  uint64_t offset, gsym_error *error);
 
-/* File entry `index`, or false when the table has no such entry. */
+/* File entry `index`; false if it is out of range. */
 bool image_file(const gsym_image *image, uint32_t index, uint64_t *directory_ret,
                 uint64_t *basename_ret);
 

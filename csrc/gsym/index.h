@@ -16,38 +16,38 @@ typedef struct call_boundaries {
     uint32_t count;
 } call_boundaries;
 
-/* The boundaries of a tree, to be given back in any case. False where the tree asks for too
- * much work or memory ran out. */
+/* The boundaries of a tree, to be freed in any case. False if the tree needs too much work,
+ * or out of memory. */
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 
-/* What the indexes in memory and those in a file are made by. */
+/* Parameters of indexes in memory and in files. */
 
 enum {
-    INDEX_LEAST_PAYLOAD = 128,  /* bytes of lines or of calls: fewer are decoded as fast */
+    INDEX_LEAST_PAYLOAD = 128,  /* bytes of lines or of calls: decoding fewer is as fast */
     INDEX_LINE_SPACING = 64,    /* bytes of opcodes between two checkpoints */
-    INDEX_STEPS_PER_RANGE = 256 /* work that a tree of calls may ask for */
+    INDEX_STEPS_PER_RANGE = 256 /* limit of work for a tree of calls */
 };
 
-/* A large record, laid out so that a lookup reads next to nothing of it.
+/* A large record, arranged so that a lookup reads very little of it.
  *
  * The line program gets a checkpoint every few opcodes, and the tree of inlined calls is
- * flattened: from one boundary to the next all addresses have the same innermost call.
- * An index answers exactly as decoding the record would. */
+ * flattened: from one boundary to the next all addresses have the same innermost call. An
+ * index gives exactly the answers of the record. */
 
-/* One InfoType of the record; a size of 0: the record has none. */
+/* One InfoType of the record; size 0: none. */
 typedef struct index_part {
     uint32_t at; /* of the payload, from the start of the record */
     uint32_t size;
 } index_part;
 
-/* Addresses side by side; what stands before them. */
+/* Addresses side by side, and the values before them. */
 typedef struct index_slice {
     uint32_t checkpoints;
     uint32_t boundaries;
 } index_slice;
 
-/* What a frame says of an inlined call. */
+/* The data of a frame for an inlined call. */
 typedef struct index_call {
     uint64_t name;
     uint32_t parent; /* 0: it is the root */

@@ -5,9 +5,8 @@
  *           u8 has_children, strp name, uleb call_file, uleb call_line
  *           children and a 0, where has_children is set
  *
- * The base is the function's start for the root, and the start of the parent's
- * first range for all others. Trees are as deep as their input says, so nothing
- * here recurses. */
+ * The base is the function's start for the root, and the start of the parent's first range
+ * for all others. The input chooses the depth of a tree, so nothing here recurses. */
 #include "gsym/function_info.h"
 #include "gsym/index.h"
 #include "gsym/sweep.h"
@@ -16,7 +15,7 @@
 
 enum { PATH_ON_STACK = 64 };
 
-/* The nodes from the root down to the one being written. */
+/* The nodes from the root to the current one. */
 typedef struct node_path {
     const gsym_inline_node **items;
     size_t capacity;
@@ -302,7 +301,7 @@ bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
     while (!walk->is_done) {
         uint64_t start = 0, range_count = cursor_uleb(c);
         bool covered = false, has_children;
-        if (range_count == 0) { /* also where the bytes end early */
+        if (range_count == 0) { /* also if the bytes end early */
             if (depth == 0 || c->failed) walk->is_done = true;
             else depth--;
             continue;
@@ -351,9 +350,9 @@ bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
     return false;
 }
 
-/* Which call is the innermost one, from where on. */
+/* The boundaries at which the innermost call changes. */
 
-/* What the boundaries are found with. */
+/* State of the search for boundaries. */
 typedef struct edge_list {
     placed_address *edges; /* of ranges: the start of range n at 2 * n, its end after */
     uint32_t *ranks;       /* of each edge among the boundaries */
@@ -387,8 +386,8 @@ static bool list_offsets(const call_tree *tree, edge_list *list,
     return true;
 }
 
-/* Give each call, in the order of the tree, what is still its caller's: a lookup takes the
- * first call of a list that covers its address. */
+/* Assign to each call, in the order of the tree, the part that is still its caller's: a
+ * lookup uses the first call of a list that covers its address. */
 static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
                          call_boundary *boundaries) {
     uint64_t steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;

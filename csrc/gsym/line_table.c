@@ -23,7 +23,7 @@ enum {
     OP_FIRST_SPECIAL = 4,
     OP_LAST_SPECIAL = 255,
 
-    WINDOW = 14, /* greatest max_delta - min_delta that is worth a range */
+    WINDOW = 14, /* greatest useful max_delta - min_delta */
 
     NEAR = 128, /* deltas -NEAR .. NEAR - 1 are counted one by one */
     BUCKETS = 512,
@@ -33,7 +33,7 @@ enum {
     MAX_ROW_SIZE = 3 * (1 + MAX_LEB_SIZE) /* SetFile, AdvanceLine, AdvancePC */
 };
 
-/* ---- which line deltas a special opcode can say ---------------------------- */
+/* ---- the line deltas of special opcodes ------------------------------------ */
 
 typedef struct delta_window {
     int64_t min;
@@ -110,7 +110,7 @@ static delta_window best_near_window(const delta_counts *counts) {
     return best;
 }
 
-/* Can a window that is not all near hold `count` deltas and this one? */
+/* Whether a window that is not entirely near can hold `count` deltas and this one. */
 static inline bool may_reach(const delta_counts *counts, int64_t delta, uint32_t count) {
     uint32_t at = bucket_of(delta);
     uint32_t here = counts->bucket[at];
@@ -207,7 +207,7 @@ static gsym_status choose_deltas(const gsym_line_row *rows, size_t count,
 
 /* ---- encode ----------------------------------------------------------------- */
 
-/* Line differences wrap as 32-bit numbers do when a line goes down. */
+/* Line differences wrap as 32-bit numbers when a line decreases. */
 static inline int64_t line_step(uint32_t from, uint32_t to) {
     return to >= from ? (int64_t)(to - from) : (int64_t)(int32_t)(to - from);
 }
@@ -240,7 +240,7 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     return put_uleb_covered(at, address);
 }
 
-/* One reservation covers these rows, however long their numbers are. */
+/* One reservation is enough for these rows with the longest numbers. */
 static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t start,
                                const gsym_line_row *rows, size_t count,
                                gsym_line_row *previous, gsym_error *error) {
@@ -320,12 +320,12 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     return GSYM_OK;
 }
 
-/* Run up to the next row. False at the end, with c.failed where it came too early. */
+/* Run up to the next row. False at the end, with c.failed if the program is truncated. */
 static inline __attribute__((always_inline)) bool line_program_next(line_program *p) {
     for (;;) {
         uint32_t op;
         if (GSYM_UNLIKELY(p->c.at == p->c.end)) {
-            if (!p->c.failed) p->op = p->c.end; /* else the one that broke off */
+            if (!p->c.failed) p->op = p->c.end; /* else the truncated one */
             p->c.failed = true;
             return false;
         }
@@ -370,7 +370,7 @@ gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
     return GSYM_OK;
 }
 
-/* Go on after a checkpoint. */
+/* Continue after a checkpoint. */
 static void line_program_resume(line_program *program, const cursor *payload,
                                 uint64_t start, const line_checkpoint *checkpoint) {
     program->c.at = payload->at + checkpoint->at;

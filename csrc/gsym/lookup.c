@@ -1,15 +1,14 @@
 /* lookup.c - address -> function, source line and inlined calls.
  *
- * One pass over the bytes of one record, from the front, that keeps no state but on
- * the stack. Where the file has an index of a large record, the pass begins next to the
- * answer; another one that is asked for again gets an index in memory. LLVM's rules
- * (GSYM_LOOKUP_LLVM) and ours differ in what a gap in the data costs: with LLVM's the
- * answer, with ours only the file and line. */
+ * One pass over the bytes of one record, with state only on the stack. If the file has an
+ * index of a large record, the pass begins near the answer; other large records get an
+ * index in memory when they are looked up again. With missing data, LLVM's rules
+ * (GSYM_LOOKUP_LLVM) give no answer, ours an answer without file and line. */
 #include <inttypes.h>
 
 #include "gsym/lookup.h"
 
-/* Which calls of a function are frames, and what they say. */
+/* The calls of a function that are frames, and their data. */
 
 static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_ret) {
     uint64_t directory, basename;
@@ -17,11 +16,11 @@ static bool names_a_file(const gsym_image *image, uint32_t file, bool *in_table_
     return *in_table_ret && (directory != 0 || basename != 0);
 }
 
-/* Whether a call is a frame; by LLVM's rules only where its file is known. */
+/* Whether a call is a frame; by LLVM's rules only if its file is known. */
 static bool frame_shows(const gsym_image *image, bool llvm, const inline_match *match,
                         bool *in_table_ret) {
     *in_table_ret = true;
-    /* The root stands for the function itself, unless it names a call. */
+    /* The root is the function itself, unless it names a call. */
     if (!llvm && !match->is_root) return true;
     return names_a_file(image, match->call_file, in_table_ret);
 }
@@ -49,7 +48,7 @@ static inline void put_call(frame_list *list, const inline_match *call) {
     list->line = call->call_line;
 }
 
-/* The call to begin with: LLVM shows none where no line is known. */
+/* The call to begin with: LLVM shows none without a line. */
 static const index_call *innermost_call(const function_index *index, uint64_t offset,
                                         bool llvm) {
     if (llvm && index->parts[GSYM_INFO_LINE_TABLE].size == 0) return NULL;
@@ -83,11 +82,11 @@ static void frames_put_stored(frame_list *list, const stored_index *index,
     put_call_frame(list, name, list->address - list->start, false);
 }
 
-/* What one pass over a record finds out. */
+/* The result of one pass over a record. */
 typedef struct found_function {
     uint64_t size;
     uint64_t name;
-    gsym_line_row row; /* file 0: no line is known */
+    gsym_line_row row; /* file 0: no line */
     bool has_line_table;
     bool has_inlines;
     bool has_merged;
@@ -95,19 +94,19 @@ typedef struct found_function {
     cursor merged;
     uint32_t regex_count;
     calls_checkpoint calls;      /* where the walk over its inlined calls begins */
-    const stored_index *stored;  /* NULL: the file has none of the record */
+    const stored_index *stored;  /* NULL: the file has none for the record */
     const function_index *index; /* NULL: the record was decoded */
 } found_function;
 
 typedef struct lookup_query {
     const gsym_image *image;
-    uint64_t address; /* asked for */
+    uint64_t address; /* to look up */
     uint64_t start;   /* of the function */
     bool llvm;
     const gsym_lookup_room *room;
 } lookup_query;
 
-/* Frames as they come, outermost first, the first `skip` of them dropped. */
+/* Frames in the order found, outermost first; the first `skip` are dropped. */
 typedef struct frame_sink {
     gsym_frame *frames;
     size_t capacity;
@@ -127,7 +126,7 @@ static inline void put_frame(frame_sink *sink, gsym_frame frame) {
     sink->count++;
 }
 
-/* LLVM names the offset inside the data it was decoding, and does so in the text. */
+/* LLVM reports the offset in the data it was decoding, in the text. */
 static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
                                 uint64_t base, gsym_error *error) {
     char what[GSYM_ERROR_TEXT_SIZE];
@@ -145,7 +144,7 @@ static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
 
 /* ---- the record --------------------------------------------------------------- */
 
-/* A file may hold the index of another record than the one that is there. */
+/* The index in a file may belong to another record. */
 static bool has_stored_checkpoint(const lookup_query *query, const cursor *payload,
                                   const stored_index *stored,
                                   line_checkpoint *checkpoint_ret) {
@@ -341,7 +340,7 @@ static frame_list list_of(const lookup_query *query) {
                         .capacity = query->room->frame_capacity};
 }
 
-/* Those around what a walk found that began below a call. */
+/* The frames around the result of a walk that began below a call. */
 static void write_outer_frames(const lookup_query *query,
                                const found_function *function, frame_sink *inner) {
     frame_list list = list_of(query);
@@ -356,8 +355,8 @@ static void write_outer_frames(const lookup_query *query,
     inner->unknown_file = list.unknown_file;
 }
 
-/* Innermost first. Where there are more frames than room, a second walk drops the
- * outermost ones. */
+/* Innermost first. If there are more frames than space, a second walk drops the outermost
+ * ones. */
 static gsym_status write_frames(const lookup_query *query, const found_function *function,
                                 uint32_t *count_ret, gsym_error *error) {
     frame_sink sink = {.frames = query->room->frames,

@@ -135,7 +135,7 @@ static gsym_status find_merged(cursor *record, record_info *info_ret, gsym_error
     return GSYM_OK;
 }
 
-/* *size_ret is what the whole record takes. */
+/* *size_ret is the size of the complete record. */
 static gsym_status read_entry(const gsym_image *image, uint32_t index,
                               gsym_function_range *ranges, size_t capacity,
                               size_t *count_ret, uint64_t *size_ret, gsym_error *error) {
@@ -188,7 +188,7 @@ gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_rang
     return GSYM_OK;
 }
 
-/* Is every record whole, and is there what it names? */
+/* Check that a record is complete, and its strings and files exist. */
 
 static gsym_status fault(gsym_error *error, uint64_t offset, const char *what) {
     return gsym_fail(error, GSYM_E_FORMAT, offset, "%s", what);

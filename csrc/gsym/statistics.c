@@ -1,13 +1,13 @@
-/* statistics.c - what the bytes of the records are spent on.
+/* statistics.c - the sizes of the parts of records.
  *
- * Walks the envelopes only: of a line table just the opcodes before the first row
- * are read, to learn which directory the function comes from. */
+ * Reads the structure only: of a line table just the opcodes before the first row, which
+ * give the directory of the function. */
 #include "gsym/function_info.h"
 #include "gsym/image.h"
 
 enum { OP_END_SEQUENCE = 0, OP_SET_FILE = 1, OP_ADVANCE_LINE = 3, HEAD_SIZE = 8 };
 
-/* File of the first row; 0 where there is none. */
+/* File of the first row, or 0. */
 static uint32_t first_file(cursor c) {
     uint32_t file = 1;
     cursor_skip_leb(&c);

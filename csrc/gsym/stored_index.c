@@ -1,4 +1,4 @@
-/* stored_index.c - indexes in a file: encode and query.
+/* stored_index.c - encode and query indexes in a file.
  *
  *     uleb line_table_size, uleb inline_info_size
  *     uleb checkpoint_count, uleb boundary_count, uleb node_count
@@ -23,12 +23,12 @@ static column_group group_of(stored_column column) {
 
 /* ---- encode: the checkpoints of calls --------------------------------------------------- */
 
-/* Neighbouring boundaries whose calls are found by one walk. */
+/* Adjacent boundaries whose calls are found by one walk. */
 typedef struct call_group {
     uint32_t offset;
-    uint32_t node; /* that all have in common */
+    uint32_t node; /* common to all */
     uint32_t at;   /* of the first call below it; 0: none has any */
-    uint32_t end;  /* of what the longest walk reads */
+    uint32_t end;  /* of the bytes that the longest walk reads */
 } call_group;
 
 typedef LIST(call_group) group_list;
@@ -39,9 +39,9 @@ typedef struct index_encoder {
     span_list spans;
     call_boundaries boundaries;
     group_list groups;
-    uint32_t *numbers; /* of the nodes that are stored, by number in the tree; 0: it is not */
+    uint32_t *numbers; /* of stored nodes, by number in the tree; 0: not stored */
     uint32_t node_count;
-    uint64_t steps; /* that are left */
+    uint64_t steps; /* remaining */
 } index_encoder;
 
 static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
@@ -52,7 +52,7 @@ static const call_span *span_of(const index_encoder *encoder, uint32_t node) {
     return &encoder->spans.items[node - 1];
 }
 
-/* Let a group take in addresses whose innermost call is `node`. False: too much work. */
+/* Add addresses with innermost call `node` to a group. False: too much work. */
 static bool join(index_encoder *encoder, call_group *group, uint32_t node) {
     uint32_t below = 0, end = node == 0 ? 0 : span_of(encoder, node)->end;
     if (end > group->end) group->end = end;
@@ -75,7 +75,7 @@ static bool is_short(const call_group *group) {
     return group->end <= group->at || group->end - group->at <= CALLS_SPACING;
 }
 
-/* Fewer nodes have to be stored where the walk begins further out. */
+/* Fewer nodes are stored if the walk begins further out. */
 static void move_outwards(const index_encoder *encoder, call_group *group) {
     while (group->node != 0) {
         call_group wider = *group;
@@ -120,7 +120,7 @@ static bool group_boundaries(index_encoder *encoder) {
     return boundaries->count == 0 || put_group(encoder, &group);
 }
 
-/* Number the nodes that walks begin below and those around them. */
+/* Number the nodes below which walks begin, and their ancestors. */
 static bool number_nodes(index_encoder *encoder) {
     size_t count = encoder->tree.nodes.count;
     encoder->numbers = calloc(count + 1, sizeof *encoder->numbers);
@@ -167,7 +167,7 @@ static uint32_t number_at(const index_encoder *encoder, stored_column column, si
     }
 }
 
-/* Rows of a column, of which some nodes are left out. */
+/* Rows of a column, without some nodes. */
 static size_t row_count(const index_encoder *encoder, stored_column column) {
     switch (group_of(column)) {
         case CHECKPOINTS: return encoder->checkpoints.count;
@@ -203,9 +203,8 @@ static void put_columns(buffer *out, const index_encoder *encoder) {
     }
 }
 
-/* Append the index of a record's line table and tree of calls, whose payloads are empty
- * where it has none. False, and nothing is appended: neither is large, or one is damaged,
- * or memory ran out. */
+/* Append the index of a record's line table and tree of calls, whose payloads may be empty.
+ * False, and nothing is appended, if neither is large, one is damaged, or out of memory. */
 static bool stored_index_encode(buffer *out, const cursor *lines, const cursor *calls,
                                 unsigned strp_size) {
     index_encoder encoder = {0};
@@ -227,7 +226,8 @@ static bool stored_index_encode(buffer *out, const cursor *lines, const cursor *
     return is_worth;
 }
 
-/* ---- ask ------------------------------------------------------------------------------------ */
+/* ---- query
+ * ---------------------------------------------------------------------------------- */
 
 static bool stored_index_open(const cursor *at, stored_index *index_ret) {
     cursor c = *at;
@@ -252,7 +252,7 @@ static bool stored_index_open(const cursor *at, stored_index *index_ret) {
     return size <= cursor_left(&c);
 }
 
-/* Number `i` of a column, which has that many. */
+/* Number `i` of a column, which is long enough. */
 static inline uint64_t number_in(const stored_index *index, stored_column column,
                                  size_t i) {
     const uint8_t *at =
@@ -309,7 +309,7 @@ bool stored_index_node(const stored_index *index, uint32_t number, call_node *no
     return node_ret->parent < number;
 }
 
-/* The indexes of all functions: make and find.
+/* The indexes of all functions.
  *
  *     num_addresses * u32   where the index of an entry is, from the start; 0: it has none
  *     indexes               as above
@@ -321,8 +321,8 @@ bool stored_index_node(const stored_index *index, uint32_t number, call_node *no
  *     u32 version
  *     u32 magic
  *
- * The trailer comes last, for the end of a file is all that is known of a version-1 file
- * that holds more than its records. */
+ * The trailer comes last, because only the end of a version-1 file can be found that has
+ * more than its records. */
 
 enum {
     INDEX_VERSION = 1,

@@ -1,11 +1,11 @@
-/* sweep.c - a function at a time where several addresses are in one, each address
- * by itself where not. */
+/* sweep.c - look up ascending addresses: a function at a time if it has several of them,
+ * else each address separately. */
 #include "gsym/sweep.h"
 #include "base/buffer.h"
 #include "base/system.h"
 #include "gsym/lookup.h"
 
-/* Sort by the bits in which the addresses differ. */
+/* Radix sort by the bits in which the addresses differ. */
 
 enum { MOST_DIGIT_BITS = 11, FEW = 32 };
 
@@ -18,8 +18,8 @@ static void insert(placed_address *items, uint32_t count) {
     }
 }
 
-/* Bits of a digit: as few passes as digits allow that are no more than the items, and no
- * larger digits than these passes need. */
+/* Bits of a digit: the fewest passes with no more digit values than items, and the smallest
+ * digits for these passes. */
 static unsigned digit_size(uint64_t difference, uint32_t count) {
     unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
     unsigned most = 31 - (unsigned)__builtin_clz(count), passes;
@@ -64,8 +64,8 @@ placed_address *address_order(placed_address *room, uint32_t count) {
     return items;
 }
 
-/* What stays between two addresses is not worked out again: rows are
- * gone on from, and frames are the same up to the next boundary of calls. */
+/* State is kept between addresses: rows continue, and frames are the same up to the next
+ * boundary of calls. */
 
 static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
                                  bool llvm, uint32_t entry, const cursor *record) {
@@ -90,7 +90,7 @@ static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
     return !sweep->has_lines || line_sweep_begin(&sweep->lines, &lines, sweep->start);
 }
 
-/* How many of the ascending numbers, `stride` bytes apart, are not above `offset`; the
+/* The count of ascending numbers, `stride` bytes apart, that are not above `offset`; the
  * first `from` are not. */
 static uint32_t count_up_to(const void *numbers, size_t stride, uint32_t from,
                             uint32_t count, uint64_t offset) {
@@ -150,15 +150,15 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
     return true;
 }
 
-/* LLVM gives no answer where it has no line. */
+/* LLVM gives no answer without a line. */
 static bool has_row(const function_sweep *sweep) {
     uint32_t file = sweep->lines.row.file;
     return !sweep->llvm || !sweep->has_lines ||
            (file != 0 && file < sweep->image->header.num_files);
 }
 
-/* Find the frames at an address of the function, not below the one before; none where
- * LLVM's rules give no answer. False where memory ran out. */
+/* Find the frames at an address of the function, not below the previous one; none if LLVM's
+ * rules give no answer. False if out of memory. */
 static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
     const function_index *index = sweep->index;
     uint32_t boundary =
@@ -212,7 +212,7 @@ placed_address *address_sweep_begin(address_sweep *sweep, uint32_t count, uint32
     return address_order(sweep->order, sought);
 }
 
-/* One address by itself. */
+/* Look up a single address. */
 static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
                            uint64_t address, found_frames *ret, gsym_error *error) {
     gsym_answer answer;
@@ -234,7 +234,7 @@ static gsym_status look_up(address_sweep *sweep, const gsym_image *image,
     return GSYM_OK;
 }
 
-/* The first address after those that entry `entry` answers for. */
+/* The first address after those of entry `entry`. */
 static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor *record) {
     cursor head = *record;
     uint64_t start = image_addr_offset(image, entry), size = cursor_u32(&head);
@@ -243,7 +243,7 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
     for (uint32_t next = entry + 1; next < image->header.num_addresses; ++next) {
         uint64_t next_start = image_addr_offset(image, next);
         if (next_start == start) continue;
-        /* Tables that do not ascend are answered address by address. */
+        /* With unsorted tables, look up each address. */
         if (next_start < start) return 0;
         end = next_start < end ? next_start : end;
         break;
@@ -251,9 +251,9 @@ static uint64_t entry_end(const gsym_image *image, uint32_t entry, const cursor 
     return end > UINT64_MAX - base ? UINT64_MAX : base + end;
 }
 
-/* Enter the function at the first of `count` ascending addresses, if enough of them are
- * in it. *end_ret is the first address after it. What it takes to find out that a function
- * cannot be swept is spent once, not for each of its addresses. */
+/* Enter the function at the first of `count` ascending addresses, if enough of them are in
+ * it. *end_ret is the first address after it. That a function cannot be swept is found out
+ * once, not for each address. */
 static bool begin_function(address_sweep *sweep, const gsym_image *image,
                            const placed_address *addresses, size_t count,
                            uint64_t *end_ret) {
@@ -275,7 +275,7 @@ static bool begin_function(address_sweep *sweep, const gsym_image *image,
     return false;
 }
 
-/* The frames that were found, as those of one address. */
+/* The current frames as the result of one address. */
 static bool keep_frames(address_sweep *sweep, found_frames *ret) {
     const function_sweep *function = &sweep->function;
     size_t count = function->frame_count;
@@ -292,8 +292,8 @@ static bool is_full(const address_sweep *sweep) {
     return sweep->frame_limit != 0 && sweep->frames.count >= sweep->frame_limit;
 }
 
-/* Answer as many of the addresses as one function has, if there are enough of them.
- * *done_ret is how many were. */
+/* Look up the addresses in one function, if there are enough of them. *done_ret is their
+ * number. */
 static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
                                   const placed_address *addresses, size_t count,
                                   size_t *done_ret, gsym_error *error) {
@@ -313,7 +313,7 @@ static gsym_status sweep_function(address_sweep *sweep, const gsym_image *image,
     return GSYM_OK;
 }
 
-/* Give the pages of the image back if many were passed up to what was found. */
+/* Release pages of the image if many were passed. */
 static void give_back(address_sweep *sweep, const gsym_image *image,
                       const found_frames *found) {
     uint64_t offset;

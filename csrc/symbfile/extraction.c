@@ -1,5 +1,5 @@
-/* extraction.c - one pass over the functions of a GSYM file: each is flattened, and
- * its ranges written, and the return pads of the calls in it. */
+/* extraction.c - one pass over the functions of a GSYM file: flatten each, write its
+ * ranges, and the return pads of its calls. */
 #include "base/utf8.h"
 #include "code/calls.h"
 #include "export/function_walk.h"
@@ -12,15 +12,15 @@ struct gsym_symbfile_names {
     name_numbers names;
     bool is_counted;
     uint32_t *strings;     /* of each name: its number in the writer */
-    uint64_t string_count; /* of those that are known */
-    uint32_t *files;       /* of each file: number of its path, 0: not asked for yet */
-    uint64_t text_left;    /* bytes of names and paths that may still come */
+    uint64_t string_count; /* of collected strings */
+    uint32_t *files;       /* of each file: number of its path, 0: not yet known */
+    uint64_t text_left;    /* remaining bytes of names and paths */
     buffer text;           /* scratch */
 };
 
-/* The chains of functions at calls as return pads of a symbfile. */
+/* Return pads: the chains of functions at calls. */
 
-/* Pads under way; functions come in ascending order. */
+/* State of return pads; functions come in ascending order. */
 typedef struct return_pads {
     gsym_symbfile_writer *writer;
     gsym_symbfile_names *names;
@@ -30,10 +30,10 @@ typedef struct return_pads {
     LIST(gsym_symbfile_entry) entries; /* of one pad */
 } return_pads;
 
-/* Which names a symbfile needs, and the numbers of its strings. */
+/* The names that a symbfile needs, and the numbers of its strings. */
 
-/* Names may lie in each other and paths share a folder, so that few bytes of a file could
- * stand for any number of them. */
+/* Names may overlap and paths share a folder, so that a small file could expand to any
+ * size. */
 enum { TEXT_PER_BYTE = 64, LEAST_TEXT = 64 << 20 };
 
 static const char NO_NAME[] = "<name omitted>";
@@ -95,7 +95,7 @@ static void count_names(gsym_symbfile_names *names) {
 static gsym_status spend_text(gsym_symbfile_names *names, size_t size, gsym_error *error) {
     if (size > names->text_left)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "its names and paths would be %d times as large as it is",
+                         "its names and paths expand to more than %d times its size",
                          TEXT_PER_BYTE);
     names->text_left -= size;
     return GSYM_OK;
@@ -118,7 +118,7 @@ gsym_status gsym_symbfile_names_list(gsym_symbfile_names *names, uint64_t first,
 
 /* ---- names ------------------------------------------------------------------------ */
 
-/* UTF-8 with a question mark in place of each byte that is not. */
+/* UTF-8 with invalid bytes replaced by a question mark. */
 static gsym_status add_string(gsym_symbfile_names *names, gsym_symbfile_writer *writer,
                               const char *bytes, size_t size, uint32_t *string_ret,
                               gsym_error *error) {
@@ -161,7 +161,7 @@ gsym_status gsym_symbfile_names_add(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-/* The string of a name, 0 where it was not collected; "<name omitted>" for the empty one. */
+/* The string of a name, or 0 if it was not collected; "<name omitted>" if empty. */
 static uint32_t symbfile_names_function(const gsym_symbfile_names *names, uint64_t strp) {
     uint64_t number;
     if (!name_numbers_has(&names->names, strp)) return 0;
@@ -199,7 +199,7 @@ static gsym_status symbfile_names_file(gsym_symbfile_names *names,
                                        uint32_t *string_ret, gsym_error *error) {
     uint64_t directory, basename;
     *string_ret = 0;
-    /* File 0 is none, whatever the table says of it. */
+    /* File 0 means no file, whatever the entry is. */
     if (file == 0 || file >= names->image->header.num_files) return GSYM_OK;
     if (names->files[file] == 0 &&
         image_file(names->image, file, &directory, &basename) &&
@@ -209,16 +209,15 @@ static gsym_status symbfile_names_file(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-/* From one call to the next: which ranges of a flattened function cover it,
- * and what they say there. */
+/* Step from call to call: the ranges of a flattened function that cover it, and their data.
+ * */
 
 static void return_pads_deinit(return_pads *pads) {
     free(pads->open.items);
     free(pads->entries.items);
 }
 
-/* Whether there are calls at addresses from `start` on and below `end`; those before
- * them are passed over. */
+/* Whether there are calls from `start` to `end` (exclusive); earlier calls are skipped. */
 static bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
     const gsym_calls *calls = pads->calls;
     while (pads->next < calls->addresses.count &&
@@ -227,8 +226,8 @@ static bool return_pads_seek(return_pads *pads, uint64_t start, uint64_t end) {
     return pads->next < calls->addresses.count && calls->addresses.items[pads->next] < end;
 }
 
-/* Go on to the ranges at `address`: they begin in ascending order, each in those around
- * it. *range is the first that may begin. */
+/* Advance to the ranges at `address`: they begin in ascending order, nested. *range is the
+ * next one to begin. */
 static bool open_ranges(return_pads *pads, const function_levels *levels, size_t *range,
                         uint64_t address) {
     const level_range *ranges = levels->ranges.items;
@@ -242,7 +241,7 @@ static bool open_ranges(return_pads *pads, const function_levels *levels, size_t
     return true;
 }
 
-/* The row that a range has at an address, or NULL. */
+/* The row of a range at an address, or NULL. */
 static const gsym_symbfile_row *row_at(const function_levels *levels,
                                        const level_range *range, uint64_t address) {
     const gsym_symbfile_row *rows = levels->rows.items + range->row_first;
@@ -251,8 +250,8 @@ static const gsym_symbfile_row *row_at(const function_levels *levels,
     return low == 0 ? NULL : &rows[low - 1];
 }
 
-/* Where a function of the chain is at `address`: at the call that is inlined there, which
- * is the range after it, or at a line of its own. *file_ret is a number of the image. */
+/* The location of a function of the chain at `address`: that of the call inlined there,
+ * which is the next range, or its own line. *file_ret is a number of the image. */
 static uint32_t place_in(const return_pads *pads, const gsym_function *function,
                          const function_levels *levels, size_t depth, uint64_t address,
                          uint32_t *file_ret) {
@@ -269,8 +268,8 @@ static uint32_t place_in(const return_pads *pads, const gsym_function *function,
     return row != NULL ? row->line : 0;
 }
 
-/* What the open ranges say of a call. *is_known_ret: all of them have names; those of a
- * damaged record may not. */
+/* The entries of the open ranges for a call. *is_known_ret: all have names, which may be
+ * false for a damaged record. */
 static gsym_status list_entries(return_pads *pads, const gsym_function *function,
                                 const function_levels *levels, uint64_t address,
                                 bool *is_known_ret, gsym_error *error) {
@@ -290,8 +289,8 @@ static gsym_status list_entries(return_pads *pads, const gsym_function *function
     return GSYM_OK;
 }
 
-/* Write the pads of the calls in a function, which ends at `end`; add how many they are
- * to *count. */
+/* Write the return pads of the calls in a function, which ends at `end`, and add their
+ * number to *count. */
 static gsym_status return_pads_add(return_pads *pads, const gsym_function *function,
                                    const function_levels *levels, uint64_t end,
                                    uint64_t *count, gsym_error *error) {
@@ -318,8 +317,8 @@ static gsym_status return_pads_add(return_pads *pads, const gsym_function *funct
 
 struct gsym_symbfile_extraction {
     gsym_symbfile_names *range_names;
-    gsym_symbfile_writer *range_writer; /* NULL: no ranges are wanted */
-    return_pads pads;                   /* without calls where none are wanted */
+    gsym_symbfile_writer *range_writer; /* NULL: no ranges */
+    return_pads pads;                   /* without calls if none are wanted */
     function_walk walk;
     function_levels levels;
     uint32_t next; /* entry */
@@ -379,7 +378,7 @@ static gsym_status add_range(gsym_symbfile_extraction *extraction,
     if (call != NULL) {
         GSYM_TRY(symbfile_names_file(names, writer, call->call_file, &range.call_file,
                                      error));
-        /* Readers take a line without a file as one of the caller's file. */
+        /* Readers interpret a line without a file as one of the caller's file. */
         range.call_line = range.call_file != 0 ? call->call_line : 0;
     }
     range.func = symbfile_names_function(names, level_name(function, level));

@@ -1,20 +1,20 @@
 /* function_tree.c - gathered ranges -> functions with lines and trees of calls.
  *
- * At each address the ranges that cover it, ordered by depth, form the chain. Of several
- * ranges of one depth the one that starts last applies; of those that start together the
- * shortest, and of equal ones the first. The addresses are swept in ascending order: a
- * function lasts as long as the outermost range of the chain, and a call as long as its
- * range and all ranges around it. A row of a line table applies until the next row, so
- * bytes without a line get an empty row. */
+ * The ranges that cover an address, ordered by depth, are its chain. Of several ranges of
+ * one depth the one that starts last is used; of those with the same start the shortest,
+ * and of equal ones the first. The addresses are swept in ascending order: a function ends
+ * with the outermost range of the chain, a call with its range or any range around it. A
+ * row of a line table applies until the next row, so bytes without a line get an empty row.
+ * */
 #include "symbfile/functions.h"
 
-/* Crossing ranges may be split into many calls each; these limits keep a small input from
- * making a large output. */
+/* Crossing ranges may be split into many calls; these limits keep the output of a small
+ * input small. */
 enum { NODES_PER_RANGE = 16, NODES_FOR_ALL = 1 << 16 };
 
 /* ---- order ------------------------------------------------------------------------ */
 
-/* By start; within one depth, the range that applies comes last. */
+/* By start; within one depth, the range that is used comes last. */
 static int compare_ranges(const void *left, const void *right) {
     const gathered_range *a = left, *b = right;
     if (a->start != b->start) return a->start < b->start ? -1 : 1;
@@ -36,7 +36,7 @@ static void sort_ranges(gsym_symbfile_functions *functions) {
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-/* Append the row that waits, unless it says what the one before it says. */
+/* Append the pending row, unless it equals the one before it. */
 static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_error *error) {
     row_list *rows = &functions->line_rows;
     gsym_line_row row = functions->row;
@@ -49,7 +49,7 @@ static gsym_status put_waiting_row(gsym_symbfile_functions *functions, gsym_erro
     return LIST_ADD(*rows, row) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-/* Of rows for one address the last counts. */
+/* Of several rows for one address the last is used. */
 static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
                            uint32_t file, uint32_t line, gsym_error *error) {
     if (functions->has_row && functions->row.address != address)
@@ -60,15 +60,15 @@ static gsym_status put_row(gsym_symbfile_functions *functions, uint64_t address,
     return GSYM_OK;
 }
 
-/* How many rows are at or below an offset. */
+/* Number of rows at or below an offset. */
 static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset) {
     size_t low = 0;
     SEARCH_SORTED(low, count, rows[middle].offset <= offset);
     return low;
 }
 
-/* The rows of one range for first .. last, which it covers. The file is that of the
- * range, except for bytes before its first row, which have none. */
+/* The rows of one range for first .. last, which it covers. Bytes before its first row have
+ * no file. */
 static gsym_status put_rows_of(gsym_symbfile_functions *functions,
                                const gathered_range *range, uint64_t first, uint64_t last,
                                gsym_error *error) {
@@ -90,7 +90,7 @@ static gsym_status name_nodes(gsym_symbfile_functions *functions, gsym_error *er
         const gathered_range *range = &functions->ranges.items[node->reserved];
         node->reserved = 0;
         GSYM_TRY(symbfile_texts_name(&functions->texts, range->func, &node->name, error));
-        if (i == 0) continue; /* the function is called by none */
+        if (i == 0) continue; /* the function has no caller */
         GSYM_TRY(symbfile_texts_file(&functions->texts, node->call_file, &node->call_file,
                                      error));
         node->call_line = range->call_line;
@@ -105,7 +105,7 @@ static gsym_status begin_function(gsym_symbfile_functions *functions, gsym_error
     return symbfile_texts_name(&functions->texts, func, &functions->name, error);
 }
 
-/* Give the open function, if any, to the creator. */
+/* Add the open function, if any, to the creator. */
 static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
     gsym_function made = {.name = functions->name};
     if (functions->chain.size == 0) return GSYM_OK;
@@ -131,7 +131,7 @@ static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *
 
 /* ---- the chain at an address ------------------------------------------------------ */
 
-/* Make a range the one that applies at its depth. */
+/* Make a range the active one of its depth. */
 static void push_range(gsym_symbfile_functions *functions, uint32_t index) {
     gathered_range *range = &functions->ranges.items[index];
     while (functions->level_count <= range->depth)
@@ -145,7 +145,7 @@ static uint32_t call_file_of(const gathered_range *range, const gathered_range *
     return range->call_file == 0 && range->call_line != 0 ? caller->file : range->call_file;
 }
 
-/* Find the next chain: the ranges that apply at an address. Returns the first end. */
+/* Find the chain at an address. Returns the first end of its ranges. */
 static uint64_t find_chain(gsym_symbfile_functions *functions, uint64_t address) {
     const gathered_range *ranges = functions->ranges.items, *caller = NULL;
     call_chain *next = &functions->next;
@@ -191,7 +191,7 @@ static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
 
 /* ---- the sweep -------------------------------------------------------------------- */
 
-/* Until the function ends, `reserved` of a node is its range and its file is a text. */
+/* Until the function ends, `reserved` of a node is its range, and its file is a text. */
 static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                             uint64_t start, gsym_error *error) {
     chain_call *call = &functions->next.calls[depth];
@@ -214,7 +214,7 @@ static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
     return GSYM_OK;
 }
 
-/* Add start .. end, where the next chain applies, to the function, or begin one. */
+/* Add start .. end, which has the next chain, to the function, or begin one. */
 static gsym_status put_chain(gsym_symbfile_functions *functions, uint64_t start,
                              uint64_t end, gsym_error *error) {
     call_chain *chain = &functions->chain, *next = &functions->next;

@@ -1,17 +1,16 @@
-/* functions.c - ranges of symbfiles, gathered.
+/* functions.c - gather ranges of symbfiles.
  *
- * Ranges may be in any order, but ranges in depth-first order can be converted function
- * by function: a range of depth 0 begins one, unless it continues the function with the
- * lines of another file, and the ranges after it are inlined into it. This gives the
- * answers of all ranges together only if calls lie in their function and functions do not
- * overlap, which is checked. */
+ * Ranges may be in any order, but ranges in depth-first order can be converted function by
+ * function: a range of depth 0 begins one, unless it continues the function with lines of
+ * another file, and the ranges after it are inlined into it. The result is the same only if
+ * calls are within their function and functions do not overlap, which is checked. */
 #include <inttypes.h>
 
 #include "symbfile/functions.h"
 
 /* Strings of ranges, kept until a function is finished. */
 
-static const char NAME_OMITTED[] = "<name omitted>"; /* as extractions write it */
+static const char NAME_OMITTED[] = "<name omitted>"; /* as in extractions */
 
 static gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
                                        gsym_error *error) {
@@ -25,7 +24,7 @@ static void symbfile_texts_deinit(symbfile_texts *texts) {
     free(texts->list.items);
 }
 
-/* ---- what a reader hands out ------------------------------------------------------ */
+/* ---- strings of a reader ---------------------------------------------------------- */
 
 static gsym_status symbfile_texts_take(symbfile_texts *texts,
                                        const gsym_symbfile_columns *columns,
@@ -35,10 +34,10 @@ static gsym_status symbfile_texts_take(symbfile_texts *texts,
     if (columns->string_first == 1) texts->first = texts->list.count;
     if (texts->first + columns->string_first - 1 != texts->list.count)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "strings of an earlier read were not taken");
+                         "strings of an earlier read were not added");
     if (count > UINT32_MAX - texts->list.count)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "the ranges of a function name more than 2^32 strings");
+                         "the ranges of a function use more than 2^32 strings");
     if (count == 0) return GSYM_OK;
     buffer_put(&texts->bytes, columns->string_bytes,
                (size_t)columns->string_ends[count - 1]);
@@ -54,7 +53,7 @@ static gsym_status symbfile_texts_take(symbfile_texts *texts,
     return GSYM_OK;
 }
 
-/* No function is waiting: forget the strings that the reader has given up. */
+/* No function is pending: drop the strings that the reader has discarded. */
 static void symbfile_texts_forget(symbfile_texts *texts) {
     symbfile_text *items = texts->list.items;
     size_t left = texts->list.count - texts->first;
@@ -72,7 +71,7 @@ static void symbfile_texts_forget(symbfile_texts *texts) {
     texts->first = 1;
 }
 
-/* Byte by byte; text 0 equals no other, also no empty one. */
+/* Compare bytes; text 0 equals no other text, not even an empty one. */
 static bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
                                  uint32_t right) {
     const symbfile_text *a = &texts->list.items[left], *b = &texts->list.items[right];
@@ -84,7 +83,7 @@ static bool symbfile_texts_equal(const symbfile_texts *texts, uint32_t left,
 
 /* ---- into the output -------------------------------------------------------------- */
 
-/* The bytes of a text as a GSYM file can hold them, which ends strings with a NUL. */
+/* The bytes of a text for a GSYM file, in which a NUL ends a string. */
 static gsym_status spell(symbfile_texts *texts, const symbfile_text *text,
                          const char **bytes_ret, gsym_error *error) {
     const uint8_t *bytes = texts->bytes.bytes + text->at;
@@ -164,12 +163,12 @@ bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint6
     const symbfile_texts *texts = &functions->texts;
     return last->end == next->start && last->depth == 0 && next->depth == 0 &&
            last->row_count != 0 && next->row_count != 0 &&
-           next->end - start <= UINT32_MAX /* the most that a function can have */ &&
+           next->end - start <= UINT32_MAX /* the maximum size of a function */ &&
            symbfile_texts_equal(texts, last->func, next->func) &&
            !symbfile_texts_equal(texts, last->file, next->file);
 }
 
-/* Give the gathered function to the creator. */
+/* Add the gathered function to the creator. */
 static gsym_status end_function(gsym_symbfile_functions *functions, gsym_error *error) {
     const gathered_range *ranges = functions->ranges.items;
     range_list *made = &functions->made;
@@ -235,7 +234,7 @@ static void set_texts(const symbfile_texts *texts, const gsym_symbfile_columns *
     range->call_file = symbfile_texts_index(texts, columns->call_file[at]);
 }
 
-/* A range of depth 0 continues the gathered function, or ends it. */
+/* A range of depth 0 continues or ends the gathered function. */
 static gsym_status place_function(gsym_symbfile_functions *functions,
                                   const gathered_range *range, gsym_error *error) {
     const gathered_range *ranges = functions->ranges.items;

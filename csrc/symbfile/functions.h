@@ -1,22 +1,22 @@
-/* functions.h - ranges of symbfiles to functions of a creator: functions.c gathers ranges
- * that are independent of all others, function_tree.c converts them. */
+/* functions.h - ranges of symbfiles -> functions of a creator: functions.c gathers ranges
+ * that are independent of others, function_tree.c converts them. */
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 
 #include "create/creator.h"
 #include "gsym/function_info.h"
 
-/* The strings of ranges on their way into a GSYM file.
+/* The strings of ranges for the GSYM file.
  *
- * A reader gives all of its numbers up now and then, while a function still waits for
- * calls that are inlined into it. Here a string keeps its index until that function is
- * finished. It goes into the file when the file needs it, and not before. */
+ * A reader discards its numbers from time to time, possibly inside a function. Here a
+ * string keeps its index until the function is finished. It is added to the file when it is
+ * needed. */
 
 typedef struct symbfile_text {
     uint64_t at; /* in the bytes */
     uint32_t size;
-    uint32_t file; /* number in the output, SYMBFILE_TEXT_UNUSED: it has none yet */
-    uint64_t name; /* strp, 0: it has none yet */
+    uint32_t file; /* number in the output, or SYMBFILE_TEXT_UNUSED */
+    uint64_t name; /* strp, 0: none yet */
 } symbfile_text;
 
 #define SYMBFILE_TEXT_UNUSED UINT32_MAX
@@ -25,23 +25,23 @@ typedef struct symbfile_texts {
     gsym_creator *creator;
     buffer bytes;
     LIST(symbfile_text) list; /* text 0: no string */
-    size_t first;  /* the text that is number 1 of the reader */
+    size_t first;  /* the text of number 1 of the reader */
     buffer spelled; /* scratch */
 } symbfile_texts;
 
-/* The text of a number of the reader. */
+/* The text for a number of the reader. */
 static inline uint32_t symbfile_texts_index(const symbfile_texts *texts, uint32_t number) {
     return number == 0 ? 0 : (uint32_t)(texts->first + number - 1);
 }
 
-/* As the name of a function, which a GSYM file wants to have one. */
+/* As the name of a function; not empty. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
                                 gsym_error *error);
-/* As a path; 0 where it is empty. */
+/* As a path; 0 if it is empty. */
 gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t *file_ret,
                                 gsym_error *error);
 
-/* The reference implementation refuses to go deeper. */
+/* The limit of the reference implementation. */
 enum { SYMBFILE_MOST_DEPTH = 256 };
 
 #define NO_RANGE UINT32_MAX
@@ -65,7 +65,7 @@ typedef struct gathered_row {
 /* One call of the chain at the current address; the first is the function. */
 typedef struct chain_call {
     uint32_t range;
-    uint32_t call_file; /* text; that of the caller where the range has none */
+    uint32_t call_file; /* text; that of the caller if the range has none */
     uint32_t node;
 } chain_call;
 
@@ -77,36 +77,36 @@ typedef struct call_chain {
 struct gsym_symbfile_functions {
     gsym_creator *creator;
     symbfile_texts texts;
-    uint64_t count; /* of functions that are with the creator */
+    uint64_t count; /* of functions given to the creator */
     /* the gathered ranges */
     LIST(gathered_range) ranges;
     LIST(gathered_row) rows;
-    bool waits_for_all; /* no function is made before the input ends */
-    /* otherwise they are one function, and calls inlined into it */
+    bool waits_for_all; /* no function is made before the end of the input */
+    /* otherwise they are one function with its inlined calls */
     uint32_t last_part; /* the last range of depth 0 */
     uint64_t calls_start, calls_end; /* extent of the calls */
     range_list made;    /* of functions given to the creator */
     bool is_made_sorted;
-    bool is_disordered; /* some range covers a part of another function */
-    /* scratch: the sweep, and one function as the output holds it */
+    bool is_disordered; /* a range covers a part of another function */
+    /* scratch: the sweep, and one output function */
     uint64_t range_total, node_total; /* of all sweeps */
-    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the range that applies at each depth */
+    uint32_t tops[SYMBFILE_MOST_DEPTH + 1]; /* the active range of each depth */
     uint32_t level_count;                   /* depths that may have one */
     call_chain chain, next;
     uint64_t name; /* of the function */
     row_list line_rows;
     gsym_line_row row; /* to be appended; its file is a text */
     bool has_row;
-    bool says_lines; /* rows say more than that nothing is known */
+    bool says_lines; /* any row has a line */
     node_list nodes;
     range_list spans; /* of the nodes, one each */
 };
 
-/* Whether `next` continues, with the lines of another file, a function that begins at
- * `start` and ends with `last`. */
+/* Whether `next` continues a function from `start` to the end of `last` with lines of
+ * another file. */
 bool symbfile_functions_continue(const gsym_symbfile_functions *functions, uint64_t start,
                                  const gathered_range *last, const gathered_range *next);
-/* Convert the gathered ranges to functions and give these to the creator. */
+/* Convert the gathered ranges to functions, and add these to the creator. */
 gsym_status symbfile_functions_sweep(gsym_symbfile_functions *functions,
                                      gsym_error *error);
 

@@ -1,20 +1,20 @@
-/* levels.c - from one boundary between calls to the next: which ranges end, which
- * begin, and which rows the innermost one has. */
+/* levels.c - step from boundary to boundary: the ranges that end, those that begin, and the
+ * rows of the innermost one. */
 #include "symbfile/levels.h"
 #include "gsym/index.h"
 
 enum {
-    MOST_ROWS = 1 << 20,   /* of a range, that it fits a message */
-    BEGINS_PER_RANGE = 256 /* calls that lie in pieces of each other may begin anew */
+    MOST_ROWS = 1 << 20,   /* of a range, so that it fits a message */
+    BEGINS_PER_RANGE = 256 /* interleaved calls may begin repeatedly */
 };
 
-/* A function under way. */
+/* The state for one function. */
 typedef struct flattening {
     function_levels *levels;
     const gsym_function *function;
     bool root_is_call;
-    uint64_t begins; /* ranges that may still begin */
-    size_t row;      /* the last one at or below the address, or the first */
+    uint64_t begins; /* remaining limit of ranges */
+    size_t row;      /* the last row at or below the address, or the first */
 } flattening;
 
 void function_levels_deinit(function_levels *levels) {
@@ -29,7 +29,7 @@ void function_levels_deinit(function_levels *levels) {
 
 /* ---- the tree of calls ------------------------------------------------------------ */
 
-/* The ranges of a node, as far as they lie where offsets of 32 bits reach. */
+/* The ranges of a node within the reach of 32-bit offsets. */
 static bool list_ranges(call_tree *tree, const gsym_function *function,
                         const gsym_inline_node *node, uint32_t number) {
     const gsym_range *ranges = function->ranges + node->range_first;
@@ -67,7 +67,7 @@ static inline level_range *innermost(const function_levels *levels) {
     return &levels->ranges.items[levels->open.items[levels->open.count - 1]];
 }
 
-/* Level of a call; the root may stand for the function itself. */
+/* Level of a call; the root may be the function itself. */
 static inline uint32_t level_of(const flattening *flat, uint32_t number) {
     return flat->function->nodes[number - 1].depth + flat->root_is_call;
 }
@@ -89,7 +89,7 @@ static void end_ranges(function_levels *levels, size_t kept, uint64_t address) {
         innermost(levels)->end = address;
 }
 
-/* From here on `number` is the innermost call, 0: none. False where there is no memory. */
+/* From here on `number` is the innermost call, 0: none. False if out of memory. */
 static bool change_call(flattening *flat, uint32_t number, uint64_t address) {
     function_levels *levels = flat->levels;
     size_t kept = 1; /* the function itself */
@@ -140,7 +140,8 @@ static bool add_row(flattening *flat, uint64_t address, const gsym_line_row *row
     return true;
 }
 
-/* Rows for the addresses of the innermost range. Of rows at one address the last counts. */
+/* Rows for the addresses of the innermost range. Of rows at one address the last is used.
+ * */
 static bool add_rows(flattening *flat, uint64_t start, uint64_t end) {
     const gsym_line_row *rows = flat->function->rows;
     size_t count = flat->function->row_count;
@@ -156,7 +157,7 @@ static bool add_rows(flattening *flat, uint64_t start, uint64_t end) {
     return true;
 }
 
-/* Put the rows that were found where those of one range stand together. */
+/* Sort the rows by range. */
 static bool group_rows(function_levels *levels) {
     size_t first = 0;
     levels->rows.count = levels->found.count;
@@ -178,7 +179,7 @@ static bool group_rows(function_levels *levels) {
     return true;
 }
 
-/* ---- all of a function ------------------------------------------------------------ */
+/* ---- functions --------------------------------------------------------------------- */
 
 static bool flatten(flattening *flat, const call_boundaries *boundaries, uint64_t start,
                     uint64_t end) {
@@ -217,7 +218,7 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
         boundaries.count = 0;
     }
     is_done = flatten(&flat, &boundaries, start, end);
-    if (is_done && !levels->is_complete) { /* once more without calls */
+    if (is_done && !levels->is_complete) { /* again without calls */
         boundaries.count = 0;
         is_done = flatten(&flat, &boundaries, start, end);
     }

@@ -1,10 +1,10 @@
-/* levels.h - a function and the calls inlined into it, flattened: for each level
- * the ranges of addresses at which it is in the chain, and its own lines there.
+/* levels.h - a function and its inlined calls, flattened: for each level the ranges in
+ * which it is in the chain, and its own lines there.
  *
- * At every address a range of each level from 0 to that of the innermost call covers it,
- * and none overlap within a level. Ranges come in pre-order. The rows of a range are of
- * the addresses at which it is the innermost one, and of one file: where the file
- * changes, the range ends and another one begins. */
+ * Every address is covered by one range of each level from 0 to that of the innermost call;
+ * ranges of a level do not overlap. Ranges are in pre-order. The rows of a range apply
+ * where it is the innermost one, and have one file: if the file changes, another range
+ * begins. */
 #ifndef GSYM_SYMBFILE_LEVELS_H
 #define GSYM_SYMBFILE_LEVELS_H
 
@@ -17,12 +17,12 @@ typedef struct level_range {
     size_t row_count;
     uint32_t call; /* index of the node, plus 1; 0: the function itself */
     uint32_t depth;
-    uint32_t file; /* of its rows; 0: it is not known, or there are none */
+    uint32_t file; /* of its rows; 0: unknown, or no rows */
     uint32_t line; /* of the last row */
     uint64_t reached; /* address of that row; steps between rows have 32 bits */
 } level_range;
 
-/* A row as it is found: those of an outer range go on after its calls. */
+/* A row as found: rows of an outer range continue after its calls. */
 typedef struct level_row {
     uint64_t address;
     uint32_t range;
@@ -35,15 +35,15 @@ typedef struct function_levels {
     LIST(level_range) ranges;
     /* By range, with offsets from its start. */
     LIST(gsym_symbfile_row) rows;
-    bool is_complete; /* false: inlined calls are left out, they would be too many */
+    bool is_complete; /* false: inlined calls are left out, there are too many */
     /* Scratch, kept from function to function. */
     LIST(level_row) found;
     call_tree tree;
-    index_list open; /* ranges that have not ended, the outermost first */
+    index_list open; /* open ranges, the outermost first */
     index_list path;
 } function_levels;
 
-/* The inlined call of a range, NULL for the function itself; and the name of either. */
+/* The inlined call of a range, or NULL for the function itself; and the name. */
 static inline const gsym_inline_node *level_call(const gsym_function *function,
                                                  const level_range *range) {
     return range->call == 0 ? NULL : &function->nodes[range->call - 1];
@@ -55,8 +55,8 @@ static inline uint64_t level_name(const gsym_function *function,
 }
 
 void function_levels_deinit(function_levels *levels);
-/* Flatten what a function says of the addresses from `start` on and below `end`. With
- * `root_is_call` the root of its calls is one itself. */
+/* Flatten a function from `start` to `end` (exclusive). With `root_is_call` the root of its
+ * calls is itself a call. */
 gsym_status function_levels_make(function_levels *levels, const gsym_function *function,
                                  bool root_is_call, uint64_t start, uint64_t end,
                                  gsym_error *error);

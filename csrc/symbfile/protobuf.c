@@ -5,7 +5,7 @@
 
 enum {
     MAX_VARINT_SIZE = 10,
-    MAX_GROUP_DEPTH = 100 /* as other decoders have it */
+    MAX_GROUP_DEPTH = 100 /* as in other decoders */
 };
 
 gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
@@ -15,7 +15,7 @@ gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
     for (unsigned i = 0; i < MAX_VARINT_SIZE; ++i) {
         uint8_t byte;
         if (c->at == c->end)
-            return gsym_fail(error, GSYM_E_FORMAT, start, "a number ends too early");
+            return gsym_fail(error, GSYM_E_FORMAT, start, "truncated number");
         byte = cursor_u8_covered(c);
         if (i == MAX_VARINT_SIZE - 1 && byte > 1) break;
         value |= (uint64_t)(byte & 0x7f) << (7 * i);
@@ -31,7 +31,7 @@ gsym_status protobuf_key(protobuf_message *message, uint32_t *key_ret, gsym_erro
     uint64_t start = protobuf_offset(message), key;
     GSYM_TRY(protobuf_varint(message, &key, error));
     if (key > UINT32_MAX || key >> 3 == 0)
-        return gsym_fail(error, GSYM_E_FORMAT, start, "a field has an impossible number");
+        return gsym_fail(error, GSYM_E_FORMAT, start, "invalid field number");
     *key_ret = (uint32_t)key;
     return GSYM_OK;
 }
@@ -42,7 +42,7 @@ gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
     GSYM_TRY(protobuf_varint(message, &size, error));
     if (size > cursor_left(&message->fields))
         return gsym_fail(error, GSYM_E_FORMAT, start,
-                         "a field of %llu bytes reaches past its message",
+                         "a field of %llu bytes exceeds its message",
                          (unsigned long long)size);
     *bytes_ret = (protobuf_bytes){message->fields.at, (size_t)size};
     message->fields.at += size;
@@ -67,10 +67,10 @@ static gsym_status skip_bytes(protobuf_message *message, uint64_t size,
         return GSYM_OK;
     }
     return gsym_fail(error, GSYM_E_FORMAT, protobuf_offset(message),
-                     "a field reaches past its message");
+                     "a field exceeds its message");
 }
 
-/* A value that is no group. */
+/* Skip a value that is not a group. */
 static gsym_status skip_value(protobuf_message *message, uint32_t key, gsym_error *error) {
     protobuf_bytes bytes;
     uint64_t value;
@@ -81,11 +81,11 @@ static gsym_status skip_value(protobuf_message *message, uint32_t key, gsym_erro
         case PROTOBUF_FIXED32: return skip_bytes(message, 4, error);
         default:
             return gsym_fail(error, GSYM_E_FORMAT, protobuf_offset(message),
-                             "a field has no wire type that is known");
+                             "a field has an unknown wire type");
     }
 }
 
-/* The rest of a group, with the groups in it. */
+/* Skip the rest of a group, with nested groups. */
 static gsym_status skip_group(protobuf_message *message, uint32_t key, gsym_error *error) {
     uint32_t open[MAX_GROUP_DEPTH];
     size_t depth = 0;
@@ -99,7 +99,7 @@ static gsym_status skip_group(protobuf_message *message, uint32_t key, gsym_erro
             open[depth++] = key >> 3;
         } else if ((key & 7) == PROTOBUF_GROUP_END) {
             if (open[--depth] != key >> 3)
-                return gsym_fail(error, GSYM_E_FORMAT, start, "another group ends");
+                return gsym_fail(error, GSYM_E_FORMAT, start, "the end of another group");
         } else {
             GSYM_TRY(skip_value(message, key, error));
         }
@@ -133,7 +133,7 @@ gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,
     packed.fields.end = bytes.start + bytes.size;
     while (!protobuf_ends(&packed)) {
         GSYM_TRY(protobuf_varint(&packed, &value, error));
-        column->items[column->count++] = (uint32_t)value; /* as protobuf has it */
+        column->items[column->count++] = (uint32_t)value; /* as in protobuf */
     }
     return GSYM_OK;
 }

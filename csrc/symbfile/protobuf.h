@@ -1,6 +1,6 @@
-/* protobuf.h - fields of a protobuf message, as bytes (developers.google.com/protocol-
- * buffers, "Encoding"): a key, which is the number and the wire type of a field, and its
- * value. Nothing here knows what fields mean. */
+/* protobuf.h - the wire format of protobuf messages (protobuf.dev, "Encoding"): a key,
+ * which is the number and the wire type of a field, and its value. Independent of the
+ * schema. */
 #ifndef GSYM_SYMBFILE_PROTOBUF_H
 #define GSYM_SYMBFILE_PROTOBUF_H
 
@@ -20,8 +20,8 @@ typedef enum protobuf_wire_type {
 
 /* A message that is being read. */
 typedef struct protobuf_message {
-    cursor fields;   /* ends where the message ends */
-    uint64_t origin; /* what an offset of the cursor counts from, in the file */
+    cursor fields;   /* ends with the message */
+    uint64_t origin; /* file offset of the start of the cursor */
 } protobuf_message;
 
 typedef struct protobuf_bytes {
@@ -37,7 +37,7 @@ static inline uint64_t protobuf_offset(const protobuf_message *message) {
     return message->origin + cursor_offset(&message->fields);
 }
 
-/* Of more than one byte, at most 10 and 64 bits. */
+/* A number of 2 to 10 bytes, up to 64 bits. */
 gsym_status protobuf_long_varint(protobuf_message *message, uint64_t *value_ret,
                                  gsym_error *error);
 
@@ -52,21 +52,21 @@ static inline gsym_status protobuf_varint(protobuf_message *message, uint64_t *v
 
 /* The key of the next field; its number is not 0. */
 gsym_status protobuf_key(protobuf_message *message, uint32_t *key_ret, gsym_error *error);
-/* What a field of wire type PROTOBUF_BYTES holds. */
+/* The contents of a field of wire type PROTOBUF_BYTES. */
 gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
                           gsym_error *error);
-/* Likewise, and it is UTF-8. */
+/* Likewise, checked to be UTF-8. */
 gsym_status protobuf_text(protobuf_message *message, protobuf_bytes *text_ret,
                           gsym_error *error);
-/* Pass over a field that a message does not define; those numbered up to `defined` it
- * does, and not with the wire type of `key`. */
+/* Skip an unknown field. Fields numbered up to `defined` are known: `key` has the wrong
+ * wire type. */
 gsym_status protobuf_skip(protobuf_message *message, uint32_t key, uint32_t defined,
                           gsym_error *error);
 
 /* Values of a repeated uint32. */
 typedef LIST(uint32_t) protobuf_column;
 
-/* Append what one field holds: one value, or with PROTOBUF_BYTES any number of them. */
+/* Append the values of one field: one, or with PROTOBUF_BYTES any number. */
 gsym_status protobuf_column_read(protobuf_message *message, uint32_t key,
                                  protobuf_column *column, gsym_error *error);
 

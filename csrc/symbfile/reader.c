@@ -1,17 +1,16 @@
-/* reader.c - a symbfile, message by message: which of them are records, and which
- * change how those are read. */
+/* reader.c - read the messages of a symbfile: records, and messages that define how records
+ * are read. */
 #include "symbfile/symbfile.h"
 
-/* The string table of a symbfile that is being read, and the
- * strings that records were handed out with.
+/* The current string table of a symbfile, and the strings of records.
  *
- * A string gets its number when a record uses it, and one of a table keeps it: whoever
- * takes the records decodes it once. */
+ * A string gets its number at its first use, and a string of a table keeps it: the caller
+ * decodes it once. */
 
 typedef struct table_string {
     uint32_t at; /* in the body of the message */
     uint32_t size;
-    uint32_t number; /* 0: no record has used it */
+    uint32_t number; /* 0: not used yet */
 } table_string;
 
 typedef struct read_strings {
@@ -20,11 +19,11 @@ typedef struct read_strings {
     buffer bytes; /* of the new strings */
     LIST(uint64_t) ends;
     uint32_t first; /* number of the first new string */
-    uint64_t kept;  /* bytes that strings take where they are kept, about */
+    uint64_t kept;  /* approximate bytes of the strings in memory */
 } read_strings;
 
 enum {
-    MOST_RECORDS = 1 << 14, /* of one read; a message adds all of its rows and entries */
+    MOST_RECORDS = 1 << 14, /* of one read; a message adds all its rows and entries */
     RECORD_COLUMNS = 3      /* of a message, at most */
 };
 
@@ -48,7 +47,7 @@ typedef struct read_records {
     uint64_t elf_va; /* of the last record */
     bool has_elf_va;
     read_strings strings;
-    protobuf_column fields[RECORD_COLUMNS]; /* of the message that is read */
+    protobuf_column fields[RECORD_COLUMNS]; /* of the current message */
     LIST(gsym_symbfile_row) rows;
     LIST(gsym_symbfile_entry) entries;
     gsym_symbfile_counts counts;
@@ -59,7 +58,7 @@ typedef struct read_records {
 
 enum {
     KEPT_PER_STRING = 64,
-    MOST_KEPT = 64 << 20 /* bytes; then all strings are new again */
+    MOST_KEPT = 64 << 20 /* bytes; then all numbers are discarded */
 };
 
 static void read_strings_deinit(read_strings *strings) {
@@ -69,7 +68,7 @@ static void read_strings_deinit(read_strings *strings) {
     free(strings->ends.items);
 }
 
-/* What was new is not any more; all numbers are given up when the strings take much. */
+/* End the set of new strings; discard all numbers if the strings take much memory. */
 static void read_strings_begin(read_strings *strings) {
     strings->first += (uint32_t)strings->ends.count;
     strings->bytes.size = strings->ends.count = 0;
@@ -79,7 +78,7 @@ static void read_strings_begin(read_strings *strings) {
     for (size_t i = 0; i < strings->table.count; ++i) strings->table.items[i].number = 0;
 }
 
-/* The table is what a message says from now on; *count_ret tells of how many strings. */
+/* Replace the table by that of a message; *count_ret is its number of strings. */
 static gsym_status read_strings_replace(read_strings *strings, protobuf_message *message,
                                         uint64_t *count_ret, gsym_error *error) {
     const uint8_t *body = message->fields.at;
@@ -103,7 +102,7 @@ static gsym_status read_strings_replace(read_strings *strings, protobuf_message 
     return GSYM_OK;
 }
 
-/* The number of a string that stands in a record. False where memory ran out. */
+/* The number of a string in a record. False if out of memory. */
 static bool read_strings_add(read_strings *strings, protobuf_bytes text,
                              uint32_t *number_ret) {
     if (!ARRAY_RESERVE(strings->ends, 1)) return false;
@@ -115,8 +114,8 @@ static bool read_strings_add(read_strings *strings, protobuf_bytes text,
     return true;
 }
 
-/* The number of a string of the table. False where it has none at `index` or memory ran
- * out, which `is_there` tells. */
+/* The number of a string of the table. False if `index` is out of range (`is_there` is
+ * false) or out of memory. */
 static bool read_strings_refer(read_strings *strings, uint32_t index,
                                uint32_t *number_ret, bool *is_there) {
     table_string *string;
@@ -131,8 +130,8 @@ static bool read_strings_refer(read_strings *strings, uint32_t index,
     return true;
 }
 
-/* The fields of ranges and return pads, checked and settled: an
- * address by the one before, a string by the table. */
+/* The fields of ranges and return pads, checked and resolved: address deltas, and strings
+ * of the table. */
 
 enum { ENOUGH_ROWS = 1 << 17, ENOUGH_STRING_BYTES = 4 << 20 };
 
@@ -143,7 +142,7 @@ static void read_records_deinit(read_records *records) {
     free(records->entries.items);
 }
 
-/* Forget the records, but not their state and their counts. */
+/* Drop the records, but keep the state and the counts. */
 static void read_records_begin(read_records *records) {
     record_columns *columns = &records->columns;
     columns->count = columns->range_count = columns->pad_count = 0;
@@ -151,7 +150,7 @@ static void read_records_begin(read_records *records) {
     read_strings_begin(&records->strings);
 }
 
-/* Whether they are as many as one read hands out. */
+/* Whether there are as many records as one read returns. */
 static bool read_records_are_enough(const read_records *records) {
     return records->columns.count == MOST_RECORDS || records->rows.count >= ENOUGH_ROWS ||
            records->entries.count >= ENOUGH_ROWS ||
@@ -189,9 +188,9 @@ static void read_records_view(const read_records *records,
     };
 }
 
-/* ---- what both records have ------------------------------------------------------- */
+/* ---- fields of both records ------------------------------------------------------- */
 
-/* One of a oneof: where several are given, the last counts. */
+/* A field of a oneof: of several fields the last is used. */
 typedef struct address_field {
     enum { NO_ADDRESS, DELTA, ABSOLUTE } kind;
     uint64_t value;
@@ -229,19 +228,19 @@ static gsym_status read_number(protobuf_message *message, uint32_t *value_ret,
                                gsym_error *error) {
     uint64_t value;
     GSYM_TRY(protobuf_varint(message, &value, error));
-    *value_ret = (uint32_t)value; /* as protobuf has it */
+    *value_ret = (uint32_t)value; /* as in protobuf */
     return GSYM_OK;
 }
 
-/* `start` is where the message begins. */
+/* `start` is the offset of the message. */
 static gsym_status settle_address(read_records *records, uint64_t start,
                                   const address_field *field, gsym_error *error) {
     if (field->kind == NO_ADDRESS)
         return gsym_fail(error, GSYM_E_FORMAT, start, "a record has no address (elfVA)");
     if (field->kind == DELTA && !records->has_elf_va)
         return gsym_fail(error, GSYM_E_FORMAT, start,
-                         "the address of a record counts from one before, of which there "
-                         "is none");
+                         "the first address of a file is relative to a previous one, "
+                         "but there is none");
     if (field->kind == DELTA)
         records->elf_va += protobuf_from_zigzag(field->value);
     else
@@ -257,7 +256,7 @@ static gsym_status refer(read_records *records, uint64_t start, uint32_t index,
     if (read_strings_refer(&records->strings, index, number_ret, &is_there)) return GSYM_OK;
     if (is_there) return gsym_fail_memory(error);
     return gsym_fail(error, GSYM_E_FORMAT, start,
-                     "a record names string %u of a table of %zu", index,
+                     "string index %u out of range (table has %zu)", index,
                      records->strings.table.count);
 }
 
@@ -276,7 +275,7 @@ static gsym_status settle_string(read_records *records, uint64_t start,
 
 static gsym_status fail_columns(uint64_t start, gsym_error *error) {
     return gsym_fail(error, GSYM_E_FORMAT, start,
-                     "the columns of a record are of different lengths");
+                     "the columns of a record differ in length");
 }
 
 /* ---- ranges ----------------------------------------------------------------------- */
@@ -291,7 +290,7 @@ typedef struct range_fields {
     uint32_t depth;
 } range_fields;
 
-/* Where a message holds several tables, they are one. */
+/* Several tables of a message are joined. */
 static gsym_status read_line_table(read_records *records, protobuf_message *message,
                                    gsym_error *error) {
     protobuf_message table = *message;
@@ -467,7 +466,7 @@ static gsym_status read_records_add(read_records *records, protobuf_message *mes
 enum { MOST_HEAD_SIZE = 2 * MAX_LEB_SIZE /* length and type */ };
 
 struct gsym_symbfile_reader {
-    uint64_t consumed; /* bytes of the file before those that are read */
+    uint64_t consumed; /* bytes of the file before the current block */
     bool has_magic;
     bool has_header;
     read_records records;
@@ -505,7 +504,7 @@ typedef struct message_head {
     uint32_t type;
 } message_head;
 
-/* Whether length and type are there, or are too long in any case. */
+/* Whether length and type are complete, or too long. */
 static bool has_head(const cursor *c) {
     size_t left = cursor_left(c);
     unsigned ends = 0;
@@ -526,12 +525,12 @@ static gsym_status read_head(const gsym_symbfile_reader *reader, cursor *c,
                          (unsigned long long)size);
     GSYM_TRY(protobuf_varint(&prefix, &type, error));
     if (type == GSYM_SYMBFILE_INVALID || type > INT32_MAX)
-        return gsym_fail(error, GSYM_E_FORMAT, head->start, "a message is of type %llu",
+        return gsym_fail(error, GSYM_E_FORMAT, head->start, "unknown message type %llu",
                          (unsigned long long)type);
     if (reader->has_header == (type == GSYM_SYMBFILE_HEADER))
         return gsym_fail(error, GSYM_E_FORMAT, head->start,
                          reader->has_header ? "a second header"
-                                            : "the first message is no header");
+                                            : "the first message is not a header");
     head->size = (uint32_t)size;
     head->type = (uint32_t)type;
     *c = prefix.fields;
@@ -552,7 +551,7 @@ static gsym_status read_header(gsym_symbfile_reader *reader, protobuf_message *m
 static gsym_status read_body(gsym_symbfile_reader *reader, protobuf_message *message,
                              const message_head *head, gsym_error *error) {
     gsym_symbfile_counts *counts = &reader->records.counts;
-    uint64_t string_count = 0, size = message->origin - head->start; /* of the head ... */
+    uint64_t string_count = 0, size = message->origin - head->start; /* of the header ... */
     size += cursor_offset(&message->fields) + head->size;        /* ... and the body */
     switch (head->type) {
         case GSYM_SYMBFILE_HEADER: return read_header(reader, message, error);
@@ -580,10 +579,10 @@ static gsym_status read_body(gsym_symbfile_reader *reader, protobuf_message *mes
 
 static gsym_status fail_cut(uint64_t start, gsym_error *error) {
     return gsym_fail(error, GSYM_E_FORMAT, start,
-                     "the file ends in the middle of a message");
+                     "the file ends inside a message");
 }
 
-/* One message, or none where it is not all there. */
+/* One message, or none if it is incomplete. */
 static gsym_status read_message(gsym_symbfile_reader *reader, cursor *c, bool is_last,
                                 size_t *wanted_ret, gsym_error *error) {
     protobuf_message message;
@@ -610,10 +609,11 @@ static gsym_status read_magic(gsym_symbfile_reader *reader, cursor *c, bool is_l
                               size_t *wanted_ret, gsym_error *error) {
     size_t left = cursor_left(c), size = SYMBFILE_MAGIC_SIZE;
     if (memcmp(c->at, SYMBFILE_MAGIC, left < size ? left : size) != 0)
-        return gsym_fail(error, GSYM_E_FORMAT, 0, "not a symbfile: it has another magic");
+        return gsym_fail(error, GSYM_E_FORMAT, 0, "not a symbfile: wrong magic number");
     if (left < size) {
         if (is_last)
-            return gsym_fail(error, GSYM_E_FORMAT, left, "the file ends in its magic");
+            return gsym_fail(error, GSYM_E_FORMAT, left,
+                             "the file ends inside its magic number");
         *wanted_ret = size;
         return GSYM_OK;
     }

@@ -1,4 +1,4 @@
-/* strings.c - which strings stand in a table, and in which order. */
+/* strings.c - choose and order the strings of a table. */
 #include "symbfile/strings.h"
 #include "base/utf8.h"
 #include "create/creator.h"
@@ -62,7 +62,7 @@ typedef struct ranked_string {
 static int compare_ranks(const void *left, const void *right) {
     const ranked_string *a = left, *b = right;
     if (a->uses != b->uses) return a->uses > b->uses ? -1 : 1;
-    return a->order < b->order ? -1 : 1; /* no two are of one order */
+    return a->order < b->order ? -1 : 1; /* orders are unique */
 }
 
 bool written_strings_make_table(written_strings *strings) {

@@ -1,8 +1,8 @@
-/* strings.h - the strings of a symbfile that is being written, and the
- * string table of each batch of records.
+/* strings.h - the strings of a symbfile writer, and the string table of each batch of
+ * records.
  *
- * Strings are numbered from 1 on and kept to the end. Those that a batch uses more than
- * once stand in its table, the most used ones in front, so that references are short. */
+ * Strings are numbered from 1 and kept to the end. Strings that a batch uses more than once
+ * are in its table, the most used ones first, so that references are short. */
 #ifndef GSYM_SYMBFILE_STRINGS_H
 #define GSYM_SYMBFILE_STRINGS_H
 
@@ -12,10 +12,10 @@ typedef struct written_string {
     uint64_t at; /* in the bytes of all */
     uint32_t size;
     uint32_t uses;      /* by records of the batch */
-    uint32_t reference; /* where it stands in the table of the batch, if it does */
-    bool is_forced;     /* a record has no other way to name it */
+    uint32_t reference; /* its index in the table of the batch, if any */
+    bool is_forced;     /* a record can only refer to it by index */
     bool is_in_table;
-    bool is_claimed;    /* its cost has been told */
+    bool is_claimed;    /* its cost was counted */
 } written_string;
 
 typedef LIST(uint32_t) string_numbers;
@@ -24,8 +24,8 @@ typedef struct written_strings {
     buffer bytes;
     LIST(written_string) all;
     string_numbers used;  /* by the batch, in order of first use; then its table */
-    uint64_t used_size; /* bytes of a table of all that the batch uses, at most */
-    size_t longest;     /* bytes of one */
+    uint64_t used_size; /* maximum bytes of a table of all strings that the batch uses */
+    size_t longest;     /* bytes of the longest string */
     slot_table slots;
 } written_strings;
 
@@ -44,7 +44,7 @@ static inline const written_string *written_strings_at(const written_strings *st
 
 enum { COST_OF_STRING = 5 /* key and length before it */ };
 
-/* Bytes that the table may grow by when a record uses a string. */
+/* Maximum growth of the table, in bytes, if a record uses a string. */
 static inline uint64_t written_strings_cost(const written_strings *strings,
                                             uint32_t number) {
     const written_string *string;
@@ -53,8 +53,8 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
 }
 
-/* Likewise where a record may name a string many times: it costs something once, until all
- * that were claimed are released. */
+/* Likewise for a record that may use a string many times: counted once, until all claims
+ * are released. */
 static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
     uint64_t cost = written_strings_cost(strings, number);
     if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;
@@ -66,10 +66,10 @@ static inline void written_strings_release(written_strings *strings, uint32_t nu
     if (number != 0) strings->all.items[number - 1].is_claimed = false;
 }
 
-/* What is left to do for the first record of the batch that uses a string. */
+/* The first use of a string by a record of the batch. */
 bool written_strings_use_first(written_strings *strings, uint32_t number);
 
-/* A record of the batch uses a string. False where memory ran out. */
+/* A record of the batch uses a string. False if out of memory. */
 static inline bool written_strings_use(written_strings *strings, uint32_t number,
                                        bool is_forced) {
     written_string *string;
@@ -81,9 +81,9 @@ static inline bool written_strings_use(written_strings *strings, uint32_t number
     return true;
 }
 
-/* Leave in `used` the strings of the table, which know their references. */
+/* Reduce `used` to the strings of the table, and set their references. */
 bool written_strings_make_table(written_strings *strings);
-/* The batch is written. */
+/* Begin a new batch. */
 void written_strings_end_batch(written_strings *strings);
 
 #endif

@@ -1,6 +1,6 @@
-/* symbfile.h - the symbfile format: messages of protobuf, each after its length and its
- * type. What its reader and its writer share; the schema is that of Elastic's and
- * OpenTelemetry's profilers, docs/symbfile.md has the whole format. */
+/* symbfile.h - the symbfile format: protobuf messages, each after its length and its type.
+ * The schema is that of the profilers of Elastic and OpenTelemetry; docs/symbfile.md
+ * describes the format. */
 #ifndef GSYM_SYMBFILE_SYMBFILE_H
 #define GSYM_SYMBFILE_SYMBFILE_H
 
@@ -27,7 +27,7 @@ enum symbfile_range_field {
 };
 
 enum symbfile_line_table_field {
-    LINE_TABLE_OFFSET = 1, /* each from the one before */
+    LINE_TABLE_OFFSET = 1, /* deltas */
     LINE_TABLE_LINE_NUMBER = 2
 };
 

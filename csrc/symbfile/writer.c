@@ -1,28 +1,28 @@
-/* writer.c - records -> symbfiles.
+/* writer.c - write records to symbfiles.
  *
- * Records wait until many of them are there, which are a batch; then their string table
- * is written, and they after it. Fields stand in the order of the reference
- * implementation: a oneof where its lowest number would be. */
+ * Records are collected into a batch; then its string table is written, and the records
+ * after it. Fields are in the order of the reference implementation: a oneof at the
+ * position of its lowest number. */
 #include "symbfile/strings.h"
 #include "symbfile/symbfile.h"
 
 enum {
     MOST_TABLE_SIZE = GSYM_SYMBFILE_MAX_MESSAGE_SIZE,
     MOST_PENDING = 8 << 20, /* bytes of a batch in memory */
-    HEAD_SIZE = 5,           /* of a message at most: 4 bytes of length, 1 of type */
+    HEAD_SIZE = 5,           /* maximum of a message: 4 bytes of length, 1 of type */
     SHORT_HEAD_SIZE = 2,     /* of most messages */
-    FIELDS_SIZE = 128,       /* of a record at most, without texts and columns */
-    RECORD_SIZE = 16,        /* of the same, about */
-    VALUE_SIZE = 5,          /* of a number in a column, at most */
+    FIELDS_SIZE = 128,       /* maximum of a record without texts and columns */
+    RECORD_SIZE = 16,        /* the same, typically */
+    VALUE_SIZE = 5,          /* maximum of a number in a column */
     FEW_BYTES = 4096
 };
 
-/* A record that waits. Its columns are bytes of a range, or entries of a return pad. */
+/* A pending record. Its columns are bytes of a range, or entries of a return pad. */
 typedef struct pending_record {
     uint64_t elf_va;
     uint64_t length;
     uint64_t columns_at;
-    uint32_t offsets_size; /* of a return pad: how many entries */
+    uint32_t offsets_size; /* of a return pad: number of entries */
     uint32_t lines_size;
     uint32_t func;
     uint32_t file;
@@ -35,7 +35,7 @@ typedef struct pending_record {
 struct gsym_symbfile_writer {
     written_strings strings;
     LIST(pending_record) pending;
-    buffer columns; /* of the ranges that wait */
+    buffer columns; /* of pending ranges */
     LIST(gsym_symbfile_entry) entries;
     buffer out;
     size_t taken; /* bytes of it */
@@ -43,10 +43,10 @@ struct gsym_symbfile_writer {
     size_t parts_taken;
     uint64_t part_size;
     uint64_t written; /* bytes of the part */
-    uint64_t waiting; /* what the records that wait will take, about, without strings */
-    uint64_t elf_va;  /* of the record written last */
+    uint64_t waiting; /* approximate bytes of pending records, without strings */
+    uint64_t elf_va;  /* of the last record */
     bool has_elf_va;
-    bool has_head; /* the part has its magic and its header */
+    bool has_head; /* the part has its magic number and its header */
     bool is_finished;
 };
 
@@ -54,7 +54,7 @@ gsym_status gsym_symbfile_writer_create(uint64_t part_size,
                                         gsym_symbfile_writer **writer_ret,
                                         gsym_error *error) {
     gsym_symbfile_writer *writer = calloc(1, sizeof *writer);
-    /* Nothing is added to a null pointer, not even 0. */
+    /* Adding to a null pointer, even 0, is undefined. */
     if (writer == NULL || !buffer_reserve(&writer->strings.bytes, 1) ||
         !buffer_reserve(&writer->columns, 1) || !buffer_reserve(&writer->out, 1) ||
         !ARRAY_RESERVE(writer->entries, 1)) {
@@ -85,22 +85,21 @@ gsym_status gsym_symbfile_writer_add_string(gsym_symbfile_writer *writer,
 
 /* ---- messages --------------------------------------------------------------------- */
 
-/* Where the body goes, if it is short; length and type come before it when it is
- * known. */
+/* The position of a short body; length and type are filled in later. */
 static size_t begin_message(buffer *out) {
     if (buffer_reserve(out, HEAD_SIZE)) out->size += SHORT_HEAD_SIZE;
     return out->size;
 }
 
-/* Bytes that a size takes beyond the one that there is room for. */
+/* Bytes of a size after the reserved one. */
 static inline size_t more_for_size(size_t size) {
     size_t more = 0;
     for (size >>= 7; size > 0; size >>= 7) ++more;
     return more;
 }
 
-/* Put the head before a body, which moves where the head is not short; returns the end
- * of the message. */
+/* Put the header before a body, which moves if the header is not short; returns the end of
+ * the message. */
 static inline uint8_t *put_message_head(uint8_t *body, size_t size,
                                         gsym_symbfile_message type) {
     size_t more = more_for_size(size);
@@ -158,7 +157,7 @@ static void put_table(gsym_symbfile_writer *writer) {
 static uint8_t *put_address(gsym_symbfile_writer *writer, uint8_t *at, uint64_t elf_va,
                             uint32_t set_field) {
     int64_t delta = (int64_t)(elf_va - writer->elf_va);
-    /* A step of 2^63 or more is none that a delta can hold. */
+    /* A delta cannot hold a step of 2^63 or more. */
     bool is_delta = writer->has_elf_va && (elf_va >= writer->elf_va) == (delta >= 0);
     writer->elf_va = elf_va;
     writer->has_elf_va = true;
@@ -181,7 +180,7 @@ static uint8_t *put_line_table(const gsym_symbfile_writer *writer, uint8_t *at,
     const uint8_t *offsets = writer->columns.bytes + record->columns_at;
     uint8_t heads[4 * MAX_LEB_SIZE], *end = heads;
     if (record->lines_size == 0) return at;
-    /* The heads of the columns tell how long the table is. */
+    /* The size of the table includes the headers of its columns. */
     end = put_uleb_covered(put_key(end, LINE_TABLE_OFFSET, PROTOBUF_BYTES),
                            record->offsets_size);
     end = put_uleb_covered(put_key(end, LINE_TABLE_LINE_NUMBER, PROTOBUF_BYTES),
@@ -242,19 +241,19 @@ static uint8_t *put_return_pad(gsym_symbfile_writer *writer, uint8_t *at,
     return put_pad_column(writer, at, record, PAD_LINE);
 }
 
-/* Bytes of a string where it stands in a record. */
+/* Bytes of a string in a record. */
 static uint64_t text_size(const gsym_symbfile_writer *writer, uint32_t number) {
     return number == 0 ? 0 : written_strings_at(&writer->strings, number)->size;
 }
 
-/* Bytes of a body, at most. */
+/* Maximum bytes of a body. */
 static uint64_t body_size(const gsym_symbfile_writer *writer,
                           const pending_record *record) {
     uint64_t size = FIELDS_SIZE;
     if (record->type == GSYM_SYMBFILE_RETURN_PAD_V1)
         return size + (uint64_t)record->offsets_size * 3 * VALUE_SIZE;
     size += (uint64_t)record->offsets_size + record->lines_size;
-    /* Where no string is long, none is looked at. */
+    /* Only long strings need a check. */
     if (writer->strings.longest < FEW_BYTES) return size + 3 * writer->strings.longest;
     return size + text_size(writer, record->func) + text_size(writer, record->file) +
            text_size(writer, record->call_file);
@@ -309,7 +308,7 @@ static bool is_batch_full(const gsym_symbfile_writer *writer, uint64_t strings_c
                MOST_PENDING;
 }
 
-/* Make room for a record that takes `size` bytes, about, and its strings. */
+/* Make space for a record of about `size` bytes, and its strings. */
 static gsym_status make_room(gsym_symbfile_writer *writer, bool may_begin_part,
                              uint64_t size, uint64_t strings_cost, gsym_error *error) {
     if (writer->is_finished)
@@ -323,21 +322,20 @@ static gsym_status make_room(gsym_symbfile_writer *writer, bool may_begin_part,
     return GSYM_OK;
 }
 
-/* ---- records come in -------------------------------------------------------------- */
+/* ---- input ------------------------------------------------------------------------ */
 
 static gsym_status check_string(const gsym_symbfile_writer *writer, uint32_t number,
                                 bool may_be_none, gsym_error *error) {
     if ((number == 0 && may_be_none) || written_strings_has(&writer->strings, number))
         return GSYM_OK;
-    return gsym_fail(error, GSYM_E_ARGUMENT, 0, "there is no string %u", number);
+    return gsym_fail(error, GSYM_E_ARGUMENT, 0, "string %u does not exist", number);
 }
 
 static gsym_status fail_size(gsym_error *error) {
-    return gsym_fail(error, GSYM_E_LIMIT, 0, "a record takes more than 16 MiB");
+    return gsym_fail(error, GSYM_E_LIMIT, 0, "a record exceeds 16 MiB");
 }
 
-/* Both columns of a line table, as they will stand in the message, after those of the
- * ranges that wait. */
+/* Both columns of a line table as in the message, after those of pending ranges. */
 static gsym_status pack_rows(gsym_symbfile_writer *writer,
                              const gsym_symbfile_range *range, pending_record *record,
                              gsym_error *error) {
@@ -355,7 +353,7 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
             return gsym_fail(error, GSYM_E_ARGUMENT, 0, "a line table is not sorted");
         if (step > UINT32_MAX)
             return gsym_fail(error, GSYM_E_LIMIT, 0,
-                             "a line table steps over more than 32 bits of offset");
+                             "a step between rows exceeds 32 bits");
         at = put_uleb_covered(at, step);
         offset = range->rows[i].offset;
     }
@@ -366,7 +364,7 @@ static gsym_status pack_rows(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* Keep the columns that were packed last; the batch before them may be written. */
+/* Keep the last packed columns; the batch before them may be written. */
 static void keep_columns(gsym_symbfile_writer *writer, pending_record *record) {
     buffer *columns = &writer->columns;
     size_t size = (size_t)record->offsets_size + record->lines_size;
@@ -409,7 +407,7 @@ gsym_status gsym_symbfile_writer_add_range(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* What the strings of a return pad may add to the table. */
+/* Maximum growth of the table by the strings of a return pad. */
 static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
                                    const gsym_symbfile_entry *entries, size_t count,
                                    uint32_t no_file, uint64_t *cost_ret,
@@ -425,7 +423,7 @@ static gsym_status cost_of_entries(gsym_symbfile_writer *writer,
     }
     if (*cost_ret > MOST_TABLE_SIZE)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "the strings of a return pad take more than 16 MiB");
+                         "the strings of a return pad exceed 16 MiB");
     return GSYM_OK;
 }
 
@@ -448,7 +446,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     GSYM_TRY(written_strings_add(strings, "", 0, &no_file, error));
     GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     GSYM_TRY(make_room(writer, true, RECORD_SIZE + 3 * count, cost, error));
-    /* The batch that had some of its strings may be written. */
+    /* The batch with some of its strings may have been written. */
     if (writer->pending.count == 0)
         GSYM_TRY(cost_of_entries(writer, entries, count, no_file, &cost, error));
     if (!ARRAY_RESERVE(writer->entries, count)) return gsym_fail_memory(error);
@@ -465,7 +463,7 @@ gsym_status gsym_symbfile_writer_add_return_pad(gsym_symbfile_writer *writer,
     return GSYM_OK;
 }
 
-/* ---- bytes go out ----------------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------------------- */
 
 gsym_status gsym_symbfile_writer_finish(gsym_symbfile_writer *writer, gsym_error *error) {
     if (writer->is_finished) return GSYM_OK;

@@ -1,9 +1,8 @@
-/* dump.c - a whole GSYM file as text, as llvm-gsymutil dumps it.
+/* dump.c - dump a GSYM file as text, as llvm-gsymutil does.
  *
- * A dump is made part by part and, inside a part, item by item, so that the text
- * of a large file never stands in memory whole; gsym_dump_place says where it goes
- * on. The two versions differ in their header and in the titles and widths of
- * their tables. */
+ * A dump is made part by part and, inside a part, item by item, so that the text of a large
+ * file is never completely in memory; gsym_dump_place is the position. The two versions
+ * differ in their header and in the titles and widths of their tables. */
 #include <inttypes.h>
 
 #include "gsym/image.h"
@@ -11,11 +10,10 @@
 
 /* Why LLVM's decoder refuses a record, in its own words.
  *
- * The engine names a fault by its file offset and in its own way; a dump that
- * shall equal llvm-gsymutil's needs that tool's sentence, with offsets that count
- * from the begin of the record or of the information inside it. So the record is
- * walked once more, as LLVM walks it: a LEB128 that is cut short is read as 0 and
- * left where it is. */
+ * The engine reports an error by file offset; a dump equal to llvm-gsymutil's needs the
+ * message of that tool, with offsets from the start of the record or of the InfoType. So
+ * the record is walked again as LLVM does: a truncated LEB128 is read as 0 and not
+ * consumed. */
 
 enum { MAX_MERGE_DEPTH = 8 };
 
@@ -80,7 +78,7 @@ static bool line_table_at_fault(const fault_walk *walk, cursor c) {
     }
 }
 
-/* Skip a list of ranges; is one of them not empty? */
+/* Skip a list of ranges; returns whether one of them is not empty. */
 static bool skip_ranges(cursor *c) {
     bool any = false;
     for (uint64_t left = read_uleb(c); left > 0; --left) {
@@ -129,7 +127,7 @@ static bool call_sites_at_fault(const fault_walk *walk, cursor c) {
     return false;
 }
 
-/* The extents of all merged functions, which LLVM tests before it decodes one. */
+/* The sizes of all merged functions, which LLVM checks before it decodes one. */
 static bool merged_extents_at_fault(const fault_walk *walk, cursor c) {
     uint32_t count;
     if (cursor_left(&c) < 4) {
@@ -212,8 +210,8 @@ static bool function_at_fault(const fault_walk *walk, cursor c, unsigned merge_d
     }
 }
 
-/* Put LLVM's reason to refuse the record of an entry into *error, whose text stays
- * as it is where LLVM would find nothing. Gives GSYM_E_FORMAT. */
+/* Put LLVM's reason to refuse the record of an entry into *error; the text is unchanged if
+ * LLVM finds no error. Returns GSYM_E_FORMAT. */
 static gsym_status record_fault(const gsym_image *image, uint32_t index,
                                 gsym_error *error) {
     fault_walk walk = {image->strp_size, error};
@@ -441,8 +439,8 @@ static void put_file(const dump *d, uint64_t index) {
     text_put_char(d->text, '\n');
 }
 
-/* The string at offset *at, which is moved behind it. What stands between the file's
- * own strings and those of the binary is none. */
+/* The string at offset *at, which is moved after it. Bytes between the file's own strings
+ * and those of the binary are skipped. */
 static void put_string_line(const dump *d, uint64_t *at) {
     const gsym_header *header = &d->image->header;
     const char *bytes;
@@ -505,8 +503,8 @@ static void put_inline_node(gsym_text *text, const gsym_image *image,
     text_put_char(text, '\n');
 }
 
-/* LLVM takes the title for part of an unindented root, so that a merged function's
- * tree has none. */
+/* LLVM prints the title only for an unindented root, so the tree of a merged function has
+ * none. */
 static void put_inline_info(gsym_text *text, const gsym_image *image,
                             const gsym_function *function, unsigned indent) {
     if (indent == 0) text_put_literal(text, "InlineInfo:\n");
@@ -570,7 +568,7 @@ static void put_function_and_merged(gsym_text *text, const gsym_image *image,
     }
 }
 
-/* Decode as LLVM would: an InfoType that it does not know is an error. */
+/* Decode as LLVM does: an InfoType that it does not know is an error. */
 static gsym_status decode(const dump *d, uint32_t index,
                           const gsym_function **function_ret, gsym_error *error) {
     gsym_status status =
@@ -632,7 +630,7 @@ static void put_title(const dump *d, uint32_t part) {
     }
 }
 
-/* Places in a part, counted in what its items are told by. */
+/* Positions in a part, in the units of its items. */
 static uint64_t part_size(const dump *d, uint32_t part) {
     switch (part) {
         case DUMP_HEADER: return 0;

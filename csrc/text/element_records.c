@@ -1,4 +1,4 @@
-/* element_records.c - a code location as an object of JSON, and as a detail of HTML.
+/* element_records.c - a code location as a JSON object, and as an HTML detail.
  *
  *     {"log_line": 3, "column": 5, "element": "bt", "frame": 0, "address": "0x401136",
  *      "kind": "ra", "message": "", "looked_up": "0x401135", "module": "NAME",
@@ -21,7 +21,7 @@ static const char *escape_of(uint8_t byte) {
     }
 }
 
-/* Bytes of a sequence that is not well formed: as many as one that is may begin with. */
+/* Bytes of a malformed sequence: the longest prefix of a valid one. */
 static size_t malformed_size(const uint8_t *at, size_t left) {
     const uint8_t lead = *at;
     const size_t most = lead < 0xc2 || lead > 0xf4 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -37,7 +37,7 @@ static size_t malformed_size(const uint8_t *at, size_t left) {
     return size;
 }
 
-/* Append the sequence at the begin of some bytes; gives its size. */
+/* Append the first sequence of some bytes; returns its size. */
 static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
     const char *escape = escape_of(*at);
     const size_t size = utf8_size(at, left);
@@ -55,7 +55,7 @@ static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
     return size;
 }
 
-/* Bytes that are put as they are: printable characters of ASCII that need no escape. */
+/* Bytes that need no escape: printable ASCII. */
 static size_t plain_size(const uint8_t *bytes, size_t size) {
     size_t at = 0;
     while (at < size && bytes[at] >= ' ' && bytes[at] < 0x7f && escape_of(bytes[at]) == NULL)

@@ -1,4 +1,4 @@
-/* format_code_element.c - what stands in place of one element with an address of code. */
+/* format_code_element.c - format one element with a code address. */
 #include "text/markup.h"
 enum { INDEX_WIDTH = 6, FUCHSIA_INDEX_WIDTH = 9 };
 
@@ -6,7 +6,8 @@ static bool wants(const markup_work *work, uint32_t flags) {
     return markup_wants(work->job, flags);
 }
 
-/* ---- colours: an element is blue, what it says is green ------------------------------- */
+/* ---- colours: an element is blue, its values are green --------------------------------
+ * */
 
 static void put_colour(const markup_work *work, const char *code) {
     if (work->is_coloured) buffer_put(&work->text->out, code, strlen(code));
@@ -23,7 +24,8 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
     end_value(work);
 }
 
-/* ---- what is at an address ------------------------------------------------------------ */
+/* ---- symbols at an address ------------------------------------------------------------
+ * */
 
 uint64_t code_name(const code_answer *answer, uint32_t frame) {
     return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
@@ -41,7 +43,7 @@ static bool is_known(const markup_work *work, uint64_t name) {
 bool put_code_name(const markup_work *work, uint64_t name) {
     const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
     if (wants(work, GSYM_MARKUP_NO_FUNCTIONS)) return false;
-    /* What has a text is known: the file is not asked again. */
+    /* A name with a text is known: the file is not read again. */
     if (work->texts != NULL && text_put_known_name(work->text, work->texts, number))
         return true;
     if (!is_known(work, name)) return false;
@@ -52,7 +54,7 @@ bool put_code_name(const markup_work *work, uint64_t name) {
     return true;
 }
 
-/* A path whose parts need escapes: their texts stand for them. */
+/* A path whose parts need escapes, from their texts. */
 static void put_odd_path(const markup_work *work, uint32_t file) {
     const gsym_image *image = work->module->image;
     const uint64_t prefix = work->number << GSYM_MARKUP_MODULE_SHIFT | GSYM_PLAIN_STRING;
@@ -85,7 +87,7 @@ bool put_code_path(const markup_work *work, uint32_t file) {
     return true;
 }
 
-/* The marks around what is not known are text, too. */
+/* `<invalid>` is escaped like other text. */
 static void put_marks(const markup_work *work, const char *marks) {
     if (wants(work, GSYM_MARKUP_HTML))
         put_html(&work->text->out, marks, strlen(marks));
@@ -117,7 +119,7 @@ static void put_line(const markup_work *work, uint32_t line) {
     end_value(work);
 }
 
-/* `FUNCTION FILE:LINE `, as far as it is known. */
+/* `FUNCTION FILE:LINE `, as far as known. */
 static void put_location(const markup_work *work, const code_answer *answer, uint32_t frame) {
     gsym_text *text = work->text;
     const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
@@ -146,7 +148,7 @@ static void put_hex_value(const markup_work *work, uint64_t value) {
 
 /* ---- frames --------------------------------------------------------------------------- */
 
-/* `#3.1  ` with the number to the right, `depth` 0 for the outermost frame. */
+/* `#3.1  ` with the number right-aligned; `depth` is 0 for the outermost frame. */
 static void put_index(const markup_work *work, uint64_t number, uint32_t depth) {
     gsym_text *text = work->text;
     uint8_t digits[MAX_DECIMAL_SIZE];
@@ -165,7 +167,7 @@ static void put_index(const markup_work *work, uint64_t number, uint32_t depth) 
     end_value(work);
 }
 
-/* What stands behind the number. */
+/* The text after the number. */
 static void put_frame(const markup_work *work, const code_answer *answer, uint32_t frame) {
     const code_element *element = answer->element;
     gsym_text *text = work->text;
@@ -198,7 +200,7 @@ static void put_fuchsia_index(gsym_text *text, uint64_t number, uint32_t depth) 
         text_put_spaces(text, (unsigned)(FUCHSIA_INDEX_WIDTH - size));
 }
 
-/* What stands between the number and the message. */
+/* The text between the number and the message. */
 static void put_fuchsia_frame(const markup_work *work, const code_answer *answer,
                               uint32_t frame) {
     const code_element *element = answer->element;
@@ -218,8 +220,8 @@ static void put_message(gsym_text *text, const code_element *element) {
     buffer_put(&text->out, element->message, element->message_size);
 }
 
-/* What stands between the frames of an element: the text behind it, the end of a line, the
- * text in front of it, as far as they are repeated. */
+/* The text between the frames of an element: the text after it, a newline, the text before
+ * it, as far as repeated. */
 typedef struct frame_gap {
     const char *behind, *before;
     size_t behind_size, before_size;
@@ -274,7 +276,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
 
 /* ---- code locations ------------------------------------------------------------------- */
 
-/* The element as it stands, in other brackets. */
+/* The unchanged element in other brackets. */
 static void put_raw(const markup_work *work, const code_element *element) {
     gsym_text *text = work->text;
     const char *at = element->fields, *end = at + element->fields_size;

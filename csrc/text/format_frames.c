@@ -1,11 +1,11 @@
-/* format_frames.c - stacks as servers of Mozilla's symbolication API send them.
+/* format_frames.c - stacks of responses of Mozilla's symbolication API.
  *
  *     [{"frame":0,HEAD0x734e3c","function":"f","function_offset":"0x7dc",
  *     "function_size":"0x900","file":"a.cpp","line":172,
  *     "inlines":[{"function":"g","file":"b.h","line":3}]}]
  *
- * without the breaks. What is not known has no key. The texts of names and files are made
- * outside of the engine, each once for all rows. */
+ * without the line breaks. Unknown values have no key. The texts of names and files are
+ * made outside of the engine, each once for all rows. */
 #include "text/text.h"
 
 typedef struct piece {
@@ -13,11 +13,11 @@ typedef struct piece {
     size_t size;
 } piece;
 
-/* The size of the function that was asked for last: frames of one come together. */
+/* The size of the last function: its frames are adjacent. */
 typedef struct function_size {
     const gsym_image *image;
     uint32_t entry;
-    uint64_t size; /* 0: it is not known */
+    uint64_t size; /* 0: unknown */
 } function_size;
 
 enum {
@@ -50,7 +50,7 @@ static uint64_t size_of_function(function_size *known, const gsym_image *image,
     return known->size;
 }
 
-/* A line without a file means nothing. */
+/* A line without a file has no meaning. */
 static uint8_t *put_place(uint8_t *at, piece file, uint32_t line) {
     at = put_bytes_covered(at, file.bytes, file.size);
     if (line == 0 || file.size == 0) return at;
@@ -76,7 +76,7 @@ static void put_calls(gsym_text *text, const gsym_frame_part *part, size_t first
     text_put_char(text, ']');
 }
 
-/* The function itself stands in the last row, the calls in it before. */
+/* The function itself is the last row, inlined calls come before it. */
 static void put_function(gsym_text *text, const gsym_frame_part *part, uint64_t size,
                          size_t first, size_t end) {
     size_t row = end - 1;
@@ -126,8 +126,8 @@ static bool is_next_unknown(gsym_frame_queue *queue) {
     return is_unknown;
 }
 
-/* The part that the next frame belongs to, and how many rows it has there from
- * queue->next_row on. NULL without an answer. */
+/* The part of the next frame, and its number of rows from queue->next_row on. NULL without
+ * an answer. */
 static const gsym_frame_part *find_rows(gsym_frame_queue *queue, size_t *count_ret) {
     const gsym_frame_part *part;
     size_t first, row = queue->next_row;

@@ -1,4 +1,4 @@
-/* format_markup.c - lines of a log with symbolizer markup, whose addresses are answered.
+/* format_markup.c - symbolize lines of a log with symbolizer markup.
  *
  * A line with one element
  *
@@ -18,8 +18,8 @@
  * Of `{{{pc:0xADDRESS}}}` a line may have any number; each becomes
  * FUNCTION[DIRECTORY/FILE:LINE].
  *
- * Lines without an element stay as they are. A line with any other element is for others,
- * and so is an address that is in none of the segments. */
+ * Lines without an element are unchanged. Lines with any other element, or with an address
+ * in no segment, are left to the caller. */
 #include "text/markup.h"
 enum { ESCAPE = 0x1b };
 
@@ -27,9 +27,10 @@ static bool wants(const markup_work *work, uint32_t flags) {
     return markup_wants(work->job, flags);
 }
 
-/* ---- lines that are looked up together ----------------------------------------------- */
+/* ---- blocks of lines ------------------------------------------------------------------
+ * */
 
-/* The offset of the first escape, `size` where there is none or escapes are text. */
+/* The offset of the first escape; `size` if there is none, or escapes are text. */
 static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
                           size_t size) {
     const char *escape = NULL;
@@ -38,7 +39,7 @@ static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
     return escape == NULL ? size : (size_t)(escape - bytes);
 }
 
-/* Whether the colours behind an element depend on those in front of it. */
+/* Whether the colours after an element depend on those before it. */
 static bool sets_colours(const markup_work *work, const char *line, size_t size) {
     const uint32_t flags =
         GSYM_MARKUP_STOPS_AT_ESCAPE | GSYM_MARKUP_COLOURED;
@@ -46,14 +47,14 @@ static bool sets_colours(const markup_work *work, const char *line, size_t size)
            memchr(line, ESCAPE, size) != NULL;
 }
 
-/* Behind the last whole line in front of `stop`. */
+/* The end of the last complete line before `stop`. */
 static size_t line_start(const char *lines, size_t used, size_t stop) {
     while (stop > used && lines[stop - 1] != '\n') --stop;
     return stop;
 }
 
-/* Take a line in by pieces: each goes up to the end of an element, the last one to that of
- * the line. False where it cannot be answered here. */
+/* Add a line in pieces: each ends with an element, the last one with the line. False if it
+ * cannot be handled here. */
 static bool ask_elements(const markup_work *work, const char *line, size_t size,
                          size_t begin, gsym_error *error, gsym_status *status) {
     answer_queue *queue = &work->text->queue;
@@ -67,7 +68,7 @@ static bool ask_elements(const markup_work *work, const char *line, size_t size,
             return false;
         }
         next = markup_find_element(line, element.end, size);
-        /* What stands between frames depends on the style. */
+        /* The text between frames depends on the style. */
         if (element.is_frame && (from > 0 || next < size)) return false;
         end = next < size ? element.end : size;
         if (!queue_add(queue, begin - from + 1, end - from, element.looked_up)) {
@@ -80,8 +81,8 @@ static bool ask_elements(const markup_work *work, const char *line, size_t size,
     return true;
 }
 
-/* Take the line at `used` in, whose first element is at `begin`. Gives its size, 0 where it
- * cannot be answered here. */
+/* Add the line at `used`, whose first element is at `begin`. Returns its size, or 0 if it
+ * cannot be handled here. */
 static size_t ask_line(const markup_work *work, const char *lines, size_t used,
                        size_t begin, size_t size, gsym_error *error,
                        gsym_status *status) {
@@ -100,8 +101,8 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
     return 0;
 }
 
-/* Look up the lines, which are in the order of their addresses in memory: those of one
- * segment after the other. */
+/* Look up the lines in the order of their addresses in memory, one segment after the other.
+ * */
 static gsym_status find(const markup_work *work, gsym_error *error) {
     answer_queue *queue = &work->text->queue;
     placed_address *order;
@@ -114,7 +115,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
         const uint64_t first = order[i].address, past = segment->start + segment->size;
         for (end = i; end < queue->sought && order[end].address - first < past - first; ++end) {
             uint64_t linked = markup_linked(segment, order[end].address);
-            /* They may begin anew at 0. */
+            /* They may wrap to 0. */
             if (end > i && linked < order[end - 1].address) break;
             order[end].address = linked;
         }
@@ -125,7 +126,7 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Of the module with most functions. */
+/* Of the module with the most functions. */
 static const gsym_image *largest_image(const gsym_markup_job *job) {
     const gsym_image *largest = NULL;
     for (size_t i = 0; i < job->module_count; ++i) {
@@ -159,7 +160,7 @@ static gsym_status ask(const markup_work *work, const char *lines, size_t size,
     return status == GSYM_OK ? find(work, error) : status;
 }
 
-/* Most lines that follow are about the module of this one. */
+/* Most following lines have the same module. */
 static void look_ahead(const markup_work *work) {
     const answer_queue *queue = &work->text->queue;
     if (work->texts == NULL)
@@ -168,7 +169,7 @@ static void look_ahead(const markup_work *work) {
         name_texts_look_ahead(work->texts, queue, work->number << GSYM_MARKUP_MODULE_SHIFT);
 }
 
-/* Know the line that comes after some text, which objects are numbered by. */
+/* Count the lines of some text, for the line numbers of objects. */
 static void count_lines(const markup_work *work, const char *bytes, size_t size) {
     gsym_markup_job *job = work->job;
     const char *end = bytes + size, *newline;

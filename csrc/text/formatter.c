@@ -1,10 +1,10 @@
 /* formatter.c - lines with addresses -> answers, in the style of a template.
  *
  * Many lines are looked up together, then answered one by one: a template is a list of
- * operations (style.c says what it is written in), which are carried out for each answer.
+ * operations (its language is described in style.c), executed for each answer.
  *
  * Strings of the file are written
- *     as they are, or with control characters as \xNN (gsym_text_escape);
+ *     unchanged, or with control characters as \xNN (gsym_text_escape);
  *     GSYM_FORMAT_PRINTABLE: as they are if they are printable ASCII, else as their text;
  *     GSYM_FORMAT_JSON: the same, also if they hold what JSON escapes;
  * and names of functions as their texts with GSYM_FORMAT_DEMANGLED. */
@@ -19,14 +19,14 @@ typedef enum string_form {
     IF_QUOTABLE
 } string_form;
 
-/* What one answer is made of, and how far it was written. */
+/* The data of one answer, and the position in the output. */
 typedef struct answer {
     gsym_format_job *job;
     gsym_text *text;
     const gsym_image *image;
-    gsym_name_texts *names; /* NULL: names of functions are strings like others */
+    gsym_name_texts *names; /* NULL: names of functions are plain strings */
     string_form form;
-    uint64_t address; /* as it was asked for */
+    uint64_t address; /* as requested */
     uint64_t sought;
     const gsym_frame *frames;
     uint32_t frame_count;
@@ -34,18 +34,18 @@ typedef struct answer {
     uint32_t merged_count;
     uint32_t shown_count; /* functions that are shown */
     uint32_t entry;
-    uint64_t size; /* of the function; UNKNOWN_SIZE: its record says it */
+    uint64_t size; /* of the function; UNKNOWN_SIZE: read it from the record */
     size_t begin;  /* of the text */
-    size_t indent; /* UNKNOWN_INDENT: no frame was written yet */
+    size_t indent; /* UNKNOWN_INDENT: before the first frame */
     const char *reason; /* of damage */
     bool is_outside, is_damaged;
     uint8_t *limit; /* of the text; see go_on() */
-    /* Of what is repeated: */
+    /* Of loops: */
     bool is_later, was_later, has_more, has_path;
     uint32_t frame_number;
-    const style_op *loop; /* what is repeated for each frame; NULL: nothing now */
+    const style_op *loop; /* the loop over frames, or NULL */
     const gsym_frame *frame;
-    const gsym_frame *named; /* whose name stands for it: itself, but for <*combined> */
+    const gsym_frame *named; /* its name is printed: itself, except for <*combined> */
     joined_path path;
     uint64_t pattern;
 } answer;
@@ -59,9 +59,9 @@ static bool wants(const gsym_format_job *job, gsym_format_flags flag) {
 
 /* ---- writing --------------------------------------------------------------------- */
 
-/* Whatever has a size that is not known beforehand sees to it that there is room behind it
- * for all texts and numbers of the style, which are written without a look at what is
- * left. In all these functions `at` is where the text goes on; NULL: there is no memory. */
+/* A write of variable size also reserves space for all texts and numbers of the style,
+ * which are then written without checks. In all these functions `at` is the output
+ * position; NULL: out of memory. */
 
 static uint8_t *go_on(answer *of, size_t size) {
     buffer *out = &of->text->out;
@@ -71,7 +71,7 @@ static uint8_t *go_on(answer *of, size_t size) {
     return out->bytes + out->size;
 }
 
-/* Make room for `size` bytes, and what follows them. */
+/* Reserve space for `size` bytes and the following texts. */
 static inline uint8_t *make_room(answer *of, uint8_t *at, size_t size) {
     if (GSYM_LIKELY(at <= of->limit && size <= (size_t)(of->limit - at))) return at;
     text_end(of->text, at);
@@ -134,7 +134,7 @@ static void put_separator(answer *of, uint64_t directory) {
     text_put_char(of->text, separator);
 }
 
-/* The path, or one of its parts, where they are not plain. */
+/* The path, or one of its parts, that needs escapes. */
 static void put_odd_path(answer *of, style_kind part) {
     uint64_t directory, basename;
     if (!image_file(of->image, of->frame->file, &directory, &basename)) return;
@@ -167,8 +167,8 @@ static void put_source_mark(answer *of) {
 
 /* ---- lookups --------------------------------------------------------------------- */
 
-/* Put what is known of the function at the address, or of the `child`-th merged into it, in
- * place of what was found before. Only a lack of memory is a failure. */
+/* Look up the function at the address, or the `child`-th merged into it. Only lack of
+ * memory is a failure. */
 static gsym_status look_up(answer *of, uint32_t child, gsym_error *error) {
     uint32_t flags = wants(of->job, GSYM_FORMAT_LLVM) ? GSYM_LOOKUP_LLVM : 0;
     gsym_answer found = {0};
@@ -194,7 +194,7 @@ static bool keeps(const gsym_format_job *job, uint32_t child) {
     return job->keep == NULL || (child < job->keep_count && job->keep[child]);
 }
 
-/* One bad function spoils the whole answer, which is found out before it is begun. */
+/* A damaged function makes the answer damaged: check all before writing. */
 static gsym_status check_merged(answer *of, gsym_error *error) {
     uint32_t count;
     GSYM_TRY(look_up(of, 0, error));
@@ -271,7 +271,7 @@ static void run_patterns(answer *of, const style_op *op) {
     }
 }
 
-/* Afterwards nothing is known of any of them. */
+/* Resets the function. */
 static void run_functions(answer *of, const style_op *op, uint32_t first) {
     bool is_later = false;
     gsym_error error;
@@ -293,7 +293,7 @@ static void run_functions(answer *of, const style_op *op, uint32_t first) {
 }
 
 static void run_loop(answer *of, const style_op *op) {
-    const style_op *loop = of->loop; /* patterns may stand in that of a frame */
+    const style_op *loop = of->loop; /* patterns may be inside the loop over frames */
     bool was_later = of->is_later;
     of->loop = NULL;
     if (op->rare == STYLE_PATTERNS)
@@ -304,7 +304,7 @@ static void run_loop(answer *of, const style_op *op) {
     of->is_later = was_later;
 }
 
-/* The operation before the first of those for the next frame; NULL: all had theirs. */
+/* The operation before the loop body for the next frame; NULL after the last frame. */
 static const style_op *next_frame(answer *of) {
     uint32_t number = of->frame_number++;
     if (number >= (of->loop->kind == STYLE_FRAMES ? of->frame_count : 1)) return NULL;
@@ -326,7 +326,7 @@ static const style_op *begin_frames(answer *of, const uint8_t *at, const style_o
     return next_frame(of);
 }
 
-/* The same at the end of what is repeated; NULL: of the template, or of another loop. */
+/* The same at the end of a loop; NULL at the end of the template or of another loop. */
 static const style_op *end_frames(answer *of, const style_op *op) {
     const style_op *next;
     if (of->loop == NULL) return NULL;
@@ -392,7 +392,7 @@ static uint8_t *put_of_function(answer *of, uint8_t *at, style_kind field) {
                                        : of->sought - outermost(of)->offset);
 }
 
-/* Carry operations out, to the end of the template or of what is repeated. */
+/* Execute operations up to the end of the template or loop. */
 static void run(answer *of, const style_op *op) {
     uint8_t *at = go_on(of, 0);
     const style_op *next;
@@ -424,7 +424,7 @@ static void run(answer *of, const style_op *op) {
             case STYLE_LINE: at = put_decimal_covered(at, of->frame->line); continue;
             case STYLE_OFFSET: at = put_decimal_covered(at, of->named->offset); continue;
             case STYLE_FRAME_START: at = put_hex(at, frame_start(of), 1); continue;
-            /* Those for which there may be no memory. */
+            /* Operations that may run out of memory. */
             case STYLE_NAME: at = put_name(of, at, of->named->name); break;
             case STYLE_PATH: at = put_path(of, at, STYLE_PATH); break;
             case STYLE_DIRECTORY: at = put_path(of, at, STYLE_DIRECTORY); break;
@@ -466,7 +466,7 @@ static gsym_status put_answer(const void *place, uint64_t address, gsym_error *e
     return GSYM_OK;
 }
 
-/* Hexadecimal behind 0x, octal behind 0o or 0, binary behind 0b, else decimal. */
+/* Hexadecimal after 0x, octal after 0o or 0, binary after 0b, else decimal. */
 static unsigned number_base(const char *bytes, size_t size, size_t *prefix_ret) {
     *prefix_ret = 0;
     if (size < 2 || bytes[0] != '0') return 10;
@@ -501,7 +501,7 @@ static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     for (; at < size; ++at) {
         unsigned digit = digit_value(bytes[at]);
         if (digit >= base) return false;
-        /* What is below this fits, whatever the digit and the base are. */
+        /* Values below this cannot overflow with any digit and base. */
         if (GSYM_LIKELY(value < UINT64_MAX / 32))
             value = value * base + digit;
         else if (__builtin_mul_overflow(value, base, &value) ||
@@ -512,9 +512,8 @@ static bool parse_number(const char *bytes, size_t size, uint64_t *value_ret) {
     return true;
 }
 
-/* Hexadecimal digits as strtoul() takes them, 0 for none; all ones where they do not fit.
- * False for what names a symbol: a word that does not begin as a number does, or could,
- * and has a `+`. */
+/* Hexadecimal digits as for strtoul(), 0 without any; all ones on overflow. False for a
+ * symbol: a word with a `+` that does not begin like a number. */
 static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     const char *nul = memchr(at, '\0', (size_t)(end - at));
     bool overflows = false;
@@ -533,7 +532,7 @@ static bool parse_hex(const char *at, const char *end, uint64_t *value_ret) {
     return true;
 }
 
-/* A number between the prefix and the suffix, in the base that it has itself. */
+/* A number between the prefix and the suffix, in the base of its prefix. */
 static bool parse_between(const gsym_format_job *job, const char *at, const char *end,
                           uint64_t *value_ret) {
     size_t prefix = job->prefix_size, suffix = job->suffix_size;
@@ -547,7 +546,7 @@ static bool parse_between(const gsym_format_job *job, const char *at, const char
     return parse_number(at, (size_t)(end - at), value_ret);
 }
 
-/* Decimal or with 0x, but not with needless zeros; blanks may be around. */
+/* Decimal or with 0x, without leading zeros; blanks may surround it. */
 static bool parse_plain(const char *at, const char *end, uint64_t *value_ret) {
     while (is_space(*at)) ++at; /* a word is there */
     while (is_space(end[-1])) --end;
@@ -568,8 +567,8 @@ static bool parse_line(const gsym_format_job *job, const char *line, const char 
     return parse_between(job, line, end, address_ret);
 }
 
-/* The place behind the next line, whose end is there unless the line is as long as one may
- * be; NULL: it has not come yet. */
+/* The position after the next line, which has its newline unless it has the maximum length;
+ * NULL if it is incomplete. */
 static const char *next_line(const gsym_format_job *job, const char *line, size_t left) {
     size_t window = left < job->line_size ? left : (size_t)job->line_size;
     const char *newline = memchr(line, '\n', window);

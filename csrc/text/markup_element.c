@@ -1,5 +1,5 @@
-/* markup_element.c - `{{{bt:NUMBER:0xADDRESS:ra}}}` and `{{{pc:0xADDRESS:ra}}}`, in the forms
- * that programs write. What is of any other form is for others to judge. */
+/* markup_element.c - parse `{{{bt:NUMBER:0xADDRESS:ra}}}` and `{{{pc:0xADDRESS:ra}}}` as
+ * programs write them. Other formats are left to the caller. */
 #include "text/markup.h"
 #include "base/digits.h"
 
@@ -40,7 +40,7 @@ static bool read_number(const char *line, size_t size, size_t *at, uint64_t *val
     return *at > begin;
 }
 
-/* The value of a digit, plus 1; 0: it is none. */
+/* The value of a digit plus 1, or 0. */
 #define DIGITS(first, value) [first] = (value) + 1, [(first) + 1] = (value) + 2
 static const uint8_t HEX_DIGITS[256] = {
     DIGITS('0', 0), DIGITS('2', 2),  DIGITS('4', 4),  DIGITS('6', 6),
@@ -77,7 +77,7 @@ const gsym_markup_segment *markup_find_segment(const gsym_markup_job *job,
     return NULL;
 }
 
-/* `:ra` or `:pc`. With a letter after it, it is the beginning of something else. */
+/* `:ra` or `:pc`, not followed by a letter. */
 static void read_kind(const char *line, size_t size, size_t *at, code_element *element) {
     size_t after = *at;
     const char *kind = "ra";
@@ -90,7 +90,7 @@ static void read_kind(const char *line, size_t size, size_t *at, code_element *e
     element->kind = kind;
 }
 
-/* `:TEXT` up to the end of the element; others read it for JSON and HTML. */
+/* `:TEXT` up to the end of the element; left to the caller for JSON and HTML. */
 static void read_message(const char *line, size_t size, size_t *at,
                          code_element *element) {
     if (!skip_literal(line, size, at, ":")) return;
@@ -99,7 +99,7 @@ static void read_message(const char *line, size_t size, size_t *at,
     element->message_size = (size_t)(line + *at - element->message);
 }
 
-/* Where an address is looked up; false where it is in no module. */
+/* Find the segment of an address; false if it is in no module. */
 static bool place_element(const gsym_markup_job *job, code_element *element) {
     bool is_return = element->kind[0] == 'r';
     if (element->kind[0] == '\0')

@@ -1,8 +1,7 @@
-/* name_texts.c - texts in place of names, which come when they are asked for.
+/* name_texts.c - texts of names, supplied by the caller on demand.
  *
- * Names are demangled outside of the engine, which calls nothing back: a block of
- * answers is written with gaps, and filled in once all names that it is the first to
- * print have their texts. */
+ * Names are demangled outside of the engine, which has no callbacks: a block of answers is
+ * written with gaps, which are filled when all new names have their texts. */
 #include "base/tables.h"
 #include "text/text.h"
 
@@ -10,8 +9,8 @@ struct gsym_name_texts {
     number_map numbers; /* name -> index below */
     LIST(uint64_t) names;
     struct {
-        size_t *items; /* where each text ends; it begins where the one before does */
-        size_t count, capacity; /* names behind these are waited for */
+        size_t *items; /* ends of texts; each begins at the previous end */
+        size_t count, capacity; /* names after these have no text yet */
     } ends;
     buffer bytes;
 };
@@ -58,7 +57,7 @@ gsym_status gsym_name_texts_add(gsym_name_texts *texts, const char *bytes, size_
     return GSYM_OK;
 }
 
-/* ---- the text that they go into -------------------------------------------------- */
+/* ---- gaps in the text ------------------------------------------------------------ */
 
 static bool number_of(gsym_name_texts *texts, uint64_t name, size_t *number_ret) {
     uint64_t number;

@@ -3,8 +3,8 @@
 #include "base/error.h"
 
 enum {
-    MAX_REFERENCE = 4,  /* characters looked at in front of its `_` */
-    MAX_REFERENCES = 64 /* different ones; each may double the text */
+    MAX_REFERENCE = 4,  /* characters before its `_` */
+    MAX_REFERENCES = 64 /* distinct ones; each may double the text */
 };
 
 static const uint64_t ENDLESS = UINT64_C(1) << 62;
@@ -20,7 +20,7 @@ static uint32_t reference_key(const char *at, const char *end) {
     return key;
 }
 
-/* What the part cost when it was first referred to: it is complete in front of there. */
+/* The cost of the part at its first reference: it is complete before that. */
 static uint64_t cost_of(known_part *parts, size_t *count, uint32_t reference,
                         uint64_t work) {
     for (size_t i = 0; i < *count; ++i)
@@ -45,11 +45,11 @@ uint64_t gsym_cxx_name_work(const char *name, size_t size) {
         }
         if (last == NULL) continue;
         if (*last == 'T') {
-            ++doublings; /* repeats an argument, wherever that is */
+            ++doublings; /* repeats an argument */
             continue;
         }
         work += (uint64_t)(end - begin);
-        /* Where it may be read in several ways, the longest: most likely a new one. */
+        /* Of several readings use the longest: most likely a new one. */
         work += cost_of(parts, &count, reference_key(first == last ? last : from, end),
                         work);
         if (work >= ENDLESS) return ENDLESS;
@@ -59,9 +59,9 @@ uint64_t gsym_cxx_name_work(const char *name, size_t size) {
     return doublings > 62 || work >= ENDLESS >> doublings ? ENDLESS : work << doublings;
 }
 
-/* The texts of many names at once, as far as they are those of plain C++ or
- * no mangled ones: those are most of all names, and a call for each would take longer than
- * its text. The other names are left to whoever asks. */
+/* The texts of many names at once, for names that are plain C++ or not mangled: these are
+ * most names, and a call for each would take longer than its text. Other names are left to
+ * the caller. */
 
 struct gsym_cxx_texts {
     const gsym_cxx_demangler *demangler;
@@ -96,7 +96,7 @@ static bool has_hash(const char *name, size_t size) {
     return false;
 }
 
-/* Append the text of a name of plain C++, which is itself where it cannot be read. */
+/* Append the text of a C++ name, or the name itself if it cannot be demangled. */
 static void put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     char terminated[GSYM_MAX_CXX_NAME_SIZE + 1];
     char *text = NULL;
@@ -118,9 +118,9 @@ static void put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     if (text != NULL) texts->demangler->release(text);
 }
 
-/* False where the text is left to others. */
+/* False if the text is left to the caller. */
 static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
-    /* A dot is in front of what compilers put behind the names of copies. */
+    /* A dot begins the suffix that compilers add to names of copies. */
     if (memchr(name, '.', size) != NULL) return false;
     if (size == 0 || (name[0] != '_' && name[0] != '$')) {
         buffer_put(&texts->bytes, name, size);
@@ -179,7 +179,7 @@ typedef struct reduction {
     const char *end;
     char *out;
     size_t out_size;
-    size_t templates; /* of the open brackets, those of templates */
+    size_t templates; /* open brackets of templates */
     size_t open_count;
     char open[MOST_OPEN];
 } reduction;
@@ -203,7 +203,7 @@ static void copy(reduction *r, size_t size) {
     r->at += size;
 }
 
-/* The signs of an operator are no brackets: `operator<<`, `operator()`. */
+/* Characters of an operator are not brackets: `operator<<`, `operator()`. */
 static bool copy_operator(reduction *r, const char *name) {
     static const char *const signs[] = {"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=",
                                         ">=",  "->",  "<",   ">",   "()", "[]"};
@@ -222,7 +222,7 @@ static bool copy_operator(reduction *r, const char *name) {
     return true;
 }
 
-/* Whether a `<` opens arguments and compares no values, which stand in parentheses. */
+/* Whether a `<` opens arguments; comparisons are in parentheses. */
 static bool opens_arguments(const reduction *r, const char *name) {
     static const char call[] = "operator()";
     size_t before = (size_t)(r->at - name);
@@ -241,7 +241,7 @@ static bool open_bracket(reduction *r, char bracket) {
     return true;
 }
 
-/* One sign or more; false where brackets make no sense. */
+/* Read one or more characters; false for unbalanced brackets. */
 static bool reduce_next(reduction *r, const char *name) {
     char sign = *r->at;
     if (copy_operator(r, name)) return true;
@@ -269,7 +269,7 @@ size_t gsym_name_without_template_arguments(const char *name, size_t size, char 
     reduction r = {.at = name, .end = name + size, .out = out};
     while (r.at < r.end) {
         if (reduce_next(&r, name)) continue;
-        r.open_count = 1; /* the name is kept as it is */
+        r.open_count = 1; /* the name is unchanged */
         break;
     }
     if (r.open_count == 0) return r.out_size;

@@ -46,7 +46,7 @@
 
 #include "base/buffer.h"
 
-/* Which repeated parts something has to stand in, or may not. */
+/* The loops in which a tag is required or forbidden. */
 typedef enum style_scope {
     ANYWHERE,
     IN_FRAME,
@@ -110,7 +110,7 @@ enum {
     MAX_SHOWN_TAG = 32
 };
 
-/* A part that began and has not ended yet. */
+/* An open part. */
 typedef struct open_part {
     style_kind kind; /* STYLE_GOTO: the second part of a condition */
     size_t op;       /* whose `next` is to be set at the end */
@@ -119,7 +119,7 @@ typedef struct open_part {
 typedef struct template_reader {
     const char *begin, *at, *end;
     gsym_style *style;
-    style_op pending; /* with the text that was read last */
+    style_op pending; /* with the last text */
     open_part open[MAX_NESTED];
     size_t open_count;
 } template_reader;
@@ -149,7 +149,7 @@ static bool fits(const template_reader *reader, style_scope scope) {
     }
 }
 
-/* An operation behind the text that was read since the one before. */
+/* Add an operation after the text since the previous one. */
 static gsym_status add_op(template_reader *reader, style_kind kind, gsym_error *error) {
     gsym_style *style = reader->style;
     style_op *op;
@@ -163,7 +163,7 @@ static gsym_status add_op(template_reader *reader, style_kind kind, gsym_error *
     return GSYM_OK;
 }
 
-/* Text that the next operation must not take along. */
+/* Text that must not be joined with the next operation. */
 static gsym_status end_text(template_reader *reader, gsym_error *error) {
     return reader->pending.size == 0 ? GSYM_OK : add_op(reader, STYLE_TEXT, error);
 }
@@ -242,7 +242,7 @@ static gsym_status add_tag(template_reader *reader, const char *name, size_t siz
     return fail(reader, "unknown tag", error);
 }
 
-/* From a < on. */
+/* Read a tag, from its <. */
 static gsym_status read_tag(template_reader *reader, gsym_error *error) {
     const char *name = reader->at + 1, *close;
     size_t size;
@@ -286,7 +286,7 @@ gsym_status gsym_style_create(const char *template_text, size_t size,
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "template: too long");
     reader.style = calloc(1, sizeof *reader.style);
     if (reader.style == NULL) return gsym_fail_memory(error);
-    reader.style->room = STYLE_TEXT_SIZE; /* behind the last text, which is copied whole */
+    reader.style->room = STYLE_TEXT_SIZE; /* the last text is copied completely */
     status = read_template(&reader, error);
     if (status != GSYM_OK)
         gsym_style_destroy(reader.style);

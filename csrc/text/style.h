@@ -1,17 +1,17 @@
-/* style.h - templates of answers as operations, for the formatter. */
+/* style.h - compiled templates, for the formatter. */
 #ifndef GSYM_STYLE_H
 #define GSYM_STYLE_H
 
 #include "base/error.h"
 
-/* An operation writes its text, then does what its kind is. */
+/* An operation writes its text, then acts by its kind. */
 enum { STYLE_TEXT_SIZE = 16 };
 
 typedef enum style_kind {
-    STYLE_END, /* of the template, or of what a loop repeats */
+    STYLE_END, /* of the template, or of a loop */
     STYLE_TEXT,
     STYLE_GOTO,
-    /* Conditions: where they do not hold, it goes on after `next` operations. */
+    /* Conditions: if false, skip `next` operations. */
     STYLE_IF_FOUND,
     STYLE_IF_PATTERNS,
     STYLE_IF_SEVERAL,
@@ -21,7 +21,7 @@ typedef enum style_kind {
     STYLE_IF_LINE,
     STYLE_IF_OFFSET,
     STYLE_IF_INLINED,
-    /* Loops: what they repeat follows; then it goes on after `next` operations. */
+    /* Loops: the body follows; at its end, skip `next` operations. */
     STYLE_FRAMES,
     STYLE_INNERMOST,
     STYLE_COMBINED,
@@ -39,7 +39,7 @@ typedef enum style_kind {
     STYLE_LINE,
     STYLE_OFFSET,
     STYLE_FRAME_START,
-    /* What is left to a function of its own: `rare` says which of those that follow. */
+    /* Executed by a separate function: `rare` is one of the following. */
     STYLE_RARE,
     STYLE_IF_OUTSIDE,
     STYLE_IF_DAMAGED,
@@ -66,10 +66,10 @@ typedef struct style_op {
     char text[STYLE_TEXT_SIZE]; /* written first; zeros after its end */
 } style_op;
 
-enum { STYLE_NUMBER_SIZE = 24 }; /* of a field that is a number, at the most */
+enum { STYLE_NUMBER_SIZE = 24 }; /* maximum of a number */
 
 struct gsym_style {
-    size_t room; /* for all texts and numbers, each once */
+    size_t room; /* bytes of all texts and numbers, each once */
     struct {
         style_op *items;
         size_t count, capacity;

@@ -1,11 +1,11 @@
-/* text.c - a growing text, and what all that writes to it shares. */
+/* text.c - a growing text, and functions to append to it. */
 #include "text/text.h"
 
-/* A table of slots by image and file index, each with the last path that came by. */
+/* A direct-mapped cache of paths by image and file index. */
 
 enum {
     SLOTS = 1 << 12,
-    MOST_BYTES = 1 << 20 /* of all paths; then they are forgotten */
+    MOST_BYTES = 1 << 20 /* of all paths; then the cache is cleared */
 };
 
 typedef struct cached_path {
@@ -44,7 +44,7 @@ typedef struct path_part {
     size_t size;
 } path_part;
 
-/* Both are empty where there is no file; file 0 is none, whatever the table says of it. */
+/* Both are empty without a file; file 0 means no file, whatever the entry is. */
 static void find_parts(const gsym_image *image, uint32_t file, path_form form,
                        path_part *directory_ret, path_part *basename_ret) {
     uint64_t directory = 0, basename = 0;
@@ -62,7 +62,7 @@ static void put_part(path_cache *cache, path_part part) {
         buffer_put(&cache->bytes, part.bytes, part.size);
 }
 
-/* What is told of the parts counts from the path's begin. */
+/* Offsets of the parts count from the start of the path. */
 static void join(path_cache *cache, path_part directory, path_part basename,
                  joined_path *path) {
     static const char invalid[] = "<invalid-file>";
@@ -98,7 +98,7 @@ static bool fill(path_cache *cache, cached_path *slot, const gsym_image *image,
     return true;
 }
 
-/* Files of several images have the same numbers. */
+/* File numbers are per image. */
 static size_t slot_of(const gsym_image *image, uint32_t file) {
     return (file + (size_t)((uintptr_t)image / sizeof *image)) % SLOTS;
 }

@@ -1,4 +1,4 @@
-/* text.h - appending to a gsym_text: what all that writes text shares. */
+/* text.h - append to a gsym_text. */
 #ifndef GSYM_TEXT_TEXT_H
 #define GSYM_TEXT_TEXT_H
 
@@ -12,13 +12,13 @@
 
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* A number with the highest bit set of the first byte of `word` that is 0, and perhaps of
- * bytes behind it; 0 where none is. */
+/* A mask of the highest bit of the first zero byte of `word`, and possibly of bytes after
+ * it; 0 if no byte is zero. */
 static inline uint64_t bytes_that_are_0(uint64_t word) {
     return (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
 }
 
-/* Not 0 where one of eight bytes is no printable character of ASCII. */
+/* Not 0 if any of eight bytes is not printable ASCII. */
 static inline uint64_t unprintable_bytes(uint64_t word) {
     return ((word - EACH_BYTE(' ')) | (word + EACH_BYTE(1)) | word) & EACH_BYTE(0x80);
 }
@@ -28,17 +28,17 @@ static inline uint64_t unquotable_bytes(uint64_t word) {
            bytes_that_are_0(word ^ EACH_BYTE('\\'));
 }
 
-/* The bytes [at, size) of a text, eight at the most, with blanks behind them. */
+/* Up to eight bytes [at, size) of a text, padded with blanks. */
 static inline uint64_t load_text(const char *bytes, size_t at, size_t size) {
     uint64_t word = EACH_BYTE(' ');
     if (GSYM_LIKELY(size - at >= sizeof word))
-        memcpy(&word, bytes + at, sizeof word); /* of a size that is known: no call */
+        memcpy(&word, bytes + at, sizeof word); /* constant size: no call */
     else
         memcpy(&word, bytes + at, size - at);
     return word;
 }
 
-/* Whether all are printable characters of ASCII. */
+/* Whether all bytes are printable ASCII. */
 static inline bool is_printable_text(const char *bytes, size_t size) {
     uint64_t found = 0;
     for (size_t at = 0; at < size; at += sizeof found)
@@ -46,7 +46,7 @@ static inline bool is_printable_text(const char *bytes, size_t size) {
     return found == 0;
 }
 
-/* Whether all can stand between the quotes of JSON as well. */
+/* Whether all bytes also need no escape in JSON. */
 static inline bool is_quotable_text(const char *bytes, size_t size) {
     uint64_t found = 0;
     for (size_t at = 0; at < size; at += sizeof found)
@@ -59,15 +59,15 @@ static inline bool is_quotable_text(const char *bytes, size_t size) {
 typedef enum path_form {
     PATH_WHOLE,
     PATH_BASENAME,
-    PATH_LLVM /* `<invalid-file>` stands for a base name that is not known; not classed */
+    PATH_LLVM /* `<invalid-file>` for an unknown base name; not classified */
 } path_form;
 
 typedef struct joined_path {
-    const char *bytes; /* until the next one is asked for */
-    uint32_t size;     /* 0: it is not known */
+    const char *bytes; /* valid until the next request */
+    uint32_t size;     /* 0: unknown */
     uint32_t directory_size; /* of the directory without the separator after it */
     uint32_t filename_at;
-    bool is_printable; /* its parts are; false if it is not classed */
+    bool is_printable; /* false if it is not classified */
     bool is_quotable;  /* likewise */
 } joined_path;
 
@@ -81,23 +81,22 @@ typedef struct path_cache {
     bool escapes;        /* ASCII control characters are written as \xNN */
 } path_cache;
 
-/* The separator between a directory, which has one of its own if it is from Windows, and
- * what is in it. */
+/* The separator after a directory, which is `\` for Windows paths. */
 char path_separator(const char *directory, size_t size);
 
-/* Forget all paths; those that follow are of one form. False where there is no memory. */
+/* Clear the cache; set the form of all paths. False if out of memory. */
 bool path_cache_begin(path_cache *cache, path_form form);
-/* The path of a file of the table. False where there is no memory. */
+/* The path of a file of the table. False if out of memory. */
 bool path_cache_get(path_cache *cache, const gsym_image *image, uint32_t file,
                     joined_path *path_ret);
 
-/* Where a name is left out whose text is not known yet. */
+/* The position of a name whose text is not known yet. */
 typedef struct text_gap {
     size_t at;
     size_t number; /* of the name, in the table of texts */
 } text_gap;
 
-/* Names that a block may wait for: what they stand for is not counted before. */
+/* Maximum of unknown names in a block: the size of their texts is unknown, too. */
 enum { TEXT_MAX_GAPS = 256 };
 
 struct gsym_text {
@@ -118,41 +117,40 @@ void text_put_decimal(gsym_text *text, uint64_t value);
 /* Bytes of a name or path. */
 void text_put_bytes(gsym_text *text, const char *bytes, size_t size);
 void text_put_string(gsym_text *text, const gsym_image *image, uint64_t strp);
-/* As queue_look_ahead(), where names have texts; `prefix` is in front of their offsets. */
+/* As queue_look_ahead(), for texts of names; `prefix` is combined with their offsets. */
 void name_texts_look_ahead(const gsym_name_texts *texts, const answer_queue *queue,
                            uint64_t prefix);
-/* The text of a name if it is known; else false. */
+/* Put the text of a name; false if unknown. */
 bool text_put_known_name(gsym_text *text, const gsym_name_texts *texts, uint64_t strp);
-/* The text of a name, or a gap for it. */
+/* Put the text of a name, or a gap for it. */
 void text_put_name(gsym_text *text, gsym_name_texts *texts, uint64_t strp);
-/* Directory and the separator behind it, nothing where there is none. */
+/* Put a directory and the separator after it, or nothing. */
 void text_put_directory(gsym_text *text, const char *directory, size_t size);
-/* The path of a file, in the form that the paths were begun with. False, and no text any
- * more, where there is no memory. */
+/* The path of a file, in the form of the cache. False, and the text failed, if out of
+ * memory. */
 bool text_get_path(gsym_text *text, const gsym_image *image, uint32_t file,
                    joined_path *path_ret);
-/* Look `address` up into text->frames, which grow until all fit, and the patterns of its
- * call site into text->regexes; `flags` are gsym_lookup_flags. */
+/* Look up `address`: frames go to text->frames, which grows, and patterns of its call site
+ * to text->regexes; `flags` are gsym_lookup_flags. */
 gsym_status text_look_up(gsym_text *text, const gsym_image *image, uint64_t address,
                          uint32_t child, uint32_t flags, gsym_answer *answer,
                          gsym_error *error);
-/* The frames at an address, none where there are none, where the record is damaged and
- * without an image. */
+/* The frames at an address; none without a function, without an image, or if the record is
+ * damaged. */
 gsym_status text_find(gsym_text *text, const gsym_image *image, uint64_t address,
                       const gsym_frame **frames_ret, uint32_t *count_ret,
                       gsym_error *error);
 
-/* The frames of the line that is next in the queue, which are looked up only if they are
- * not there yet. */
+/* The frames of the next line in the queue, looked up if necessary. */
 gsym_status text_next_frames(gsym_text *text, const gsym_image *image, uint64_t address,
                              const gsym_frame **frames_ret, uint32_t *count_ret,
                              gsym_error *error);
 
-/* Puts the answer to the line of the queue that is next. */
+/* Puts the answer to the next line of the queue. */
 typedef gsym_status (*text_put_answer)(const void *job, uint64_t address,
                                        gsym_error *error);
-/* Answer lines of the queue until the text holds `limit` bytes or many gaps; *used_ret
- * counts the bytes of these lines. Where they are about several images, `image` is NULL. */
+/* Answer lines of the queue until the text has `limit` bytes or many gaps; *used_ret counts
+ * the bytes of these lines. `image` is NULL if they are from several images. */
 gsym_status text_answer_lines(gsym_text *text, const gsym_image *image, size_t limit,
                               text_put_answer put, const void *job, size_t *used_ret,
                               gsym_error *error);
@@ -173,8 +171,8 @@ static inline void text_put_spaces(gsym_text *text, unsigned count) {
     while (count-- > 0) text_put_char(text, ' ');
 }
 
-/* Room for `size` bytes behind the text: where they go, or NULL. text_end() tells where
- * they end. */
+/* Reserve `size` bytes after the text: their position, or NULL. text_end() sets their end.
+ * */
 static inline uint8_t *text_begin(gsym_text *text, size_t size) {
     return buffer_reserve(&text->out, size) ? text->out.bytes + text->out.size : NULL;
 }

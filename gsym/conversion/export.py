@@ -66,10 +66,8 @@ _COUNTS = (
 )
 _LOSSES = {
     "losses.damaged": "Function left out: its record is damaged",
-    "losses.functions_cut": "Function cut: another one answers for a part of it",
-    "losses.functions_left_out": (
-        "Function left out: another one answers for all of it"
-    ),
+    "losses.functions_cut": "Function cut: another one covers a part of it",
+    "losses.functions_left_out": ("Function left out: another one covers all of it"),
     "losses.merged_left_out": (
         "Function left out: merged into another one, marked with m"
     ),

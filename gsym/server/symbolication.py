@@ -17,7 +17,7 @@ from gsym.server.load_limits import HeldAnswer
 from gsym.symbolication.assembly import answer_assembly, read_assembly_request
 from gsym.symbolication.binary_search import BinarySearch
 from gsym.symbolication.request import ExtensionError, RequestError, read_v4, read_v5
-from gsym.symbolication.response import answer_v4, answer_v5, debug_figures
+from gsym.symbolication.response import answer_v4, answer_v5, debug_statistics
 from gsym.symbolication.source import SourceRoots, answer_source, read_source_request
 from gsym.symbolication.symbolication import Symbolication
 
@@ -72,7 +72,7 @@ class _Answering:
                 text = answer_v5(
                     work,
                     service.texts,
-                    debug=debug_figures(work) if self._is_debug else None,
+                    debug=debug_statistics(work) if self._is_debug else None,
                     has_errors=self._has_errors,
                     most=most,
                 )

@@ -1,1 +1,1 @@
-"""symbfiles as files: opened, shown, checked, compared, made of debug information."""
+"""symbfiles: read, print, check, compare, extract from debug information."""

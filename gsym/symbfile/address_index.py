@@ -1,9 +1,9 @@
 """The records of a symbfile by address, for lookups.
 
-A return pad answers for its own address. Else all ranges that cover the address make
-the chain, in the order of their depths; their order in the file makes no difference.
-Of several of one depth the one that starts last applies; of those that start together
-the shortest, and of equal ones the first in the file.
+A return pad is the answer for its own address. For others the chain is all ranges that
+cover the address, ordered by depth. Of several ranges of one depth the one that starts
+last is used; of those with the same start the shortest, and of equal ones the first in
+the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ChainFrame(NamedTuple):
-    """One function of the chain at an address; "" and 0 where that is not known."""
+    """One function of the chain at an address; "" and 0 for unknown values."""
 
     func: str
     file: str
@@ -31,10 +31,10 @@ class ChainFrame(NamedTuple):
 
 
 class AddressIndex:
-    """Answers what is at an address.
+    """Looks up addresses.
 
     Args:
-        records: Of one symbfile, or of several that are of one executable.
+        records: Of one symbfile, or of several of one executable.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
@@ -48,11 +48,10 @@ class AddressIndex:
         self._levels = [_Level(levels[depth]) for depth in sorted(levels)]
 
     def lookup(self, address: int) -> tuple[ChainFrame, ...] | None:
-        """The chain at an address, innermost function first; None where none is.
+        """The chain at an address, innermost function first, or None.
 
         Args:
-            address: Link-time virtual address. Of frames that called others it is
-                where they return to, minus 1.
+            address: Link-time virtual address; for callers the return address minus 1.
         """
         pad = self._pads.get(address)
         if pad is not None and pad.entries:
@@ -70,11 +69,11 @@ class _Level:
     """
 
     def __init__(self, ranges: list[Range]) -> None:
-        # Of those that cover an address the last one applies.
+        # Of those that cover an address the last one is used.
         self._ranges = ranges[::-1]
         self._ranges.sort(key=lambda each: (each.elf_va, -each.length))
         self._starts = [each.elf_va for each in self._ranges]
-        # The end of all ranges that start up to there: they may overlap.
+        # The maximum end so far: ranges may overlap.
         self._reached = list(accumulate(map(_end, self._ranges), max))
 
     def range_at(self, address: int) -> Range | None:
@@ -103,7 +102,7 @@ def _frames(chain: Sequence[Range], address: int) -> Iterator[ChainFrame]:
         if row is not None:
             yield ChainFrame(last.func, last.file or "", row.line)
         else:
-            # The file is that of the rows, and of all where there are none.
+            # The file is that of the rows, or of the range if it has no rows.
             file = None if last.line_table else last.file
             yield ChainFrame(last.func, file or "", 0)
 

@@ -1,7 +1,7 @@
-"""Where the functions of a GSYM file call others, by the code of their binary.
+"""The calls in the functions of a GSYM file, from the machine code of the binary.
 
-Each frame of a stack but the innermost one stands after a call: a profiler asks for
-these addresses, and all of them can be known before it does.
+Each frame of a stack except the innermost is after a call: these are the addresses that
+a profiler looks up, and all of them can be computed in advance.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _INSTRUCTION_SETS = {
 
 
 class Calls:
-    """The calls of a program, in the order of their addresses.
+    """The calls of a program in ascending order of addresses.
 
     Attributes:
         handle: The engine's `gsym_calls *`.
-        columns: Its `gsym_call_columns *`, which live as long as *handle*.
-        ranges: Ranges of functions that were gone through.
-        ended_early: Those of them that end at an instruction which is undefined or cut
-            off; the calls before it count.
-        instructions: How many were read.
-        without_code: Ranges of functions of which the binary has no code.
-        damaged: Functions whose record cannot be read.
+        columns: Its `gsym_call_columns *`, valid as long as *handle*.
+        ranges: Number of scanned ranges of functions.
+        ended_early: Ranges whose scan stopped at an undefined or truncated instruction;
+            the calls before it are included.
+        instructions: Number of scanned instructions.
+        without_code: Ranges of functions without code in the binary.
+        damaged: Functions with a damaged record.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class Calls:
         return int(self.columns.count)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Address of each call, and the address that it returns to; both link-time."""
+        """Address and return address of each call, link-time."""
         columns = self.columns
         for at in range(len(self)):
             address = columns.address[at]
@@ -84,28 +84,28 @@ class Calls:
 def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
     """The calls in the machine code of the functions of a GSYM file.
 
-    That are CALL, SYSCALL and INT n of x86-64, BL, BLR and SVC of AArch64, BLR with
-    pointer authentication too; jumps to other functions are none. Each function is gone
-    through from its start on, as far as lookups answer with it.
+    Calls are CALL, SYSCALL and INT n of x86-64, BL, BLR (also with pointer
+    authentication) and SVC of AArch64; jumps to other functions are not. Each function
+    is scanned from its start, as far as lookups return it.
 
     Args:
         reader: The GSYM file.
-        binary: The binary that it was made from, with code, not debug information only.
+        binary: The binary that it was made from, with machine code.
 
     Raises:
         ArchitectureError: The binary is a fat file without a slice for the GSYM file.
         GsymError: It has no machine code.
         UnsupportedError: It is for another processor.
-        UuidMismatchError: It is another binary than the GSYM file was made from.
+        UuidMismatchError: The GSYM file was made from another binary.
 
-    Source: symblib of OpenTelemetry's eBPF profiler, which finds return pads so.
+    Source: symblib of OpenTelemetry's eBPF profiler, which makes return pads.
     """
     with open_fitting(fspath(binary), reader.uuid) as opened:
         instruction_set = _INSTRUCTION_SETS.get(opened.architecture)
         if instruction_set is None:
             raise UnsupportedError(
                 f"the machine code is for {opened.architecture}: "
-                "calls are found in that of x86_64 and aarch64",
+                "only x86_64 and aarch64 are supported",
                 path=opened.path,
             )
         pieces = _code(opened)
@@ -120,7 +120,7 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
 
 
 def holds_code(path: str | PathLike[str]) -> bool:
-    """Whether a file is a binary with machine code, be it for any processor.
+    """Whether a file is a binary with machine code for any processor.
 
     A fat file counts as one.
     """
@@ -141,14 +141,13 @@ def can_find_calls(path: str | PathLike[str]) -> bool:
 
 
 def recall_calls(reader: Reader) -> Calls:
-    """The call sites that a GSYM file holds, for want of machine code.
+    """The call sites in a GSYM file, for use without machine code.
 
-    They are those of debug information, which names few of the calls in some functions,
-    and jumps to other functions among them. A call counts as the byte before the
-    address that it returns to.
+    They come from debug information, which may lack calls, and includes jumps to other
+    functions. The address of a call is that of the byte before its return address.
 
     Raises:
-        FormatError: Records lie over each other. One that is damaged is counted.
+        FormatError: Records overlap. Damaged records are counted.
     """
     return _calls(reader, lib.gsym_calls_recall)
 
@@ -172,18 +171,18 @@ def _calls(reader: Reader, find: Callable[..., int]) -> Calls:
 
 
 def _code(binary: ObjectFile) -> list[CData]:
-    """The pieces of code of a binary, by address; none lies over another."""
+    """The pieces of code of a binary, sorted by address, without overlaps."""
     pieces = _pieces(binary)
     if not pieces:
-        raise GsymError("there is no machine code in it", path=binary.path)
-    # Or a small file could have the same bytes gone through without end.
+        raise GsymError("no machine code in this file", path=binary.path)
+    # Otherwise a small file could have the same bytes scanned many times.
     if sum(piece.size for piece in pieces) > len(binary.data):
-        raise FormatError("sections of code share their bytes", path=binary.path)
+        raise FormatError("sections of code overlap in the file", path=binary.path)
     return _apart(sorted(pieces, key=lambda piece: int(piece.address)))
 
 
 def _apart(pieces: list[CData]) -> list[CData]:
-    """Ascending pieces, each without what the one before has, too."""
+    """Ascending pieces, each without bytes of the previous one."""
     kept: list[CData] = []
     end = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Records of a symbfile, one by one and as columns."""
+"""Records of a symbfile, as tuples and as columns."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ if TYPE_CHECKING:
 
 
 class LineTableRow(NamedTuple):
-    """From *offset* on, in bytes from the start of its range, code is of *line*."""
+    """The line of the code from *offset* on, in bytes from the start of the range."""
 
     offset: int
     line: int
 
 
 class Range(NamedTuple):
-    """A function, or a call inlined into one, at a run of addresses.
+    """A function or an inlined call at a range of addresses.
 
     Attributes:
         elf_va: First address.
         length: Bytes covered.
         func: Name of the function.
-        file: Source file of the code that is in no inlined call of this range; None
-            where it is not known. The rows speak of it.
-        call_file: File of the call, for an inlined one; None where it is not known.
+        file: Source file of the code outside of inlined calls, and of the rows; None if
+            unknown.
+        call_file: File of an inlined call; None if unknown.
         call_line: Line of the call.
-        depth: 0 for the function itself, else how deep it is inlined. A range of
-            depth 0 is followed by the calls inlined into it, each before those
-            inlined into that.
-        line_table: Ascending; bytes before the first row are of no line.
+        depth: Inlining depth, 0 for the function itself. A range is followed by the
+            calls inlined into it.
+        line_table: Ascending; bytes before the first row have no line.
     """
 
     elf_va: int
@@ -52,7 +51,7 @@ class Range(NamedTuple):
 
 
 class ReturnPadEntry(NamedTuple):
-    """A function of the chain at a return address, where it was; "" for no file."""
+    """A function of the chain at a return address; "" for no file."""
 
     func: str
     file: str
@@ -60,10 +59,10 @@ class ReturnPadEntry(NamedTuple):
 
 
 class ReturnPad(NamedTuple):
-    """The chain of functions at an address that a call returns to.
+    """The chain of functions at a return address.
 
     Attributes:
-        elf_va: The return address minus 1, as profilers look frames up.
+        elf_va: The return address minus 1, which profilers look up.
         entries: Outermost function first, each with the line of its call, the last
             with that of the call instruction.
     """
@@ -76,14 +75,14 @@ Record: TypeAlias = Range | ReturnPad
 
 
 class Columns:
-    """Records as columns, good until the next ones are asked for.
+    """Records as columns, valid until the next ones are read.
 
-    Strings are numbers: *strings* has their texts, None for number 0.
+    Strings are numbers, indexes into *strings*; number 0 is None.
 
     Attributes:
         kinds: Of each record in file order: 2 a range, 3 a return pad.
         offsets: Of the message of each record, from the start of the file.
-        strings: Texts by number, those of earlier columns among them.
+        strings: Texts by number, including those of earlier columns.
     """
 
     def __init__(self, columns: CData, strings: list[str | None]) -> None:
@@ -97,8 +96,8 @@ class Columns:
 
         Args:
             name: elf_va, length, func, file, call_file, call_line, depth or row_ends.
-                The rows of range i end at row_ends[i] and begin where those of the
-                range before end. Strings are numbers.
+                The rows of range i end at row_ends[i] and begin at the end of the
+                previous range. Strings are numbers.
         """
         wide = name in {"elf_va", "length", "row_ends"}
         field = "range_elf_va" if name == "elf_va" else name
@@ -110,7 +109,7 @@ class Columns:
         return raw.cast("Q")[::2], raw.cast("I")[2::4]
 
     def pad_column(self, name: str) -> memoryview:
-        """A field of the return pads: elf_va or entry_ends, which are like row_ends."""
+        """A field of the return pads: elf_va or entry_ends (like row_ends)."""
         field = "pad_elf_va" if name == "elf_va" else name
         return self._view(field, "Q", self._columns.pad_count)
 
@@ -122,7 +121,7 @@ class Columns:
     def records(self) -> Iterator[Record]:
         """The same as records, in file order."""
         is_collecting = gc.isenabled()
-        # It would go through what is made here time and again and find nothing.
+        # It would scan the new objects repeatedly and find nothing.
         gc.disable()
         try:
             ranges, return_pads = self._ranges(), self._return_pads()
@@ -187,7 +186,7 @@ def _new(kind: type[T], *columns: Iterable[Any]) -> list[T]:
 
 
 def _runs(items: list[Any], ends: memoryview) -> list[tuple[Any, ...]]:
-    """The items up to each end, from the end before on."""
+    """Slices of the items between consecutive ends."""
     whole, listed = tuple(items), ends.tolist()
     return [
         whole[start:end]

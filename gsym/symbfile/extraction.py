@@ -1,10 +1,9 @@
-"""Symbfiles of anything that can be converted: ranges, return pads or both.
+"""Extract symbfiles from any input of a conversion: ranges, return pads or both.
 
-What a lookup in the GSYM file answers, the ranges answer, too, but for the names, which
-are written in another style; docs/symbfile.md lists what is lost. A return pad is just
-before the address that a call returns to: there a profiler looks up each frame of a
-stack but the innermost. Its frames are those at the call itself; what is inlined there
-may end right after it.
+The ranges have the result of a lookup in the GSYM file for every address, except for
+the style of names; docs/symbfile.md lists what is lost. A return pad is at a return
+address minus 1, where a profiler looks up each frame of a stack except the innermost.
+Its frames are those of the call itself: inlined code may end right after it.
 """
 
 from __future__ import annotations
@@ -39,36 +38,35 @@ if TYPE_CHECKING:
 
     Outputs = list[tuple[Encoder, PartFiles]]
 
-# As the paths of the protocol for uploads have them.
+# As in the paths of the upload protocol.
 KINDS = ("ranges", "returnpads")
 
 _ENTRIES_AT_ONCE = 1 << 10
 _RANGE_COUNTS = ("functions", "ranges", "inlined_calls", "line_rows")
 _RANGE_LOSSES = {
     "losses.damaged": "Function left out: its record is damaged",
-    "losses.functions_cut": "Function cut: another one answers for a part of it",
-    "losses.functions_left_out": "Function left out: another one answers for all of it",
-    "endless_left_out": "Function left out: it has no size and is the last one",
+    "losses.functions_cut": "Function cut: another one covers a part of it",
+    "losses.functions_left_out": "Function left out: another one covers all of it",
+    "endless_left_out": "Function left out: the last one, without a size",
     "losses.merged_left_out": "Function left out: merged into another one",
-    "without_calls": "Inlined calls left out: they would be too many",
+    "without_calls": "Inlined calls left out: too many",
 }
 
 
 class NoCallsError(GsymError):
-    """There is neither machine code nor a call site to make return pads of."""
+    """There is no machine code and no call site to make return pads from."""
 
 
 class SymbfileReport(NamedTuple):
-    """What was written of one kind.
+    """The report on one kind of records.
 
     Attributes:
-        outputs: Paths that were written: one, or one per part.
-        removed: Paths of parts of an earlier, longer output, which are gone.
-        counts: Of ranges: `functions`, `ranges` of these and of calls inlined into
-            them, those of `inlined_calls`, and `line_rows`. Of return pads:
-            `return_pads`, ranges of `functions` whose code was gone through, and
-            `instructions` in it; both 0 where the calls are those of the GSYM file.
-        losses: What was left out -> how often.
+        outputs: Paths of the outputs: one, or one per part.
+        removed: Paths of removed parts of an earlier, longer output.
+        counts: Of ranges: `functions`, `ranges`, ranges of `inlined_calls`, and
+            `line_rows`. Of return pads: `return_pads`, scanned ranges of `functions`,
+            and `instructions` in them; both 0 if the calls come from the GSYM file.
+        losses: Kind of lost data -> count.
         file_size: Of all outputs, in bytes.
     """
 
@@ -80,13 +78,13 @@ class SymbfileReport(NamedTuple):
 
 
 class ExtractionReport(NamedTuple):
-    """What an extraction wrote.
+    """The report on an extraction.
 
     Attributes:
-        kinds: The report on each of `KINDS` that was written.
-        missing: Why return pads that were asked for cannot be made; else "".
-        conversion: The report on the conversion of the input that was made for this
-            extraction alone, with its warnings; None where there was none.
+        kinds: The report on each written kind of `KINDS`.
+        missing: Why requested return pads were not made, or "".
+        conversion: The report on the conversion of the input, with its warnings; None
+            without a conversion.
         seconds: Wall time.
     """
 
@@ -109,35 +107,35 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
 ) -> ExtractionReport:
     """Write the ranges of a binary, its return pads, or both.
 
-    Return pads that cannot be made are an error only where they alone are asked for.
+    Return pads that cannot be made are an error only if nothing else is requested.
 
     Args:
-        source: What `gsym.convert` takes, a GSYM file, or a reader that has one open.
-        ranges: File for its functions, inlined calls and lines; None: not wanted. Of
-            several parts each adds its number: `OUT-0`.
+        source: Input of `gsym.convert`, a GSYM file, or an open reader.
+        ranges: File for functions, inlined calls and lines, or None. Parts are named
+            `OUT-0` and so on.
         return_pads: Likewise, for the chain of functions at each call.
-        binary: Has the machine code of *source*; by default *source* itself. Where that
-            has none, or it is for another processor, pads are made of the call sites
-            that its debug information has.
+        binary: The binary with the machine code; default: *source*. Without code for a
+            supported processor, pads are made from the call sites in the debug
+            information.
         names: "symblib" (demangled, without template arguments), "full" (demangled) or
             "mangled".
-        part_size: Write several files of about so many bytes, each complete in itself.
-        progress: Called now and then with (work done, work in all), by any thread.
-        conversion: Other keywords of `gsym.convert`. With two `threads` or more each
-            kind has a pass of its own over the functions; the bytes are the same.
+        part_size: Write several files of about this size, each a complete symbfile.
+        progress: Called with (work done, total work), by any thread.
+        conversion: Other keywords of `gsym.convert`. With two or more `threads` each
+            kind is written by a thread; the bytes are the same.
 
     Raises:
         GsymError: As for `gsym.convert` and `gsym.symbfile.calls.find_calls`.
         NoCallsError: There is no code and no call site.
         OSError: A file cannot be read or written.
-        ValueError: There is no such style of names, nothing is wanted, or an output is
+        ValueError: The style of names is unknown, no output is given, or an output is
             *source*.
     """
     started = time.perf_counter()
     wanted = zip(KINDS, (ranges, return_pads), strict=True)
     targets = {kind: os.fspath(path) for kind, path in wanted if path is not None}
     if not targets:
-        raise ValueError("ranges, return_pads: one at least must be a path")
+        raise ValueError("ranges, return_pads: at least one must be a path")
     for target in targets.values():
         check_output(source, target, is_split=part_size is not None)
     texts = NameTexts(names)
@@ -173,8 +171,8 @@ def symbfile_blocks(
     """The ranges of an open GSYM file as the bytes of a symbfile, in blocks.
 
     Args:
-        reader: Stays open until the last of them.
-        calls: Of its functions: the return pads of these instead.
+        reader: Must stay open until the last block.
+        calls: Write the return pads of these calls instead.
         names: As for `extract`.
     """
     functions = _FunctionPass(reader, NameTexts(names))
@@ -236,14 +234,14 @@ def _pad_counts(
     }
     losses = {
         "Code after an undefined instruction left out": calls.ended_early,
-        "Function left out: the binary has no code of it": calls.without_code,
+        "Function left out: no code in the binary": calls.without_code,
         "Function left out: its record is damaged": counted["losses.damaged"],
     }
     return counts, losses
 
 
 def _calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
-    """The calls in the code of a binary, or those that the GSYM file holds.
+    """The calls in the code of a binary, or else in the GSYM file.
 
     Raises:
         GsymError: As for `gsym.symbfile.calls.find_calls`; its kinds, too.
@@ -260,7 +258,7 @@ def _calls_of(reader: Reader, binary: str | os.PathLike[str] | None) -> Calls:
     calls = recall_calls(reader)
     if not len(calls):
         raise NoCallsError(
-            "return pads are made of machine code or call sites, and there are none",
+            "return pads need machine code or call sites, and there are none",
             path=reader.path,
         )
     return calls
@@ -272,14 +270,13 @@ def _open_image(
     progress: Callable[[int, int], None] | None = None,
     **conversion: Any,
 ) -> Iterator[tuple[Reader, ConversionReport | None]]:
-    """A reader of a GSYM file, or of what a conversion makes of another input.
+    """A reader of a GSYM file, converting other inputs.
 
-    The report on the conversion comes with it, without its outputs, which are
-    temporary; None without a conversion.
+    The report on the conversion, if any, is without its outputs, which are temporary.
 
     Args:
-        source: What `gsym.convert` takes, a GSYM file, or a reader, which stays open.
-        progress: Called now and then with (work done, work in all) of a conversion.
+        source: Input of `gsym.convert`, a GSYM file, or a reader, which stays open.
+        progress: Called with (work done, total work) of a conversion.
         conversion: Other keywords of `gsym.convert`.
 
     Raises:
@@ -297,10 +294,8 @@ def _open_image(
 
     with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         converted = os.path.join(folder, "converted.gsym")
-        # Version 2 has no limits that a large input could meet.
-        report = convert(
-            path, converted, output_version=2, progress=progress, **conversion
-        )
+        # Version 2 has no limits that a large input could exceed.
+        report = convert(path, converted, output_version=2, progress=progress, **conversion)
         with gsym.reading.reader.open(converted) as reader:
             yield reader, report._replace(outputs=())
 
@@ -308,7 +303,7 @@ def _open_image(
 def check_output(
     source: str | os.PathLike[str] | Reader, target: str, *, is_split: bool = False
 ) -> None:
-    """Refuse an output that would replace what it is made of, as a part if *is_split*.
+    """Refuse an output, or a part if *is_split*, that would replace the input.
 
     Raises:
         ValueError: It would.
@@ -330,10 +325,10 @@ class _FunctionPass:
     """One pass over the functions of a GSYM file, which makes ranges and return pads.
 
     Args:
-        reader: The file; it stays open until the last step.
+        reader: The file; must stay open until the last step.
         texts: Of its names.
         part_size: Of each output; None: one file.
-        progress: Called with (entries visited, entries in all).
+        progress: Called with (entries done, total entries).
     """
 
     def __init__(
@@ -354,10 +349,11 @@ class _FunctionPass:
         self._handle = new_object("symbfile_extraction", *life, image, path=reader.path)
 
     def output(self, calls: Calls | None = None) -> Encoder:
-        """What the ranges of all functions will be written to.
+        """Add an output for the ranges of all functions.
 
         Args:
-            calls: The return pads of these instead; they live until the last step.
+            calls: Write the return pads of these instead; must stay valid until the
+                last step.
         """
         encoder = Encoder(self._part_size)
         names = ImageNames(self._reader, encoder, self._texts, self._progress)
@@ -370,7 +366,7 @@ class _FunctionPass:
         return encoder
 
     def steps(self) -> Iterator[None]:
-        """Goes on by some functions at a time; each wanted output has more then."""
+        """Process some functions at a time; yields when outputs have grown."""
         is_done, visited, total = ffi.new("uint32_t *"), 0, len(self._reader)
         while not is_done[0]:
             _ = self._reader.mapped  # raises if closed
@@ -398,7 +394,7 @@ class _StoppedError(Exception):
 
 
 def _run_together(passes: list[tuple[_FunctionPass, Outputs]]) -> None:
-    """Run each pass in a thread of its own."""
+    """Run each pass in its own thread."""
     waiting = list(passes)
     is_stopped = False
 

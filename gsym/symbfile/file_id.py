@@ -1,7 +1,7 @@
-"""FileID: what Elastic's and OpenTelemetry's profilers call an executable.
+"""FileID: the id of an executable in Elastic's and OpenTelemetry's profilers.
 
-It is made of the first and the last 4 KiB of the file and of its size, so that it costs
-the same for a file of any size. The file that runs counts: stripping changes it.
+It is a hash of the first and the last 4 KiB of the file and its size, so that its cost
+does not depend on the size. Use the deployed file: stripping changes the FileID.
 Source: opentelemetry-ebpf-profiler, libpf/fileid.go; OpenTelemetry's attribute
 `process.executable.build_id.htlhash`.
 """
@@ -31,7 +31,7 @@ _FNV_PRIME = 0x0000000001000000000000000000013B
 
 
 class FileId(bytes):
-    """The 16 bytes of a FileID; `hex()` and `base64` are its forms as text.
+    """The 16 bytes of a FileID; `hex()` and `base64` are its text formats.
 
     Raises:
         ValueError: There are more or fewer bytes.
@@ -39,7 +39,7 @@ class FileId(bytes):
 
     __slots__ = ()
 
-    def __new__(cls, value: bytes) -> Self:  # noqa: D102 - the class says it
+    def __new__(cls, value: bytes) -> Self:  # noqa: D102 - see the class
         if len(value) != _SIZE:
             raise ValueError(f"a FileID has {_SIZE} bytes, not {len(value)}")
         return super().__new__(cls, value)
@@ -49,19 +49,19 @@ class FileId(bytes):
 
     @property
     def base64(self) -> str:
-        """The form in headers of uploads: base64 for URLs, without padding."""
+        """The format in headers of uploads: URL-safe base64 without padding."""
         text = binascii.b2a_base64(self, newline=False).translate(_URL_ALPHABET)
         return text.rstrip(b"=").decode()
 
     @property
     def swapped(self) -> FileId:
-        """The same with both halves swapped: of the debug file of a kernel."""
+        """The FileID with its halves swapped: that of the debug file of a kernel."""
         half = _SIZE // 2
         return FileId(self[half:] + self[:half])
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str]) -> Self:
-        """That of an executable, of which only both ends are read.
+        """The FileID of an executable, of which only both ends are read.
 
         Raises:
             OSError: It cannot be read.
@@ -76,7 +76,7 @@ class FileId(bytes):
 
     @classmethod
     def of_pieces(cls, pieces: Iterable[Buffer]) -> Self:
-        """That of an executable whose bytes come piece by piece, in order."""
+        """The FileID of an executable given in pieces."""
         head = tail = b""
         size = 0
         for piece in pieces:
@@ -88,11 +88,11 @@ class FileId(bytes):
 
     @classmethod
     def of_kernel(cls, build_id: bytes, *, debug_file: bool = False) -> Self:
-        """That of a Linux kernel or of one of its modules, made of the build id.
+        """The FileID of a Linux kernel or kernel module, made from the build id.
 
         Args:
             build_id: The GNU build id.
-            debug_file: The FileID of its debug file is asked for.
+            debug_file: Whether to return the FileID of its debug file.
         """
         value = _FNV_BASIS
         for byte in build_id.hex().encode():
@@ -102,7 +102,7 @@ class FileId(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Either form as text: hexadecimal, or base64 of either alphabet.
+        """Parse hexadecimal digits, or base64 of either alphabet.
 
         Raises:
             ValueError: It is neither.
@@ -114,7 +114,7 @@ class FileId(bytes):
             if len(digits) == _BASE64_DIGITS and len(text) - len(digits) in {0, 2}:
                 plain = digits.encode("ascii").translate(_PLAIN_ALPHABET) + b"=="
                 value = cls(binascii.a2b_base64(plain))
-                # The decoder passes over characters that are no digits.
+                # The decoder ignores characters that are not digits.
                 if value.base64.encode().translate(_PLAIN_ALPHABET) + b"==" == plain:
                     return value
         except ValueError:  # among them binascii.Error
@@ -125,17 +125,17 @@ class FileId(bytes):
 
 
 def _hash(head: bytes, tail: bytes, size: int) -> bytes:
-    """A file of less than 8 KiB is hashed twice in part."""
+    """Hash both ends; they overlap in a file of less than 8 KiB."""
     digest = hashlib.sha256(head + tail + size.to_bytes(8, "big"))
     return digest.digest()[:_SIZE]
 
 
 def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
-    """That of a kernel or of a module, which is made of its build id.
+    """The FileID of a kernel or kernel module, made from its build id.
 
     Args:
-        path: An ELF file that is loaded, or its debug file.
-        debug_file: The FileID of its debug file is asked for.
+        path: The ELF file, or its debug file.
+        debug_file: Whether to return the FileID of its debug file.
 
     Raises:
         GsymError: It has no build id.
@@ -147,5 +147,5 @@ def kernel_id(path: str, *, debug_file: bool = False) -> FileId:
     with ObjectFile(map_file(path), path) as binary:
         build_id = binary.uuid if binary.is_elf else b""
     if not build_id:
-        raise GsymError("it has no build id to make a FileID of", path=path)
+        raise GsymError("no build id to make a FileID from", path=path)
     return FileId.of_kernel(build_id, debug_file=debug_file)

@@ -1,8 +1,8 @@
 """symbfile, the format of Elastic's and OpenTelemetry's profilers <-> records.
 
-The engine reads and writes messages; here records become its arguments, and what it
-has read is handed on. A file comes and goes piece by piece, and may come compressed by
-zstd. docs/symbfile.md has the format.
+The engine reads and writes messages; this module converts records to its arguments and
+columns to records. Files are processed in pieces; input may be compressed by zstd.
+docs/symbfile.md describes the format.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ __all__ = [
 
 
 class Counts(NamedTuple):
-    """What a file is made of; bytes of messages count length and type, too.
+    """Statistics of a file; bytes of messages include length and type.
 
     Attributes:
         ranges: Messages of this type, as of those below.
         return_pads: See above.
         string_tables: See above.
-        unknown_messages: Of types without a meaning here, which are passed over.
+        unknown_messages: Messages of unknown types, which are ignored.
         range_bytes: Bytes of the ranges.
         return_pad_bytes: Bytes of the return pads.
         string_table_bytes: Bytes of the string tables.
-        unknown_bytes: Bytes of the messages that are passed over.
+        unknown_bytes: Bytes of unknown messages.
         table_strings: Strings in all string tables.
         inline_strings: Strings in ranges.
-        references: How often records name a string of a table.
+        references: Number of references to strings of tables.
         line_rows: Rows of all line tables.
         entries: Entries of all return pads.
     """
@@ -91,15 +91,15 @@ _FLUSH_SIZE = 4096  # records
 
 
 class Decoder:
-    """Reads a symbfile; what it holds is taken from it once, in one of three forms.
+    """Reads a symbfile once, as records, as columns, or with the engine.
 
     Args:
         pieces: The bytes of the file, in order.
-        path: What the file is called, for errors.
+        path: The name of the file, for errors.
 
     Raises:
-        FormatError: While it is read: the file is damaged, with the offset; what comes
-            before that has been handed out.
+        FormatError: While it is read: the file is damaged at the offset; earlier
+            records were returned.
         MemoryError: There is not enough memory.
     """
 
@@ -123,7 +123,7 @@ class Decoder:
             yield Columns(self._columns, self._strings)
 
     def reads(self) -> Iterator[CData]:
-        """The engine's reader, each time that it has records, to take them there."""
+        """The engine's reader, each time it has records."""
         used, wanted = ffi.new("size_t *"), ffi.new("size_t *", 1)
         held = bytearray()  # the first bytes of a message
         is_last = False
@@ -134,7 +134,7 @@ class Decoder:
                 held += piece or b""
                 if len(held) < wanted[0] and not is_last:
                     continue
-                # A copy, for `held` cannot grow while the engine looks at it.
+                # A copy: `held` cannot grow while the engine uses it.
                 piece = bytes(held)
             rest = yield from self._read(piece, used, wanted, is_last=is_last)
             held = bytearray(rest)
@@ -153,7 +153,7 @@ class Decoder:
         *,
         is_last: bool,
     ) -> Generator[CData, None, bytes]:
-        """Read up to the last whole message; returns what is after it."""
+        """Read up to the last complete message; returns the bytes after it."""
         view = ffi.from_buffer("uint8_t[]", piece)
         start, size = 0, len(view)
         while True:
@@ -194,11 +194,11 @@ class Decoder:
 class Encoder:
     """Writes a symbfile, or several; same records, same bytes.
 
-    Strings that records share stand in tables, sorted by how often they are used.
+    Shared strings are in tables, sorted by frequency.
 
     Args:
-        part_size: Write several files, each of about so many bytes and each whole in
-            itself; a function stays in one file with all that is inlined into it.
+        part_size: Write several files of about this size, each a complete symbfile; a
+            function and the calls inlined into it are in one file.
     """
 
     def __init__(self, part_size: int | None = None) -> None:
@@ -212,8 +212,7 @@ class Encoder:
         """Append a record.
 
         Raises:
-            LimitError: It takes more than 16 MiB, or a step of its line table more than
-                32 bits.
+            LimitError: It exceeds 16 MiB, or a step of its line table 32 bits.
             OverflowError: A number does not fit its field.
             ValueError: A string has no UTF-8 form, or the line table is not sorted.
         """
@@ -223,13 +222,13 @@ class Encoder:
             self._add_return_pad(record)
 
     def finish(self) -> None:
-        """All records are there; the rest of the bytes can be taken."""
+        """End the output; the remaining bytes can be taken."""
         check(lib.gsym_symbfile_writer_finish(self.handle, self._error), self._error)
 
     def take(self) -> tuple[bytes, bool]:
-        """Bytes that are finished, and whether a file ends after them.
+        """Finished bytes, and whether a file ends after them.
 
-        They are of one file: ask again until there are none and no file ends.
+        They belong to one file: repeat until there are none and no file ends.
         """
         start, size = ffi.new("uint8_t const **"), ffi.new("size_t *")
         ends_part = ffi.new("uint32_t *")
@@ -261,7 +260,7 @@ class Encoder:
 
 
 class _Numbers(dict[str | None, int]):
-    """The numbers that a writer gives to strings."""
+    """The numbers of strings in a writer."""
 
     def __init__(self, handle: CData) -> None:
         super().__init__({None: 0})
@@ -298,11 +297,11 @@ _READ_SIZE = 1 << 20
 
 
 def open_symbfile(path: str | os.PathLike[str]) -> Decoder:
-    """A decoder of the symbfile at *path*; servers hand them out compressed.
+    """A decoder of the symbfile at *path*, which may be compressed.
 
     Raises:
-        FormatError: It is empty or no regular file. Damage is reported while
-            it is read.
+        FormatError: It is empty or not a regular file. Damage is reported while it is
+            read.
     """
     name = os.fspath(path)
     return decode(map_file(name), name)
@@ -313,7 +312,7 @@ def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
 
     Args:
         data: Its bytes, plain or compressed by zstd.
-        path: What it is called, for errors. Offsets count in what is inflated.
+        path: Its name, for errors. Offsets are those of inflated data.
     """
     inflated = inflated_pieces(data, path)
     pieces: Iterable[Buffer] = (data,) if inflated is None else inflated
@@ -323,14 +322,14 @@ def decode(data: memoryview | bytes, path: str | None = None) -> Decoder:
 def inflated_pieces(
     data: memoryview | bytes, path: str | None = None
 ) -> Iterator[bytes] | None:
-    """The bytes of a symbfile that is compressed by zstd; None for a plain one.
+    """The inflated bytes of a symbfile compressed by zstd; None for a plain one.
 
     Args:
         data: The bytes of the file.
         path: What it is called, for errors.
 
     Raises:
-        FormatError: While they are taken: the stream is damaged.
+        FormatError: While they are read: the stream is damaged.
     """
     if bytes(data[: len(_ZSTD_MAGIC)]) != _ZSTD_MAGIC:
         return None
@@ -342,5 +341,5 @@ def _inflated(data: memoryview, path: str | None) -> Iterator[bytes]:
     try:
         yield from inflate_zstd(data[start : start + _READ_SIZE] for start in starts)
     except ValueError as error:
-        reason = f"the zstd stream around it is damaged: {error}"
+        reason = f"damaged zstd stream: {error}"
         raise FormatError(reason, path=path) from error

@@ -1,8 +1,7 @@
-"""A symbfile for people: its records as text, statistics, errors, differences.
+"""Inspect symbfiles: records as text, statistics, errors, differences.
 
-Readers trust the order of ranges: a function, then the calls inlined into it, each
-before those inlined into that. What breaks this is an error; what only leaves something
-open is a note.
+Readers rely on the order of ranges: a function, then the calls inlined into it, in
+pre-order. A violation is an error; missing information is a note.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
     _Sides = tuple[list[Record], list[Record]]
 
 
-# A damaged file may have as many depths as ranges, and depths of 32 bits.
+# Limits memory: a damaged file may have as many depths as ranges.
 MOST_DEPTH = 256
 
 
 def record_object(record: Record) -> dict[str, object]:
-    """The fields of a record by their names; what is absent is None."""
+    """The fields of a record by name; None for absent ones."""
     if not isinstance(record, Range):
         entries = [
             {"func": func, "file": file or None, "line": line or None}
@@ -49,7 +48,7 @@ def record_object(record: Record) -> dict[str, object]:
 
 
 def record_title(record: Record) -> str:
-    """What identifies a record, on one line."""
+    """The identity of a record, as one line."""
     if not isinstance(record, Range):
         return f"{record.elf_va:#x} return pad"
     end = record.elf_va + record.length
@@ -60,7 +59,7 @@ def record_title(record: Record) -> str:
 
 
 def record_lines(record: Record) -> Iterator[str]:
-    """All of a record; inlined calls are indented by their depth, up to 256."""
+    """A record as lines; inlined calls are indented by their depth, up to 256."""
     if isinstance(record, Range):
         yield from _range_lines(record)
     else:
@@ -87,16 +86,15 @@ def _location(file: str | None, line: int) -> str:
 
 
 class Statistics(NamedTuple):
-    """Figures of a file.
+    """Statistics of a file.
 
     Attributes:
         counts: Messages, their bytes, strings and rows.
         functions: Ranges of depth 0.
-        depths: How many ranges there are of each depth; `MOST_DEPTH` stands for all
-            that are so deep or deeper.
+        depths: Number of ranges of each depth; `MOST_DEPTH` includes deeper ones.
         bytes_covered: Sum of the lengths of the ranges of depth 0.
-        first_address: The lowest address that has a record; None without any.
-        end_address: After the highest one.
+        first_address: The lowest address with a record, or None.
+        end_address: The address after the highest one.
     """
 
     counts: Counts
@@ -108,7 +106,7 @@ class Statistics(NamedTuple):
 
 
 def measure(decoder: Decoder) -> Statistics:
-    """Read a file and add it up, in a memory that does not depend on its size."""
+    """Measure a file, in constant memory."""
     depths: Counter[int] = Counter()
     covered = 0
     first: int | None = None
@@ -138,14 +136,14 @@ def measure(decoder: Decoder) -> Statistics:
 
 
 class Finding(NamedTuple):
-    """Something about a record.
+    """An error or note about a record.
 
     Attributes:
         offset: Of its message, from the start of the (inflated) file.
         elf_va: Its address.
         rule: order, nesting, overlap, columns, fields or hole.
         reason: A sentence.
-        is_error: False where nothing is wrong, but something is not known.
+        is_error: False for a note about missing information.
     """
 
     offset: int
@@ -156,7 +154,7 @@ class Finding(NamedTuple):
 
 
 def verify(decoder: Decoder) -> Iterator[Finding]:
-    """What is to be said of the records, in no order of offsets."""
+    """Errors and notes, not sorted by offset."""
     trees = _Trees()
     pads: dict[int, int] = {}
     for columns in decoder.columns():
@@ -176,16 +174,16 @@ def _check_fields(offset: int, record: Range) -> Iterator[Finding]:
         return Finding(offset, record.elf_va, rule, reason, is_error)
 
     if not record.length:
-        yield finding("fields", "the range covers no byte")
+        yield finding("fields", "the range is empty")
     if record.elf_va + record.length > UINT64_END:
-        yield finding("fields", "the range ends after the last address")
+        yield finding("fields", "the range exceeds the address space")
     if not record.func:
         yield finding("fields", "the function has no name")
     has_call = bool(record.call_file or record.call_line)
     if has_call and not record.depth:
-        yield finding("fields", "a function that is not inlined has a call")
+        yield finding("fields", "a function of depth 0 has a call location")
     if record.depth and not has_call:
-        yield finding("fields", "where it is called is not known", is_error=False)
+        yield finding("fields", "unknown call location", is_error=False)
 
 
 def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
@@ -195,12 +193,12 @@ def _check_line_table(offset: int, record: Range) -> Iterator[Finding]:
     if not record.line_table:
         return
     if record.file is None:
-        yield finding("the lines are of no file", is_error=False)
+        yield finding("lines without a file", is_error=False)
     starts = [row.offset for row in record.line_table]
     if any(one == other for one, other in pairwise(starts)):
-        yield finding("two rows of the line table start together")
+        yield finding("two rows of the line table have the same offset")
     if starts[-1] >= record.length:
-        yield finding("a row of the line table is after the range")
+        yield finding("a row of the line table is outside the range")
 
 
 def _check_return_pad(
@@ -215,11 +213,13 @@ def _check_return_pad(
         yield finding("fields", "a function has no name")
     first = seen.setdefault(record.elf_va, offset)
     if first != offset:
-        yield finding("overlap", f"the return pad at offset {first:#x} is as well here")
+        yield finding(
+            "overlap", f"the return pad at offset {first:#x} has the same address"
+        )
 
 
 class _Open:
-    """A range whose inlined calls may still come; the first is the whole file."""
+    """An open range, which may have more inlined calls; the first is the file."""
 
     __slots__ = ("calls", "end", "offset", "record")
 
@@ -235,7 +235,7 @@ class _Open:
 
 
 class _Trees:
-    """The ranges that the last one lies in, from the file inwards."""
+    """The ranges that enclose the last one, from the file inwards."""
 
     def __init__(self) -> None:
         self._open = [_Open(0, None)]
@@ -253,7 +253,7 @@ class _Trees:
             yield from _check_calls(self._open.pop())
         caller = self._open[-1]
         if not caller.covers(record):
-            reason = f"it leaves the range at offset {caller.offset:#x} that it is in"
+            reason = f"it exceeds the enclosing range at offset {caller.offset:#x}"
             yield Finding(offset, record.elf_va, "nesting", reason)
         caller.calls.append((record.elf_va, record.elf_va + record.length, offset))
         self._open.append(_Open(offset, record))
@@ -264,12 +264,12 @@ class _Trees:
 
 
 def _check_calls(caller: _Open) -> Iterator[Finding]:
-    """Of one range, or of the whole file: what is said of those right below it."""
+    """Findings on the direct children of a range or of the file."""
     caller.calls.sort()
     covered, before = 0, 0
     for start, end, offset in caller.calls:
         if start < covered:
-            reason = f"the range at offset {before:#x} covers some of its bytes"
+            reason = f"it overlaps the range at offset {before:#x}"
             yield Finding(offset, start, "overlap", reason)
         if end > covered:
             covered, before = end, offset
@@ -278,7 +278,7 @@ def _check_calls(caller: _Open) -> Iterator[Finding]:
 
 
 def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
-    """Bytes before the first line should be those of inlined calls."""
+    """Bytes before the first line should belong to inlined calls."""
     at = record.elf_va
     end = min(at + record.line_table[0].offset, caller.end)
     for start, behind, _ in caller.calls:
@@ -286,16 +286,16 @@ def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
             break
         at = max(at, behind)
     if at < end:
-        reason = f"bytes from {at:#x} on, before the first line, are of none"
+        reason = f"bytes from {at:#x} on, before the first line, have no line"
         yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)
 
 
 class Difference(NamedTuple):
-    """A record that only one file has, or that the other has with other fields.
+    """A record that only one file has, or with different fields in both.
 
     Attributes:
-        old: As the first file has it, or None.
-        new: As the second file has it, or None.
+        old: The record of the first file, or None.
+        new: The record of the second file, or None.
     """
 
     old: Record | None
@@ -303,9 +303,9 @@ class Difference(NamedTuple):
 
 
 def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference]:
-    """Differences in the order of addresses; memory for all records is needed.
+    """Differences in the order of addresses; needs memory for all records.
 
-    Records of one kind, address and depth are taken for the same record.
+    Records with the same kind, address and depth are compared.
     """
     before, after = Counter(old), Counter(new)
     places: dict[tuple[int, int, int], _Sides] = defaultdict(lambda: ([], []))
@@ -323,7 +323,7 @@ def compare(old: Iterable[Record], new: Iterable[Record]) -> Iterator[Difference
 
 
 def differing_fields(difference: Difference) -> tuple[str, ...]:
-    """Names of the fields that differ, where both files have the record."""
+    """Names of the fields that differ, if both files have the record."""
     old, new = difference
     if old is None or new is None:
         return ()
@@ -338,5 +338,5 @@ def _key(record: Record) -> tuple[int, int, int]:
 
 
 def _order(record: Record) -> str:
-    """Any order that does not depend on that of the file; fields may be None."""
+    """A total order independent of the file; fields may be None."""
     return repr(record)

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from gsym.symbfile.format import Encoder
 
 
-# Of functions that compilers made of others, followed by a number.
+# Suffixes of functions that compilers derive from others, followed by a number.
 _COPY_SUFFIXES = (b".clone.", b".constprop.", b".llvm.", b".isra.", b".part.")
 _COLD_SUFFIX = b".cold"
 _CXX = (b"_Z", b"___Z")
 
 
 def reduce_name(name: bytes) -> bytes:
-    """A name as the reference implementation writes it.
+    """A name in the style of the reference implementation.
 
     Args:
-        name: As the linker knows it; one that is not mangled stays as it is, but for
-            what is after the name of a copy. Go's names have dots of their own.
+        name: The linkage name. A name that is not mangled is unchanged, except for
+            suffixes of copies; Go names contain dots.
     """
     if b"." in name:
         name = _without_copy_suffixes(name)
@@ -71,7 +71,7 @@ class TextsOfNames:
     """Writes names of one file in one style.
 
     Args:
-        image: The engine's `gsym_image *`; it has to outlive this.
+        image: The engine's `gsym_image *`; must outlive this.
         style: One of `STYLES`.
     """
 
@@ -118,19 +118,19 @@ _NAMES_AT_ONCE = 1 << 12
 
 
 class NameTexts:
-    """What is written of the names of one file, made once for several symbfiles.
+    """The texts of the names of one file, made once for several symbfiles.
 
     Args:
         names: The style, one of `STYLES`.
 
     Attributes:
         style: The style.
-        blocks: What it made of all names in turn, with a NUL after each; filled when
-            the first symbfile is written.
+        blocks: The texts of all names in order, with a NUL after each; filled when the
+            first symbfile is written.
         collected: The names of the first symbfile, for others of the same reader.
 
     Raises:
-        ValueError: There is no such style.
+        ValueError: The style is unknown.
     """
 
     __slots__ = ("blocks", "collected", "style")
@@ -144,20 +144,20 @@ class NameTexts:
 
 
 class ImageNames:
-    """Makes all names of a file known to an encoder.
+    """Adds all names of a file to an encoder.
 
     Args:
-        reader: The file; it stays open as long as this is used.
-        encoder: What writes the symbfile.
-        texts: Of these names, in the style that is wanted.
-        progress: Called now and then with (entries visited, entries in all).
+        reader: The file; must stay open as long as this is used.
+        encoder: Writes the symbfile.
+        texts: The texts of the names.
+        progress: Called with (entries done, total entries).
 
     Attributes:
         image: The engine's `gsym_image` of the file.
         handle: Its `gsym_symbfile_names`.
 
     Raises:
-        LimitError: Its names are far larger than it, for they lie in each other.
+        LimitError: Its names are far larger than the file, because they overlap.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class ImageNames:
                 progress(first, count)
 
     def _blocks(self, style: str) -> Iterator[bytes]:
-        """The texts of all names, some thousand at a time."""
+        """The texts of all names, some thousands at a time."""
         strps, count = ffi.new("uint64_t[]", _NAMES_AT_ONCE), ffi.new("uint64_t *")
         texts_of = TextsOfNames(self.image, style)
         first = done = 0

@@ -1,4 +1,4 @@
-"""The bytes of a symbfile, or of several that are its parts, into files."""
+"""Write symbfiles, or the parts of one, to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
-    """Blocks of bytes that are finished, and whether a part ends after each."""
+    """Finished blocks of bytes, and whether a part ends after each."""
     while True:
         block, ends_part = encoder.take()
         if not block and not ends_part:
@@ -27,18 +27,18 @@ def finished_blocks(encoder: Encoder) -> Iterator[tuple[bytes, bool]]:
 
 
 class PartFiles:
-    """The files that an encoder's bytes go to, each published when it is whole.
+    """The output files of an encoder, each published when it is complete.
 
     Args:
-        target: Path of the file; with *is_split* each part adds its number. What is
-            left of an earlier output of more parts is removed in the end: together with
-            these, they could not be used.
+        target: Path of the file; with *is_split* each part adds its number. Further
+            parts of an earlier output are removed at the end, as they do not belong to
+            this one.
         is_split: Whether there may be several parts.
 
     Attributes:
-        paths: Those that are whole.
-        removed: Parts of an earlier output, which are gone.
-        size: Bytes of all that was written.
+        paths: The complete files.
+        removed: Removed parts of an earlier output.
+        size: Total bytes written.
     """
 
     def __init__(self, target: str, *, is_split: bool) -> None:
@@ -64,7 +64,7 @@ class PartFiles:
             self.removed = remove_parts(self._target, len(self.paths))
 
     def take(self, encoder: Encoder) -> None:
-        """Write what an encoder has finished."""
+        """Write the finished bytes of an encoder."""
         for block, ends_part in finished_blocks(encoder):
             if self._file is None:
                 self._file = AtomicFile(self._path()).__enter__()
@@ -83,9 +83,8 @@ class PartFiles:
 def remove_parts(target: str, first: int) -> list[str]:
     """Remove the parts of *target* from number *first* on; returns their paths.
 
-    Nothing else is touched: numbers go on without a gap, and only a regular file that
-    begins as a symbfile is a part. The last one goes first, so that no gap is left
-    where this is stopped.
+    Only consecutive numbers are removed, and only regular files that begin as a
+    symbfile. The last one is removed first, so that an interruption leaves no gap.
     """
     stale: list[str] = []
     while _is_symbfile(path := _part_path(target, first + len(stale))):
@@ -96,7 +95,7 @@ def remove_parts(target: str, first: int) -> list[str]:
 
 
 def is_part_of(path: str, target: str) -> bool:
-    """Whether *path* has the name of a part of *target*, be it there or not."""
+    """Whether *path* has the name of a part of *target*."""
     own, whole = os.path.realpath(path), os.path.realpath(target)
     number = own.removeprefix(f"{whole}-")
     return number != own and number.isascii() and number.isdigit()

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class FunctionTrees:
-    """Adds the functions of symbfiles to a creator; lookups answer like the ranges.
+    """Adds the functions of symbfiles to a creator; lookups equal the ranges.
 
-    A function that was split where the file of its lines changes is joined again.
+    A function that was split at changes of the file is joined again.
 
     Args:
-        creator: Where they go.
-        waits_for_all: Keep all ranges until the end, so that they may come in any
-            order; otherwise only those of one function.
+        creator: Receives the functions.
+        waits_for_all: Keep all ranges until the end, so that they may be in any order;
+            otherwise only those of one function.
 
     Raises:
         ClosedError: The creator has written its file or was closed.
@@ -46,11 +46,11 @@ class FunctionTrees:
         self._is_disordered = ffi.new("uint32_t *")
 
     def add(self, symbfile: Decoder, path: str | None = None) -> bool:
-        """Add the functions of a whole file; return pads are passed over.
+        """Add the functions of a file; return pads are ignored.
 
         Args:
-            symbfile: The file, of which nothing has been read.
-            path: What it is called, for errors.
+            symbfile: The file, unread.
+            path: Its name, for errors.
 
         Returns:
             False if ranges are not in depth-first order: add all files again, to
@@ -77,10 +77,10 @@ class FunctionTrees:
         """The number of functions, once all files are added.
 
         Args:
-            path: What the last file is called, for errors.
+            path: The name of the last file, for errors.
 
         Returns:
-            None if functions overlap: proceed as described for `add`.
+            None if functions overlap: proceed as for `add`.
 
         Raises:
             ClosedError: The creator has written its file or was closed.
@@ -105,25 +105,25 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
     base_address: int | None = None,
     uuid: bytes | str = b"",
 ) -> CreatorReport:
-    """Write the ranges of symbfiles as a GSYM file; return pads are passed over.
+    """Write the ranges of symbfiles as a GSYM file; return pads are ignored.
 
-    Names stay what they are in the symbfiles, which is seldom what the linker knows.
+    Names are those of the symbfiles, which are rarely linkage names.
 
     Args:
-        sources: Files of one executable, such as the parts of one.
-        output: File to write; it appears whole or not at all.
+        sources: Files of one executable, such as all parts.
+        output: File to write; complete or absent.
         output_version: Version of the format, 1 or 2.
         byteorder: "little" or "big".
-        base_address: What addresses in the file count from, as `Creator` has it.
+        base_address: See `Creator`.
         uuid: Build id of the executable, which symbfiles do not have.
 
     Raises:
-        EmptyError: There are return pads alone, or nothing.
+        EmptyError: There are only return pads, or no records.
         FormatError: A file is damaged, or a range ends beyond the address space of a
             GSYM file.
         LimitError: Calls nest more deeply than 256, a range has 4 GiB or more, ranges
             would be cut into too many calls, or the output does not fit version 1.
-        ValueError: *output* is an input, or there is no such version or byte order.
+        ValueError: *output* is an input, or the version or byte order is invalid.
     """
     paths, target = paths_of("sources", sources), os.fspath(output)
     if any(is_same_file(path, target) for path in paths):
@@ -139,7 +139,7 @@ def convert_symbfiles(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
-    """Add all functions; False if the trees have to wait for all ranges."""
+    """Add all functions; False if all ranges must be kept."""
     has_pads = False
     for path in paths:
         decoder = open_symbfile(path)
@@ -149,9 +149,9 @@ def _add_functions(trees: FunctionTrees, paths: Sequence[str]) -> bool:
     count = trees.finish(paths[-1])
     if count == 0:
         reason = (
-            "it has only return pads, which describe single addresses"
+            "only return pads, which describe single addresses"
             if has_pads
-            else "it has no ranges"
+            else "no ranges"
         )
         raise EmptyError(reason, path=paths[-1])
     return count is not None

@@ -1,10 +1,10 @@
-"""Uploads of symbfiles: the parts, the headers of their requests, the answers.
+"""Uploads of symbfiles: parts, headers of requests, responses.
 
-A part is a symbfile that is complete in itself, the body of a POST. Sending one again
-replaces it: that is how an upload is resumed. All parts stand in files before the first
-byte is sent, since each request states how many there are.
-Source: README.md of symb-proto in opentelemetry-ebpf-profiler; the width of numbers
-from the index templates of Elasticsearch.
+A part is a complete symbfile, the body of a POST. Sending it again replaces it: that is
+how an upload is resumed. All parts are written to files before the first one is sent,
+because each request has their number. Source: README.md of symb-proto in
+opentelemetry-ebpf-profiler; the width of numbers from the index templates of
+Elasticsearch.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class UploadPart(NamedTuple):
     """A part of the ranges or of the return pads of an executable.
 
     Attributes:
-        path: The file that is sent.
+        path: The file to send.
         size: Of it, in bytes.
-        file_id: Of the executable as it is deployed.
+        file_id: Of the deployed executable.
         kind: "ranges" or "returnpads".
         file_part: Its number, from 0.
-        file_parts: How many parts of this kind there are.
+        file_parts: Number of parts of this kind.
     """
 
     path: str
@@ -52,15 +52,15 @@ class UploadPart(NamedTuple):
 
 
 class UploadAnswer(NamedTuple):
-    """What a server says of a part.
+    """The response of a server to a part.
 
     Attributes:
         success: Whether it arrived.
-        status: Of HTTP, as the answer repeats it; 0 where it does not.
-        code: Of the error, "" for none. Only "1000" is documented: "Something went
-            wrong on our side."
-        text: What went wrong, for people; "" for nothing.
-        uuid: Under which the log of the server has it; "" for none.
+        status: HTTP status in the body, or 0.
+        code: Of the error, or "". Only "1000" is documented: "Something went wrong on
+            our side."
+        text: The error message, or "".
+        uuid: The id of the error in the log of the server, or "".
     """
 
     success: bool
@@ -72,17 +72,17 @@ class UploadAnswer(NamedTuple):
 
 # After the URL of the server.
 ENDPOINTS = {"ranges": "api/symbols-ranges", "returnpads": "api/symbols-returnpads"}
-# Elasticsearch keeps their number in 16 bits, with a sign.
+# Elasticsearch stores their number in signed 16 bits.
 MOST_PARTS = (1 << 15) - 1
 _MOST_SHOWN = 1000  # characters of a text
 
 
 def part_headers(part: UploadPart, api_key: str) -> list[tuple[str, str]]:
-    """(name, value) of each header that the protocol asks for.
+    """(name, value) of each header of the protocol.
 
     Args:
-        part: What is sent.
-        api_key: As it is handed out: base64 of its id and itself; "" for none.
+        part: The part to send.
+        api_key: As issued: base64 of its id and itself; "" for none.
     """
     headers = [
         ("FileID", part.file_id.base64),
@@ -96,10 +96,10 @@ def part_headers(part: UploadPart, api_key: str) -> list[tuple[str, str]]:
 
 
 def read_answer(body: bytes) -> UploadAnswer:
-    """The answer to a part.
+    """Parse the response to a part.
 
     Raises:
-        ValueError: It is none of this protocol.
+        ValueError: It is not a response of this protocol.
     """
     try:
         answer = json.loads(body)
@@ -120,24 +120,24 @@ def read_answer(body: bytes) -> UploadAnswer:
 
 
 def _text(value: Any) -> str:
-    """A text, or a number in the place of one; anything else says nothing."""
+    """A text, or a number as text; "" for anything else."""
     if type(value) is int:
         value = str(value) if -(10**18) < value < 10**18 else ""
     if not isinstance(value, str):
         return ""
-    # A half of a pair of surrogates, which JSON can have, cannot be printed.
+    # An unpaired surrogate, which JSON can have, cannot be printed.
     return value[:_MOST_SHOWN].encode("utf-8", "replace").decode()
 
 
 class Upload(NamedTuple):
-    """What is to be sent of one executable.
+    """The parts to send for one executable.
 
     Attributes:
-        parts: In the order in which they are sent, of each kind all.
-        notes: What these symbols lack, and why.
-        losses: What was left out -> how often.
-        conversion: The report on the conversion that they come from, with its
-            warnings; None for a GSYM file, and for symbfiles.
+        parts: All parts of each kind, in order.
+        notes: What the symbols lack, and why.
+        losses: Kind of lost data -> count.
+        conversion: The report on the conversion, with its warnings; None for a GSYM
+            file, and for symbfiles.
     """
 
     parts: tuple[UploadPart, ...]
@@ -146,7 +146,7 @@ class Upload(NamedTuple):
     conversion: ConversionReport | None = None
 
 
-# Bytes of a part that is extracted: what is lost when one has to be sent again.
+# Bytes of an extracted part, which has to be sent again after an error.
 PART_SIZE = 16 << 20
 
 
@@ -163,23 +163,23 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
     """Write the symbols of an executable as parts.
 
     Args:
-        executable: As it is deployed; return pads are made of its machine code.
-        file_id: Of it.
-        folder: Where the parts shall be.
-        debug_file: Has the symbols of *executable*, where that has none: anything that
-            `gsym.convert` takes, or a GSYM file.
+        executable: The deployed file; return pads are made from its machine code.
+        file_id: Of the executable.
+        folder: Receives the parts.
+        debug_file: The symbols of a stripped *executable*: input of `gsym.convert`, or
+            a GSYM file.
         kinds: Of `KINDS`.
-        part_size: About so many bytes go into each part.
+        part_size: Approximate size of each part.
         extraction: Other keywords of `extract`.
 
     Raises:
-        GsymError: As for `extract`. Also: *executable* has no
-            machine code, *debug_file* is of another one, or the parts are too many.
-        ValueError: There is no such style of names.
+        GsymError: As for `extract`. Also: *executable* has no machine code,
+            *debug_file* belongs to another one, or there are too many parts.
+        ValueError: The style of names is unknown.
     """
     kinds = strings_of("kinds", kinds)
     if not holds_code(executable):
-        reason = "it has no machine code, and so is not the file that is deployed"
+        reason = "no machine code: this is not the deployed executable"
         raise GsymError(reason, path=executable)
     ranges, return_pads = (
         os.path.join(folder, kind) if kind in kinds else None for kind in KINDS
@@ -201,17 +201,17 @@ def extract_upload(  # noqa: PLR0913 - keywords, each a choice of its own
 
 
 def ready_upload(paths: Sequence[str], file_id: FileId, folder: str) -> Upload:
-    """Symbfiles of an executable, each of which becomes a part of its kind.
+    """An upload of existing symbfiles, each a part of its kind.
 
     Args:
         paths: In the order of the parts.
         file_id: Of the executable.
-        folder: Where those go that have to be inflated.
+        folder: Receives inflated files.
 
     Raises:
-        EmptyError: One holds no record.
-        FormatError: One is damaged, or holds records of both kinds.
-        LimitError: They are too many.
+        EmptyError: A file has no records.
+        FormatError: A file is damaged, or has records of both kinds.
+        LimitError: There are too many parts.
     """
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for number, path in enumerate(paths_of("paths", paths)):
@@ -226,16 +226,16 @@ def _notes(report: ExtractionReport) -> Iterator[str]:
         yield f"return pads left out: {report.missing}"
     ranges, converted = report.kinds.get("ranges"), report.conversion
     if converted is not None and not converted.functions_debug_info:
-        return  # the warnings of the conversion report it
+        return  # reported by warnings of the conversion
     if ranges is not None and not ranges.counts["line_rows"]:
-        yield "no lines: there is no debug information"
+        yield "no lines: no debug information found"
 
 
 def _numbered(paths: Sequence[str], kind: str, file_id: FileId) -> list[UploadPart]:
     count = len(paths)
     if count > MOST_PARTS:
-        reason = f"{count} parts of {kind} are more than {MOST_PARTS}: make them larger"
-        raise LimitError(reason)
+        limit = f"exceed the limit of {MOST_PARTS}: use larger ones"
+        raise LimitError(f"{count} parts of {kind} {limit}")
     return [
         UploadPart(path, os.stat(path).st_size, file_id, kind, number, count)
         for number, path in enumerate(paths)
@@ -248,15 +248,15 @@ def _kind(path: str) -> str:
         pass
     counts = decoder.counts()
     if counts.ranges and counts.return_pads:
-        reason = "it holds ranges and return pads, which go to different places"
+        reason = "ranges and return pads in one file, which have different endpoints"
         raise FormatError(reason, path=path)
     if not counts.ranges and not counts.return_pads:
-        raise EmptyError("it holds no records", path=path)
+        raise EmptyError("no records", path=path)
     return KINDS[0] if counts.ranges else KINDS[1]
 
 
 def _inflated(path: str, target: str) -> str:
-    """*path*, or *target* with what it has compressed: bodies are sent plain."""
+    """*path*, or *target* with its inflated contents: bodies are sent plain."""
     data = map_file(path)
     pieces = inflated_pieces(data, path)
     if pieces is None:

@@ -1,4 +1,4 @@
-"""Names and files of open modules as answers have them: made once, kept for others."""
+"""Names and files of open modules as responses print them, cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     PathMap = Callable[[str], str]
 
 _MEMORY = 256 << 20  # bytes
-_ENTRY_SIZE = 112  # bytes that a text takes beside itself
+_ENTRY_SIZE = 112  # bytes of overhead of a text
 _KEPT_AS = "v5"
 
 
@@ -28,8 +28,8 @@ class AnswerTexts:
     """The texts of all open modules.
 
     Args:
-        path_map: What becomes of paths of source files; None: nothing.
-        memory: What they are kept in.
+        path_map: Rewrites paths of source files; None: unchanged.
+        memory: The budget of the cache.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class ModuleTexts:
     """The texts of one module.
 
     Attributes:
-        owner: Has made it.
-        kept_size: As `CacheBudget` has it.
+        owner: The `AnswerTexts` that made it.
+        kept_size: See `CacheBudget`.
         last_used: Likewise.
     """
 
@@ -81,11 +81,11 @@ class ModuleTexts:
         return self._texts(self._names, self._make_names, numbers)
 
     def files(self, numbers: list[int]) -> list[bytes]:
-        """`,"file":"PATH"` for each index of a file; b"" where there is none."""
+        """`,"file":"PATH"` for each index of a file; b"" without a file."""
         return self._texts(self._files, self._make_files, numbers)
 
     def drop(self) -> None:
-        """Let go of all of them."""
+        """Empty the cache."""
         self._names.clear()
         self._files.clear()
 
@@ -97,7 +97,7 @@ class ModuleTexts:
     ) -> list[bytes]:
         try:
             return [kept[number] for number in numbers]
-        except KeyError:  # at first, or after a drop
+        except KeyError:  # the first time, or after `drop`
             found = [kept.get(number) for number in numbers]
         missing = [
             number for number, text in zip(numbers, found, strict=True) if text is None
@@ -121,7 +121,7 @@ class ModuleTexts:
 
 
 def names_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
-    """The names at offsets of the string table, for people, and text in any case."""
+    """The demangled names at offsets of the string table, as valid text."""
     string_of = _string_reader(image)
     for number in numbers:
         yield demangle_bytes(string_of(number)).decode("utf-8", "replace")
@@ -131,7 +131,7 @@ def _paths_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
     entry, error = ffi.new("uint64_t[2]"), new_error()
     string_of = _string_reader(image)
     for number in numbers:
-        # Index 0 means "no file", whatever the table says there.
+        # Index 0 means "no file", whatever the entry is.
         if not number or lib.gsym_image_file(image, number, entry, entry + 1, error):
             yield ""
         else:
@@ -139,7 +139,7 @@ def _paths_of(image: CData, numbers: Iterable[int]) -> Iterator[str]:
 
 
 def _string_reader(image: CData) -> Callable[[int], bytes]:
-    """What reads strings of an image, for one thread."""
+    """A function that reads strings of an image, for one thread."""
     size = ffi.new("size_t *")
     find, unpack = lib.gsym_image_string, ffi.unpack
 
@@ -156,10 +156,10 @@ def quoted(text: str) -> bytes:
 
 
 def clean_text(text: str) -> str:
-    """*text* without what is none: names are bytes of any kind."""
+    """*text* with bytes that are not UTF-8 replaced: names are any bytes."""
     if text.isascii():
         return text
     try:
         return to_bytes(text).decode("utf-8", "replace")
-    except UnicodeEncodeError:  # half of a pair, which no bytes stand for
+    except UnicodeEncodeError:  # an unpaired surrogate
         return text.encode("utf-8", "replace").decode()

@@ -37,7 +37,7 @@ class Instruction(NamedTuple):
         offset: From the start of the code.
         size: In bytes.
         text: Name and operands.
-        target: Address that it may jump to; None if the instruction has none.
+        target: Address of a branch; None for other instructions.
     """
 
     offset: int
@@ -58,7 +58,7 @@ class Disassembler:
     """Reads the code of one architecture.
 
     Attributes:
-        name: Of the architecture, as the API has it.
+        name: Of the architecture, as in the API.
         syntax: Of the text.
         alignment: Of instructions, in bytes.
     """
@@ -74,8 +74,8 @@ class Disassembler:
         """The instructions that begin in the first *size* bytes of *code*.
 
         Args:
-            code: May go on, so that the last instruction is whole.
-            address: Of its first byte; targets of jumps are told relative to it.
+            code: May be longer, so that the last instruction is complete.
+            address: Of its first byte; targets of branches have the same base.
             size: In bytes.
         """
         at = 0
@@ -106,15 +106,15 @@ class Disassembler:
 def disassembler_for(
     architecture: str, *, is_big_endian: bool, is_thumb: bool
 ) -> Disassembler:
-    """What reads the code of an architecture.
+    """The disassembler of an architecture.
 
     Args:
-        architecture: As LLVM's target triples name it.
+        architecture: As in LLVM's target triples.
         is_big_endian: Whether the code is.
-        is_thumb: Whether code of a 32-bit ARM is Thumb's.
+        is_thumb: Whether code of 32-bit ARM is Thumb code.
 
     Raises:
-        UnsupportedError: None does; or the package is not installed.
+        UnsupportedError: The architecture is unknown, or the package is not installed.
     """
     try:
         import capstone
@@ -147,14 +147,14 @@ class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
     """A range of code.
 
     Attributes:
-        start_address: From the base of the module, as text with 0x.
-        size: In bytes, as text with 0x.
+        start_address: From the base of the module, as text with `0x`.
+        size: In bytes, as text with `0x`.
         name: Of the binary.
         code_id: Of the binary.
         debug_name: Of the module.
         debug_id: Of the module.
-        continue_until_function_end: Whether to go on to the end of the function that
-            the range begins in.
+        continue_until_function_end: Whether to continue to the end of the function in
+            which the range begins.
     """
 
     start_address: str
@@ -167,17 +167,17 @@ class AssemblyRequest(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def key(self) -> ModuleKey:
-        """The module; `read_assembly_request` sees that its id is one."""
+        """The module; `read_assembly_request` has checked its id."""
         debug_id = read_debug_id(self.debug_id).upper() if self.debug_id else ""
         code_id = (self.code_id or "").upper()
         return ModuleKey(self.debug_name or "", debug_id, self.name or "", code_id)
 
 
 def read_assembly_request(body: bytes) -> AssemblyRequest:
-    """The request in the body of a request.
+    """The request in a body.
 
     Raises:
-        ExtensionError: It is not sound.
+        ExtensionError: It is invalid.
     """
     request = decode_request(body, AssemblyRequest)
     read_number(request.start_address, "startAddress")
@@ -201,14 +201,14 @@ def answer_assembly(
     """The body of a response; opening the module may take long.
 
     Args:
-        request: What is asked.
-        symbolizer: Has the modules.
-        binaries: Has their code.
-        most: Bytes of code.
+        request: The request.
+        symbolizer: Opens modules.
+        binaries: Finds their code.
+        most: Maximum bytes of code.
 
     Raises:
-        ExtensionError: There is no such code, or it is too much.
-        UnsupportedError: What disassembles is not installed.
+        ExtensionError: There is no such code, or too much of it.
+        UnsupportedError: The disassembler is not installed.
     """
     start = read_number(request.start_address, "startAddress")
     size = read_number(request.size, "size")
@@ -229,7 +229,7 @@ def answer_assembly(
     reason = (
         "The requested address was not found in any section in the binary."
         if is_there
-        else "there is no binary of that module"
+        else "no binary of this module found"
     )
     raise ExtensionError(reason, _NOT_FOUND)
 
@@ -242,13 +242,13 @@ class _Names:
         self._base = reader.header.base_address if reader is not None else 0
 
     def end_of(self, offset: int) -> int:
-        """The end of the function at an offset; the offset itself where none is."""
+        """The end of the function at an offset; the offset itself without one."""
         found = self._find([offset])
         start, size, _ = found.get(offset, (offset, 0, ""))
         return start + size
 
     def describe(self, offsets: Iterable[int]) -> dict[int, str]:
-        """`<name>` or `<name+0x1f>` of each offset at which a function is."""
+        """`<name>` or `<name+0x1f>` for each offset that is in a function."""
         return {
             offset: f"<{demangle(name)}>"
             if offset == start
@@ -277,7 +277,7 @@ class _Names:
 def _disassembled(
     binary: ObjectFile, start: int, size: int, names: _Names
 ) -> dict[str, object] | None:
-    """The answer; None where the binary has no code there."""
+    """The response; None if the binary has no code there."""
     address = (binary.base_address or 0) + start
     try:
         is_thumb = binary.architecture.startswith(("arm", "thumb")) and is_thumb_at(

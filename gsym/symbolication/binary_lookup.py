@@ -1,18 +1,18 @@
-"""The GSYM file that answers for a binary: found beside it, or made and kept.
+"""The GSYM file of a binary: found beside it, in the store, or made and cached.
 
 In this order:
 
-1. the path is a GSYM file, or a binary that holds one;
-2. `BINARY.gsym` beside the binary, or under that name in a folder of such files;
-3. the module of the binary in the user's store, if that is asked for;
-4. one that was made before, in the cache;
-5. one that is made now from the debug information, and goes into the cache, of which
-   least recently used files are removed when it is too large.
+1. the path is a GSYM file, or a binary with an embedded one;
+2. `BINARY.gsym` beside the binary, or in a folder of GSYM files;
+3. the module of the binary in the user's store, if requested;
+4. the result of an earlier conversion, in the cache;
+5. a new conversion, which goes into the cache; least recently used files are removed
+   when the cache is too large.
 
-A file beside a binary counts only if it carries the binary's UUID; where neither has
-one, only if it is not older than the binary. The cache is a folder per version of this
-package, so that a better conversion takes effect. In it a binary goes by its build id,
-or else by its path and time, and by what the conversion would read besides.
+A file beside a binary is used only if it has the binary's UUID; if neither has one,
+only if it is not older than the binary. The cache has a folder for each version of this
+package, so that improved conversions take effect. Its keys are the build id, or else
+path and time, and the other files that the conversion reads.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 
 class BinarySearch(NamedTuple):
-    """Where to look for the GSYM file of a binary, and what to make one from.
+    """Where to look for the GSYM file of a binary, and how to make one.
 
     Attributes:
-        architecture: Of a fat file, the slice that is meant.
-        beside: Whether a file beside the binary may answer.
-        gsym_directories: Folders that may hold `NAME.gsym` for a binary NAME.
+        architecture: The slice of a fat file.
+        beside: Whether to look beside the binary.
+        gsym_directories: Folders that may have `NAME.gsym` for a binary NAME.
         debug_file_directories: Folders of installed debug files.
-        debuginfod: Whether servers are asked for debug files.
+        debuginfod: Whether to ask servers for debug files.
         dwp: The package with the split units of the binary.
-        store: Whether the user's store is asked.
-        cache: Folder for what is made here; None: that of the user.
+        store: Whether to look in the user's store.
+        cache: Folder of conversions; None: the user's cache.
         read_ahead: See `gsym.open`.
         index_limit: See `Reader`.
     """
@@ -65,12 +65,12 @@ class BinarySearch(NamedTuple):
 
 
 class FoundGsym(NamedTuple):
-    """What `find_gsym` found.
+    """The result of `find_gsym`.
 
     Attributes:
-        reader: Answers for the binary; None where it names no function at all.
-        notes: Sentences on files that were not used, for standard error.
-        origin: What it is, in words.
+        reader: The GSYM file; None if the binary has no functions.
+        notes: Sentences about files that were not used.
+        origin: Where it is from, in words.
     """
 
     reader: Reader | None
@@ -181,10 +181,10 @@ def open_module(
     index_limit: int | None = None,
     read_ahead: bool = False,
 ) -> FoundGsym:
-    """The GSYM file at *path*, or the one of the binary there, wherever it is.
+    """The GSYM file at *path*, or that of the binary at *path*.
 
     Args:
-        path: Of either.
+        path: Of a GSYM file or a binary.
         uuid: See `gsym.open`.
         index_limit: See `Reader`.
         read_ahead: See `gsym.open`.
@@ -219,11 +219,11 @@ def open_module(
 
 
 def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
-    """Open what answers for the file at *path*, converting it if need be.
+    """Open the GSYM file for the file at *path*, converting it if necessary.
 
     Raises:
-        ArchitectureError: It is a fat file, and no slice of it is chosen.
-        FormatError: It is of no known format, or damaged.
+        ArchitectureError: It is a fat file, and no slice is chosen.
+        FormatError: The format is unknown, or the file is damaged.
         GsymError: It cannot be converted, for another reason.
         OSError: It cannot be read.
     """
@@ -271,7 +271,7 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
 
 
 def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
-    """The reader of the binary's module in the user's store, if it has one."""
+    """The reader of the binary's module in the user's store, if available."""
     if not search.store or not binary.uuid:
         return None
     from gsym.store.layout import default_store
@@ -289,7 +289,7 @@ def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
 
 
 def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[str]:
-    """Where the file of a binary may be, as `gsym convert` names it."""
+    """The paths that `gsym convert` may have given to the file of a binary."""
     if not search.beside:
         return
     name = os.path.basename(path)
@@ -303,7 +303,7 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
 def _open_fitting(
     path: str, binary: ObjectFile, search: BinarySearch, notes: list[str]
 ) -> Reader | None:
-    """The reader of *path* if it belongs to *binary*; else None, with a note on why."""
+    """The reader of *path* if it belongs to *binary*; else None, and a note."""
     try:
         reader = _open(path, search)
     except FileNotFoundError:
@@ -314,16 +314,16 @@ def _open_fitting(
     except GsymError as error:
         notes.append(f"{path} is not used: {error.reason}")
         return None
-    fault = _fault(reader, path, binary)
-    if not fault:
+    mismatch = _mismatch(reader, path, binary)
+    if not mismatch:
         return reader
-    notes.append(f"{path} is not used: {fault}")
+    notes.append(f"{path} is not used: {mismatch}")
     reader.close()
     return None
 
 
-def _fault(reader: Reader, path: str, binary: ObjectFile) -> str:
-    """Why a file is not that of *binary*; "" if it is."""
+def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
+    """Why a file does not belong to *binary*; "" if it does."""
     if reader.uuid != binary.uuid:
         return (
             f"its UUID is {reader.uuid.hex() or 'missing'}, that of {binary.path} "
@@ -335,15 +335,15 @@ def _fault(reader: Reader, path: str, binary: ObjectFile) -> str:
 
 
 def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
-    """What the cache has under *key*, else a new conversion; None: always a new one."""
+    """The file in the cache, or a new conversion; *key* None: always a new one."""
     if key is not None:
         kept = os.path.join(_cache_folder(search), key)
         try:
             found = _open(kept, search)
-            os.utime(kept)  # the least recently used go first
+            os.utime(kept)  # the eviction order
             return FoundGsym(found, origin=f"{kept}, made before")
         except (OSError, GsymError):
-            pass  # not there, or spoiled: it is made anew
+            pass  # missing or damaged: convert again
         if _is_writable(os.path.dirname(kept)):
             made = _make(path, kept, search)
             collect_cache(root=search.cache, kept=kept)
@@ -356,7 +356,7 @@ def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
 
 
 def _is_writable(folder: str) -> bool:
-    """Whether files can go to *folder*, which is created."""
+    """Whether *folder*, which is created, is writable."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
@@ -389,7 +389,7 @@ def _cache_folder(search: BinarySearch) -> str:
 
 
 def _cache_key(binary: ObjectFile, search: BinarySearch) -> str:
-    """Path below the cache that stands for *binary* and all that is read for it."""
+    """The path in the cache for *binary* and the files that its conversion reads."""
     from zlib import crc32
 
     status = os.stat(binary.path)
@@ -404,7 +404,7 @@ def _cache_key(binary: ObjectFile, search: BinarySearch) -> str:
 
 
 def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:
-    """Path, time and size of the debug files that are there for a stripped binary."""
+    """Path, time and size of the available debug files of a stripped binary."""
     if binary.has_section(b".debug_info"):
         return []
     from gsym.conversion.companions.elf import (

@@ -1,4 +1,4 @@
-"""The binary of a module, where it has code and not debug information only."""
+"""Search for the binary of a module, which has its code."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class BinarySearch:
-    """Finds binaries: those that a store keeps, then those of some folders.
+    """Finds binaries in a store, then in folders.
 
     Args:
-        folders: Of binaries by their names, or by build id as GDB has them.
+        folders: Of binaries by name, or by build id as for GDB.
     """
 
     def __init__(self, folders: Iterable[str] = ()) -> None:
@@ -32,13 +32,13 @@ class BinarySearch:
     def open(
         self, key: ModuleKey, entry: Entry | None
     ) -> Iterator[Iterator[ObjectFile]]:
-        """The binaries that may be of a module, each of which is checked to be.
+        """The binaries of a module, each of them checked.
 
         They are closed at the end of the block.
 
         Args:
-            key: What the asker knows of the module.
-            entry: What a store knows of it.
+            key: The module as requested.
+            entry: Its entry in a store.
         """
         opened: list[ObjectFile] = []
         try:
@@ -77,7 +77,7 @@ class BinarySearch:
 
 
 def _open(path: str, key: ModuleKey, entry: Entry | None) -> ObjectFile | None:
-    """The binary at *path* if it is of the module; of a fat file the slice that is."""
+    """The binary, or the slice of a fat file, at *path* if it is that of the module."""
     data = map_file(path)
     for each in list_slices(data, path):
         part = data[each.offset :][: each.size]

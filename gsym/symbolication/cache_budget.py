@@ -1,7 +1,7 @@
 """A memory budget for the caches of open modules.
 
-When they exceed it, those used least recently are dropped, and made again on demand.
-The caches of closed modules go with them.
+If they exceed it, least recently used ones are dropped, and filled again on demand. The
+caches of closed modules are freed with them.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Kept(Protocol):
-        """What is kept of a module.
+        """A cache of a module.
 
         Attributes:
-            kept_size: Bytes of memory that it takes; the budget's to change.
-            last_used: Tells which of two was used later; likewise.
+            kept_size: Bytes of memory that it takes; changed by the budget.
+            last_used: The order of use; changed by the budget.
         """
 
         kept_size: int
         last_used: int
 
         def drop(self) -> None:
-            """Let go of all of it."""
+            """Empty the cache."""
 
 
 class CacheBudget:
-    """A budget; for any number of threads.
+    """A budget; thread-safe.
 
     Args:
-        most: Bytes.
+        most: Maximum bytes.
     """
 
     def __init__(self, most: int) -> None:
@@ -45,16 +45,16 @@ class CacheBudget:
 
     @property
     def size(self) -> int:
-        """Bytes that are in use."""
+        """Bytes in use."""
         with self._lock:
             return sum(each.kept_size for each in self._kept)
 
     def use(self, kept: Kept) -> None:
-        """Note that something is used now."""
+        """Mark a cache as used now."""
         kept.last_used = next(self._clock)
 
     def take(self, kept: Kept, size: int) -> None:
-        """Note that something takes *size* bytes more; it or others may go for that."""
+        """Add *size* bytes to a cache; caches may be dropped for that."""
         with self._lock:
             self._kept.add(kept)
             kept.kept_size += size

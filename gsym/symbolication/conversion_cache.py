@@ -1,4 +1,4 @@
-"""The user's cache of GSYM files that were made for binaries: its folder and size."""
+"""The user's cache of GSYM files that were converted from binaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_CACHE_SIZE = 4 << 30  # bytes
 
 
 def cache_root() -> str:
-    """The folder of the cache; below it there is one for each version of gsym."""
+    """The folder of the cache, with a subfolder for each version of gsym."""
     folder = os.environ.get("GSYM_CACHE_DIR")
     if folder:
         return folder
@@ -26,12 +26,12 @@ def cache_root() -> str:
 def collect_cache(
     max_size: int = MAX_CACHE_SIZE, *, root: str | None = None, kept: str = ""
 ) -> Collection:
-    """Remove least recently used files until the cache fits.
+    """Evict least recently used files until the cache fits.
 
     Args:
-        max_size: Bytes that its files may have together.
-        root: Its folder; None: that of the user.
-        kept: Path of a file that stays.
+        max_size: Bytes of all files.
+        root: Its folder; None: the user's cache.
+        kept: Path of a file to keep.
     """
     from gsym.store.collection import Collection
 
@@ -46,7 +46,7 @@ def collect_cache(
         try:
             os.unlink(path)
         except OSError:
-            continue  # somebody else collects as well, or may not remove it
+            continue  # another process removed it, or it is not permitted
         size -= each
         removed += 1
     return Collection(before, size, removed)

@@ -1,4 +1,4 @@
-"""Frames of a module as the engine writes them into responses to `/symbolicate/v5`."""
+"""Frames of a module, written by the engine into responses to `/symbolicate/v5`."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 
 class FrameTexts:
-    """The frames of a module, ready to be written into stacks.
+    """The frames of a module, to be written into stacks.
 
     Args:
-        work: Not looked up before.
+        work: The module and its offsets.
         texts: Names and files.
-        most: Bytes of them, about.
+        most: Maximum size of the text in bytes, approximately.
 
     Raises:
-        LimitError: They have more.
+        LimitError: The text is larger.
 
     Attributes:
-        queue: The engine's view of them, which tells as well which one is next.
-        size: Bytes that they have at the most.
+        queue: The frames for the engine, and the position of the next one.
+        size: Maximum bytes of the text.
     """
 
     def __init__(self, work: ModuleWork, texts: AnswerTexts, most: int) -> None:
-        # What the engine reads has to live as long as the queue.
+        # Keeps alive what the engine reads.
         self._kept: list[object] = []
         self._most = most
         self.queue: CData = ffi.new("gsym_frame_queue *")
-        head = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
-        opening = self._keep(ffi.from_buffer("char[]", head))
-        self.queue.head, self.queue.head_size = opening, len(head)
+        prefix = b'"module":%b,"module_offset":"' % quoted(work.shown_name)
+        opening = self._keep(ffi.from_buffer("char[]", prefix))
+        self.queue.head, self.queue.head_size = opening, len(prefix)
         offsets = self._keep(ffi.from_buffer("uint64_t[]", work.offsets))
         self.queue.offsets, self.queue.count = offsets, len(work.offsets)
         unknown = self._keep(ffi.new("uint64_t[]", work.unknown))
@@ -64,7 +64,7 @@ class FrameTexts:
             kept = texts.of(module)
             part = ffi.new("gsym_frame_part *")
             lib.gsym_batch_columns(frames.batch, ffi.addressof(part, "columns"))
-            # Offsets beyond the address space were not given to the engine.
+            # Offsets outside the address space are not in the engine's columns.
             indexes = self._keep(ffi.from_buffer("uint32_t[]", frames.address_index))
             part.columns.address_index = indexes
             self._fill(part.names, frames, "name", kept.names)
@@ -84,7 +84,7 @@ class FrameTexts:
         column: str,
         texts_of: Callable[[list[int]], list[bytes]],
     ) -> None:
-        """Have *texts* tell what is written for a column."""
+        """Set the texts of a column."""
         codes, values = frames.distinct(column)
         found = texts_of(values)
         ends = array("Q", accumulate(map(len, found)))
@@ -100,7 +100,7 @@ class FrameTexts:
 
     def _checked(self, size: int) -> int:
         if size > self._most:
-            raise LimitError("the frames have too much text")
+            raise LimitError("response too large")
         return size
 
 
@@ -108,9 +108,9 @@ def put_stacks(text: TextBuffer, job: Job, texts: list[FrameTexts]) -> None:
     """Append the stacks of a job, each as a JSON array, with commas between.
 
     Args:
-        text: What they are appended to.
-        job: Whose frames come next.
-        texts: Of its modules, and at the end of frames that are in none.
+        text: The buffer.
+        job: The job.
+        texts: Of its modules, then of frames without a module.
     """
     queues = ffi.new("gsym_frame_queue *[]", [each.queue for each in texts])
     modules = array("q", chain.from_iterable(stack.modules for stack in job.stacks))

@@ -1,4 +1,4 @@
-"""What is in a module: its functions, and how many bytes of them each folder has."""
+"""The contents of a module: its functions, and their size by folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function that was found by its name; *start* is a link-time address."""
+    """A function found by name; *start* is a link-time address."""
 
     name: str
     start: int
@@ -24,7 +24,7 @@ class Function(NamedTuple):
 
 
 _KEPT_AS = "contents"
-_FUNCTION_SIZE = 48  # bytes of memory, with those for the search by name
+_FUNCTION_SIZE = 48  # bytes of memory, including the index of names
 _MOST_FOLDERS = 600
 _MOST_DEPTH = 64
 _UNKNOWN = "(no source file)"
@@ -36,7 +36,7 @@ def contents_of(module: OpenModule, memory: CacheBudget) -> ModuleContents | Non
 
     Args:
         module: The module.
-        memory: What they are kept in for further questions.
+        memory: The budget of the cache that keeps them.
 
     Raises:
         FormatError: The file is damaged.
@@ -55,7 +55,7 @@ def contents_of(module: OpenModule, memory: CacheBudget) -> ModuleContents | Non
 
 
 class _KeptContents:
-    """Contents that may be dropped."""
+    """A cache of contents."""
 
     def __init__(self) -> None:
         self.contents: ModuleContents | None = None
@@ -66,7 +66,7 @@ class _KeptContents:
 
 
 class ModuleContents:
-    """The functions of an open file.
+    """The functions of an open GSYM file.
 
     Raises:
         FormatError: A record is damaged.
@@ -78,7 +78,7 @@ class ModuleContents:
         self._tree: dict[str, Any] | None = None
 
     def search(self, text: str, limit: int) -> list[Function]:
-        """Functions with *text* in their names, in the order of these."""
+        """Functions with *text* in their names, sorted by name."""
         table = self._functions
         found = [
             Function(table.name(index), table.starts[index], table.sizes[index])
@@ -87,11 +87,11 @@ class ModuleContents:
         return sorted(found)
 
     def tree(self) -> dict[str, Any]:
-        """Folders of sources, as objects that hold each other.
+        """Folders of sources as a tree of objects.
 
-        Each has `name`, `bytes` of the functions in and below it, `functions`, how many
-        that are, and `children`. A folder that has one child and nothing else stands
-        with it as one. The smallest folders of a large tree are put together.
+        Each has `name`, `bytes` of the functions in and below it, `functions` (their
+        number), and `children`. A folder with one child and nothing else is joined with
+        it. The smallest folders of a large tree are combined.
         """
         if self._tree is None:
             sizes = self._folder_sizes()
@@ -150,7 +150,7 @@ def _add(root: dict[str, Any], folders: tuple[str, ...], size: int, count: int) 
 
 
 def _listed(node: dict[str, Any]) -> dict[str, Any]:
-    """The same with lists of children, the largest first, and chains as one folder."""
+    """The tree with sorted lists of children, and with chains as one folder."""
     children = [_listed(each) for each in node["children"].values()]
     if len(children) == 1 and children[0]["functions"] == node["functions"]:
         (only,) = children

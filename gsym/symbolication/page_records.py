@@ -1,4 +1,4 @@
-"""What the page is told, as JSON objects."""
+"""Records for the page, as JSON objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import Attempt, Entry
     from gsym.symbolication.path_map import PathMap
 
-_LONGEST_TEXT = 4096  # characters of a name or a path: they come from anybody's files
+_LONGEST_TEXT = 4096  # characters of a name or a path, which may be hostile
 _LEVELS = ("names of functions", "source lines", "inlined calls")
 
 
@@ -23,8 +23,8 @@ class CallShown(msgspec.Struct):
 
     Attributes:
         function: Its name, demangled.
-        file: Path of the source; "" for none.
-        line: Counts from 1; 0 for none.
+        file: Path of the source; "" if unknown.
+        line: From 1; 0 if unknown.
         offset: From the start of the function, hexadecimal.
     """
 
@@ -35,7 +35,7 @@ class CallShown(msgspec.Struct):
 
 
 class AttemptShown(msgspec.Struct):
-    """What a source said of a module, as `gsym.store.modules.Attempt` has it."""
+    """An attempt to get a module from a source; see `gsym.store.modules.Attempt`."""
 
     source: str
     outcome: str
@@ -50,16 +50,16 @@ class ModuleShown(msgspec.Struct):
     Attributes:
         debug_file: Name of the file with debug information.
         debug_id: Digits of the GUID and the age.
-        code_file: Name of the binary where it is another one.
+        code_file: Name of the binary if it differs.
         code_id: Build id, LC_UUID, or time stamp and image size.
         os: "Linux", "mac" or "windows".
-        architecture: "x86_64" and the like.
-        size: Bytes of all files.
-        functions: Their number; 0 if it was not converted yet.
-        level: What is known of them.
-        source: Where the debug information is from.
+        architecture: Such as "x86_64".
+        size: Total bytes of its files.
+        functions: Number of functions; 0 if it is not converted yet.
+        level: The detail of its symbols.
+        source: Origin of the debug information.
         added: Seconds since 1970.
-        is_incomplete: Files with debug information could not be read.
+        is_incomplete: Whether files with debug information could not be read.
     """
 
     debug_file: str
@@ -77,7 +77,7 @@ class ModuleShown(msgspec.Struct):
 
 
 def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
-    """What sources said."""
+    """The attempts to get a module."""
     return [
         AttemptShown(
             shown(each.source),
@@ -91,7 +91,7 @@ def attempts_shown(attempts: Iterable[Attempt]) -> list[AttemptShown]:
 
 
 def shown(text: str) -> str:
-    """Text that can be sent: not too long, and without what is no text."""
+    """Valid text of limited length."""
     if len(text) > _LONGEST_TEXT:
         text = text[: _LONGEST_TEXT - 1] + "…"
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -107,11 +107,11 @@ def call_shown(
     """A frame of a lookup.
 
     Args:
-        name: As linkers know it.
+        name: Its linkage name.
         file: Folder and name of the source.
         line: In the source.
         offset: From the start of the function.
-        path_map: What becomes of paths; None: nothing.
+        path_map: Rewrites paths; None: unchanged.
     """
     path = join_path(*file)
     if path and path_map is not None:

@@ -1,7 +1,7 @@
-"""A pasted stack -> what is at its addresses, and why not where nothing is.
+"""A pasted stack -> the symbols at its addresses, or the reason why there are none.
 
-Opening modules may take long, so that it is a step of its own, as for requests of
-programs: gather, open, answer. Each module is asked once, for all its addresses.
+Opening modules may take long, so it is a separate step, as for API requests: gather,
+open, answer. All addresses of a module are looked up together.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from gsym.symbolication.store_listing import StoreListing
 
 _MOST_CANDIDATES = 50
-_MOST_CALLS = 200  # inlined ones of one frame; the innermost
-_MOST_TEXT = 16 << 20  # characters of all names and paths of an answer
+_MOST_CALLS = 200  # inlined calls of one frame, the innermost
+_MOST_TEXT = 16 << 20  # characters of all names and paths of a response
 
 
 class FrameAnswer(msgspec.Struct):
-    """What is at an address of a paste.
+    """The symbols at an address of a paste.
 
     Attributes:
-        text: What stood there.
-        module: Index into the modules of the answer; -1 for none.
-        address: As the paste has it, hexadecimal.
-        calls: Innermost first, the function itself last; empty where nothing is known.
-        reason: Why nothing is known, where it is not for want of the module.
+        text: The original text.
+        module: Index into the modules of the response, or -1.
+        address: As in the paste, hexadecimal.
+        calls: Innermost first, the function itself last; empty if unknown.
+        reason: Why there are no calls, if the module is available.
     """
 
     text: str
@@ -56,17 +56,17 @@ class FrameAnswer(msgspec.Struct):
 
 
 class ModuleAnswer(msgspec.Struct):
-    """What became of a module that a paste names.
+    """The result for a module of a paste.
 
     Attributes:
-        name: As the paste has it, without folder.
-        debug_id: That of the module that was found, else as the paste has it.
+        name: As in the paste, without folder.
+        debug_id: Of the module that was found, else as in the paste.
         code_id: Likewise.
-        state: "found"; "missing"; "unused": no frame is in it.
+        state: "found", "missing", or "unused" (no frame is in it).
         reason: Why it is missing.
-        attempts: What each source said.
-        is_guess: The paste names no id, and this is the newest module of the name.
-        candidates: Where it is a guess: all modules of the name, the newest first.
+        attempts: The result from each source.
+        is_guess: The paste has no id for it, and this is the newest module of the name.
+        candidates: For a guess: all modules of the name, the newest first.
     """
 
     name: str
@@ -80,14 +80,14 @@ class ModuleAnswer(msgspec.Struct):
 
 
 class PasteAnswer(msgspec.Struct):
-    """A paste with answers.
+    """A symbolized paste.
 
     Attributes:
-        form: What it was taken for.
+        form: The recognized format.
         is_verbatim: Whether the texts are those of the paste.
         parts: Texts, and indexes into `frames`, in order.
-        frames: What stands between the texts.
-        modules: What the paste names.
+        frames: The frames between the texts.
+        modules: The modules of the paste.
         notes: What was left out.
     """
 
@@ -100,16 +100,16 @@ class PasteAnswer(msgspec.Struct):
 
 
 class ModuleOfPaste:
-    """A module of a paste, and where frames are in it.
+    """A module of a paste, and its frames.
 
     Args:
-        named: As the paste names it.
-        chosen: Debug id that a person chose for it; "" for none.
+        named: The module as in the paste.
+        chosen: Debug id that the user chose for it, or "".
 
     Attributes:
-        key: What to open it by; None where that is not known or not wanted.
-        module: What became of the search; None before it, and without a key.
-        seconds: How long that took.
+        key: The key to open it by; None if unknown, or not needed.
+        module: The result of opening it; None before that, and without a key.
+        seconds: The time that took.
     """
 
     def __init__(self, named: StackModule, chosen: str) -> None:
@@ -123,11 +123,11 @@ class ModuleOfPaste:
         self.reason = named.problem
 
     def identify(self, listing: StoreListing, same: ModuleKey | None) -> None:
-        """Find out what to open it by.
+        """Find the key to open it by.
 
         Args:
-            listing: Of the store.
-            same: A key with an id, which the paste has elsewhere for this name.
+            listing: The modules of the store.
+            same: A key with an id that the paste has elsewhere for this name.
 
         Raises:
             GsymError: The store cannot be used.
@@ -154,7 +154,7 @@ class ModuleOfPaste:
             )
 
     def answer(self) -> ModuleAnswer:
-        """What became of it."""
+        """The result."""
         known = self.named.key
         answer = ModuleAnswer(shown(self.named.name), known.debug_id, known.code_id)
         if not self.frames:
@@ -180,12 +180,12 @@ class PasteWork:
     """The work for one paste.
 
     Args:
-        stack: Taken apart.
-        choices: Debug ids that a person chose, by index of the module.
-        path_map: What becomes of paths of source files; None: nothing.
+        stack: The parsed paste.
+        choices: Debug ids that the user chose, by index of the module.
+        path_map: Rewrites paths of source files; None: unchanged.
 
     Attributes:
-        modules: As the paste names them, in order.
+        modules: The modules in the order of the paste.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class PasteWork:
                 self.modules[frame.module].frames.append(at)
 
     def identify(self, listing: StoreListing) -> None:
-        """Find out what to open the modules by.
+        """Find the keys to open the modules by.
 
         Raises:
             GsymError: The store cannot be used.
@@ -222,7 +222,7 @@ class PasteWork:
             module.identify(listing, keys.get(module.named.name))
 
     def answer(self) -> PasteAnswer:
-        """The answer, once the modules that are wanted are open.
+        """The response, when the modules are open.
 
         Raises:
             GsymError: A file is damaged.
@@ -233,14 +233,14 @@ class PasteWork:
         ]
         for answer in answers:
             if answer.module == NO_MODULE:
-                answer.reason = "in no module that is known"
+                answer.reason = "not in a known module"
         notes = list(self._stack.notes)
         text_left = _MOST_TEXT
         for module in self.modules:
             if module.module is not None and module.module.reader is not None:
                 text_left = self._look_up(module, answers, text_left)
         if text_left <= 0:
-            notes.append("Some frames are left out: the answer would be too long.")
+            notes.append("Some frames are left out: the response would be too large.")
         numbers = iter(range(len(answers)))
         return PasteAnswer(
             self._stack.form,
@@ -269,12 +269,12 @@ class PasteWork:
             answers[work.frames[at]].calls = calls
         for at in work.frames:
             if not answers[at].calls:
-                answers[at].reason = "no function is known there"
+                answers[at].reason = "no function at this address"
         return text_left
 
 
 def _link_address(frame: StackFrame, base: int) -> int:
-    """The link-time address to look up; the last one for what is beyond."""
+    """The link-time address to look up, limited to the address space."""
     address = frame.address
     if frame.base == "image" or (frame.base == "either" and address < base):
         address += base
@@ -284,7 +284,7 @@ def _link_address(frame: StackFrame, base: int) -> int:
 def _calls_by_address(
     frames: Frames, text_left: int, path_map: PathMap | None
 ) -> tuple[dict[int, list[CallShown]], int]:
-    """Calls of each address that has an answer, and how much text may still come."""
+    """Calls of each address with symbols, and the remaining text budget."""
     tables = frames.tables
     found: dict[int, list[CallShown]] = {}
     for at, name, file, line, offset, inlined in zip(  # noqa: B905 - of one table

@@ -1,7 +1,7 @@
-"""Paths of source files as clients can use them.
+"""Rewrite paths of source files for clients.
 
-A build names the folders of the machine it ran on. Rules turn them into folders of the
-reader's machine, or into the forms that the Firefox Profiler downloads from:
+Debug information has paths of the build machine. Rules turn them into paths of the
+user's machine, or into the formats that the Firefox Profiler downloads from:
 
     hg:HOST/REPOSITORY:PATH:REVISION
     git:HOST/REPOSITORY:PATH:REVISION
@@ -23,9 +23,9 @@ class PathMap:
     """Rewrites paths.
 
     Args:
-        prefixes: (old, new); the first whose *old* a path opens with counts.
-        sources: (old, template), asked for what came of that. `{path}` in a template
-            stands for the path behind *old*, with slashes and without `..`.
+        prefixes: (old, new); the first one whose *old* is a prefix of the path is used.
+        sources: (old, template), applied to the result. `{path}` in a template is the
+            path after *old*, with slashes and without `..`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PathMap:
         return bool(self._prefixes or self._sources)
 
     def __call__(self, path: str) -> str:
-        """What becomes of *path*; itself where no rule fits."""
+        """The rewritten path; *path* if no rule matches."""
         for old, new in self._prefixes:
             if path.startswith(old):
                 path = new + path[len(old) :]
@@ -50,7 +50,7 @@ class PathMap:
                 rest = path[len(old) :].replace("\\", "/").lstrip("/")
                 inner = posixpath.normpath(rest)
                 if inner == ".." or inner.startswith("../"):
-                    continue  # it is another folder after all
+                    continue  # it is outside the folder
                 return template.replace(_PLACE, inner)
         return path
 
@@ -60,14 +60,14 @@ def read_rule(text: str, *, has_place: bool = False) -> tuple[str, str]:
 
     Args:
         text: The rule.
-        has_place: Whether NEW has to have `{path}` in it.
+        has_place: Whether NEW must contain `{path}`.
 
     Raises:
-        ValueError: It has another form.
+        ValueError: It has another format.
     """
     old, equals, new = text.partition("=")
     if not old or not equals:
-        raise ValueError(f"'{text}' is not of the form OLD=NEW")
+        raise ValueError(f"invalid rule '{text}': expected OLD=NEW")
     if has_place and _PLACE not in new:
-        raise ValueError(f"'{text}' has no {_PLACE} behind the =")
+        raise ValueError(f"invalid rule '{text}': expected {_PLACE} after the =")
     return old, new

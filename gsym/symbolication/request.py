@@ -1,10 +1,10 @@
-"""Bodies of symbolication requests -> jobs that are valid.
+"""Bodies of symbolication requests -> valid jobs.
 
-What is refused, in which order and with which text, is what Mozilla's server does, so
-that its clients need no other code. It answers 500 to some odd input; that is refused
-here with a title, as are these, which it lets through: a name or id with a newline at
-its end, `true` as a number, `jobs` that are not a list, text that is not UTF-8 or opens
-with a byte order mark. Of a key that comes twice in an object the last one counts.
+The checks, their order and their messages are those of Mozilla's server, for its
+clients. Input that it answers with status 500 is refused here with a message, and so is
+some input that it accepts: a name or id with a newline at its end, `true` as a number,
+`jobs` that are not a list, text that is not UTF-8 or begins with a byte order mark. Of
+duplicate keys in an object the last one is used.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _TOO_LARGE = 413
 
 
 class RequestLimits(msgspec.Struct, frozen=True):
-    """How much one request may ask for.
+    """Limits of one request.
 
     Attributes:
-        jobs: Jobs.
-        frames: Frames of all stacks of all jobs.
-        modules: Modules of all jobs.
-        wide_names: Whether names of modules may have `[`, `]` and `:` in them, as
-            those of the Linux kernel do and as samply takes them.
+        jobs: Number of jobs.
+        frames: Number of frames in all stacks of all jobs.
+        modules: Number of modules of all jobs.
+        wide_names: Whether names of modules may contain `[`, `]` and `:`, as those of
+            the Linux kernel do; samply accepts them.
     """
 
     jobs: int = 10
@@ -54,8 +54,8 @@ class Stack(msgspec.Struct, frozen=True):
     """Frames, as columns.
 
     Attributes:
-        modules: Index of the module of each, -1 for none.
-        offsets: From the base of the module, -1 for one that is not known.
+        modules: Index of the module of each frame, or -1.
+        offsets: From the base of the module; -1 if unknown.
     """
 
     modules: list[int]
@@ -63,11 +63,11 @@ class Stack(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Stacks with the modules that they are in.
+    """Stacks and their modules.
 
     Attributes:
         modules: Debug file and debug id of each.
-        stacks: What is asked.
+        stacks: The stacks to symbolicate.
     """
 
     modules: list[tuple[str, str]]
@@ -75,12 +75,12 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class RequestError(CopyableError):
-    """The request is refused.
+    """The request is invalid or too large.
 
     Attributes:
-        status: For HTTP.
-        title: What is wrong, for the client; nothing of the request is in it.
-        reason: The kind of fault, in one word, for statistics.
+        status: HTTP status.
+        title: The message for the client; contains nothing of the request.
+        reason: The kind of error, in one word, for statistics.
     """
 
     def __init__(self, title: str, reason: str, status: int = _BAD_REQUEST) -> None:
@@ -94,7 +94,7 @@ def read_v5(body: bytes, limits: RequestLimits) -> list[Job]:
     """The jobs of a request to `/symbolicate/v5`.
 
     Raises:
-        RequestError: It is not sound, or asks for too much.
+        RequestError: It is invalid, or exceeds a limit.
     """
     payload = _decode(body)
     if type(payload) is not dict or "jobs" not in payload:
@@ -116,7 +116,7 @@ def read_v4(body: bytes, limits: RequestLimits) -> list[Job]:
     """The one job of a request to `/symbolicate/v4`.
 
     Raises:
-        RequestError: It is not sound, or asks for too much.
+        RequestError: It is invalid, or exceeds a limit.
     """
     return _check_jobs([_decode(body)], limits)
 
@@ -127,8 +127,7 @@ def _decode(body: bytes) -> Any:
     except RecursionError:
         pass
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        # What is no JSON and yet taken for it far and wide, such as NaN, may be found
-        # fault with where it stands.
+        # Common extensions of JSON, such as NaN, get a more specific error later.
         try:
             return json.loads(body.decode())
         except (ValueError, RecursionError):
@@ -150,10 +149,10 @@ def _check_jobs(jobs: list[Any], limits: RequestLimits) -> list[Job]:
         modules, stacks = job["memoryMap"], job["stacks"]
         modules_left -= len(modules) if type(modules) is list else 0
         _check_left(modules_left, "modules", limits.modules)
-        fault = _module_fault(modules, names)
-        if fault:
+        error = _module_error(modules, names)
+        if error:
             raise RequestError(
-                f"job {number} has invalid modules: {fault}", "invalid_modules"
+                f"job {number} has invalid modules: {error}", "invalid_modules"
             )
         frames_left -= _count_frames(stacks)
         _check_left(frames_left, "frames", limits.frames)
@@ -180,8 +179,8 @@ def _count_frames(stacks: Any) -> int:
     return sum([len(stack) for stack in stacks if type(stack) is list])
 
 
-def _module_fault(modules: Any, names: re.Pattern[str]) -> str:
-    """What is wrong with the modules of a job, "" for nothing."""
+def _module_error(modules: Any, names: re.Pattern[str]) -> str:
+    """The error in the modules of a job, or ""."""
     if type(modules) is not list:
         return "modules must be a list"
     is_name, is_id = names.fullmatch, _ID.fullmatch
@@ -207,7 +206,7 @@ def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
         for at, stack in enumerate(stacks):
             columns = _columns(stack, module_count)
             if columns is None:
-                fault = f"stack {at} {_stack_fault(stack, module_count)}"
+                fault = f"stack {at} {_stack_error(stack, module_count)}"
                 break
             checked.append(columns)
     if fault:
@@ -216,12 +215,12 @@ def _check_stacks(stacks: Any, module_count: int, job: int) -> list[Stack]:
 
 
 def _columns(stack: Any, module_count: int) -> Stack | None:
-    """A stack as columns; None where it has a fault."""
+    """A stack as columns; None if it is invalid."""
     if type(stack) is not list:
         return None
     if not stack:
         return Stack([], [])
-    # Whole columns are checked faster than frame after frame.
+    # Checking columns is faster than checking frame by frame.
     is_of_pairs = {*map(type, stack)} == {list} and {*map(len, stack)} == {_PAIR}
     flat = [*chain.from_iterable(stack)] if is_of_pairs else []
     if {*map(type, flat)} != {int}:
@@ -233,28 +232,28 @@ def _columns(stack: Any, module_count: int) -> Stack | None:
     return None
 
 
-def _stack_fault(stack: Any, module_count: int) -> str:
-    """What is wrong with a stack that has a fault."""
+def _stack_error(stack: Any, module_count: int) -> str:
+    """The error in an invalid stack."""
     if type(stack) is not list:
         return "is not a list"
     for at, frame in enumerate(stack):
         if type(frame) is not list or len(frame) != _PAIR:
             return f"frame {at} is not a list of two items"
         index, offset = frame
-        if type(index) is not int:  # true is an instance, too
+        if type(index) is not int:  # bool is a subclass
             return f"frame {at} has an invalid module_index"
         if not -1 <= index < module_count:
             return f"frame {at} has a module_index that isn't in modules"
         if type(offset) is not int or not -1 <= offset < UINT64_END:
             return f"frame {at} has an invalid module_offset"
-    raise AssertionError("a stack without a fault")
+    raise AssertionError("a valid stack")
 
 
 _LONGEST_NUMBER = 18  # characters: 0x and 64 bits
 
 
 class ExtensionError(GsymError):
-    """The request has no answer.
+    """The request cannot be answered.
 
     Attributes:
         status: For HTTP.
@@ -266,10 +265,10 @@ class ExtensionError(GsymError):
 
 
 def decode_request(body: bytes, kind: type[Fields]) -> Fields:
-    """The fields of a request; others in it are passed over.
+    """The fields of a request; unknown ones are ignored.
 
     Raises:
-        ExtensionError: One is missing or of another type, or it is no JSON.
+        ExtensionError: A field is missing or has the wrong type, or it is not JSON.
     """
     try:
         return msgspec.json.decode(body, type=kind)
@@ -278,17 +277,16 @@ def decode_request(body: bytes, kind: type[Fields]) -> Fields:
 
 
 def read_number(text: str, name: str) -> int:
-    """A number, which JSON has as text with 0x in front.
+    """A number given as text with a prefix 0x.
 
     Raises:
-        ExtensionError: It is none.
+        ExtensionError: It is not such a number.
     """
     digits = text.removeprefix("0x")
     if digits == text or len(text) > _LONGEST_NUMBER or not digits.isalnum():
-        raise ExtensionError(f"Couldn't parse request: {name} is no 0x number")
+        digits = ""
     try:
         return int(digits, 16)
     except ValueError:
-        raise ExtensionError(
-            f"Couldn't parse request: {name} is no 0x number"
-        ) from None
+        reason = f"Couldn't parse request: {name} is not a 0x number"
+        raise ExtensionError(reason) from None

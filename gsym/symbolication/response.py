@@ -1,4 +1,4 @@
-"""Answers of the symbolication API as text."""
+"""Responses of the symbolication API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _ANY = 1 << 62
-_FRAME_OF_ANSWER = 4096  # bytes of an answer beside its frames, mostly
+_FRAME_OF_ANSWER = 4096  # typical bytes of a response without its frames
 _STATES = {True: b"true", False: b"false", None: b"null"}
 _ERROR_NAMES = {
     "missing": "ModuleMissing",
@@ -35,17 +35,17 @@ def answer_v5(
     has_errors: bool = True,
     most: int = _ANY,
 ) -> memoryview:
-    """The body of a response to `/symbolicate/v5`, as the engine has put it together.
+    """The body of a response to `/symbolicate/v5`, assembled by the engine.
 
     Args:
-        work: Its modules are open.
-        texts: Names and files; None: made for this answer.
-        debug: What stands under `debug`; None: no such key.
-        has_errors: Whether it tells why modules are missing.
-        most: Bytes of all frames, about.
+        work: The work, with open modules.
+        texts: Names and files; None: made for this response.
+        debug: The value of the key `debug`; None: no such key.
+        has_errors: Whether to include why modules are missing.
+        most: Maximum bytes of all frames, approximately.
 
     Raises:
-        LimitError: They have more.
+        LimitError: The response is larger.
     """
     texts = AnswerTexts() if texts is None else texts
     frames: dict[int, FrameTexts] = {}
@@ -71,14 +71,14 @@ def answer_v5(
 
 
 def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
-    """The body of a response to `/symbolicate/v4`, of a request with one job.
+    """The body of a response to a `/symbolicate/v4` request with one job.
 
     Args:
         work: Its modules are open.
-        most: Bytes of all frames, about.
+        most: Maximum bytes of all frames, approximately.
 
     Raises:
-        LimitError: They have more.
+        LimitError: The response is larger.
     """
     ((job, modules),) = work.jobs
     texts: dict[int, Iterator[str]] = {}
@@ -94,7 +94,7 @@ def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
 
 
 def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
-    """What follows the stacks of a job."""
+    """The text after the stacks of a job."""
     named = {module.label: module for module in modules}
     found = b",".join(
         [b'"%b":%b' % (label.encode(), _state(each)) for label, each in named.items()]
@@ -108,7 +108,7 @@ def _state(module: ModuleWork) -> bytes:
 
 
 def _errors_text(modules: dict[str, ModuleWork]) -> bytes:
-    """Why modules are missing; b"" where none is."""
+    """Why modules are missing, or b""."""
     errors = {
         label: _errors(module)
         for label, module in modules.items()
@@ -119,7 +119,7 @@ def _errors_text(modules: dict[str, ModuleWork]) -> bytes:
 
 def _errors(work: ModuleWork) -> list[dict[str, str]]:
     if work.key is None:
-        text = f"'{work.debug_id}' is no debug id"
+        text = f"invalid debug id '{work.debug_id}'"
         return [{"name": "InvalidBreakpadId", "message": text}]
     attempts = work.module.attempts if work.module is not None else ()
     said = [
@@ -137,7 +137,7 @@ def _errors(work: ModuleWork) -> list[dict[str, str]]:
 
 
 def _call_texts(work: ModuleWork, most: int) -> list[str]:
-    """The frames of a module, in their order, as version 4 has them."""
+    """The frames of a module, in their order, in the format of version 4."""
     module = clean_text(work.shown_name)
     calls = [hex(offset) for offset in work.offsets]
     left = most - len(calls) * len(module)
@@ -152,17 +152,17 @@ def _call_texts(work: ModuleWork, most: int) -> list[str]:
                 calls[first + at] = names[code]
                 left -= len(names[code])
         if left < 0:
-            raise LimitError("the frames have too much text")
+            raise LimitError("response too large")
     for at in work.unknown:
         calls[at] = "-0x1"
     return [f"{call} (in {module})" for call in calls]
 
 
-def debug_figures(work: Symbolication) -> dict[str, Any]:
+def debug_statistics(work: Symbolication) -> dict[str, Any]:
     """The value of `debug` in a response, with times in seconds.
 
-    Files are mapped as they are: what other servers report of the files that they
-    save is 0 here. Conversion takes the place of parsing.
+    Files are mapped unchanged: the times other servers need to save parsed files are 0
+    here.
     """
     searched = [each for each in work.modules.values() if each.is_wanted]
     hits = [each for each in searched if each.was_known]
@@ -202,6 +202,6 @@ def _module_counts(work: Symbolication) -> dict[str, Any]:
 
 
 def _fetched(work: ModuleWork) -> tuple[int, float]:
-    """Bytes and seconds of all that sources gave for a module."""
+    """Bytes and seconds of all downloads for a module."""
     attempts = work.module.attempts if work.module is not None else ()
     return sum(each.size for each in attempts), sum(each.seconds for each in attempts)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class SourceRoots:
-    """Reads source files below certain folders.
+    """Reads source files in allowed folders.
 
     Args:
-        roots: `DIR`: paths of debug information that are in it. `OLD=DIR`: those that
-            open with OLD, which stands for DIR.
+        roots: `DIR`: paths in this folder. `OLD=DIR`: paths with the prefix OLD, which
+            is replaced by DIR.
     """
 
     def __init__(self, roots: Iterable[str]) -> None:
@@ -40,16 +40,16 @@ class SourceRoots:
         return bool(self._rules)
 
     def read(self, path: str, most: int) -> bytes | None:
-        """The contents of a source file; None where it is in none of the folders.
+        """The contents of a source file; None if it is in none of the folders.
 
-        Symbolic links are followed, and count where they lead to.
+        Symbolic links are followed; their targets must be in the folder.
 
         Args:
-            path: As debug information has it.
-            most: One byte more than these is read of it.
+            path: As in the debug information.
+            most: Maximum bytes; one more is read.
 
         Raises:
-            OSError: It is in one, and cannot be read.
+            OSError: It is in a folder, and cannot be read.
         """
         for candidate, root in self._candidates(path):
             real = os.path.realpath(candidate)
@@ -77,10 +77,10 @@ def _read(path: str, root: str, most: int) -> bytes | None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags), "rb") as file:
         descriptor = file.fileno()
-        # A folder on the way may have become a link meanwhile.
+        # A parent folder may have been replaced by a link meanwhile.
         now = os.path.realpath(f"/proc/self/fd/{descriptor}")
         if now.startswith("/proc/"):
-            now = path  # there is no such file system
+            now = path  # no /proc is mounted
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
         return file.read(most + 1) if is_file and _is_inside(now, root) else None
 
@@ -90,13 +90,13 @@ _TOO_LARGE = 413
 
 
 class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
-    """A source file, and the address that leads to it.
+    """A source file, and an address whose frames name it.
 
     Attributes:
         debug_name: Of the module.
         debug_id: Of the module.
-        module_offset: From the base of the module, as text with 0x.
-        file: Its path as `/symbolicate/v5` answers it for that address.
+        module_offset: From the base of the module, as text with `0x`.
+        file: Its path in the response of `/symbolicate/v5` for that address.
     """
 
     debug_name: str
@@ -106,10 +106,10 @@ class SourceRequest(msgspec.Struct, rename="camel", frozen=True):
 
 
 def read_source_request(body: bytes) -> SourceRequest:
-    """The request in the body of a request.
+    """The request in a body.
 
     Raises:
-        ExtensionError: It is not sound.
+        ExtensionError: It is invalid.
     """
     request = decode_request(body, SourceRequest)
     read_number(request.module_offset, "moduleOffset")
@@ -127,11 +127,11 @@ def answer_source(
     """The body of a response; opening the module may take long.
 
     Args:
-        request: What is asked.
-        symbolizer: Has the modules.
-        roots: The folders that may be read.
-        path_map: What `/symbolicate/v5` makes of paths.
-        most: Bytes that a source file may have.
+        request: The request.
+        symbolizer: Opens modules.
+        roots: The allowed folders.
+        path_map: The rewriting of paths by `/symbolicate/v5`.
+        most: Maximum bytes of a source file.
 
     Raises:
         ExtensionError: There is no such file for that address.
@@ -155,7 +155,7 @@ def answer_source(
                     "source": text.decode("utf-8", "replace"),
                 }
             )
-    raise ExtensionError("there is no such source file for that address", _NOT_FOUND)
+    raise ExtensionError("no such source file for this address", _NOT_FOUND)
 
 
 def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:
@@ -163,12 +163,12 @@ def _paths(request: SourceRequest, symbolizer: Symbolizer) -> list[str]:
     try:
         key = key_of_debug_id(request.debug_name, request.debug_id)
     except ValueError:
-        raise ExtensionError(f"'{request.debug_id[:80]}' is no debug id") from None
+        raise ExtensionError(f"invalid debug id '{request.debug_id[:80]}'") from None
     offset = read_number(request.module_offset, "moduleOffset")
     try:
         found = symbolizer.symbolize(key, offset=offset)
     except FormatError as error:
         raise ExtensionError(f"damaged symbols: {error.reason}", _NOT_FOUND) from None
     if found.lookup is None:
-        raise ExtensionError("there are no symbols for that address", _NOT_FOUND)
+        raise ExtensionError("no symbols for this address", _NOT_FOUND)
     return [frame.path for frame in found.lookup.frames if frame.path]

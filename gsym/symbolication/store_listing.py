@@ -1,4 +1,4 @@
-"""Search for modules of a store, and of folders, by a part of a name or id."""
+"""Search for modules of a store and of folders by a part of a name or id."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PATIENCE = 1.0  # seconds to wait for another thread that reads the folders
 
 
 class StoreListing:
-    """Recent contents of a store and of folders. Safe to use from many threads.
+    """Recent contents of a store and of folders; thread-safe.
 
     While one thread reads the folders, others soon continue with the previous contents.
 
     Args:
         store: The store.
-        folders: Their modules are listed unless the store has them.
-        max_age: Seconds after which the store is read anew.
-        most: How many modules are listed; of a larger store the first ones.
-        clock: Seconds that never go back.
+        folders: Folders whose modules are listed unless the store has them.
+        max_age: Seconds after which the store is read again.
+        most: Maximum number of modules, the first ones.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class StoreListing:
         words = text.lower().split()
         return [
             entry
-            for told, entry in self._current()
-            if all(word in told for word in words)
+            for text_of, entry in self._current()
+            if all(word in text_of for word in words)
         ]
 
     def named(self, name: str) -> list[Entry]:
-        """Modules of that name, whatever the case of letters; the newest first.
+        """Modules of a name, ignoring case, the newest first.
 
         Raises:
             OSError: The store cannot be read.
@@ -72,14 +72,14 @@ class StoreListing:
         wanted = name.lower()
         found = [
             entry
-            for _told, entry in self._current()
+            for _searched_text, entry in self._current()
             if wanted
             in (entry.identity.debug_file.lower(), entry.identity.code_file.lower())
         ]
         return sorted(found, key=lambda entry: -entry.added)
 
     def in_folders(self, debug_id: str) -> bool:
-        """Whether a module is in the folders only, and not converted yet.
+        """Whether a module is only in the folders, and not converted yet.
 
         Raises:
             OSError: The store cannot be read.
@@ -87,7 +87,7 @@ class StoreListing:
         """
         return any(
             entry.identity.debug_id == debug_id and not entry.quality.functions
-            for _told, entry in self._current()
+            for _searched_text, entry in self._current()
         )
 
     def _current(self) -> Sequence[tuple[str, Entry]]:
@@ -95,7 +95,7 @@ class StoreListing:
             try:
                 now = self._clock()
                 if self._read_at is None or now - self._read_at > self._max_age:
-                    found = [(_told(entry), entry) for entry in self._read()]
+                    found = [(_searched_text(entry), entry) for entry in self._read()]
                     self._entries = sorted(found, key=lambda pair: pair[0])
                     self._read_at = now
             finally:
@@ -116,8 +116,8 @@ class StoreListing:
         return found
 
 
-def _told(entry: Entry) -> str:
-    """What a search looks in."""
+def _searched_text(entry: Entry) -> str:
+    """The text to search."""
     known = entry.identity
     names = known.debug_file, known.code_file, known.debug_id, known.code_id
     return " ".join(names).lower()

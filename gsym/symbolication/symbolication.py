@@ -1,8 +1,8 @@
-"""Jobs -> what is at the addresses of their stacks, a module at a time.
+"""Jobs -> the symbols at the addresses of their stacks, a module at a time.
 
-All frames of all jobs of a request are gathered first, and each module answers for its
-own together. Opening modules may take long, so that is a step of its own: a server does
-it beside other requests.
+The frames of all jobs of a request are gathered by module, and looked up together.
+Opening modules may take long, so it is a separate step, which a server does
+concurrently with other requests.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _UNKNOWN = "<unknown>"
 
 
 class ModuleWork:
-    """A module of a request, and what is asked of it.
+    """A module of a request, and the offsets to look up.
 
     Attributes:
-        name: Its debug file as the request has it.
-        debug_id: As the request has it.
-        offsets: From its base, those of its frames in the order of the request.
-        unknown: Which of these are not known; they stand as 0 there.
-        key: None where nothing is to be looked for, or the id is none.
-        module: What became of the search; None before it, and without a key.
-        was_open: Whether it was open, or in the store.
-        seconds: How long opening it took.
+        name: Its debug file as in the request.
+        debug_id: As in the request.
+        offsets: Of its frames, from its base, in the order of the request.
+        unknown: Indexes of unknown offsets, which are 0 in *offsets*.
+        key: None if nothing is to be looked up, or the id is invalid.
+        module: The result of opening it; None before that, and without a key.
+        was_open: Whether it was open or in the store before.
+        seconds: The time that opening it took.
     """
 
     __slots__ = (
@@ -62,44 +62,44 @@ class ModuleWork:
 
     @property
     def label(self) -> str:
-        """What `found_modules` calls it."""
+        """Its key in `found_modules`."""
         return f"{self.name}/{self.debug_id}"
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a frame refers to it, and there is something to look for."""
+        """Whether a frame refers to it, and it has a name and an id."""
         return bool(self.offsets and self.name and self.debug_id)
 
     @property
     def was_known(self) -> bool:
-        """Whether no source had to be asked: it was there, or known to be missing."""
+        """Whether no source was asked: it was available, or known to be missing."""
         return self.was_open or (self.module is not None and self.module.is_cached)
 
     @property
     def is_found(self) -> bool:
-        """Whether its symbols are there."""
+        """Whether it has symbols."""
         return self.module is not None and self.module.reader is not None
 
     @property
     def shown_name(self) -> str:
-        """What frames call it: the binary where that is known."""
+        """Its name in frames: that of the binary if known."""
         entry = self.module.entry if self.is_found and self.module else None
         code_file = entry.identity.code_file if entry is not None else ""
         return code_file or self.name or _UNKNOWN
 
     def open(self, symbolizer: Symbolizer) -> None:
-        """Have it fetched and converted if need be; this may take long."""
+        """Open it; fetching and converting may take long."""
         if self.key is not None:
             started = time.perf_counter()
             self.module = symbolizer.open(self.key)
             self.seconds = time.perf_counter() - started
 
     def look_up(self) -> Iterator[tuple[int, int, Frames]]:
-        """What is at its offsets, as many at a time as may well take memory.
+        """Look up its offsets in blocks, to limit memory.
 
         Yields:
-            Which offset is the first of them, how many they are, and the answers;
-            nothing where the module cannot answer.
+            Index of the first offset, number of offsets, and their frames; nothing
+            without symbols.
         """
         if self.module is not None and self.module.reader is not None:
             for first in range(0, len(self.offsets), _MOST_AT_ONCE):
@@ -107,7 +107,7 @@ class ModuleWork:
                 yield first, len(part), self.module.lookup_many(part)
 
     def add(self, offset: int) -> None:
-        """Ask for an offset, or for one that is not known."""
+        """Add an offset; -1 is unknown."""
         if offset < 0:
             self.unknown.append(len(self.offsets))
             offset = 0
@@ -118,13 +118,13 @@ class Symbolication:
     """The work for one request.
 
     Args:
-        jobs: Sound ones, as `read_v5` gives them.
+        jobs: Valid jobs from `read_v5`.
 
     Attributes:
-        jobs: Each with its modules: those of its memory map, and at the end one for
-            frames that are in none.
-        modules: All modules of the request, each once.
-        frames: How many frames all jobs have.
+        jobs: Each with the modules of its memory map, and one for frames without a
+            module.
+        modules: The distinct modules of the request.
+        frames: Number of frames of all jobs.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -155,14 +155,14 @@ class Symbolication:
 
     @property
     def seconds(self) -> float:
-        """Since the work began."""
+        """Time since the start."""
         return time.perf_counter() - self._started
 
     def open_known(self, symbolizer: Symbolizer) -> list[ModuleWork]:
         """Open the modules that are in the store.
 
         Returns:
-            Those that are left: each is opened by its own `open`, or never.
+            The other modules, to be opened with `open`.
         """
         return [
             work
@@ -180,7 +180,7 @@ class Symbolication:
 
 
 def _ask(works: list[ModuleWork], stack: Stack) -> None:
-    """Ask each module for its frames of a stack."""
+    """Add the frames of a stack to their modules."""
     modules, offsets = stack.modules, stack.offsets
     if not offsets:
         return

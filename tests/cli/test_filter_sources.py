@@ -97,7 +97,7 @@ def test_a_gsym_file_of_any_name_is_found_by_its_uuid(run: Run, tmp_path: Path) 
     assert run(CONTEXT + FRAME, f"--gsym-dir={tmp_path}/symbols") == SHOWN
     other = CONTEXT.replace(b"abcdef", b"abcdee")
     assert b"(a.o+0x18)" in run(other + FRAME, f"--gsym-dir={tmp_path}/symbols")
-    assert b"has no file of this build id" in run.err
+    assert b"has no file with this build id" in run.err
 
 
 def test_a_build_id_longer_than_a_gsym_file_holds(run: Run, tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ CASES = [
         0 6 3 1
         FUNC 6 4 0 inner
         """,
-        {"Function cut: another one answers for a part of it": 1},
+        {"Function cut: another one covers a part of it": 1},
     ),
     Case(
         "names that do not fit a line",
@@ -319,8 +319,8 @@ def test_the_first_that_reaches_over_an_address_answers(tmp_path: Path) -> None:
         """
     assert text == words(expected)
     assert report.losses == {
-        "Function cut: another one answers for a part of it": 2,
-        "Function left out: another one answers for all of it": 2,
+        "Function cut: another one covers a part of it": 2,
+        "Function left out: another one covers all of it": 2,
     }
 
 

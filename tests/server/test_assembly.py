@@ -168,7 +168,7 @@ def test_a_binary_of_another_build_is_not_used(module: Module, tmp_path: Path) -
         binary_dirs=[str(tmp_path)],
     ) as server:
         answer = server.post(module.request(START, 12), "/asm/v1")
-    assert (answer.status, answer.title) == (404, "there is no binary of that module")
+    assert (answer.status, answer.title) == (404, "no binary of this module found")
 
 
 def test_a_name_leads_to_no_other_folder(module: Module) -> None:
@@ -206,12 +206,12 @@ def test_the_amount_of_code_is_limited(
     ("change", "title"),
     [
         ({"startAddress": 4096}, "Couldn't parse request"),
-        ({"startAddress": "4096"}, "startAddress is no 0x number"),
-        ({"startAddress": "0x"}, "startAddress is no 0x number"),
-        ({"startAddress": "0x-1"}, "startAddress is no 0x number"),
-        ({"startAddress": "0x1_0"}, "startAddress is no 0x number"),
-        ({"startAddress": "0x" + "1" * 17}, "startAddress is no 0x number"),
-        ({"size": "0xzz"}, "size is no 0x number"),
+        ({"startAddress": "4096"}, "startAddress is not a 0x number"),
+        ({"startAddress": "0x"}, "startAddress is not a 0x number"),
+        ({"startAddress": "0x-1"}, "startAddress is not a 0x number"),
+        ({"startAddress": "0x1_0"}, "startAddress is not a 0x number"),
+        ({"startAddress": "0x" + "1" * 17}, "startAddress is not a 0x number"),
+        ({"size": "0xzz"}, "size is not a 0x number"),
         ({"debugId": "xyz"}, "not a debug id"),
         ({"debugId": ""}, "debugId or codeId"),
         ({"continueUntilFunctionEnd": 1}, "Couldn't parse request"),

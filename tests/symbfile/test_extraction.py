@@ -246,7 +246,7 @@ def test_names_that_lie_in_each_other_do_not_make_a_large_file_of_a_small_one() 
     assert (
         sum(len(each.func) for each in ranges_of(with_names_in_each_other(100))) == 5050
     )
-    with pytest.raises(LimitError, match="64 times as large"):
+    with pytest.raises(LimitError, match="more than 64 times its size"):
         ranges_of(with_names_in_each_other(1 << 14))
 
 
@@ -260,7 +260,7 @@ def with_files_of_one_folder(count: int, size: int) -> bytes:
 
 def test_paths_that_share_a_folder_do_not_make_a_large_file_of_a_small_one() -> None:
     assert len(ranges_of(with_files_of_one_folder(4, 1 << 20))) == 4
-    with pytest.raises(LimitError, match="64 times as large"):
+    with pytest.raises(LimitError, match="more than 64 times its size"):
         ranges_of(with_files_of_one_folder(140, 1 << 20))
 
 
@@ -490,7 +490,7 @@ def test_extract_writes_and_tells(
     assert main(["symbfile", "extract", str(source)]) == 0
     output = capsys.readouterr()
     assert f"{source} -> {source}.ranges.symbfile\n  1 functions" in output.out
-    assert "it has no size and is the last one (once)" in output.err
+    assert "the last one, without a size (once)" in output.err
     (record,) = open_symbfile(f"{source}.ranges.symbfile").records()
     assert record == Range(1, 4, "f")
 

@@ -314,7 +314,7 @@ def test_a_string_table_replaces_the_one_before() -> None:
 
     file = HEAD + strings("a", "b") + named(0) + named(1) + strings("c") + named(0)
     assert list(map(name_of, decoded(file))) == ["a", "b", "c"]
-    assert "string 1 of a table of 1" in str(failure(file + named(1)))
+    assert "string index 1 out of range (table has 1)" in str(failure(file + named(1)))
 
 
 def test_addresses_wrap_around_the_last_one() -> None:
@@ -332,19 +332,19 @@ def test_strings_may_be_of_any_script() -> None:
 F = data(3, b"f")
 COLUMNS = packed(3, 0) + packed(4, 0)
 REFUSED: dict[str, tuple[bytes, int, str]] = {
-    "no magic": (b"symbfilf\x00\x01", 0, "another magic"),
-    "magic of something else": (b"GSYM", 0, "another magic"),
-    "a part of the magic": (b"symb", 4, "ends in its magic"),
+    "no magic": (b"symbfilf\x00\x01", 0, "wrong magic number"),
+    "magic of something else": (b"GSYM", 0, "wrong magic number"),
+    "a part of the magic": (b"symb", 4, "ends inside its magic"),
     "magic only": (MAGIC, 8, "before its header"),
-    "another message first": (MAGIC + message(STRING_TABLE), 8, "is no header"),
-    "an unknown message first": (MAGIC + message(77), 8, "is no header"),
+    "another message first": (MAGIC + message(STRING_TABLE), 8, "is not a header"),
+    "an unknown message first": (MAGIC + message(77), 8, "is not a header"),
     "a second header": (HEAD + message(HEADER), 10, "second header"),
-    "type 0": (HEAD + message(0, b"xx"), 10, "of type 0"),
-    "type 2^31": (HEAD + message(2**31), 10, "of type 2147483648"),
-    "type 2^64 - 1": (HEAD + message(U64_MAX), 10, "of type 18446744073709551615"),
-    "length cut": (HEAD + b"\x80", 10, "number ends too early"),
-    "type cut": (HEAD + b"\x05", 11, "number ends too early"),
-    "body cut": (HEAD + b"\x05\x02abcd", 10, "in the middle of a message"),
+    "type 0": (HEAD + message(0, b"xx"), 10, "message type 0"),
+    "type 2^31": (HEAD + message(2**31), 10, "message type 2147483648"),
+    "type 2^64 - 1": (HEAD + message(U64_MAX), 10, "message type 18446744073709551615"),
+    "length cut": (HEAD + b"\x80", 10, "truncated number"),
+    "type cut": (HEAD + b"\x05", 11, "truncated number"),
+    "body cut": (HEAD + b"\x05\x02abcd", 10, "inside a message"),
     "length of 11 bytes": (HEAD + b"\x80" * 10 + b"\x00\x02", 10, "more than 64 bits"),
     "length of 65 bits": (HEAD + b"\x80" * 9 + b"\x02\x02", 10, "more than 64 bits"),
     "type of 11 bytes": (HEAD + b"\x00" + b"\x80" * 11, 11, "more than 64 bits"),
@@ -357,39 +357,39 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "no name": (HEAD + message(RANGE, number(12, 1)), 10, "no name"),
     "delta without an address before": (
         HEAD + message(RANGE, number(1, 2) + F),
-        *(10, "counts from one before"),
+        *(10, "relative to a previous one"),
     ),
     "delta of a pad without an address before": (
         HEAD + message(RETURN_PAD, number(1, 2)),
-        *(10, "counts from one before"),
+        *(10, "relative to a previous one"),
     ),
     "name outside of the table": (
         HEAD + message(RANGE, number(12, 1) + number(9, 0)),
-        *(10, "string 0 of a table of 0"),
+        *(10, "string index 0 out of range (table has 0)"),
     ),
     "file outside of the table": (
         HEAD + strings("a") + range_at(1, number(10, 1)),
-        *(15, "string 1 of a table of 1"),
+        *(15, "string index 1 out of range (table has 1)"),
     ),
     "file of a call outside of the table": (
         HEAD + strings("a") + range_at(1, number(11, U32_MAX)),
-        *(15, "string 4294967295 of a table of 1"),
+        *(15, "string index 4294967295 out of range (table has 1)"),
     ),
     "name of a pad outside of the table": (
         HEAD + message(RETURN_PAD, number(5, 1) + number(2, 0) + COLUMNS),
-        *(10, "string 0 of a table of 0"),
+        *(10, "string index 0 out of range (table has 0)"),
     ),
     "more offsets than lines": (
         HEAD + range_at(1, line_table((1, 2), (3,))),
-        *(10, "different lengths"),
+        *(10, "differ in length"),
     ),
     "a line without an offset": (
         HEAD + range_at(1, line_table((), (3,))),
-        *(10, "different lengths"),
+        *(10, "differ in length"),
     ),
     "columns of a pad": (
         HEAD + strings("a") + message(RETURN_PAD, number(5, 1) + packed(2, 0)),
-        *(15, "different lengths"),
+        *(15, "differ in length"),
     ),
     "a name that is not UTF-8": (
         HEAD + message(RANGE, number(12, 1) + data(3, b"ok\xff")),
@@ -401,16 +401,16 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     ),
     "a string past its message": (
         HEAD + message(RANGE, b"\x1a\x05abcd"),
-        *(13, "reaches past its message"),
+        *(13, "exceeds its message"),
     ),
     "a table past its message": (
         HEAD + range_at(1, data(8, b"\x0a\x04\x01")),
-        *(20, "reaches past its message"),
+        *(20, "exceeds its message"),
     ),
-    "field number 0": (HEAD + message(RANGE, b"\x02\x00"), 12, "impossible number"),
+    "field number 0": (HEAD + message(RANGE, b"\x02\x00"), 12, "invalid field number"),
     "field number of 30 bits": (
         HEAD + message(RANGE, varint(1 << 32) + b"\x00"),
-        *(12, "impossible number"),
+        *(12, "invalid field number"),
     ),
     "a name that is a number": (
         HEAD + message(RANGE, number(3, 1)),
@@ -422,15 +422,15 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     ),
     "a wire type that is none": (
         HEAD + message(HEADER + 4, b"") + message(RANGE, varint(100 << 3 | 7)),
-        *(16, "no wire type"),
+        *(16, "unknown wire type"),
     ),
     "a group that does not end": (
         HEAD + message(RANGE, varint(100 << 3 | GROUP)),
-        *(14, "number ends too early"),
+        *(14, "truncated number"),
     ),
     "another group that ends": (
         HEAD + message(RANGE, varint(100 << 3 | GROUP) + varint(101 << 3 | GROUP_END)),
-        *(14, "another group ends"),
+        *(14, "the end of another group"),
     ),
     "groups in groups": (
         HEAD + message(RANGE, varint(100 << 3 | GROUP) * 101),
@@ -438,7 +438,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     ),
     "a header that is no message": (
         MAGIC + message(HEADER, b"\x08"),
-        *(11, "number ends too early"),
+        *(11, "truncated number"),
     ),
 }
 
@@ -458,7 +458,7 @@ def test_a_refusal_names_the_offset(case: str) -> None:
 def test_what_comes_in_front_of_damage_is_handed_out() -> None:
     records = Decoder([HEAD + range_at(1) + message(0)]).records()
     assert next(records) == Range(1, 0, "f")
-    with pytest.raises(FormatError, match=r"offset 0x11: .* of type 0"):
+    with pytest.raises(FormatError, match=r"offset 0x11: .* message type 0"):
         next(records)
 
 
@@ -511,7 +511,7 @@ def test_a_string_without_a_form_in_utf_8_is_not_written() -> None:
 
 
 def test_a_range_without_a_name_is_not_written() -> None:
-    with pytest.raises(ValueError, match="no string 0"):
+    with pytest.raises(ValueError, match="string 0 does not exist"):
         encoded([Range(1, 1, None)])  # type: ignore[arg-type]
 
 

@@ -230,7 +230,7 @@ def test_modules_that_cannot_be_looked_up_have_a_reason() -> None:
         "",
     ]
     assert stack.notes == (
-        "What is no pair of numbers was left out.",
+        "Frames that are not pairs of numbers are left out.",
         "Job 2 has no memoryMap and stacks.",
     )
 

@@ -54,7 +54,7 @@ def test_names_are_those_of_a_trace_and_several_in_a_file_are_reported(
     texts = [line.split()[3] for line in found.out.splitlines() if "instant" in line]
     assert texts == ["app(7)", "7"]
     assert found.err == (
-        f"gsym: warning: {trace}: the file holds 2 consecutive traces\n"
+        f"gsym: warning: {trace}: the file contains 2 consecutive traces\n"
     )
 
 

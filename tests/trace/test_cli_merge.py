@@ -63,4 +63,4 @@ def test_a_trace_may_be_merged_onto_itself(traces: list[Path], capsys: Capture) 
 
 def test_json_needs_an_output_file(traces: list[Path], capsys: Capture) -> None:
     assert run("merge", traces[0], "--json") == 2
-    assert "goes with '-o FILE'" in capsys.readouterr().err
+    assert "needs '-o FILE'" in capsys.readouterr().err

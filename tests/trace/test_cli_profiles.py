@@ -188,13 +188,20 @@ def test_the_suffix_of_the_output_selects_the_format(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["convert"], "which format?"),
+        (["convert"], "option '--to' is required"),
         (["convert", "--to", "pprof", "--json"], "option '--json' needs '-o FILE'"),
-        (["convert", "-o", "x.bin"], "which format is 'x.bin'?"),
+        (["convert", "-o", "x.bin"], "unknown format of 'x.bin'"),
+        (["convert", "--to", "svg"], "option '--to': choose chrome or"),
         (["symbolize", "--to", "chrome"], "option '--to': choose pprof or"),
-        (["symbolize", "-o", "x.json"], "which format is 'x.json'?"),
-        (["convert", "--to", "html", "--roots", "cpu"], "choose process or thread"),
-        (["top", "--value", "bytes"], "there is no 'bytes', but samples (count)"),
+        (["symbolize", "-o", "x.json"], "unknown format of 'x.json'"),
+        (
+            ["convert", "--to", "html", "--roots", "cpu"],
+            "expected process, thread or both",
+        ),
+        (["top", "--by", "colour"], "choose function or module"),
+        (["top", "--value", "bytes"], "no values 'bytes', only samples (count)"),
+        (["top", "--value", "1"], "no values '1'"),
+        (["flame", "--from-time", "soon"], "invalid time 'soon'"),
     ],
 )
 def test_invalid_command_lines_are_reported(
@@ -213,16 +220,16 @@ def test_records_that_a_format_cannot_hold_are_counted(
     event = (4 | 4 << 4).to_bytes(8, "little") + bytes(24)
     path.write_bytes(words + event * 3 + trace[8:])
     assert run("convert", path, "--to", "collapsed") == 0
-    expected = "left out, for collapsed has no place for it: instant 3"
+    expected = "left out, not supported by collapsed: instant 3"
     assert expected in capsys.readouterr().err
     assert run("convert", path, "--to", "chrome") == 0
-    expected = "left out, for chrome has no place for it: backtrace 4, module 1, mmap 1"
+    expected = "left out, not supported by chrome: backtrace 4, module 1, mmap 1"
     assert expected in capsys.readouterr().err
 
 
 def test_only_traces_become_chrome_json(pprof: Path, capsys: Capture) -> None:
     assert run("convert", pprof, "--to", "chrome") == 1
-    assert "chrome is a form of traces, and this is pprof" in capsys.readouterr().err
+    assert "only traces convert to chrome, not pprof" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["convert", "top"])
@@ -233,7 +240,7 @@ def test_a_trace_without_samples_is_reported(
     path.write_bytes(profile_trace(BUILD_ID, 0, []))
     words = ["--to", "pprof"] if verb == "convert" else []
     assert run(verb, path, *words) == 1
-    assert f"{path}: there are no samples in it" in capsys.readouterr().err
+    assert f"{path}: no samples" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["symbolize", "flame"])
@@ -320,7 +327,7 @@ def test_diff_reports_changed_shares(
     ]
     assert "profile.fxt -&gt; after.fxt" in page.read_text("utf-8")
     same = output(capsys, "diff", trace, trace, "--gsym-dir", symbols)
-    assert same.splitlines() == ["samples: 4 -> 4 in all", "no share of them changed"]
+    assert same.splitlines() == ["samples: 4 -> 4 in all", "no changes"]
     made = json.loads(output(capsys, "diff", *words, "--json"))
     assert made["totals"] == [4, 8]
     row: dict[str, Any] = made["rows"][0]
@@ -395,7 +402,7 @@ def test_a_table_of_lines_reports_the_share_without_lines(
     text = tmp_path / "perf.txt"
     text.write_text("a 7 cycles:\n\t 7b7 gone+0x3 (/opt/nowhere)\n\n")
     assert run("top", text, "--by", "line") == 0
-    expected = "100.0 % of the samples have no known line: their rows name functions"
+    expected = "100.0 % of the samples have no known line: their rows are functions"
     assert expected in capsys.readouterr().err
     assert run("top", text) == 0
     assert "no known line" not in capsys.readouterr().err

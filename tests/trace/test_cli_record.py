@@ -126,7 +126,7 @@ def test_short_calls_are_omitted_and_counted(folder: Folder) -> None:
     assert folder.record("--only=__main__", "--minimum=999s", "p.py").returncode == 0
     assert folder.names() == []
     (log,) = [each for each in folder.records() if isinstance(each, Log)]
-    assert log.message == "calls that were shorter than the minimum: 2"
+    assert log.message == "calls shorter than the minimum: 2"
 
 
 def test_a_module_is_run(folder: Folder) -> None:

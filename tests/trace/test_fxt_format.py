@@ -276,7 +276,7 @@ def test_nanoseconds_are_exact(rate: int, ticks: list[int]) -> None:
 def test_a_rate_of_0_ticks_is_ignored() -> None:
     w = LITTLE
     records, problems = mended(w.initialization(0) + w.named_event(0, 5, b"e"))
-    assert problems == [(0, "time is said to have 0 ticks a second")]
+    assert problems == [(0, "invalid tick rate: 0 ticks per second")]
     assert events(records)[0].ns == 5
 
 
@@ -317,8 +317,8 @@ def test_records_of_size_0_are_skipped() -> None:
     records, problems = mended(event + bytes(80) + event + bytes(8))
     assert len(records) == 2
     assert problems == [
-        (len(event), "80 bytes that say to be records of size 0"),
-        (2 * len(event) + 80, "8 bytes that say to be records of size 0"),
+        (len(event), "80 bytes of records with size 0"),
+        (2 * len(event) + 80, "8 bytes of records with size 0"),
     ]
 
 
@@ -364,7 +364,7 @@ def test_strict_reading_fails_after_the_last_valid_record() -> None:
     event = w.named_event(0, 5, b"e")
     records = Decoder("a.fxt", strict=True).records([event + bytes(8) + event])
     assert isinstance(next(records), Event)
-    with pytest.raises(FormatError, match="records of size 0") as caught:
+    with pytest.raises(FormatError, match="records with size 0") as caught:
         next(records)
     assert (caught.value.path, caught.value.offset) == ("a.fxt", len(event))
 
@@ -374,9 +374,9 @@ def test_a_strict_reader_returns_the_records_before_a_problem() -> None:
     decoder = Decoder(strict=True)
     assert len(decoder.feed(event + bytes(8) + event)) == 1
     for _ in range(2):
-        with pytest.raises(FormatError, match="records of size 0"):
+        with pytest.raises(FormatError, match="records with size 0"):
             decoder.feed(event)
-    with pytest.raises(FormatError, match="records of size 0"):
+    with pytest.raises(FormatError, match="records with size 0"):
         decoder.finish()
 
 
@@ -392,7 +392,7 @@ def test_the_end_of_a_truncated_trace_is_reported() -> None:
     for size in range(1, len(event)):
         records, problems = mended(event + event[:size])
         assert len(records) == 1
-        reason = f"the trace ends in a record, of which it has {size} bytes"
+        reason = f"the trace ends inside a record after {size} bytes"
         assert problems == [(len(event), reason)]
 
 

@@ -81,7 +81,7 @@ def test_a_large_record_is_read_from_the_mapped_file(
     trace = open_trace(path)
     assert not any(isinstance(record, LargeBlob) for record in trace)
     there = size - len(head) + 24
-    reason = f"the trace ends in a record, of which it has {there} bytes"
+    reason = f"the trace ends inside a record after {there} bytes"
     assert trace.problems == [(len(head) - 24, reason)]
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from gsym.cli.terminal import escape_for_output
-from gsym.cli.verbs.filter import filter_log, tell_fault
+from gsym.cli.verbs.filter import filter_log, print_message
 from gsym.cli.verbs.modules import FolderModules, SeveralModules, open_store
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.errors import UnsupportedError
@@ -40,7 +40,7 @@ def filter_markup(options: Options) -> None:
             escape=escape_for_output(),
         ),
         settings=FilterSettings(colour=is_coloured),
-        tell=tell_fault,
+        tell=print_message,
         output=Output(sys.stdout.buffer.write),
     )
     if filter_log(log_filter, ()):

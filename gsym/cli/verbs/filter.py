@@ -1,4 +1,4 @@
-"""`gsym filter`: a log with symbolizer markup -> a log with symbols."""
+"""`gsym filter`: symbolize a log with symbolizer markup."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _OF_LLVM = {
 
 
 def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
-    """The words of a command line; in style llvm, by the rules of llvm-symbolizer."""
+    """Scan a command line; in style llvm, by the rules of llvm-symbolizer."""
     styles = [
         following if word == "--style" else word.removeprefix("--style=")
         for word, following in zip(words, [*words[1:], ""], strict=False)
@@ -70,16 +70,16 @@ def _scan_words(words: Sequence[str], options: Sequence[Option]) -> Scanned:
 
 
 def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
-    """As llvm-symbolizer reads them; what has no effect on a filter is left out."""
+    """Scan as llvm-symbolizer does; options without effect on a filter are ignored."""
     from gsym.cli.dropins.symbolizer_options import OPTIONS
 
     foreign = {option.name for option in OPTIONS}
     known = (*OPTIONS, *(each for name, each in own.items() if name not in foreign))
     end = words.index("--") if "--" in words else len(words)
-    faults: list[str] = []
-    last: list[tuple[Option, str]] = []  # what counts, whatever else is said
+    errors: list[str] = []
+    last: list[tuple[Option, str]] = []  # those that take precedence
     alone: Option | None = None  # the option before, if it had no value
-    for option, value in scan_llvm(words[:end], known, faults):
+    for option, value in scan_llvm(words[:end], known, errors):
         before, alone = alone, None
         if option is None:
             if before is None or value not in before.choices:
@@ -89,7 +89,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             continue
         name = _OF_LLVM.get(option.name, option.name)
         if option.name == "--exact":
-            faults.append(f"unknown option '{option.name}'")
+            errors.append(f"unknown option '{option.name}'")
         elif name in own and option.optional and value == option.optional:
             alone = own[name]
             last.append((alone, alone.optional or ""))
@@ -97,8 +97,8 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
                 yield last.pop()
         elif name in own:
             yield own[name], value or "yes"
-    if faults:
-        raise UsageError(faults[0])
+    if errors:
+        raise UsageError(errors[0])
     yield from last
     yield from ((None, word) for word in words[end + 1 :])
 
@@ -108,7 +108,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
     (
         Operand(
             "LOG",
-            "logs, also compressed by gzip or zstd; - for standard input, as without",
+            "log, plain or compressed by gzip or zstd; - is standard input (default)",
             many=True,
             required=False,
         ),
@@ -133,24 +133,24 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         Option("--inlines", "frames of inlined calls (default)", short="-i"),
         Option("--no-inlines", "no frames of inlined calls; not in style llvm"),
         *DEMANGLE,
-        Option("--basenames", "files without their folders", short="-s"),
-        Option("--relativenames", "files whole, for GSYM files hold no other paths"),
+        Option("--basenames", "paths without folders", short="-s"),
+        Option("--relativenames", "complete paths: GSYM files have no others"),
         Option(
             "--context",
-            "lines on what is loaded: summary (default), elide, keep",
+            "lines about loaded modules: summary (default), elide, keep",
             metavar="HOW",
             choices=("summary", "elide", "keep"),
         ),
         Option(
             "--hexdict",
-            "what is at the values of a dictionary: notes behind it, inline, plain "
-            "(on a page: on hover), off; alone: notes",
+            "symbols of dictionary values: notes (lines after it), inline, plain (on a "
+            "page: on hover), off; without HOW: notes",
             metavar="HOW",
             choices=(*HEXDICT_FORMS, "off"),
             optional=HEXDICT_FORMS[0],
         ),
         Option(
-            "--dumpfile", "show dumps also in style llvm, as all options on them do"
+            "--dumpfile", "show dumps in style llvm, too; implied by options on dumps"
         ),
         Option("--dumpfile-output", "write all dumps as a JSON list", metavar="FILE"),
         Option(
@@ -161,12 +161,12 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         ),
         Option(
             "--demux",
-            "pattern of what tells the process of a line; each has modules of its own",
+            "pattern of the process of a line; each process has its own modules",
             metavar="REGEX",
         ),
         Option(
             "--join",
-            "pattern of what begins a line that is a part of the one before",
+            "pattern of the beginning of a line that continues the line before",
             metavar="REGEX",
         ),
         JSON,
@@ -177,14 +177,14 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
             metavar="FORMAT",
             choices=("text", "json", "html"),
         ),
-        Option("--summary", "report what was not resolved at the end (default)"),
-        Option("--no-summary", "do not; the default in style llvm"),
+        Option("--summary", "report unresolved addresses at the end (default)"),
+        Option("--no-summary", "no such report (default in style llvm)"),
     ),
     """\
-What is not markup passes as it is. Modules are found by build id: in folders as
+Other text passes unchanged. Modules are found by build id: in folders as
 .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, and with
---gsym-dir under any name; then in the store. What is no GSYM file is converted and
-kept. docs/markup.md lists the rules of each style.
+--gsym-dir under any name; then in the store. Other files are converted, and the result
+is cached. docs/markup.md lists the rules of each style.
 
   gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
   tail -f app.log | gsym filter --gsym-dir build     one that grows
@@ -193,7 +193,7 @@ kept. docs/markup.md lists the rules of each style.
     scan=_scan_words,
 )
 def filter_logs(values: Values) -> int:
-    """Filter all logs; how much is resolved makes no difference to the exit code."""
+    """Filter all logs; unresolved addresses do not affect the exit code."""
     style = STYLES[values.chosen("--style")]
     form = _form(values)
     dumps = _dump_handler(values)
@@ -202,7 +202,7 @@ def filter_logs(values: Values) -> int:
             open_modules(values, style),
             symbols=_symbol_options(values, style),
             settings=_settings(values, style, form, dumps),
-            tell=tell_fault,
+            tell=print_message,
             output=_output(form),
             demux=values.text("--demux"),
             join=values.text("--join"),
@@ -214,10 +214,12 @@ def filter_logs(values: Values) -> int:
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(DumpList(path))
         if values.last_of("--relativenames", "--basenames", default=False):
-            _tell("--relativenames: GSYM files have complete paths, which are shown")
+            _print(
+                "--relativenames: complete paths are shown: GSYM files have no others"
+            )
         if values.last_of("--summary", "--no-summary", default=style.name != "llvm"):
-            is_told_where = any(map(values.texts, PLACES))
-            stack.callback(_tell_summary, log_filter, is_told_where=is_told_where)
+            has_locations = any(map(values.texts, PLACES))
+            stack.callback(_print_summary, log_filter, has_locations=has_locations)
         if form == "html":
             stack.callback(_end_page)
         is_stopped = filter_log(log_filter, values.operands("LOG"))
@@ -225,10 +227,10 @@ def filter_logs(values: Values) -> int:
 
 
 def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
-    """Print what a filter makes of logs, as soon as it is certain.
+    """Print filtered logs, line by line.
 
     Returns:
-        Whether somebody interrupted it, as one does who follows a log: that is its end.
+        Whether it was interrupted, which is how following a log ends.
     """
     let_colours_through()
     put, is_stopped, silence = sys.stdout.buffer, False, 0.0
@@ -243,7 +245,7 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
             put.flush()
     except KeyboardInterrupt:
         is_stopped = True
-    finally:  # what was kept back comes also where the rest cannot be read
+    finally:  # print pending output even after an error
         put.write(log_filter.finish())
         put.flush()
     return is_stopped
@@ -294,10 +296,10 @@ def _settings(
 
 
 def _dump_handler(values: Values) -> DumpHandler | None:
-    """What takes dumps; None where nothing shall be done with them."""
+    """The handler of dumps, if any option needs one."""
     if not any(map(values.texts, _ON_DUMPS)):
         return None
-    return DumpHandler(coverage=values.text("--sancov") or "", tell=_tell)
+    return DumpHandler(coverage=values.text("--sancov") or "", tell=_print)
 
 
 def _output(form: str) -> Output:
@@ -312,30 +314,32 @@ def _output(form: str) -> Output:
     return Output(sys.stdout.buffer.write)
 
 
-def tell_fault(message: bytes) -> None:
-    """A message of the filter, behind what was printed before."""
+def print_message(message: bytes) -> None:
+    """Print a message of the filter, after the output so far."""
     sys.stdout.buffer.flush()
     sys.stderr.buffer.write(message)
     sys.stderr.buffer.flush()
 
 
 def _end_page() -> None:
-    """End a page, also one of a log that could not be read to its end."""
+    """End a page, even after an error."""
     from gsym.markup.html_output import HTML_END
 
     sys.stdout.buffer.write(HTML_END)
 
 
-def _tell_summary(log_filter: MarkupFilter, *, is_told_where: bool) -> None:
+def _print_summary(log_filter: MarkupFilter, *, has_locations: bool) -> None:
     sys.stdout.buffer.flush()
     lines = log_filter.summary()
     for line in lines:
-        _tell(line)
-    if lines and not is_told_where:
-        _tell("--gsym-dir DIR says where binaries, debug files or GSYM files are")
+        _print(line)
+    if lines and not has_locations:
+        _print(
+            "use --gsym-dir DIR to name folders of binaries, debug files or GSYM files"
+        )
 
 
-def _tell(sentence: str) -> None:
+def _print(sentence: str) -> None:
     print(f"gsym: {printable(sentence)}", file=sys.stderr)
 
 
@@ -343,7 +347,7 @@ _MOST_COVERAGE = 1 << 28  # bytes of a file
 
 
 class DumpList:
-    """A JSON list of dumps, which is there when its `with` block has ended.
+    """A JSON list of dumps, complete at the end of its `with` block.
 
     Args:
         path: Of the file.
@@ -387,12 +391,11 @@ class DumpHandler:
     """Handles the dumps of a log.
 
     Args:
-        coverage: Folder with .sancov files, whose points are written to a file beside
-            each; "" for none.
-        tell: Gets sentences on what failed.
+        coverage: Folder of .sancov files, whose points are written beside them, or "".
+        tell: Receives sentences about errors.
 
     Attributes:
-        kept: Gets all dumps; None: they are not kept.
+        kept: The list of all dumps, or None.
     """
 
     def __init__(self, *, coverage: str, tell: Callable[[str], object]) -> None:
@@ -416,7 +419,7 @@ class DumpHandler:
         name = dump.name
         is_within = name == os.path.basename(name) and name not in {"", ".", ".."}
         if not is_within or "\0" in name:
-            self._tell(f"'{printable(name)}' is no name of a dump")
+            self._tell(f"invalid dump name '{printable(name)}'")
             return None
         path = os.path.join(self._coverage, name)
         try:

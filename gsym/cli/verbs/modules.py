@@ -1,4 +1,4 @@
-"""The modules of logs and profiles: options for their locations, and the search."""
+"""Modules of logs and profiles: options and search."""
 
 from __future__ import annotations
 
@@ -40,13 +40,12 @@ _MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
 class FolderModules:
     """Modules in folders of debug files and of GSYM files.
 
-    A debug file is converted at its first use, and what it becomes is kept.
+    A debug file is converted at its first use, and the result is cached.
 
     Args:
-        gsym_directories: Asked first, in order. Where they do not have a module by its
-            build id, files of any names are looked through.
-        debug_file_directories: Asked then, by build id; also where what belongs to a
-            debug file is.
+        gsym_directories: Searched first, in order: by build id, then files of any
+            names.
+        debug_file_directories: Searched then, by build id; also for companion files.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class FolderModules:
         )
 
     def open(self, key: ModuleKey) -> OpenModule:
-        """The module, or what each folder said."""
+        """The module, or the result of each folder."""
         attempts: list[Attempt] = []
         for folder in self._folders:
             module = self._open_in(folder, key, attempts)
@@ -77,19 +76,20 @@ class FolderModules:
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
     ) -> OpenModule | None:
         if not os.path.isdir(folder):
-            attempts.append(Attempt(folder, "missing", "is no folder"))
+            attempts.append(Attempt(folder, "missing", "is not a folder"))
             return None
-        fault = Attempt(folder, "missing", "has no file of this build id")
+        failure = Attempt(folder, "missing", "has no file with this build id")
         without_functions = None
         for path in self._files(folder, key):
             try:
                 reader = find_gsym(path, self._search).reader
             except (GsymError, OSError) as error:
-                fault = Attempt(folder, "refused", describe(error))
+                failure = Attempt(folder, "refused", describe(error))
                 continue
             uuid = b"" if reader is None else reader.uuid
             if not has_uuid(bytes.fromhex(key.code_id), uuid):
-                fault = Attempt(folder, "refused", f"{path} is of {uuid.hex()}")
+                reason = f"{path} has UUID {uuid.hex() or 'none'}"
+                failure = Attempt(folder, "refused", reason)
                 continue
             module = OpenModule(None, reader, (Attempt(folder, "found", path),))
             module.texts[BINARIES] = partial(self.binaries, key)
@@ -98,7 +98,7 @@ class FolderModules:
             # A stripped binary may be larger than its debug file.
             without_functions = without_functions or module
         if without_functions is None:
-            attempts.append(fault)
+            attempts.append(failure)
         return without_functions
 
     def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
@@ -112,7 +112,7 @@ class FolderModules:
             yield from dict.fromkeys(found)
 
     def _loose_files(self, folder: str) -> LooseFiles:
-        """Those in a folder, which is looked through at the first miss."""
+        """The files of a folder, which is read at the first miss."""
         from gsym.store.loose_files import LooseFiles
 
         loose = self._loose[folder]
@@ -122,11 +122,11 @@ class FolderModules:
 
 
 class SeveralModules:
-    """Modules in folders, and where these do not have them, of a store.
+    """Modules in folders, then in a store.
 
     Args:
-        folders: Asked first; they also have the variables of what the store has.
-        store: Asked then; None: there is none.
+        folders: Searched first; also for variables of modules in the store.
+        store: Searched then, or None.
     """
 
     def __init__(self, folders: FolderModules, store: Opening | None) -> None:
@@ -134,7 +134,7 @@ class SeveralModules:
         self._store = store
 
     def open(self, key: ModuleKey) -> OpenModule:
-        """The module, or what all places said."""
+        """The module, or the results of the search."""
         module = self._folders.open(key)
         is_found = module.reader is not None or BINARIES in module.texts
         if is_found or self._store is None:
@@ -147,7 +147,7 @@ class SeveralModules:
 
 
 def _paths(folder: str, digits: str) -> Iterator[str]:
-    """Where a module may stand in a folder, the best first."""
+    """The possible paths of a module in a folder, the best first."""
     if len(digits) >= _LEAST_DIGITS:
         name = os.path.join(digits[:2], digits[2:])
         for base in (os.path.join(folder, ".build-id"), folder):
@@ -166,7 +166,7 @@ def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
         yield key._replace(code_id="", debug_id=elf_debug_id(build_id, byteorder))
 
 
-# Options that name places.
+# Options that name locations of files.
 FILES = ("--gsym-dir", "--debug-file-directory", "--store", "--source")
 
 
@@ -174,7 +174,7 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
     """The options.
 
     Args:
-        remark: What the help says behind their defaults.
+        remark: Text after their defaults.
     """
     return (
         Option(
@@ -193,8 +193,8 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
         STORE,
         Option(
             "--source",
-            "where missing modules come from, into the store: a folder, URL, ..., as "
-            "for 'gsym store prefetch'",
+            "source of missing modules, which go into the store: a folder, URL, ..., "
+            "as for 'gsym store prefetch'",
             metavar="SOURCE",
             repeatable=True,
         ),
@@ -202,7 +202,7 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
             "--debuginfod",
             "fetch missing modules from the servers in DEBUGINFOD_URLS into the store",
         ),
-        Option("--no-debuginfod", "ask no such servers (default)"),
+        Option("--no-debuginfod", "do not ask these servers (default)"),
     )
 
 
@@ -213,18 +213,17 @@ def open_folders(
     debug_file_directories: Sequence[str],
     has_own_store: bool = True,
 ) -> Opening:
-    """What opens modules in the folders and the store of a command line.
+    """Open modules in the folders and the store of a command line.
 
     Args:
         values: Of a command with `module_options`.
-        sources: As `open_store` takes them.
-        debug_file_directories: Folders of debug files, where the command line names
-            none.
-        has_own_store: The user's own store is asked, where it names none.
+        sources: See `open_store`.
+        debug_file_directories: The default folders of debug files.
+        has_own_store: Whether the user's store is the default.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.
-        ValueError: A source is not understood.
+        ValueError: A source is invalid.
     """
     debug = tuple(values.texts("--debug-file-directory")) or tuple(
         debug_file_directories
@@ -237,15 +236,15 @@ def open_folders(
 
 
 def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
-    """The store, with places behind it that have what it lacks.
+    """The store, with sources of missing modules.
 
     Args:
-        path: Of the store; None: the user's own, if it is there or needed.
-        sources: As `SourceOpener` reads them.
+        path: Of the store; None: the user's own, if it exists or is needed.
+        sources: See `SourceOpener`.
 
     Raises:
         UnsupportedError: It needs a package that is not installed.
-        ValueError: A source is not understood.
+        ValueError: A source is invalid.
     """
     from gsym.store.layout import default_store
 
@@ -266,7 +265,7 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
 
     opener = SourceOpener()
     opened = [source for text in sources for source in opener.open(text)]
-    # Logs ask for variables, too.
+    # Logs need variables, too.
     add = partial(add_file, data_symbols=True)
     return Symbolizer(Resolver(Store(path), opened, add=add))
 
@@ -275,24 +274,24 @@ MODULE_OPTIONS = (
     *module_options("; in style llvm: none"),
     Option(
         SERVER.name,
-        "URL of a symbolication server that looks all addresses up, in place of files "
-        "here",
+        "URL of a symbolication server that looks up all addresses, instead of local "
+        "files",
         metavar=SERVER.metavar,
     ),
     HEADER,
 )
-# Options that say where modules are.
+# Options that name locations of modules.
 PLACES = (*FILES, "--debuginfod", SERVER.name)
 
 
 def open_modules(values: Values, style: Style) -> Opening | Asking:
-    """What opens the modules of a log, or looks addresses up.
+    """Open the modules of a log, or a server that looks addresses up.
 
     Raises:
-        ServerError: The server has no URL of http or https.
+        ServerError: The URL of the server is not of http or https.
         UnsupportedError: It needs a package that is not installed.
         UsageError: Options exclude each other.
-        ValueError: A source is not understood.
+        ValueError: A source is invalid.
     """
     sources = values.texts("--source")
     if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
@@ -310,9 +309,9 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
 
 
 def _debuginfod(style: Style) -> list[str]:
-    """The servers of debuginfod as a source, if they are to be asked.
+    """The debuginfod servers as a source.
 
-    Without any, llvm-symbolizer goes on as if it had not been told to ask.
+    Without any, llvm-symbolizer ignores the option.
     """
     if style.name == "llvm":
         from gsym.conversion.companions.debuginfod_settings import read_settings
@@ -332,7 +331,7 @@ def _server(url: str, values: Values, *, is_alone: bool) -> Asking:
         SymbolicationClient,
     )
 
-    # Who reads a log as it comes does not wait long for a server that is away.
+    # Do not delay a log for long if the server is unavailable.
     settings = ClientSettings(headers=read_headers(values), waits=(0.0, 1.0))
     return RemoteSymbolizer(SymbolicationClient(url, settings), url)
 
@@ -341,23 +340,23 @@ SYMBOL_OPTIONS = module_options()
 
 
 def symbolize_profile(profile: Profile, values: Values) -> None:
-    """Give a profile its functions, as a command line with `SYMBOL_OPTIONS` asks.
+    """Symbolize a profile by the options `SYMBOL_OPTIONS`.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.
-        UsageError: A source is not understood.
+        UsageError: A source is invalid.
     """
-    modules, binaries = open_places(values)
+    modules, binaries = open_profile_modules(values)
     paths = {mapping.build_id: mapping.path for mapping in profile.mappings}
     symbolize(profile, ProfileModules(modules, paths), binaries)
 
 
-def open_places(values: Values) -> tuple[Opening, Binaries]:
-    """The places where modules are, and those where their binaries are.
+def open_profile_modules(values: Values) -> tuple[Opening, Binaries]:
+    """The modules and the binaries of a command line.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.
-        UsageError: A source is not understood.
+        UsageError: A source is invalid.
     """
     sources = values.texts("--source")
     if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
@@ -374,22 +373,21 @@ def open_places(values: Values) -> tuple[Opening, Binaries]:
 
 
 class ProfileModules:
-    """Opens modules in given places, then at the paths that the profile has.
+    """Opens modules by a search, then at the paths in the profile.
 
     Args:
-        places: Asked first.
-        paths: Of modules by their build ids, hexadecimal; a file there counts only
-            with the build id.
+        modules: The search.
+        paths: Paths by hexadecimal build id; only files with that build id are used.
     """
 
-    def __init__(self, places: Opening, paths: dict[str, str]) -> None:
-        self._places = places
+    def __init__(self, modules: Opening, paths: dict[str, str]) -> None:
+        self._modules = modules
         self._paths = paths
         self._search = BinarySearch(debug_file_directories=DEBUG_DIRECTORIES)
 
     def open(self, key: ModuleKey) -> OpenModule:
-        """The module, or what all places said."""
-        module = self._places.open(key)
+        """The module, or the results of the search."""
+        module = self._modules.open(key)
         if module.reader is not None:
             return module
         build_id = key.code_id.lower()

@@ -101,7 +101,7 @@ def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]
     yield "  entries", str(counts.entries)
     tables = f"{counts.string_tables}, {counts.string_table_bytes} bytes"
     yield "string tables", tables
-    yield "  strings", f"{counts.table_strings}, named {counts.references} times"
+    yield "  strings", f"{counts.table_strings}, {counts.references} references"
     yield "strings in ranges", str(counts.inline_strings)
     if counts.unknown_messages:
         unknown = f"{counts.unknown_messages}, {counts.unknown_bytes} bytes"
@@ -119,12 +119,12 @@ def _stats_lines(statistics: Statistics, size: int) -> Iterator[tuple[str, str]]
         QUIET,
     ),
     """\
-Checked are the order and the nesting of inlined calls, overlaps, line tables and
-missing fields. A note tells of something that is not known, such as bytes without a
-line. The exit code is 1 if there is an error.""",
+Checks the order and the nesting of inlined calls, overlaps, line tables and missing
+fields. A note reports missing information, such as bytes without a line. The exit code
+is 1 if there is an error.""",
 )
 def verify_records(values: Values) -> int:
-    """Print what is wrong; the exit code is 1 if anything is."""
+    """Print errors and notes; the exit code is 1 if there is an error."""
     path = values.operand("FILE")
     is_json, is_quiet = values.flag("--json"), values.flag("--quiet")
     errors = 0
@@ -139,7 +139,7 @@ def verify_records(values: Values) -> int:
         where = f"{path}: offset {finding.offset:#x}, address {finding.elf_va:#x}"
         print(printable(f"{where}: {kind}: {finding.rule}: {finding.reason}"))
     if not errors and not is_json and not is_quiet:
-        print(f"{printable(path)}: the records are sound")
+        print(f"{printable(path)}: the records are valid")
     return EXIT_FAILED if errors else 0
 
 
@@ -154,9 +154,9 @@ def verify_records(values: Values) -> int:
         QUIET,
     ),
     """\
-- stands before a record that only OLD has, + before one that only NEW has, ! before one
-that both have with different fields. The order of records and how strings are stored
-make no difference. The exit code is 1 if the files differ.""",
+- marks a record that only OLD has, + one that only NEW has, ! one that both have with
+different fields. The order of records and the storage of strings are ignored. The exit
+code is 1 if the files differ.""",
 )
 def diff(values: Values) -> int:
     """Print the differences; the exit code is 1 if there is one."""
@@ -211,9 +211,9 @@ def _diff_lines(difference: Difference) -> Iterator[str]:
         STRICT,
     ),
     """\
-Return pads answer for their own addresses, which are those where calls return to, minus
-1; ranges for all others. Functions stand innermost first. The file is read whole: for
-many addresses convert it first ('gsym symbfile convert').""",
+Return pads are used for their own addresses (return addresses minus 1), ranges for all
+others. Functions are printed innermost first. The complete file is read: for many
+addresses convert it first ('gsym symbfile convert').""",
 )
 def look_up(values: Values) -> int:
     """Print the chain at each address."""
@@ -248,13 +248,13 @@ def _lookup_lines(address: int, chain: tuple[ChainFrame, ...]) -> Iterator[str]:
     (
         Option(
             "--kernel",
-            "FILE is a Linux kernel or a module of it, whose FileID is made of its "
+            "FILE is a Linux kernel or kernel module, whose FileID is made from its "
             "build id",
         ),
-        Option("--kernel-debug", "FILE is the debug file of one"),
+        Option("--kernel-debug", "FILE is the debug file of a kernel or kernel module"),
         JSON,
     ),
-    "A line has the FileID in hexadecimal, as base64 for headers, and the file.",
+    "A line has the FileID in hexadecimal, in base64 for headers, and the file.",
 )
 def print_ids(values: Values) -> int:
     """Print a line for each file."""
@@ -274,7 +274,7 @@ def print_ids(values: Values) -> int:
 
 @Command(
     "gsym symbfile convert",
-    (Operand("FILE", "symbfile with ranges; of several parts all", many=True),),
+    (Operand("FILE", "symbfile with ranges; give all parts", many=True),),
     (
         output_option(
             "file to write, - for standard output (default: the first FILE with .gsym "
@@ -285,12 +285,12 @@ def print_ids(values: Values) -> int:
         QUIET,
     ),
     """\
-A lookup in OUT answers as the ranges do. Names stay what they are in FILE; return pads
-are passed over.""",
+A lookup in OUT returns what the ranges contain. Names are unchanged; return pads are
+ignored.""",
 )
 @writes_file
 def convert(values: Values) -> int:
-    """Write the output and print what is in it."""
+    """Write the output and print a report."""
     paths = values.operands("FILE")
     output = values.text("--output") or paths[0] + ".gsym"
     chosen = convert_keywords(values, "output_version", "byteorder", "uuid")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 NAMES = Option(
     "--names",
     "symblib: demangled, without template arguments (default); full: demangled; "
-    "mangled: as the linker knows them",
+    "mangled: linkage names",
     metavar="STYLE",
     choices=tuple(STYLES),
 )
@@ -47,7 +47,7 @@ RECORD_KINDS = {**{kind: (kind,) for kind in KINDS}, "both": KINDS}
 
 
 def extraction_options(values: Values) -> dict[str, Any]:
-    """What a command line with `NAMES` and `CONVERSION_OPTIONS` asks for.
+    """The keywords of a command line with `NAMES` and `CONVERSION_OPTIONS`.
 
     Raises:
         UsageError: A value is not one of its choices.
@@ -57,7 +57,7 @@ def extraction_options(values: Values) -> dict[str, Any]:
 
 
 def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
-    """What was written of *path*."""
+    """A report on the outputs for *path*."""
     for kind, written in report.kinds.items():
         for output in written.outputs:
             yield printable(f"{path} -> {output}")
@@ -77,7 +77,7 @@ def extraction_lines(path: str, report: ExtractionReport) -> Iterator[str]:
 
 
 def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
-    """A warning for each thing that was left out."""
+    """A warning for each kind of lost data."""
     head = printable(f"{path}: warning: ")
     for loss, count in losses.items():
         times = "once" if count == 1 else f"{count} times"
@@ -86,7 +86,7 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
 
 @Command(
     "gsym symbfile extract",
-    (Operand("INPUT", "what 'gsym convert' takes, or a GSYM file"),),
+    (Operand("INPUT", "input of 'gsym convert', or a GSYM file"),),
     (
         Option(
             "--kind",
@@ -96,8 +96,8 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
             choices=tuple(RECORD_KINDS),
         ),
         output_option(
-            "file to write, of both OUT.ranges.symbfile and OUT.returnpads.symbfile "
-            "(default: INPUT with the same endings)"
+            "output file; of both OUT.ranges.symbfile and OUT.returnpads.symbfile "
+            "(default: INPUT with these endings)"
         ),
         Option(
             "--binary",
@@ -107,8 +107,8 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
         NAMES,
         Option(
             "--part-size",
-            "write several files of about SIZE bytes, OUT-0, OUT-1, ...; more such "
-            "parts of an earlier extraction are removed",
+            "write several files of about SIZE bytes, OUT-0, OUT-1, ...; further parts "
+            "of an earlier extraction are removed",
             metavar="SIZE",
         ),
         *CONVERSION_OPTIONS,
@@ -116,12 +116,12 @@ def loss_lines(path: str, losses: dict[str, int]) -> Iterator[str]:
         QUIET,
     ),
     """\
-At every address the ranges answer as a lookup in the GSYM file of INPUT does. Return
-pads are made of machine code; without any, of the call sites that INPUT has. OUT has
-the same bytes for the same input; each part is a complete symbfile.""",
+The ranges return the same at every address as a lookup in the GSYM file of INPUT.
+Return pads are made from machine code, or else from the call sites of INPUT. The same
+input gives the same bytes; each part is a complete symbfile.""",
 )
 def extract(values: Values) -> int:
-    """Write the outputs; what they cannot say is told on standard error."""
+    """Write the outputs; lost data is reported on standard error."""
     path = values.operand("INPUT")
     outputs = _outputs(path, values)
     part_size = values.size("--part-size")
@@ -164,7 +164,7 @@ def _print_report(path: str, report: ExtractionReport, values: Values) -> None:
 
 
 def _outputs(path: str, values: Values) -> dict[str, str]:
-    """The file for each kind of records that is wanted."""
+    """The file for each kind of records."""
     kinds = RECORD_KINDS[values.choice("--kind") or "ranges"]
     given = values.text("--output")
     if given is not None and len(kinds) == 1:
@@ -182,7 +182,7 @@ def _outputs(path: str, values: Values) -> dict[str, str]:
 
 
 def _print_json(path: str, report: ExtractionReport) -> None:
-    """One object with the report of each kind, null for what was not written."""
+    """One object with the report of each kind, null for others."""
     record: dict[str, Any] = dict.fromkeys(("input", *KINDS, "missing", "conversion"))
     record["input"], record["missing"] = path, report.missing or None
     if report.conversion is not None:

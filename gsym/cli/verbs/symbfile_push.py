@@ -1,4 +1,4 @@
-"""`gsym symbfile push`: symbols of executables go to a server of profilers."""
+"""`gsym symbfile push`: upload symbols of executables for profilers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     (
         Operand(
             "SYMBFILE",
-            "of EXECUTABLE, each a part of its kind (default: they are extracted)",
+            "parts for EXECUTABLE (default: extracted)",
             many=True,
             required=False,
         ),
@@ -59,20 +59,20 @@ if TYPE_CHECKING:
     (
         Option(
             "--executable",
-            "as it is deployed: the FileID and the machine code are taken from it",
+            "executable as deployed: the source of FileID and machine code",
             short="-e",
             metavar="EXECUTABLE",
             repeatable=True,
         ),
         Option(
             "--debug-file",
-            "has the symbols of EXECUTABLE: what 'gsym convert' takes, or a GSYM file; "
-            "the first one is of the first EXECUTABLE and so on",
+            "symbols of EXECUTABLE: input of 'gsym convert', or a GSYM file; one for "
+            "each EXECUTABLE, in the same order",
             short="-d",
             metavar="FILE",
             repeatable=True,
         ),
-        Option("--url", "of the server", short="-u", metavar="URL"),
+        Option("--url", "URL of the server", short="-u", metavar="URL"),
         *API_KEY_OPTIONS,
         Option(
             "--kind",
@@ -82,44 +82,44 @@ if TYPE_CHECKING:
         ),
         Option(
             "--part-size",
-            f"size of a part, about (default: {PART_SIZE >> 20}MiB)",
+            f"approximate size of a part (default: {PART_SIZE >> 20}MiB)",
             metavar="SIZE",
         ),
         Option(
             "--kernel",
-            "EXECUTABLE is a Linux kernel or a module of it, whose FileID is made of "
+            "EXECUTABLE is a Linux kernel or kernel module, whose FileID is made from "
             "its build id",
         ),
         NAMES,
         *CONVERSION_OPTIONS,
         Option(
             "--timeout",
-            "time in which the server must answer, once it has a part (default: 300s)",
+            "time for the server to respond to a part (default: 300s)",
             metavar="TIME",
         ),
         Option(
             "--attempts",
-            "so often a part is sent where it may arrive later (default: 8)",
+            "maximum attempts to send a part after temporary failures (default: 8)",
             metavar="N",
         ),
         Option(
             "--dry-run",
-            "send nothing: write the requests to a folder, which is empty or made",
+            "send nothing: write the requests to a new or empty folder",
             metavar="DIR",
         ),
         JSON,
         QUIET,
     ),
     """\
-The exit code is 1 if anything did not arrive. To resume, push again: what arrived is
-replaced.""",
+The exit code is 1 if a part did not arrive. To resume, push again: parts that arrived
+are replaced.""",
 )
 def push(values: Values) -> int:
     """Push each executable; the exit code is 1 if a part of one did not arrive."""
     started = time.perf_counter()
     url = values.text("--url")
     if url is None:
-        raise UsageError("option '--url' is missing: where to push to")
+        raise UsageError("option '--url' is required")
     jobs = list(push_jobs(values))
     settings = _settings(values)
     key, folder = read_api_key(values, os.environ), values.text("--dry-run")
@@ -164,7 +164,7 @@ def _push_all(
     deliver: Delivery,
     why_stopped: Callable[[], str],
 ) -> list[PushReport]:
-    """What became of each executable, which is printed at once."""
+    """Push each executable; the report on each is printed at once."""
     reports: list[PushReport] = []
     for executable, prepare in jobs:
         report = PushReport(executable)
@@ -184,7 +184,7 @@ def _push_all(
         except (GsymError, OSError, MemoryError) as error:
             report = report._replace(error=describe(error))
         reports.append(report)
-        _tell(report, values)
+        _print_report(report, values)
     return reports
 
 
@@ -193,12 +193,12 @@ def _file_id(executable: str, values: Values, others: list[PushReport]) -> FileI
     file_id = kernel_id(executable) if is_kernel else FileId.of_file(executable)
     for other in others:
         if other.file_id == file_id and not other.error:
-            reason = f"it has the FileID of {other.executable}"
+            reason = f"same FileID as {other.executable}"
             raise GsymError(reason, path=executable)
     return file_id
 
 
-def _tell(report: PushReport, values: Values) -> None:
+def _print_report(report: PushReport, values: Values) -> None:
     if not values.flag("--quiet"):
         for line in () if values.flag("--json") else push_lines(report):
             print(line)
@@ -209,7 +209,7 @@ def _tell(report: PushReport, values: Values) -> None:
 
 
 def _exit_code(reports: list[PushReport]) -> int:
-    """1 if anything is not there, with what that is in all."""
+    """1 if a part did not arrive, with a summary on standard error."""
     outcomes = [each for report in reports for each in report.outcomes]
     lost = sum(not each.arrived for each in outcomes)
     failed = sum(bool(report.error) for report in reports)
@@ -217,16 +217,16 @@ def _exit_code(reports: list[PushReport]) -> int:
         what = f"{lost} of {len(outcomes)} parts did not arrive"
         print(f"gsym: error: {what}: push again to resume", file=sys.stderr)
     if failed:
-        what = f"nothing was sent of {failed} of {len(reports)} executables"
+        what = f"nothing was sent for {failed} of {len(reports)} executables"
         print(f"gsym: error: {what}", file=sys.stderr)
     return EXIT_FAILED if lost or failed else 0
 
 
 def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
-    """Each executable, and how its parts are made.
+    """Each executable, and the function that makes its parts.
 
     Raises:
-        UsageError: The command line makes no sense.
+        UsageError: The command line is invalid.
     """
     executables = values.texts("--executable")
     debug_files = values.texts("--debug-file")
@@ -235,14 +235,16 @@ def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
     kinds = RECORD_KINDS[values.choice("--kind") or "both"]
     extraction = extraction_options(values)
     if not executables:
-        raise UsageError("option '--executable' is missing: what to push")
+        raise UsageError("option '--executable' is required")
     if debug_files and len(debug_files) != len(executables):
         raise UsageError("give one '--debug-file' for each '--executable', or none")
     if symbfiles:
         if len(executables) > 1:
-            raise UsageError("SYMBFILE is of one '--executable'")
+            raise UsageError("SYMBFILE needs exactly one '--executable'")
         if debug_files or part_size or values.texts("--kind"):
-            raise UsageError("SYMBFILE is sent as it is: leave out how to extract it")
+            raise UsageError(
+                "SYMBFILE is sent unchanged: remove the extraction options"
+            )
         yield (
             executables[0],
             lambda _, file_id, folder: ready_upload(symbfiles, file_id, folder),
@@ -270,17 +272,17 @@ def push_jobs(values: Values) -> Iterator[tuple[str, Preparation]]:
 
 
 class PushReport(NamedTuple):
-    """What became of one executable.
+    """The result for one executable.
 
     Attributes:
         executable: Its path.
-        file_id: None where it could not be read.
-        outcomes: Of each part; none where there is an error.
-        heads: Of a dry run, the files with the heads of the requests.
+        file_id: None if it could not be read.
+        outcomes: Of each part; empty after an error.
+        heads: Of a dry run, the files with the headers of the requests.
         notes: What its symbols lack, and why.
-        losses: What was left out -> how often.
-        conversion: The report on the conversion of its symbols, if there was one.
-        error: Why there are no parts; else "".
+        losses: Kind of lost data -> count.
+        conversion: The report on the conversion of its symbols, or None.
+        error: Why there are no parts, or "".
     """
 
     executable: str
@@ -294,7 +296,7 @@ class PushReport(NamedTuple):
 
 
 def push_lines(report: PushReport) -> Iterator[str]:
-    """What arrived of an executable."""
+    """The parts of an executable that arrived."""
     if report.file_id is not None:
         yield printable(f"{report.executable}: FileID {report.file_id.base64}")
     for head in report.heads:
@@ -309,7 +311,7 @@ def push_lines(report: PushReport) -> Iterator[str]:
 
 
 def warning_lines(report: PushReport) -> Iterator[str]:
-    """What is not in the symbfiles."""
+    """Warnings about data that is not in the symbfiles."""
     if report.conversion is not None:
         yield from conversion_report.input_warning_lines(report.conversion)
     yield from loss_lines(report.executable, report.losses or {})
@@ -318,7 +320,7 @@ def warning_lines(report: PushReport) -> Iterator[str]:
 
 
 def error_lines(report: PushReport) -> Iterator[str]:
-    """What did not arrive, and why."""
+    """The parts that did not arrive, and why."""
     if report.error:
         yield printable(report.error)
     for each in report.outcomes:
@@ -331,7 +333,7 @@ def error_lines(report: PushReport) -> Iterator[str]:
 
 
 def json_report(url: str, reports: list[PushReport], seconds: float) -> dict[str, Any]:
-    """All that is known, for programs."""
+    """The report as JSON."""
     outcomes = [each for report in reports for each in report.outcomes]
     return {
         "url": url,

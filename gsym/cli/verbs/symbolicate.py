@@ -1,4 +1,4 @@
-"""`gsym symbolicate`: stacks in JSON -> functions, files and lines."""
+"""`gsym symbolicate`: symbolicate stacks in JSON."""
 
 from __future__ import annotations
 
@@ -30,34 +30,32 @@ if TYPE_CHECKING:
 
 @Command(
     "gsym symbolicate",
-    (
-        Operand(
-            "FILE", "stacks in JSON, as the symbolication API has them; - for stdin"
-        ),
-    ),
+    (Operand("FILE", "stacks as JSON of the symbolication API; - is standard input"),),
     (
         SERVER,
         STORE,
         Option(
             "--source",
-            "without a server: where modules come from that the store lacks",
+            "without a server: source of modules that are not in the store",
             metavar="SOURCE",
             repeatable=True,
         ),
         JSON,
         HEADER,
-        Option("--user-agent", "what to tell the server of oneself", metavar="TEXT"),
-        Option("--compress", "send requests compressed by gzip"),
+        Option(
+            "--user-agent", "User-Agent header to send to the server", metavar="TEXT"
+        ),
+        Option("--compress", "compress requests by gzip"),
         Option(
             "--timeout",
-            "time in which something of an answer must come (default: 300s)",
+            "time without data from the server (default: 300s)",
             metavar="TIME",
         ),
         STRICT,
     ),
     """\
-Frames stand innermost first; [inlined] marks a call that the compiler folded into
-the function below it. `+ N` counts bytes from the start of the function.""",
+Frames are printed innermost first; [inlined] marks a call that is inlined into the
+function below it. `+ N` is the offset in bytes from the start of the function.""",
 )
 def symbolicate(values: Values) -> int:
     """Symbolicate one file; 1 for refused jobs, 3 for misses under `--strict`."""
@@ -109,7 +107,7 @@ def _print(answer: dict[str, Any], values: Values) -> int:
     for number, each in enumerate(answers):
         if each.error:
             print(
-                f"gsym: job {number} is refused: {printable(each.error)}",
+                f"gsym: job {number} refused: {printable(each.error)}",
                 file=sys.stderr,
             )
     if any(each.error for each in answers):
@@ -125,15 +123,15 @@ _ANY = 1 << 62
 def answer_locally(
     jobs: list[Any], store: str | None, sources: list[str]
 ) -> dict[str, Any]:
-    """The answer to jobs, as version 5 of the API has it.
+    """The response to jobs, in version 5 of the API.
 
     Args:
-        jobs: As JSON has them; one that is not sound is answered `{"error": why}`.
+        jobs: Decoded JSON; an invalid job gets `{"error": reason}`.
         store: Folder of the symbol store; None for the usual one.
-        sources: Where modules come from that it lacks.
+        sources: Sources of modules that are not in the store.
 
     Raises:
-        GsymError: A source is of no known kind; or there is neither the store nor a
+        GsymError: A source is of an unknown kind; or there is neither a store nor a
             source.
         UnsupportedError: A package is not installed.
     """
@@ -166,7 +164,7 @@ def answer_locally(
 
 
 def _read_job(number: int, job: Any) -> Job | str:
-    """The job, or why it is refused."""
+    """The job, or the reason for its refusal."""
     from gsym.symbolication.request import RequestError, RequestLimits, read_v4
 
     limits = RequestLimits(_ANY, _ANY, _ANY, wide_names=True)
@@ -191,7 +189,7 @@ def job_lines(number: int, answer: JobAnswer) -> Iterator[str]:
 
 
 def _frame_lines(frame: StackFrame) -> Iterator[str]:
-    """Innermost first; the function that all is inlined into comes last."""
+    """Innermost first; the function itself is last."""
     module = printable(frame.module)
     for function, file, line in frame.inlines:
         yield f"{module}  {printable(function)} [inlined]{_place(file, line)}"

@@ -11,7 +11,7 @@ from gsym.cli.terminal import print_json, printable, warn
 from gsym.cli.verbs.modules import (
     SYMBOL_OPTIONS,
     ProfileModules,
-    open_places,
+    open_profile_modules,
     symbolize_profile,
 )
 from gsym.cli.verbs.trace_input import FILTER_HELP, FILTERS, OUTPUT, write_output
@@ -54,8 +54,7 @@ def to_option(forms: tuple[str, ...], by_default: str) -> Option:
 
 ROOTS = Option(
     "--roots",
-    "what stacks start with: process, thread, or both with a comma between (collapsed, "
-    "html)",
+    "first frames of stacks: process, thread, or process,thread (collapsed, html)",
     metavar="ROOTS",
 )
 
@@ -74,18 +73,18 @@ ROOTS = Option(
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-chrome has the events of a trace, other formats its samples or those of a profile; fxt
-has both, the samples as durations that nest. Names of outputs: .json is chrome, .pb.gz
-pprof, .folded or .txt collapsed, .speedscope.json speedscope, .firefox.json firefox,
-.html a flame graph, .fxt fxt. Addresses are not looked up: 'gsym trace symbolize' does.
+{FILTER_HELP} chrome has the events of a trace, other formats the samples of a trace or
+profile; fxt has both, the samples as durations that nest. Names of outputs: .json is
+chrome, .pb.gz pprof, .folded or .txt collapsed, .speedscope.json speedscope,
+.firefox.json firefox, .html a flame graph, .fxt fxt. Addresses are not looked up: 'gsym
+trace symbolize' does.
 What a format cannot represent is reported.""",
 )
 def convert(values: Values) -> int:
     """Convert one file."""
     form = chosen_form(values, ALL_FORMS)
     if form is None:
-        raise UsageError(f"which format? choose '--to' {' or '.join(ALL_FORMS)}")
+        raise UsageError(f"option '--to' is required: {', '.join(ALL_FORMS)}")
     chosen_roots(values)
     if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
@@ -103,7 +102,7 @@ def convert(values: Values) -> int:
 def _write_samples(
     source: ProfileInput, values: Values, form: str
 ) -> dict[str, object]:
-    """Write the samples; what became of them."""
+    """Write the samples; returns a report."""
     roots = chosen_roots(values)
     profile = source.read()
     source.require_samples(profile)
@@ -111,7 +110,7 @@ def _write_samples(
     source.select(profile)
     pieces = made.pieces(profile, values, roots)
     write_output(values.text(OUTPUT.name), pieces, is_text=form in _TEXT_FORMS)
-    made.tell_losses(profile)
+    made.report_losses(profile)
     return {
         "samples": len(profile.samples),
         "left_out": made.left_out,
@@ -120,10 +119,10 @@ def _write_samples(
 
 
 def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
-    """The format that a command line asks for, or that its output is named for.
+    """The format of `--to`, or by the name of the output.
 
     Raises:
-        UsageError: There is no such format.
+        UsageError: The name has no known ending.
     """
     form = values.choice("--to")
     path = values.text("--output") or "-"
@@ -132,28 +131,28 @@ def chosen_form(values: Values, forms: tuple[str, ...]) -> str | None:
     form = form_of(path) or (CHROME if path.endswith(".json") else None)
     if form not in forms:
         raise UsageError(
-            f"which format is '{path}'? choose '--to' {' or '.join(forms)}"
+            f"unknown format of '{path}': choose '--to' {' or '.join(forms)}"
         )
     return form
 
 
 def chosen_roots(values: Values) -> tuple[str, ...]:
-    """What stacks start with, as `ROOTS` says.
+    """The first frames of stacks, from the option `ROOTS`.
 
     Raises:
-        UsageError: It is not understood.
+        UsageError: The value is invalid.
     """
     text = values.text(ROOTS.name)
     roots = tuple(text.split(",")) if text else ()
     if not {"process", "thread"}.issuperset(roots):
-        raise UsageError(f"option '{ROOTS.name}': choose process or thread or both")
+        raise UsageError(f"option '{ROOTS.name}': expected process, thread or both")
     return roots
 
 
 def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
-    """Write the events; what became of them."""
+    """Write the events; returns a report."""
     if source.trace is None:
-        reason = f"{source.name}: chrome is a form of traces, and this is {source.kind}"
+        reason = f"{source.name}: only traces convert to chrome, not {source.kind}"
         raise UnsupportedError(reason)
     source.trace.selection = source.selection
     converter = ChromeJson()
@@ -165,7 +164,7 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
         warn(f"{source.name}: {count} durations or operations end with the trace")
     if converter.left_out:
         parts = ", ".join(f"{kind} {n}" for kind, n in converter.left_out.items())
-        warn(f"{source.name}: left out, for chrome has no place for it: {parts}")
+        warn(f"{source.name}: left out, not supported by chrome: {parts}")
     for what, count in converter.changed.items():
         warn(f"{source.name}: {what}: {count}")
     return {
@@ -176,7 +175,7 @@ def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
 
 
 _BINARY_FORMS = frozenset({"pprof", TRACE_FORM})
-_MOST_TOLD = 10  # reasons
+_MAX_REASONS = 10
 
 
 @Command(
@@ -196,9 +195,9 @@ _MOST_TOLD = 10  # reasons
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-Modules are found by their build ids: in the folders, in the store, at their own paths.
-pprof that stays pprof keeps all else that is in the file.""",
+{FILTER_HELP} Modules are found by build id: in the folders, in the store, at their own
+paths.
+pprof to pprof keeps everything else in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
@@ -219,12 +218,12 @@ def symbolize(values: Values) -> int:
             source.select(profile)
             pieces = made.pieces(profile, values, roots)
         path = values.text("--output")
-        is_told_apart = path not in {None, "-"} or not values.flag("--json")
-        if is_told_apart:
+        is_written = path not in {None, "-"} or not values.flag("--json")
+        if is_written:
             write_output(path, pieces, is_text=form not in _BINARY_FORMS)
         if made is not None:
-            made.tell_losses(profile)
-        is_complete = _tell(profile, values, source.name)
+            made.report_losses(profile)
+        is_complete = _report(profile, values, source.name)
     if values.flag("--strict") and not is_complete:
         return EXIT_INCOMPLETE
     return source.exit_code
@@ -233,7 +232,7 @@ def symbolize(values: Values) -> int:
 def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
     from gsym.trace.profiles.pprof_output import symbolize_pprof
 
-    modules, binaries = open_places(values)
+    modules, binaries = open_profile_modules(values)
     paths = {mapping.build_id: mapping.path for mapping in source.read().mappings}
     return symbolize_pprof(
         read_inflated(source.path)[0],
@@ -244,8 +243,8 @@ def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Pr
     )
 
 
-def _tell(profile: Profile, values: Values, name: str) -> bool:
-    """Report what became of the addresses; whether all of them have functions."""
+def _report(profile: Profile, values: Values, name: str) -> bool:
+    """Report the addresses without a function; returns whether there are none."""
     known, missing = resolution(profile)
     total = len(profile.locations)
     if values.flag("--json"):
@@ -256,10 +255,10 @@ def _tell(profile: Profile, values: Values, name: str) -> bool:
     lines = [f"{name}: {known} of {total} addresses have functions"]
     lines += [
         f"  {row.locations} without, {row.module or 'of no module'}: {row.reason}"
-        for row in missing[:_MOST_TOLD]
+        for row in missing[:_MAX_REASONS]
     ]
-    if len(missing) > _MOST_TOLD:
-        lines.append(f"  and {len(missing) - _MOST_TOLD} more reasons")
+    if len(missing) > _MAX_REASONS:
+        lines.append(f"  and {len(missing) - _MAX_REASONS} more reasons")
     for line in lines:
         print(printable(line), file=sys.stderr)
     return not missing

@@ -1,4 +1,4 @@
-"""A trace as the verbs of `gsym trace` read it: filters, progress, warnings, output."""
+"""Input and output of `gsym trace`: filters, progress, warnings."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ FILTERS = (
         "only from this time on: 1.5ms from the start, @1.5ms by the clock",
         metavar="TIME",
     ),
-    Option("--to-time", "only what is before this time", metavar="TIME"),
+    Option("--to-time", "only before this time", metavar="TIME"),
     Option(
         "--process",
-        "only of processes with this koid or name",
+        "only processes with this koid or name",
         metavar="PATTERN",
         repeatable=True,
     ),
     Option(
         "--thread",
-        "only of threads with this koid or name",
+        "only threads with this koid or name",
         metavar="PATTERN",
         repeatable=True,
     ),
     Option(
         "--category",
-        "only of this category; of samples: of a module in the stack",
+        "only this category; for samples: a module in the stack",
         metavar="PATTERN",
         repeatable=True,
     ),
     Option(
         "--name",
-        "only what is called so; of samples: a function in the stack",
+        "only this name; for samples: a function in the stack",
         metavar="PATTERN",
         repeatable=True,
     ),
 )
 FILTER_HELP = """\
-A TIME is a number with ns, us, ms or s. In a PATTERN, * is any text, ? any character,
-[ab] one of some. Of several patterns of one option any will do; all options must fit.
+A TIME is a number with ns, us, ms or s. In a PATTERN, * matches any text, ? any
+character, [ab] a or b. One pattern of each given option must match.
 """
 
 
 def read_selection(values: Values) -> Selection:
-    """What a command line with `FILTERS` asks for.
+    """The selection of a command line with `FILTERS`.
 
     Raises:
         UsageError: A value is not a time.
@@ -99,7 +99,7 @@ def _moment(values: Values, option: str) -> Moment | None:
         raise UsageError(f"option '{option}': {error}") from None
 
 
-OUTPUT = output_option("where to write it (default and -: standard output)")
+OUTPUT = output_option("output file (default and -: standard output)")
 
 
 def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) -> None:
@@ -107,7 +107,7 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
 
     Raises:
         OSError: It cannot be written.
-        UsageError: It is no text, and standard output is a terminal.
+        UsageError: The output is binary, and standard output is a terminal.
     """
     if path is not None and path != "-":
         with AtomicFile(path) as file:
@@ -115,7 +115,7 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
                 file.write(piece)
         return
     if not is_text and sys.stdout.isatty():
-        raise UsageError("this is no text: choose a file with '-o FILE'")
+        raise UsageError("binary output to a terminal: choose a file with '-o FILE'")
     sys.stdout.flush()
     for piece in pieces:
         sys.stdout.buffer.write(piece)
@@ -123,7 +123,7 @@ def write_output(path: str | None, pieces: Iterable[bytes], *, is_text: bool) ->
 
 
 _EVERYTHING = Selection()
-_MOST_TOLD = 5  # problems
+_MAX_PROBLEMS = 5
 _PROVIDERS = ("provider_info", "provider_event")
 _PROVIDER_NUMBERS = frozenset(map(KINDS.index, _PROVIDERS))
 
@@ -169,13 +169,13 @@ class TraceInput:
 
     @property
     def has_filters(self) -> bool:
-        """Whether something is to be left out."""
+        """Whether there are conditions."""
         return self.selection != _EVERYTHING
 
     def columns(
         self, kinds: Collection[str] | None = None, chosen: Filter | None = None
     ) -> Iterator[Columns]:
-        """Records of some kinds as columns; all, or what the engine is to choose."""
+        """Records of some kinds, or chosen by the engine, as columns."""
         trace = self._open(kinds, chosen)
         with progress_for(self.name) as progress:
             for columns in trace.columns():
@@ -183,7 +183,7 @@ class TraceInput:
                 progress(trace.bytes_read, trace.size or 0)
 
     def watched_columns(self) -> Iterator[Columns]:
-        """All records as columns; what they say of dropped ones is noted."""
+        """All records as columns; reports of dropped records are noted."""
         self._dropped.clear()
         for columns in self.columns():
             yield columns
@@ -195,11 +195,11 @@ class TraceInput:
     def records(
         self, kinds: Collection[str] | None = None, *, keep_context: bool = False
     ) -> Iterator[Record]:
-        """The records that are wanted.
+        """The selected records.
 
         Args:
             kinds: Of `gsym.trace.fxt.decoder.KINDS`; None: all.
-            keep_context: With those that others are understood by.
+            keep_context: Include records that define the meaning of others.
         """
         takes, chosen = None, None
         if self.has_filters:
@@ -215,7 +215,7 @@ class TraceInput:
                     yield record
 
     def survey(self) -> Survey:
-        """What has to be known of the whole; it is read for this the first time."""
+        """A summary of the complete trace, which the first call reads."""
         if self._survey is None:
             self.keep()
             survey = Survey()
@@ -231,25 +231,27 @@ class TraceInput:
         return self._survey
 
     def counts(self) -> Counts:
-        """Those of the last reading."""
+        """The counts of the last reading."""
         assert self._read is not None  # noqa: S101 - it has been read
         return self._read.counts()
 
     @property
     def byteorder(self) -> str:
-        """That of the last reading."""
+        """The byte order of the last reading."""
         assert self._read is not None  # noqa: S101 - it has been read
         return self._read.byteorder
 
     @property
     def problems(self) -> list[Problem]:
-        """Those of the last reading."""
+        """The problems of the last reading."""
         return [] if self._read is None else self._read.problems
 
     def exit_code(self, values: Values) -> int:
-        """3 under `STRICT` if the last reading met a fault, else 0."""
-        has_fault = self._read is not None and (self.counts().problems or self.problems)
-        return EXIT_INCOMPLETE if values.flag(STRICT.name) and has_fault else 0
+        """3 with `STRICT` if the last reading had errors, else 0."""
+        has_errors = self._read is not None and (
+            self.counts().problems or self.problems
+        )
+        return EXIT_INCOMPLETE if values.flag(STRICT.name) and has_errors else 0
 
     @property
     def size(self) -> int | None:
@@ -259,25 +261,23 @@ class TraceInput:
         return self._read.size
 
     def _warn(self) -> None:
-        """Report dropped records, faults, and data that was left out."""
+        """Report dropped records, errors, and data that was left out."""
         for number, count in self._dropped.items():
             if count:
                 name = self._names.get(number, "")
                 who = f"provider {number}" + (f" ({name})" if name else "")
                 times = "once" if count == 1 else f"{count} times"
-                warn(
-                    f"{self.name}: {who} dropped records: its buffer filled up {times}"
-                )
-        for problem in self.problems[:_MOST_TOLD]:
+                warn(f"{self.name}: {who} dropped records: its buffer was full {times}")
+        for problem in self.problems[:_MAX_PROBLEMS]:
             warn(f"{self.name}: {problem.reason} at offset {problem.offset:#x}")
         if self._read is None:
             return
         counts = self.counts()
-        if counts.problems > _MOST_TOLD:
-            warn(f"{self.name}: {counts.problems - _MOST_TOLD} more faults")
+        if counts.problems > _MAX_PROBLEMS:
+            warn(f"{self.name}: {counts.problems - _MAX_PROBLEMS} more errors")
         if counts.traces:
             number = counts.traces + 1
-            warn(f"{self.name}: the file holds {number} consecutive traces")
+            warn(f"{self.name}: the file contains {number} consecutive traces")
         if counts.unknown_arguments:
             number = counts.unknown_arguments
             warn(f"{self.name}: arguments of unknown types left out ({number})")
@@ -311,15 +311,15 @@ class TraceInput:
 
 
 def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
-    """The trace that a command line names, with its filters.
+    """The trace of a command line, with its filters.
 
     Args:
         values: Of a command with `TRACE` and `FILTERS`.
         passes: How many times it will be read.
 
     Raises:
-        UsageError: A filter is not understood.
-        FormatError: It is no trace.
+        UsageError: A filter is invalid.
+        FormatError: It is not a trace.
         OSError: It cannot be opened.
     """
     trace = TraceInput(InputFile(values.operand("FILE")), read_selection(values))

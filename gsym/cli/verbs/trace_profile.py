@@ -1,4 +1,4 @@
-"""A profile as the verbs of `gsym trace` read and write it, in any format."""
+"""Profiles as input and output of `gsym trace`, in any format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def profile_operand(name: str) -> Operand:
 PROFILE = profile_operand("FILE")
 VALUE = Option(
     "--value",
-    "which values of the samples are summed, by type or number (default: the last)",
+    "values of the samples to sum, by type or number (default: the last)",
     metavar="TYPE",
 )
 PROFILE_OPTIONS = (
@@ -51,11 +51,11 @@ PROFILE_OPTIONS = (
         "file of build ids and paths, as perf buildid-list prints them",
         metavar="FILE",
     ),
-    Option("--build-id", "of the module of addresses without one", metavar="HEX"),
+    Option("--build-id", "build id of the module of bare addresses", metavar="HEX"),
     Option(
         "--return-addresses",
-        "addresses of callers, or all of a list, are where calls return to (pprof, "
-        "addresses)",
+        "addresses of callers (pprof), or all addresses (addresses), are return "
+        "addresses",
     ),
 )
 
@@ -90,14 +90,14 @@ class ProfileInput:
 
     @property
     def has_filters(self) -> bool:
-        """Whether samples are to be left out."""
+        """Whether there are conditions."""
         return self.selection != Selection()
 
     def read(self) -> Profile:
-        """All of the profile.
+        """The complete profile.
 
         Raises:
-            FormatError: It is of no known format, or damaged.
+            FormatError: The file is damaged.
             UnsupportedError: It needs a package that is not installed.
         """
         if self.trace is None:
@@ -105,7 +105,7 @@ class ProfileInput:
         return read_fxt_samples(self.trace.records(PROFILER_KINDS))
 
     def select(self, profile: Profile) -> None:
-        """Leave out what is not wanted; names are those that the profile has by now."""
+        """Remove samples that are not selected, by the current names."""
         if not self.has_filters:
             return
         origin = None
@@ -114,20 +114,20 @@ class ProfileInput:
         select_samples(profile, self.selection, origin)
 
     def require_samples(self, profile: Profile) -> None:
-        """See to it that there is something to show.
+        """Check that there are samples.
 
         Raises:
-            GsymError: The file holds no samples.
+            GsymError: The file has no samples.
         """
         if profile.samples:
             return
         hint = ""
         if self.trace is not None:
             hint = "; 'gsym trace info' shows what the trace has"
-        raise GsymError(f"{self.name}: there are no samples in it{hint}")
+        raise GsymError(f"{self.name}: no samples{hint}")
 
     def left_out(self) -> dict[str, int]:
-        """Records of a trace that a profile has no place for, by kind."""
+        """Records of a trace that a profile cannot represent, by kind."""
         if self.trace is None:
             return {}
         counts = Counter(self.trace.counts().records)
@@ -148,7 +148,7 @@ class ProfileInput:
         )
 
 
-# Records of a trace that only say how others are read.
+# Records of a trace that only define how others are read.
 _STRUCTURE = (
     "provider_info",
     "provider_section",
@@ -161,12 +161,12 @@ _STRUCTURE = (
 
 @contextmanager
 def open_profile_input(values: Values, operand: str = "FILE") -> Iterator[ProfileInput]:
-    """The profile that an operand or an option names; its faults are told at the end.
+    """The profile that an operand or option names; its errors are reported at the end.
 
     Raises:
-        FormatError: It is of no known format, or damaged.
+        FormatError: The format is unknown, or the file is damaged.
         OSError: It cannot be read.
-        UsageError: A filter is not understood.
+        UsageError: A filter is invalid.
     """
     given = (values.text if operand.startswith("-") else values.operand)(operand)
     assert given is not None  # noqa: S101 - who asks for an option has looked
@@ -180,7 +180,7 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     """The index of the requested value type; by default the last.
 
     Raises:
-        UsageError: There is no such one.
+        UsageError: There is no such type.
     """
     types = [each.type for each in profile.value_types]
     text = values.text(VALUE.name)
@@ -191,34 +191,34 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
     if text.isdecimal() and int(text) < len(types):
         return int(text)
     known = ", ".join(f"{each.type} ({each.unit})" for each in profile.value_types)
-    raise UsageError(f"option '{VALUE.name}': there is no '{text}', but {known}")
+    raise UsageError(f"option '{VALUE.name}': no values '{text}', only {known}")
 
 
-def tell_losses(
+def report_losses(
     profile: Profile, left_out: dict[str, int], name: str, form: str
 ) -> None:
-    """Tell of what does not go into an output."""
+    """Warn about data that an output does not have."""
     for what, count in profile.losses.items():
         warn(f"{name}: left out: {what}: {count}")
     if left_out:
         parts = ", ".join(f"{kind} {count}" for kind, count in left_out.items())
-        warn(f"{name}: left out, for {form} has no place for it: {parts}")
+        warn(f"{name}: left out, not supported by {form}: {parts}")
 
 
 TRACE_FORM = "fxt"
 
 
 class ProfileForm:
-    """A form of a file that was read.
+    """Writes a profile in a format.
 
-    A trace that becomes a trace keeps all its records.
+    A trace written as a trace keeps all its records.
 
     Args:
-        source: What was read.
-        form: One of `gsym.trace.profiles.forms.FORMS`.
+        source: The input.
+        form: One of `gsym.trace.profiles.outputs.FORMS`.
 
     Attributes:
-        left_out: Records of a trace that have no place in the form, by kind.
+        left_out: Records of a trace that the format cannot represent, by kind.
     """
 
     def __init__(self, source: ProfileInput, form: str) -> None:
@@ -261,8 +261,8 @@ class ProfileForm:
             warn(f"{self._source.name}: {text}")
         return value
 
-    def tell_losses(self, profile: Profile) -> None:
-        """Tell of what is not in the file."""
-        tell_losses(profile, self.left_out, self._source.name, self._form)
+    def report_losses(self, profile: Profile) -> None:
+        """Warn about data that is not in the file."""
+        report_losses(profile, self.left_out, self._source.name, self._form)
         for kind, times in self._dropped.items():
             warn(f"{self._source.name}: dropped: {kind} ({times})")

@@ -1,4 +1,4 @@
-"""`gsym trace flame`, `top`, `diff`: where the time of profiles went."""
+"""`gsym trace flame`, `top`, `diff`: reports on profiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gsym.cli.verbs.trace_profile import (
     chosen_value,
     open_profile_input,
     profile_operand,
-    tell_losses,
+    report_losses,
 )
 from gsym.cli.verbs.trace_tables import (
     BY,
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     "gsym trace flame",
     (PROFILE,),
     (
-        output_option("the page (default: the name of the file with .html added)"),
+        output_option("output file (default: FILE with .html added)"),
         Option(
             "--diff",
-            "earlier profile; colours show which functions take more or less since",
+            "earlier profile; colours show functions that take more or less than in it",
             metavar="FILE",
         ),
-        Option("--title", "of the page", metavar="TEXT"),
+        Option("--title", "title of the page", metavar="TEXT"),
         JSON,
         VALUE,
         ROOTS,
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-The page needs no other file and no server: open it in a browser. In it one can search,
-zoom, turn stacks over, and colour by module.""",
+{FILTER_HELP} The page is self-contained: open it in a browser. It can search, zoom,
+invert stacks,
+and colour by module.""",
 )
 def flame(values: Values) -> int:
     """Draw one page."""
@@ -100,19 +100,19 @@ def flame(values: Values) -> int:
 
 
 def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
-    """The profile that an operand or an option names, looked up; the exit code.
+    """The symbolized profile that an operand or option names, and the exit code.
 
     Raises:
         GsymError: It cannot be read, or has no samples.
         OSError: It cannot be opened.
-        UsageError: An option is not understood.
+        UsageError: An option is invalid.
     """
     with open_profile_input(values, operand) as source:
         profile = source.read()
         source.require_samples(profile)
         symbolize_profile(profile, values)
         source.select(profile)
-        tell_losses(profile, {}, source.name, "a profile")
+        report_losses(profile, {}, source.name, "a profile")
     return profile, source.exit_code
 
 
@@ -133,9 +133,9 @@ _BARS = 16
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-own is what samples had in their innermost function, total what had it anywhere in their
-stacks. Bars show the total over time. Of a trace with context switches a second table
+{FILTER_HELP} own counts samples with the function innermost, total samples with it
+anywhere in the stack. Bars show the total over time. For a trace with context switches,
+a second table
 has the time that threads ran, were ready to run, and waited.""",
 )
 def top(values: Values) -> int:
@@ -156,7 +156,7 @@ def top(values: Values) -> int:
             _print_threads(threads, limit)
         if by == "line":
             _warn_of_missing_lines(profile, value, source.name)
-        tell_losses(profile, {}, source.name, "a profile")
+        report_losses(profile, {}, source.name, "a profile")
     return source.exit_code
 
 
@@ -166,11 +166,11 @@ def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
     if missing:
         total = sum(sample.values[value] for sample in profile.samples)
         part = f"{share(missing, total)} of the samples"
-        warn(f"{name}: {part} have no known line: their rows name functions")
+        warn(f"{name}: {part} have no known line: their rows are functions")
 
 
 def _threads(source: ProfileInput) -> list[dict[str, Any]]:
-    """What became of the threads of a trace, with their names."""
+    """The scheduling times of the threads of a trace, with their names."""
     if source.trace is None:
         return []
     counts = source.trace.counts().records
@@ -179,7 +179,7 @@ def _threads(source: ProfileInput) -> list[dict[str, Any]]:
     objects = source.trace.survey().objects
     wanted = source.selection
     processes, names = Patterns(wanted.processes), Patterns(wanted.threads)
-    # What is said of other threads tells what a thread did in between.
+    # Records of other threads affect the times of a thread.
     source.trace.selection = wanted._replace(processes=(), threads=())
     found = scheduled_threads(source.trace.records(SCHEDULING_KINDS))
     threads = []
@@ -262,7 +262,7 @@ def _thread_name(thread: dict[str, Any]) -> str:
 
 
 def _bars(numbers: tuple[int, ...]) -> str:
-    """Bars, if the terminal has letters for them."""
+    """Bars, if the encoding of the terminal has them."""
     bars = sparkline(numbers)
     try:
         bars.encode(sys.stdout.encoding or "utf-8")
@@ -275,7 +275,7 @@ def _bars(numbers: tuple[int, ...]) -> str:
     "gsym trace diff",
     (profile_operand("BEFORE"), profile_operand("AFTER")),
     (
-        output_option("also draw both as a flame graph"),
+        output_option("also write a flame graph of both"),
         BY,
         LIMIT,
         JSON,
@@ -287,9 +287,9 @@ def _bars(numbers: tuple[int, ...]) -> str:
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-Shares of all samples are compared, not sums: profiles may be of different lengths. Rows
-stand in the order of the change of what functions took themselves.""",
+{FILTER_HELP} Shares of all samples are compared, not sums: profiles may differ in
+length. Rows are
+sorted by the change of own.""",
 )
 def diff(values: Values) -> int:
     """Compare two profiles."""
@@ -330,7 +330,7 @@ def diff(values: Values) -> int:
         if row.own_change or row.total_change
     ]
     if not cells:
-        print("no share of them changed")
+        print("no changes")
         return code
     print_table(["own", "before", "after", "total", by], cells, limit)
     return code

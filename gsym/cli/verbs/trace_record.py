@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 @Command(
     "gsym trace record",
     (
-        Operand("SCRIPT", "what to run; without with -m", required=False),
-        Operand("ARGUMENT", "of the program", many=True, required=False),
+        Operand("SCRIPT", "Python program to run; none with -m", required=False),
+        Operand("ARGUMENT", "argument of the program", many=True, required=False),
     ),
     (
-        output_option("where to write the trace (default: trace.fxt)"),
+        output_option("output file (default: trace.fxt)"),
         Option(
             "--module",
-            "run a module, as python -m",
+            "run a module, as python -m does",
             short="-m",
             metavar="MODULE",
             is_last=True,
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
         ),
         Option(
             "--minimum",
-            "only calls that take at least so long, such as 10us",
+            "only calls that take at least this time, such as 10us",
             metavar="TIME",
         ),
     ),
     """\
-Options stand before SCRIPT; all after it, or after MODULE, is the program's. It
-runs as by the python that runs gsym: its exit status is that of the command. Perfetto
-and 'gsym trace' read the trace. In a PATTERN, * is any text.""",
+Options come before SCRIPT; words after SCRIPT or MODULE are arguments of the program.
+It runs in the Python that runs gsym; the exit status is that of the program. Perfetto
+and 'gsym trace' read the trace. In a PATTERN, * matches any text.""",
     options_first=True,
 )
 def record(values: Values) -> int:
@@ -74,20 +74,20 @@ def record(values: Values) -> int:
     calls = FunctionCalls(
         tracer, values.texts("--only"), values.texts("--without"), minimum
     )
-    # The first to be registered is the last to run: the program's own come before.
+    # The first one registered runs last, after those of the program.
     atexit.register(_finish, tracer, calls)
     atexit.unregister(tracer.close)
     _give_back_streams()
     try:
         calls.start()
     except ValueError:
-        raise GsymError("another profiler is at work") from None
+        raise GsymError("another profiler is active") from None
     try:
         if module is not None:
             return run_module(module, rest)
         return run_script(rest[0], rest[1:])
     except KeyboardInterrupt:
-        # As python ends then, behind all else.
+        # After everything else, end as python does.
         atexit.unregister(_finish)
         atexit.register(_end_by_signal, tracer, calls)
         return 128 + signal.SIGINT
@@ -107,9 +107,9 @@ def _minimum(values: Values) -> int:
 
 
 def _give_back_streams() -> None:
-    """The streams are the program's: as python made them, not as our verbs have them.
+    """Restore the streams of the program, which our verbs have changed.
 
-    Standard input has not been changed, and all three are made alike.
+    Standard input is unchanged, and python creates all three in the same way.
     """
     unguard_terminals()
     like = sys.stdin
@@ -126,7 +126,7 @@ def _give_back_streams() -> None:
 def _finish(tracer: Tracer, calls: FunctionCalls) -> None:
     calls.stop()
     if calls.left_out:
-        tracer.log(f"calls that were shorter than the minimum: {calls.left_out}")
+        tracer.log(f"calls shorter than the minimum: {calls.left_out}")
     tracer.close()
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from gsym.trace.fxt.blobs import Stream
 
 _LABEL_WIDTH = 11
-_MOST_THREADS = 24  # of a process; --json has all
-_MOST_PROCESSES = 64
+_MAX_THREADS = 24  # of a process; --json has all
+_MAX_PROCESSES = 64
 
 
 @Command(
@@ -66,7 +66,7 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
     faults = {
         "unknown_arguments": counts.unknown_arguments,
         "appended_words": counts.appended_words,
-        # Those of the gzip stream are no problems of records.
+        # Problems of the gzip stream are not counted there.
         "fault_count": max(counts.problems, len(trace.problems)),
         "faults": [problem._asdict() for problem in trace.problems],
     }
@@ -96,19 +96,19 @@ def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     for provider in info["providers"]:
         yield _row("provider", _provider(provider))
     processes = info["processes"]
-    for process in processes[:_MOST_PROCESSES]:
+    for process in processes[:_MAX_PROCESSES]:
         yield _row("process", f"{process['koid']} {process['name']}")
         threads = sorted(process["threads"], key=lambda each: -each["events"])
-        for thread in threads[:_MOST_THREADS]:
+        for thread in threads[:_MAX_THREADS]:
             count = f"{thread['events']} events" if thread["events"] else ""
             text = f"{thread['koid']} {thread['name']}"
             yield _row("  thread", f"  {text:<36} {count}")
-        if len(threads) > _MOST_THREADS:
-            yield _row("", f"  and {len(threads) - _MOST_THREADS} more threads")
-    if len(processes) > _MOST_PROCESSES:
-        yield _row("", f"and {len(processes) - _MOST_PROCESSES} more processes")
+        if len(threads) > _MAX_THREADS:
+            yield _row("", f"  and {len(threads) - _MAX_THREADS} more threads")
+    if len(processes) > _MAX_PROCESSES:
+        yield _row("", f"and {len(processes) - _MAX_PROCESSES} more processes")
     if info["fault_count"]:
-        yield _row("faults", str(info["fault_count"]))
+        yield _row("errors", str(info["fault_count"]))
 
 
 def _row(label: str, text: str) -> str:
@@ -122,13 +122,13 @@ def _time(begin: int | None, end: int | None) -> str:
 
 
 def _provider(provider: dict[str, Any]) -> str:
-    who = "not named" if provider["id"] is None else f"{provider['id']}"
+    who = "unnamed" if provider["id"] is None else f"{provider['id']}"
     rate = provider["ticks_per_second"]
     parts = [f"{who} {provider['name']}".rstrip(), f"{provider['events']} events"]
     if rate:
         parts.append(f"{rate} ticks per second")
     if provider["dropped"]:
-        parts.append(f"buffer filled up {provider['dropped']} times")
+        parts.append(f"buffer full {provider['dropped']} times")
     return ", ".join(parts)
 
 
@@ -137,19 +137,19 @@ def _provider(provider: dict[str, Any]) -> str:
     (TRACE,),
     (JSON, *FILTERS, STRICT),
     f"""\
-{FILTER_HELP}
-Lines have the offset of the record, the time in seconds, and names with koids. A
-damaged trace is printed as far as it makes sense; what is wrong is told at the end.""",
+{FILTER_HELP} A line has the offset of the record, the time in seconds, and names with
+koids. A
+damaged trace is printed as far as it can be read; errors are reported at the end.""",
 )
 def dump(values: Values) -> int:
-    """Print all records that are wanted, in file order."""
+    """Print the selected records in file order."""
     write = sys.stdout.write
     with open_trace_input(values) as trace:
         if values.flag("--json"):
             for record in trace.records():
                 write(json.dumps(record_object(record)) + "\n")
             return trace.exit_code(values)
-        # Records that give names may be among those that are left out.
+        # Records with names may not be selected.
         text = RecordText(trace.survey().objects if trace.has_filters else None)
         for record in trace.records():
             write(f"{printable(text.line(record))}\n")
@@ -163,7 +163,7 @@ _KINDS = ("trace_info", "blob", "large_blob", "large_blob_with_metadata")
     "gsym trace blobs",
     (TRACE,),
     (
-        Option("--extract", "write each of them to a file in DIR", metavar="DIR"),
+        Option("--extract", "write each stream to a file in DIR", metavar="DIR"),
         JSON,
         *FILTERS,
         STRICT,
@@ -231,8 +231,8 @@ def _line(blob: dict[str, Any]) -> str:
         OUTPUT,
         Option(
             "--nanoseconds",
-            "write all times in nanoseconds, for readers that know one unit for a "
-            "whole trace",
+            "write all times in nanoseconds, for readers that expect one unit in a "
+            "trace",
         ),
         Option(
             "--byteorder",
@@ -245,15 +245,15 @@ def _line(blob: dict[str, Any]) -> str:
         STRICT,
     ),
     f"""\
-{FILTER_HELP}
-Each provider gets a section, and another id where its own is taken. Metadata that says
-nothing in the whole is dropped; how much, is told. Clocks are not compared.""",
+{FILTER_HELP} Each provider gets a section, and a new id if its own is taken. Metadata
+without meaning
+in the result is dropped and counted. Clocks are not compared.""",
 )
 def merge(values: Values) -> int:
     """Merge the traces."""
     output = values.text("--output") or "-"
     if values.flag("--json") and output == "-":
-        raise UsageError("option '--json' goes with '-o FILE'")
+        raise UsageError("option '--json' needs '-o FILE'")
     selection = read_selection(values)
     names = values.operands("FILE")
     traces = [TraceInput(InputFile(name), selection) for name in names]

@@ -1,4 +1,4 @@
-"""`gsym trace stats`: how much of what a trace has."""
+"""`gsym trace stats`: counts and sizes of records."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         LIMIT,
         Option(
             "--unmatched",
-            "also count beginnings and ends without the other half; takes longer, and "
-            "memory for all events",
+            "also count begins without an end and ends without a begin; takes longer, "
+            "and memory for all events",
         ),
         JSON,
         *FILTERS,
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
     ),
     f"""\
 {FILTER_HELP}
-With a filter, only what fits it is counted, and its bytes are not printed.""",
+With filters, only selected records are counted, without bytes.""",
 )
 def stats(values: Values) -> int:
     """Measure one trace and print the result."""
     limit = row_limit(values)
     with open_trace_input(values, passes=1 + values.flag("--unmatched")) as trace:
-        figures = _measure(trace)
+        statistics = _measure(trace)
         if values.flag("--unmatched"):
             halves = trace.records(MATCHED_KINDS)
-            figures["unmatched"] = unmatched_halves(halves)
+            statistics["unmatched"] = unmatched_halves(halves)
         if values.flag("--json"):
-            print_json(figures)
+            print_json(statistics)
         else:
-            _print(figures, limit)
+            _print(statistics, limit)
     return trace.exit_code(values)
 
 
@@ -111,11 +111,11 @@ def _row(key: EventKey, count: int, size: int | None) -> dict[str, Any]:
     return {**made, "kind": key.kind, "events": count, "bytes": size}
 
 
-def _print(figures: dict[str, Any], limit: int | None) -> None:
-    size = figures["file_size"]
-    print(printable(figures["file"]) + ("" if size is None else f": {size} bytes"))
-    whole, weight = figures["records"], figures["bytes"]
-    rows = sorted(figures["kinds"].items(), key=lambda row: -row[1]["records"])
+def _print(statistics: dict[str, Any], limit: int | None) -> None:
+    size = statistics["file_size"]
+    print(printable(statistics["file"]) + ("" if size is None else f": {size} bytes"))
+    whole, weight = statistics["records"], statistics["bytes"]
+    rows = sorted(statistics["kinds"].items(), key=lambda row: -row[1]["records"])
     cells = [
         [
             str(row["records"]),
@@ -131,7 +131,7 @@ def _print(figures: dict[str, Any], limit: int | None) -> None:
     ]
     heads = ["records", "", *([] if weight is None else ["bytes", ""]), "kind"]
     _table(heads, cells, None)
-    events = figures["events"]
+    events = statistics["events"]
     total = sum(row["events"] for row in events)
     for head, fields in (
         ("provider", ("provider",)),
@@ -155,7 +155,7 @@ def _print(figures: dict[str, Any], limit: int | None) -> None:
         ]
         size_heads = [] if weight is None else ["bytes"]
         _table(["events", "", *size_heads, head], cells, limit)
-    for kind, count in figures.get("unmatched", {}).items():
+    for kind, count in statistics.get("unmatched", {}).items():
         print(f"{count} {kind} without the other half")
 
 

@@ -1,4 +1,4 @@
-"""Tables for people: names with their weights, as wide as the terminal."""
+"""Text tables of names and weights, as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DEFAULT_LIMIT = 20
 BY = Option(
     "--by",
-    f"what a row stands for: {', '.join(GROUPS)} (default: function)",
+    f"a row for each: {', '.join(GROUPS)} (default: function)",
     metavar="GROUP",
     choices=GROUPS,
 )
@@ -34,7 +34,7 @@ _UNITS = {
 
 
 def chosen_group(values: Values) -> str:
-    """What a command line with `BY` counts by.
+    """The group of the option `BY`.
 
     Raises:
         UsageError: It is none of `GROUPS`.
@@ -43,27 +43,27 @@ def chosen_group(values: Values) -> str:
 
 
 def row_limit(values: Values) -> int | None:
-    """How many rows a command line with `LIMIT` wants; None: all.
+    """The number of rows of the option `LIMIT`; None: all.
 
     Raises:
-        UsageError: It is no number.
+        UsageError: It is not a number.
     """
     given = values.number(LIMIT.name)
     return _DEFAULT_LIMIT if given is None else given or None
 
 
 def print_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None
+    headers: Sequence[str], rows: Sequence[Sequence[str]], limit: int | None
 ) -> None:
-    """Print the first rows, as wide as the terminal, or as COLUMNS says."""
-    for line in table_lines(heads, rows[:limit], shutil.get_terminal_size().columns):
+    """Print the first rows, as wide as the terminal, or COLUMNS."""
+    for line in table_lines(headers, rows[:limit], shutil.get_terminal_size().columns):
         print(line)
     if limit is not None and limit < len(rows):
         print(f"and {len(rows) - limit} more: {LIMIT.name} 0 shows all")
 
 
 def amount(number: float, unit: str) -> str:
-    """A sum of samples as people read it."""
+    """A sum of samples with a suitable unit."""
     for size, name in _UNITS.get(unit, ()):
         if abs(number) >= size or size == 1:
             return f"{number / size:.{0 if size == 1 else 2}f} {name}"
@@ -76,23 +76,22 @@ def share(part: float, whole: float) -> str:
 
 
 def table_lines(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], width: int
+    headers: Sequence[str], rows: Iterable[Sequence[str]], width: int
 ) -> Iterator[str]:
-    """A table whose last column, of names, is cut to what is left of the width.
+    """A table whose last column, of names, is cut to the remaining width.
 
-    Other columns stand at their right ends. Of a name that is too long the middle is
-    left out: its beginning and its end tell most.
+    Other columns are right-aligned. Of a long name the middle is left out.
     """
-    texts = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    texts = [[printable(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)][:-1]
-    room = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
+    space = max(width - sum(widths) - 2 * len(widths), _LEAST_NAME)
     for *cells, name in texts:
         columns = [cell.rjust(size) for cell, size in zip(cells, widths, strict=True)]
-        yield "  ".join([*columns, _shortened(name, room)]).rstrip()
+        yield "  ".join([*columns, _shortened(name, space)]).rstrip()
 
 
-def _shortened(name: str, room: int) -> str:
-    if len(name) <= room:
+def _shortened(name: str, space: int) -> str:
+    if len(name) <= space:
         return name
-    front = (room - 3) // 2
-    return f"{name[:front]}...{name[len(name) - (room - 3 - front) :]}"
+    front = (space - 3) // 2
+    return f"{name[:front]}...{name[len(name) - (space - 3 - front) :]}"

@@ -1,7 +1,7 @@
-"""Jobs as people have them -> requests of a suitable size, and their answers.
+"""Jobs -> requests of a suitable size, and their responses.
 
-A server loads symbols once for the jobs of one build, so these go together. A job with
-more frames than a request may have is cut into pieces, between stacks and within one.
+A server loads symbols once for the jobs of one build, so these are sent together. A job
+with more frames than a request may have is split between or within stacks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Piece(NamedTuple):
     """A job, or a part of one, as it is sent.
 
     Attributes:
-        job: Which one, from 0.
-        payload: What is sent for it.
-        origins: For each of its stacks: which one of the job it is from, and from
-            which frame on. None for a job that is not cut.
-        frames: How many frames it has.
+        job: Index of the job.
+        payload: The JSON object to send.
+        origins: For each of its stacks: the index of the stack in the job, and of its
+            first frame there. None for a complete job.
+        frames: Number of frames.
     """
 
     job: int
@@ -33,11 +33,11 @@ class Piece(NamedTuple):
 
 
 def read_jobs(request: Any) -> list[Any]:
-    """The jobs of a request, which are not checked: the server does that.
+    """The jobs of a request, unchecked: the server checks them.
 
     Args:
-        request: An object with `jobs`, a single job (as version 4 has it, too), or a
-            list of jobs.
+        request: An object with `jobs`, a single job (also of version 4), or a list of
+            jobs.
 
     Raises:
         ValueError: It is none of these.
@@ -48,13 +48,13 @@ def read_jobs(request: Any) -> list[Any]:
             return list(jobs)
     elif isinstance(request, list):
         return list(request)
-    raise ValueError("this is no symbolication request, no job and no list of jobs")
+    raise ValueError("not a symbolication request, a job or a list of jobs")
 
 
 def cut_jobs(jobs: list[Any], most_frames: int) -> Iterator[Piece]:
-    """The jobs, each in pieces of at most *most_frames* frames.
+    """The jobs, split into pieces of at most *most_frames* frames.
 
-    A job that is not built as it should be stays whole; the server says why.
+    A malformed job is not split; the server reports the error.
     """
     for number, job in enumerate(jobs):
         frames = _frame_count(job)
@@ -63,7 +63,7 @@ def cut_jobs(jobs: list[Any], most_frames: int) -> Iterator[Piece]:
 
 
 def halve_piece(piece: Piece) -> list[Piece]:
-    """Two smaller pieces; *piece* alone where it has no more than one frame."""
+    """Two smaller pieces; *piece* itself if it has at most one frame."""
     if piece.frames <= 1:
         return [piece]
     return list(_cut(piece, (piece.frames + 1) // 2))
@@ -72,10 +72,9 @@ def halve_piece(piece: Piece) -> list[Piece]:
 def group_pieces(
     pieces: list[Piece], most_jobs: int, most_frames: int
 ) -> list[list[Piece]]:
-    """What goes into each request: pieces of the same build together.
+    """The pieces of each request, grouped by build.
 
-    What is left of the builds shares requests, so that jobs that have nothing in
-    common do not take a request each.
+    Remainders of several builds share requests.
     """
     builds: dict[object, list[Piece]] = {}
     for piece in pieces:
@@ -111,7 +110,7 @@ def _fits(
 
 
 def _frame_count(job: Any) -> int:
-    """How many frames the stacks of a job have; 0 where it has no such thing."""
+    """Number of frames in the stacks of a job; 0 for a malformed one."""
     stacks = job.get("stacks") if isinstance(job, dict) else None
     if not isinstance(stacks, list):
         return 0
@@ -142,7 +141,7 @@ def _cut(piece: Piece, most_frames: int) -> Iterator[Piece]:
 
 
 def _parts(piece: Piece) -> Iterator[tuple[int, int, list[Any]]]:
-    """(stack, first frame, frames) of what a piece holds, by the numbers of its job."""
+    """(stack, first frame, frames) of each part of a piece, by indexes of the job."""
     stacks = piece.payload["stacks"]
     origins = piece.origins or tuple((number, 0) for number in range(len(stacks)))
     for (stack, start), frames in zip(origins, stacks, strict=True):
@@ -157,7 +156,7 @@ def _part_of(
 
 
 def _build(job: Any) -> object:
-    """What stands for the build of a job: the module that most of its frames are in."""
+    """An id of the build of a job: the module with most of its frames."""
     if not _frame_count(job):
         return None
     counts: dict[int, int] = {}
@@ -178,14 +177,14 @@ class StackFrame(NamedTuple):
     """A frame of a stack, symbolicated or not.
 
     Attributes:
-        module: Name of the module; "<unknown>" for none.
-        module_offset: From the base of the module; -1 where that is not known.
-        function: None where no function is known.
-        function_offset: From the start of the function, if the server said so.
-        file: Of the source; "" where it is not known.
-        line: Of *file*, from 1; 0 where it is not known.
-        inlines: (function, file, line) of what is inlined here, innermost first.
-        function_size: In bytes; 0 where the server does not say.
+        module: Name of the module, or "<unknown>".
+        module_offset: From the base of the module; -1 if unknown.
+        function: None if unknown.
+        function_offset: From the start of the function, if the server returned it.
+        file: Path of the source; "" if unknown.
+        line: In *file*, from 1; 0 if unknown.
+        inlines: (function, file, line) of inlined calls, innermost first.
+        function_size: In bytes; 0 if unknown.
     """
 
     module: str
@@ -199,13 +198,12 @@ class StackFrame(NamedTuple):
 
 
 class JobAnswer(NamedTuple):
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
-        stacks: As many as were asked for, each with as many frames.
-        found_modules: By "name/id": whether it was found, None where no frame
-            needed it.
-        error: Why the server refused the job; "" if it did not.
+        stacks: The stacks of the job, with as many frames.
+        found_modules: By "name/id": whether it was found; None if no frame needed it.
+        error: Why the server refused the job, or "".
     """
 
     stacks: tuple[tuple[StackFrame, ...], ...] = ()
@@ -214,17 +212,17 @@ class JobAnswer(NamedTuple):
 
 
 class Assembly:
-    """Puts the answers to pieces together, by job.
+    """Joins the responses to pieces, by job.
 
     Args:
-        count: How many jobs there are.
+        count: Number of jobs.
     """
 
     def __init__(self, count: int) -> None:
         self._results: list[dict[str, Any]] = [{} for _ in range(count)]
 
     def refuse(self, piece: Piece, reason: str) -> None:
-        """Note why the server does not take the job of *piece*."""
+        """Note why the server refused the job of *piece*."""
         self._results[piece.job] = {"error": reason}
 
     def is_refused(self, piece: Piece) -> bool:
@@ -232,10 +230,10 @@ class Assembly:
         return "error" in self._results[piece.job]
 
     def take(self, piece: Piece, result: Any) -> None:
-        """Note what the server said of *piece*.
+        """Add the server's result for *piece*.
 
         Raises:
-            ServerError: It is no answer to that.
+            ServerError: It does not match the piece.
         """
         _check(piece, result)
         if piece.origins is None:
@@ -259,15 +257,15 @@ class Assembly:
             whole.setdefault("module_errors", {}).update(errors)
 
     def results(self) -> list[dict[str, Any]]:
-        """For each job: what the API of version 5 calls a result, or {"error": why}."""
+        """For each job a result of API version 5, or {"error": reason}."""
         return self._results
 
 
 def from_version_4(piece: Piece, body: Any) -> dict[str, Any]:
-    """An answer of version 4 as a result of version 5.
+    """A response of version 4 as a result of version 5.
 
     Raises:
-        ServerError: It is no answer.
+        ServerError: It is not a valid response.
     """
     try:
         stacks = [
@@ -282,12 +280,12 @@ def from_version_4(piece: Piece, body: Any) -> dict[str, Any]:
         names = ["/".join(module) for module in piece.payload["memoryMap"]]
         found = dict(zip(names, body["knownModules"], strict=True))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise _unfit() from None
+        raise mismatch() from None
     return {"stacks": stacks, "found_modules": found}
 
 
 def _version_4_frame(number: int, asked: list[int], text: str) -> dict[str, Any]:
-    """From "FUNCTION (in MODULE)", with the offset in place of a missing function."""
+    """Parse "FUNCTION (in MODULE)"; an unknown function is an offset."""
     function, _, module = text.removesuffix(")").rpartition(" (in ")
     offset = hex(asked[1])
     frame = {"frame": number, "module": module, "module_offset": offset}
@@ -323,23 +321,24 @@ def _read_frame(frame: dict[str, Any]) -> StackFrame:
             function_size=int(frame.get("function_size") or "0", 16),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise _unfit() from None
+        raise mismatch() from None
 
 
 def _check(piece: Piece, result: Any) -> None:
-    """See that a result has the shape of what was asked."""
+    """Check that a result has the stacks of the piece."""
     if not isinstance(result, dict) or "error" in result:
-        raise _unfit()
+        raise mismatch()
     stacks, found = result.get("stacks"), result.get("found_modules")
     if not isinstance(stacks, list) or not isinstance(found, dict):
-        raise _unfit()
+        raise mismatch()
     if not all(isinstance(stack, list) for stack in stacks):
-        raise _unfit()
+        raise mismatch()
     if not all(isinstance(frame, dict) for stack in stacks for frame in stack):
-        raise _unfit()
+        raise mismatch()
     if list(map(len, stacks)) != list(map(len, piece.payload["stacks"])):
-        raise _unfit()
+        raise mismatch()
 
 
-def _unfit() -> ServerError:
-    return ServerError("the server's answer does not fit what was asked")
+def mismatch() -> ServerError:
+    """The error for a response that is not one to the request."""
+    return ServerError("the response does not match the request")

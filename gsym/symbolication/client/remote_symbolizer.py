@@ -1,4 +1,4 @@
-"""A symbolication server in the place of a symbolizer, for filters and traces."""
+"""A symbolization server used as a symbolizer, for `gsym filter`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class RemoteSymbolizer:
-    """Asks a server what `Symbolizer.symbolize` finds out itself.
+    """Symbolizes with a server, as `Symbolizer.symbolize` does with local files.
 
     Args:
-        client: Asks; it is not closed here.
-        name: What attempts call the server.
+        client: Sends the requests; not closed here.
+        name: The name of the server in attempts.
     """
 
     def __init__(self, client: SymbolicationClient, name: str = "server") -> None:
@@ -30,26 +30,26 @@ class RemoteSymbolizer:
         self._name = name
 
     def symbolize(self, key: ModuleKey, *, offset: int) -> Symbolization:
-        """What is at an address of a module.
+        """The symbols at an address of a module.
 
         Args:
-            key: What is known of the module.
-            offset: Of the address, in bytes from the base of the module.
+            key: The module.
+            offset: The address, in bytes from the base of the module.
 
         Raises:
-            ServerError: The server gives no answer, or none of use.
+            ServerError: The server returns no usable response.
         """
         return self.symbolize_many([(key, offset)])[0]
 
     def symbolize_many(
         self, asked: Sequence[tuple[ModuleKey, int]]
     ) -> list[Symbolization]:
-        """What is at each of many addresses, by as few requests as it takes.
+        """The symbols at many addresses, with as few requests as possible.
 
-        Of what is inlined the offset is not known and is 0 here.
+        The offset of inlined calls is unknown, and is 0.
 
         Args:
-            asked: Module and offset of each, as for `symbolize`.
+            asked: Modules and offsets, as for `symbolize`.
 
         Raises:
             ServerError: As for `symbolize`.
@@ -79,7 +79,8 @@ class RemoteSymbolizer:
         ]
 
     def _nowhere(self, offset: int) -> Symbolization:
-        return Symbolization(None, f"{offset:#x} is no address", OpenModule(None, None))
+        reason = f"{offset:#x} is not an address"
+        return Symbolization(None, reason, OpenModule(None, None))
 
     def _answer(self, answer: JobAnswer, place: int) -> Symbolization:
         if answer.error:
@@ -92,7 +93,7 @@ class RemoteSymbolizer:
         if lookup is not None:
             return Symbolization(lookup, "", module)
         reason = (
-            "the server knows no function there"
+            "the server has no function at this address"
             if is_found
             else "the server has no symbols for this module"
         )
@@ -100,13 +101,13 @@ class RemoteSymbolizer:
 
 
 def _module(key: ModuleKey) -> tuple[str, str]:
-    """Name and debug id, as the API has them."""
+    """Name and debug id for the API."""
     debug_id = key.debug_id
     if not debug_id and key.code_id:
         try:
             debug_id = elf_debug_id(bytes.fromhex(key.code_id), "little")
         except ValueError:
-            raise ServerError(f"'{key.code_id}' is no build id") from None
+            raise ServerError(f"invalid build id '{key.code_id}'") from None
     return key.debug_file or key.code_file or "unknown", debug_id
 
 

@@ -1,4 +1,4 @@
-"""Requests to the server that a client names."""
+"""Requests to one server."""
 
 from __future__ import annotations
 

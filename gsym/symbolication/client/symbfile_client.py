@@ -1,7 +1,7 @@
 """Sends symbfiles to a server, part by part, with retries.
 
-The answer to a part means one of four things: it arrived; it may be accepted later;
-this part is refused, and others may not be; or the server accepts no part at all.
+The response to a part means one of four things: it arrived; it may be accepted later;
+only this part is refused; or the server accepts no part at all.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class UploadSettings(NamedTuple):
     """The choices of a client that sends symbfiles; times are in seconds.
 
     Attributes:
-        attempts: So often a part is sent where it may arrive later.
-        backoff: Before the second attempt; it doubles with each. Up to a half of
-            it is left out, by chance, so that clients do not come back together.
-        longest_backoff: It does not grow beyond.
-        longest_wait: Where a server asks for a longer one, it is given up.
-        connect_timeout: Until a connection must stand.
-        write_timeout: In which the server must take something of what is sent.
-        timeout: In which something of the answer must come. With the last part
-            a server may convert all of them first, which takes minutes.
-        attempt_timeout: For all of one attempt.
+        attempts: Maximum attempts to send a part that may be accepted later.
+        backoff: Wait before the second attempt; doubled for each further one. A random
+            part of up to one half is subtracted.
+        longest_backoff: Maximum of that wait.
+        longest_wait: If a server asks for a longer wait, the upload fails.
+        connect_timeout: For opening a connection.
+        write_timeout: For the server to accept the next bytes.
+        timeout: For the next bytes of the response. A server may convert all parts
+            after the last one, which takes minutes.
+        attempt_timeout: For one attempt.
     """
 
     attempts: int = 8
@@ -64,10 +64,10 @@ class PartOutcome(NamedTuple):
     Attributes:
         part: The part.
         arrived: Whether the server confirmed it.
-        reason: Why it did not arrive, for people; else "".
-        attempts: How often it was sent; 0: not at all.
-        status: The HTTP status of the last answer; 0 for none.
-        uuid: Identifies the failure in the log of the server; "" for none.
+        reason: Why it did not arrive, or "".
+        attempts: How often it was sent.
+        status: The HTTP status of the last response, or 0.
+        uuid: Identifies the failure in the log of the server, or "".
     """
 
     part: UploadPart
@@ -83,10 +83,10 @@ class _Attempt(NamedTuple):
 
     Attributes:
         result: _ARRIVED, _LATER, _REFUSED or _UNUSABLE.
-        status: Of HTTP; 0 for no answer.
-        reason: Why the part did not arrive, for people; else "".
-        uuid: Identifies the failure in the log of the server; "" for none.
-        wait: Seconds that the server asks to wait before the next attempt.
+        status: HTTP status; 0 without a response.
+        reason: Why the part did not arrive, or "".
+        uuid: Identifies the failure in the log of the server, or "".
+        wait: Seconds to wait before the next attempt, as the server asks.
     """
 
     result: str
@@ -104,7 +104,7 @@ _UNUSABLE = "unusable"
 _OK = range(200, 300)
 _INTERNAL = 500  # some servers send it for a part that they cannot read
 _LATER_STATUSES = {408, 425, 429, 500, 502, 503, 504}
-# They concern the client, the URL or the whole server, not the part.
+# They concern the client, the URL or the server, not the part.
 _UNUSABLE_STATUSES = {401, 402, 403, 404, 405, 407, 410, 421, 426, 501, 505, 507, 511}
 _MOST_ANSWER = 1 << 20  # bytes
 _PIECE_SIZE = 1 << 18
@@ -113,19 +113,18 @@ _PIECE_SIZE = 1 << 18
 class SymbfileClient:
     """Sends parts of symbfiles to one server; for one thread at a time.
 
-    Bodies are streamed from their files. To resume an upload, send all parts again:
-    they replace what arrived.
+    Bodies are streamed from their files. To resume an upload, send all parts again.
 
     Args:
         url: Of the server; the paths of the protocol are appended to it.
-        api_key: Shown nowhere; "" for none.
+        api_key: Never shown; "" for none.
         settings: Timeouts and retries.
         sleep: Waits for a number of seconds.
         chance: A random number from 0 up to, but not including, 1.
 
     Attributes:
-        stopped: Why nothing more is sent, after the server accepted no part at all or
-            stopped answering; "" before.
+        stopped: Why nothing more is sent: the server accepts no part, or does not
+            respond; else "".
 
     Raises:
         ServerError: *url* is not a URL of http or https, or has credentials beside a
@@ -178,19 +177,19 @@ class SymbfileClient:
         parts: Sequence[UploadPart],
         progress: Callable[[int, int], None] | None = None,
     ) -> list[PartOutcome]:
-        """Send parts in turn; the result of each, in the same order.
+        """Send parts in order; returns the outcome of each.
 
-        A part that is refused, or whose file cannot be read, does not stop the others.
+        A part that is refused or cannot be read does not stop the others.
 
         Args:
-            parts: Of any executables.
-            progress: Called now and then with (bytes sent, bytes in all).
+            parts: The parts, of any executables.
+            progress: Called with (bytes sent, total bytes).
         """
         total = sum(part.size for part in parts)
         done = 0
         outcomes = []
         for part in parts:
-            sent = partial(_tell, progress, done, total)
+            sent = partial(_report, progress, done, total)
             outcomes.append(self._send(part, sent))
             done += part.size
         return outcomes
@@ -258,7 +257,7 @@ class SymbfileClient:
         return _Attempt(result, status, reason, self._shown(said.uuid), wait)
 
     def _shown(self, text: str) -> str:
-        """*text* without the API key, should a server repeat it."""
+        """*text* without the API key, in case a server repeats it."""
         return text.replace(self._api_key, "***") if self._api_key else text
 
     def _outcome(
@@ -274,7 +273,7 @@ class SymbfileClient:
         return PartOutcome(part, is_there, reason, attempts, status, attempt.uuid)
 
 
-def _tell(
+def _report(
     progress: Callable[[int, int], None] | None, before: int, total: int, sent: int
 ) -> None:
     if progress is not None:
@@ -294,7 +293,7 @@ def _pieces(part: UploadPart, sent: Callable[[int], object]) -> Iterator[bytes]:
         while done < part.size:
             piece = file.read(min(_PIECE_SIZE, part.size - done))
             if not piece:
-                raise GsymError("became shorter while it was sent", path=part.path)
+                raise GsymError("truncated while it was sent", path=part.path)
             yield piece
             done += len(piece)
             sent(done)
@@ -304,20 +303,20 @@ _HIDDEN = "***"
 
 
 class UploadFolder:
-    """A folder of requests: `HEX.KIND-N.head` with the head of each, and its body.
+    """A folder of requests: `HEX.KIND-N.head` with the header of each, and its body.
 
-    Both together are the bytes that would be sent, but for the API key. The body is
-    `HEX.KIND-N.symbfile`, HEX the FileID.
+    Together they are the bytes that would be sent, except for the API key. The body is
+    `HEX.KIND-N.symbfile`; HEX is the FileID.
 
     Args:
-        path: Folder, which is made; it may be there, and then is empty.
+        path: Folder; created, or empty.
         url: Of the server, as for `SymbfileClient`.
-        has_key: Whether the requests would show an API key.
+        has_key: Whether the requests have an API key.
 
     Raises:
-        GsymError: There is something in the folder.
-        OSError: It cannot be made.
-        ServerError: *url* is no URL of http or https.
+        GsymError: The folder is not empty.
+        OSError: It cannot be created.
+        ServerError: *url* is not a URL of http or https.
     """
 
     def __init__(self, path: str, url: str, *, has_key: bool) -> None:
@@ -332,7 +331,7 @@ class UploadFolder:
         self._has_key = has_key
 
     def write(self, parts: Iterable[UploadPart]) -> list[str]:
-        """Write the requests of parts; returns the paths of their heads.
+        """Write the requests of parts; returns the paths of their headers.
 
         Raises:
             OSError: A file cannot be read or written.

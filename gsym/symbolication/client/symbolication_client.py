@@ -1,7 +1,7 @@
 """A client of symbolication servers.
 
-Mozilla's service asks its clients to name themselves, to wait as long as a busy server
-says, and to treat an answer without JSON as a temporary failure.
+Mozilla's service asks clients to send a user agent, to heed Retry-After, and to treat a
+response without JSON as a temporary failure.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gsym.symbolication.client.jobs import (
     from_version_4,
     group_pieces,
     halve_piece,
+    mismatch,
     read_answer,
     read_jobs,
 )
@@ -37,23 +38,22 @@ if TYPE_CHECKING:
 
 
 class ClientSettings(NamedTuple):
-    """The choices of a client.
+    """The settings of a client.
 
     Attributes:
-        user_agent: Tells the operator of the server who asks; "" for that of this
-            package.
+        user_agent: The header `User-Agent`; "" for that of this package.
         headers: (name, value) of further headers, such as a token.
-        waits: Seconds before each further attempt at what failed for the moment.
-        longest_wait: Seconds; of a server that asks for more, this much is heeded.
-        connect_timeout: Seconds until a connection must stand.
-        timeout: Seconds in which something of the answer must come. A server that
-            has to fetch and parse symbols first takes minutes.
+        waits: Seconds before each retry of a temporary failure.
+        longest_wait: Maximum seconds of a wait that a server asks for.
+        connect_timeout: Seconds for opening a connection.
+        timeout: Seconds for the next bytes of the response. A server that has to fetch
+            and parse symbols takes minutes.
         total_timeout: Seconds for a request, with all attempts and waits.
         most_jobs: In one request.
         most_frames: In one request.
-        most_bytes: Of an answer, inflated.
-        compresses: Whether requests are sent compressed by gzip. Not every server
-            takes that.
+        most_bytes: Of a response, inflated.
+        compresses: Whether requests are compressed by gzip, which not every server
+            supports.
     """
 
     user_agent: str = ""
@@ -74,7 +74,7 @@ _ABSENT = frozenset({404, 405, 410})
 _TIMED_OUT = 408
 _TOO_MANY_REQUESTS = 429
 _SERVER_FAULT = 500
-# The request is at fault, not the client.
+# The request is invalid, not the client.
 _REFUSALS = frozenset({400, 413, 422})
 _TOO_LARGE = 413
 _VERSION_5 = "/symbolicate/v5"
@@ -84,8 +84,8 @@ _VERSION_4 = "/symbolicate/v4"
 class SymbolicationClient:
     """Asks one symbolication server; for one thread at a time.
 
-    Requests are split and joined to suit the server; a job that it refuses does not
-    affect the others. Version 4 of the API is used where there is no version 5.
+    Requests are split and joined to fit the limits of the server; a refused job does
+    not affect the others. Version 4 of the API is used if there is no version 5.
 
     Args:
         server: URL of the server, without the path of the API.
@@ -138,11 +138,11 @@ class SymbolicationClient:
         """The answer to each job, in order.
 
         Args:
-            request: As JSON has it: a request of version 5, a single job (also one of
-                version 4), or a list of jobs. Offsets count from the base of a module.
+            request: Decoded JSON: a request of version 5, a single job (also of version
+                4), or a list of jobs. Offsets count from the base of a module.
 
         Raises:
-            ServerError: The server gives no usable answer.
+            ServerError: The server returns no usable response.
             ValueError: *request* is none of these.
         """
         return [read_answer(result) for result in self.answer(request)["results"]]
@@ -163,7 +163,7 @@ class SymbolicationClient:
         return {"results": assembly.results()}
 
     def _ask(self, batch: list[Piece], assembly: Assembly) -> list[list[Piece]]:
-        """Send one request; returns the requests that are left to send for it."""
+        """Send one request; returns the requests to send in its place."""
         if self._path == _VERSION_4 and len(batch) > 1:
             return [[piece] for piece in batch]
         payloads = [piece.payload for piece in batch]
@@ -187,13 +187,12 @@ class SymbolicationClient:
         return _without_refused(batch, status, reason, assembly)
 
     def _post(self, path: str, payload: object) -> tuple[int, Any]:
-        """Status and JSON of the answer, after waits and retries.
+        """Status and JSON of the response, after waits and retries.
 
-        The status is below 500 and not 429. The JSON is None for a 404, 405 or 410
-        without it.
+        The status is below 500 and not 429. The JSON may be None for 404, 405 or 410.
 
         Raises:
-            ServerError: There is no answer, or a redirect.
+            ServerError: There is no response, or a redirect.
         """
         settings = self._settings
         until = time.monotonic() + settings.total_timeout
@@ -248,7 +247,7 @@ class SymbolicationClient:
         """Continue with version 4, unless the server lacks that too."""
         if self._path == _VERSION_4:
             self._path = _VERSION_5
-            reason = f"HTTP status {status}: there is no symbolication API"
+            reason = f"HTTP status {status}: no symbolication API"
             raise ServerError(reason, path=str(self._server.address))
         self._path = _VERSION_4
         return batch
@@ -259,7 +258,7 @@ def _decoded(body: bytes) -> Any:
 
     answer = json.loads(body)
     if b"\\ud" in body.lower():
-        # A lone half of a surrogate pair is valid in JSON and cannot be printed.
+        # An unpaired surrogate is valid in JSON and cannot be printed.
         text = json.dumps(answer, ensure_ascii=False)
         answer = json.loads(text.encode("utf-8", "replace"))
     return answer
@@ -271,7 +270,7 @@ def _take(batch: list[Piece], body: Any, assembly: Assembly, *, is_old: bool) ->
         return
     results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(results, list) or len(results) != len(batch):
-        raise ServerError("the server's answer does not fit what was asked")
+        raise mismatch()
     for piece, result in zip(batch, results, strict=True):
         assembly.take(piece, result)
 
@@ -279,7 +278,7 @@ def _take(batch: list[Piece], body: Any, assembly: Assembly, *, is_old: bool) ->
 def _without_refused(
     batch: list[Piece], status: int, reason: str, assembly: Assembly
 ) -> list[list[Piece]]:
-    """Leave out the job that the server names; else bisect."""
+    """Leave out the job that the server names; otherwise bisect."""
     at = _named_job(reason)
     if len(batch) == 1 and status == _TOO_LARGE and batch[0].frames > 1:
         return [[piece] for piece in halve_piece(batch[0])]
@@ -295,7 +294,7 @@ def _without_refused(
 
 
 def _named_job(reason: str) -> int | None:
-    """N of a text that begins with "job N "."""
+    """The number N if the text begins with "job N "."""
     word, _, rest = reason.partition(" ")
     number = rest.partition(" ")[0]
     is_named = word == "job" and number.isascii() and number.isdigit()

@@ -1,7 +1,7 @@
-"""Lines with an address and the module that it is in.
+"""Lines with an address and its module.
 
-As sanitizers, JVMs, glibc, Android, and the tools of Mozilla and Breakpad print them,
-and as people type them: `libfoo.so+0x1234`, `0x1234 libfoo.so`. One line tells all.
+As printed by sanitizers, JVMs, glibc, Android, and tools of Mozilla and Breakpad, and
+as typed: `libfoo.so+0x1234`, `0x1234 libfoo.so`. Each line is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ADDRESS = re.compile(rf"\b0x({_HEX})")
 _BARE_ADDRESSES = re.compile(rf"[ \t,]*(?:{_HEX}[ \t,]*)+$")
 _BARE_ADDRESS = re.compile(rf"({_HEX})")
 _FUNCTION_LINE = re.compile(r":\d{1,9}$")
-_MOST_OFFSETS = 8  # of a line, of which the first that follows a file counts
+_MAX_OFFSETS = 8  # candidates in a line; the first one after a file name is used
 _LONGEST_PATH = 1024
 _DELIMITERS = " \t()[]<>\"'"
 
@@ -38,8 +38,7 @@ _DELIMITERS = " \t()[]<>\"'"
 def add_android_line(line: str, stack: StackBuilder) -> bool:
     """A frame of a tombstone: `#00 pc 0000000000012345  /lib/libfoo.so (foo+1)`.
 
-    The unwinder has moved return addresses back to their calls already. Addresses are
-    link-time ones.
+    The unwinder has already adjusted return addresses. They are link-time addresses.
     """
     found = _ANDROID.search(line)
     if not found:
@@ -57,7 +56,7 @@ def add_android_line(line: str, stack: StackBuilder) -> bool:
 def add_address_line(
     line: str, stack: StackBuilder, chosen: StackModule | None
 ) -> bool:
-    """A line with an address in a module; without one in it, in *chosen*."""
+    """A line with an address; without a module in the line it is in *chosen*."""
     return (
         _add_plus_offset(line, stack)
         or _add_address_first(line, stack)
@@ -66,7 +65,7 @@ def add_address_line(
 
 
 def _add_plus_offset(line: str, stack: StackBuilder) -> bool:
-    for found in islice(_PLUS_OFFSET.finditer(line), _MOST_OFFSETS):
+    for found in islice(_PLUS_OFFSET.finditer(line), _MAX_OFFSETS):
         start, end = _token_start(line, found.start()), found.end()
         path = line[start : found.start()]
         is_return = path.endswith("(")  # `prog(+0x12) [0x7f...]`, from glibc
@@ -90,7 +89,7 @@ def _add_plus_offset(line: str, stack: StackBuilder) -> bool:
 
 
 def _token_start(line: str, end: int) -> int:
-    """Where the path begins that ends at *end*."""
+    """The start of the path that ends at *end*."""
     if line[end - 1] == "(":
         end -= 1
     least = max(0, end - _LONGEST_PATH)
@@ -100,7 +99,7 @@ def _token_start(line: str, end: int) -> int:
 
 
 def _names_module(path: str, *, is_alone: bool) -> bool:
-    """Whether it is a file; a function may stand there too: `main+0x12`."""
+    """Whether it is a file name; it may be a function: `main+0x12`."""
     if not path or _FUNCTION_LINE.search(path):
         return False
     last = path.replace("\\", "/").rpartition("!")[2]

@@ -26,7 +26,7 @@ _IMAGE = re.compile(
     r"[ \t]+(.*)"
 )
 _UUID = re.compile(r"<([0-9a-fA-F-]{32,36})>[ \t]*(.*)")
-# `3   MyApp    0x0000000100001234 0x100000000 + 4660`; names may hold spaces.
+# `3   MyApp    0x0000000100001234 0x100000000 + 4660`; names may contain spaces.
 _FRAME = re.compile(
     r"[ \t]*(\d{1,6})[ \t]+(?=\S)(.{1,200}?)[ \t]+(0x[0-9a-fA-F]{1,16})\b"
 )
@@ -36,7 +36,7 @@ _UNKNOWN_SIZE = 1 << 32  # of an image whose end is `???`
 
 
 def add_crash_report(lines: Iterable[str], stack: StackBuilder) -> None:
-    """Take a whole report in."""
+    """Parse a report."""
     lines = list(lines)
     images = LoadedImages()
     heading = next(
@@ -108,7 +108,7 @@ _HEADINGS = (
 
 
 def is_ips_report(report: Any) -> bool:
-    """Whether decoded JSON is such a report."""
+    """Whether decoded JSON is an .ips report."""
     return (
         isinstance(report, dict)
         and isinstance(report.get("usedImages"), list)
@@ -117,7 +117,7 @@ def is_ips_report(report: Any) -> bool:
 
 
 def add_ips_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
-    """Take a decoded report in."""
+    """Parse a decoded .ips report."""
     modules = [_image_number(image, stack) for image in report["usedImages"]]
     for key, heading in _HEADINGS:
         if isinstance(report.get(key), str):

@@ -1,7 +1,7 @@
-"""Logs with symbolizer markup: as much of it as a page shows.
+"""Logs with symbolizer markup, as far as the page shows it.
 
-`{{{module:..}}}` and `{{{mmap:..}}}` say what is loaded where, `{{{reset}}}` forgets
-it, `{{{bt:..}}}` and `{{{pc:..}}}` are addresses. All other elements stay text.
+`{{{module:..}}}` and `{{{mmap:..}}}` describe the address space, `{{{reset}}}` clears
+it, `{{{bt:..}}}` and `{{{pc:..}}}` are addresses. All other elements are text.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ODD = "surrogatepass"
 
 
 def is_markup_log(text: str) -> bool:
-    """Whether there is an element that leads to frames."""
+    """Whether there is an element that these frames depend on."""
     return _KNOWN.search(text) is not None
 
 
 def add_markup_log(lines: Iterable[str], stack: StackBuilder) -> None:
-    """Take a whole log in."""
+    """Parse a log."""
     log = _Log(stack)
     for line in lines:
         if len(line) > stack.limits.line:
@@ -51,7 +51,7 @@ class _Log:
         self._modules: dict[int, int] = {}
 
     def add(self, line: str) -> None:
-        # JSON may hold halves of pairs, which are no UTF-8.
+        # JSON may contain unpaired surrogates, which are not valid UTF-8.
         raw, at = line.encode("utf-8", _ODD), 0
         for token in find_elements(raw, FUCHSIA_DIALECT):
             self._stack.add_text(raw[at : token.start].decode("utf-8", _ODD))

@@ -11,13 +11,13 @@ from gsym.store.modules import ModuleKey
 
 
 class Placement(NamedTuple):
-    """Where a part of a module lies.
+    """The location of a part of a module.
 
     Attributes:
         start: First address in the process.
-        end: Behind the last one.
-        module: Its number.
-        address: What *start* is in the module.
+        end: The address after the last.
+        module: Number of the module.
+        address: The address in the module of *start*.
     """
 
     start: int
@@ -34,13 +34,13 @@ class LoadedImages:
         self._placements: list[Placement] = []
 
     def add(self, start: int, end: int, module: int, address: int = 0) -> None:
-        """Note a placement; an empty one, or one over another, is left out.
+        """Add a placement, unless it is empty or overlaps another.
 
         Args:
             start: First address in the process.
-            end: Behind the last one.
-            module: Its number.
-            address: What *start* is in the module.
+            end: The address after the last.
+            module: Number of the module.
+            address: The address in the module of *start*.
         """
         at = bisect_right(self._starts, start)
         is_free = at == 0 or self._placements[at - 1].end <= start
@@ -59,7 +59,7 @@ class LoadedImages:
         return placement.module, address - placement.start + placement.address
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all placements."""
         self._starts.clear()
         self._placements.clear()
 
@@ -68,7 +68,7 @@ _UUID_DIGITS = 32
 
 
 def module_of_path(path: str) -> StackModule:
-    """A module with a name only, or with a debug id behind it: `NAME/DEBUGID`."""
+    """A module given as NAME or as `NAME/DEBUGID`."""
     folder, _, last = path.replace("\\", "/").rpartition("/")
     if folder and len(last) > _UUID_DIGITS:
         try:
@@ -82,7 +82,7 @@ def module_of_path(path: str) -> StackModule:
 
 
 def module_of_debug_id(name: str, debug_id: str) -> StackModule:
-    """A module as symbolication requests name it."""
+    """A module as in symbolication requests."""
     if not debug_id:
         return StackModule(name, ModuleKey(name))
     try:
@@ -93,13 +93,13 @@ def module_of_debug_id(name: str, debug_id: str) -> StackModule:
 
 
 def module_of_build_id(path: str, build_id: str) -> StackModule:
-    """A module of an ELF system; *build_id* as hexadecimal digits, "" for none."""
+    """A module of an ELF system; *build_id* as hexadecimal digits, or ""."""
     name = base_name(path)
     return StackModule(name, ModuleKey(name, "", name, build_id.upper()))
 
 
 def module_of_uuid(path: str, uuid: str) -> StackModule:
-    """A module of an Apple system; *uuid* with or without dashes, "" for none."""
+    """A module of an Apple system; *uuid* with or without dashes, or ""."""
     digits = uuid.replace("-", "").upper()
     name = base_name(path)
     if len(digits) != _UUID_DIGITS:
@@ -108,13 +108,13 @@ def module_of_uuid(path: str, uuid: str) -> StackModule:
 
 
 class PasteLimits(NamedTuple):
-    """How much of a paste is read; what is beyond stays text.
+    """Limits of a paste; the rest stays text.
 
     Attributes:
-        frames: Frames of the whole paste.
-        modules: Modules of the whole paste.
-        lines: Lines of the whole paste.
-        line: Characters of a line; a longer one holds no frame.
+        frames: Number of frames.
+        modules: Number of modules.
+        lines: Number of lines.
+        line: Characters of a line with frames.
     """
 
     frames: int = 10_000
@@ -124,13 +124,12 @@ class PasteLimits(NamedTuple):
 
 
 class StackModule(NamedTuple):
-    """A module as the paste names it.
+    """A module of a paste.
 
     Attributes:
-        name: File name without folder, for people.
-        key: What it is looked up by. With a name alone nobody can tell which
-            build of it is meant.
-        problem: Why it cannot be looked up, "" where it can.
+        name: File name without folder.
+        key: The key to look it up. A name alone does not identify a build.
+        problem: Why it cannot be looked up, or "".
     """
 
     name: str
@@ -139,16 +138,15 @@ class StackModule(NamedTuple):
 
 
 class StackFrame(NamedTuple):
-    """An address in a module, and the text that it stands for.
+    """An address in a module, and its text in the paste.
 
     Attributes:
-        text: The part of the paste that a symbolized frame takes the place of.
-        module: Index into the modules of the paste, -1 for none.
-        address: In bytes, counted as *base* says.
+        text: The part of the paste that the symbolized frame replaces.
+        module: Index into the modules of the paste, or -1.
+        address: In bytes; *base* defines its origin.
         base: "image": from the start of the module; "link": a link-time address;
-            "either": a link-time address where it is one, else from the start.
-        is_return: It is the address that a call returns to, so that the call
-            itself is in front of it.
+            "either": a link-time address if it is in the module, else from the start.
+        is_return: Whether it is a return address, so that the call is before it.
     """
 
     text: str
@@ -159,16 +157,15 @@ class StackFrame(NamedTuple):
 
 
 class PastedStack(NamedTuple):
-    """A paste, taken apart.
+    """A parsed paste.
 
     Attributes:
-        form: What it was taken for, for people.
-        parts: Texts and frames in order. Where *is_verbatim*, the texts and those
-            of the frames put together are the paste.
-        modules: Those that frames or the paste name.
-        is_verbatim: False where the paste is no text for people, as JSON: the
-            texts are then headings, made here.
-        notes: What was left out, and why.
+        form: The name of the recognized format.
+        parts: Texts and frames in order. If *is_verbatim*, the paste is the
+            concatenation of the texts and those of the frames.
+        modules: The modules of the paste.
+        is_verbatim: False for JSON: the texts are then headings.
+        notes: Sentences about omissions.
     """
 
     form: str
@@ -182,25 +179,25 @@ NO_MODULE = -1
 
 
 class StackBuilder:
-    """Takes in the parts of a paste, in order, within limits."""
+    """Collects the parts of a paste in order, within limits."""
 
     def __init__(self, limits: PasteLimits) -> None:
         self.limits = limits
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0
-        self.is_over = False  # a frame was too many: no need to look for others
+        self.is_over = False  # the limit of frames is exceeded: do not look for more
         self._modules: list[StackModule] = []
         self._number_of: dict[ModuleKey, int] = {}
         self._notes: dict[str, None] = {}
 
     def add_text(self, text: str) -> None:
-        """Go on with what is no frame."""
+        """Append text."""
         if text:
             self._pending.append(text)
 
     def add_frame(self, frame: StackFrame) -> None:
-        """Go on with a frame; one beyond the limits becomes text."""
+        """Append a frame; beyond the limits it is text."""
         if not 0 <= frame.address < UINT64_END:
             self.add_text(frame.text)
             return
@@ -214,11 +211,11 @@ class StackBuilder:
         self._parts.append(frame)
 
     def add_note(self, note: str) -> None:
-        """Say once what was left out."""
+        """Add a sentence about an omission, once."""
         self._notes[note] = None
 
     def number(self, module: StackModule) -> int:
-        """The index of a module, which is new or known; -1 beyond the limits."""
+        """The index of a module; -1 beyond the limits."""
         known = self._number_of.get(module.key)
         if known is not None:
             return known
@@ -230,11 +227,11 @@ class StackBuilder:
         return len(self._modules) - 1
 
     def has_frames(self) -> bool:
-        """Whether there was any frame yet."""
+        """Whether any frame was found."""
         return self._frames > 0
 
     def finish(self, form: str, *, is_verbatim: bool = True) -> PastedStack:
-        """All that came."""
+        """The parsed paste."""
         self._flush()
         return PastedStack(
             form,
@@ -251,5 +248,5 @@ class StackBuilder:
 
 
 def base_name(path: str) -> str:
-    """The file name of a path of any system; of a file in an archive, its own."""
+    """The file name of a path of any system, or of a file in an archive."""
     return path.replace("\\", "/").rpartition("/")[2].rpartition("!")[2]

@@ -1,4 +1,4 @@
-"""A pasted stack -> modules, addresses, and the text around them.
+"""Parse a pasted stack into modules, addresses, and the text around them.
 
 The format is recognized by content. Nothing is refused: an unknown format is text.
 """
@@ -35,14 +35,14 @@ _PAIR = 2
 
 
 def is_symbolication_request(request: Any) -> bool:
-    """Whether decoded JSON is such a request."""
+    """Whether decoded JSON is a symbolication request."""
     return isinstance(request, dict) and (
         isinstance(request.get("jobs"), list) or _is_job(request)
     )
 
 
 def add_symbolication_request(request: Mapping[str, Any], stack: StackBuilder) -> None:
-    """Take a decoded request in."""
+    """Parse a decoded request."""
     jobs = request.get("jobs")
     several = jobs if isinstance(jobs, list) else [request]
     for number, job in enumerate(several):
@@ -65,7 +65,7 @@ def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
         stack.add_text(f"{prefix} {number}:\n")
         for at, frame in enumerate(frames if isinstance(frames, list) else ()):
             if not _is_pair(frame, int):
-                stack.add_note("What is no pair of numbers was left out.")
+                stack.add_note("Frames that are not pairs of numbers are left out.")
                 continue
             index, offset = frame
             module = modules[index] if 0 <= index < len(modules) else NO_MODULE
@@ -93,12 +93,12 @@ def parse_pasted_stack(
     chosen: StackModule | None = None,
     limits: PasteLimits = PasteLimits(),  # noqa: B008 - a record is immutable
 ) -> PastedStack:
-    """Modules, frames and text of a paste.
+    """Parse a paste.
 
     Args:
-        text: What was pasted; how long it may be is the caller's matter.
-        chosen: The module of addresses that stand alone. Without it they are text.
-        limits: How much of it is read.
+        text: The paste; the caller limits its size.
+        chosen: The module of addresses without one. None: they are text.
+        limits: The limits.
     """
     report = _decoded(text)
     stack = StackBuilder(limits)
@@ -124,7 +124,7 @@ def parse_pasted_stack(
 
 
 def _lines(text: str, limit: int) -> tuple[list[str], str]:
-    """The lines with their ends, and what is behind the last one that is read.
+    """The lines with their ends, and the text after the last line that is read.
 
     `str.splitlines` would split at more than newlines.
     """
@@ -134,7 +134,7 @@ def _lines(text: str, limit: int) -> tuple[list[str], str]:
 
 
 def _decoded(text: str) -> Any:
-    """JSON, or the second of two JSON texts, of which the first is one line."""
+    """The JSON value; of two JSON texts (.ips) the second, if the first is one line."""
     if not text.lstrip().startswith("{"):
         return None
     first, _, rest = text.lstrip().partition("\n")
@@ -152,7 +152,7 @@ def _json(text: str) -> Any:
 def _add_lines(
     lines: Iterable[str], stack: StackBuilder, chosen: StackModule | None
 ) -> str:
-    """Take lines in that tell all of their frames; which form they are of."""
+    """Parse lines that are complete by themselves; returns their format."""
     is_android = False
     for line in lines:
         if stack.is_over:
