@@ -1,6 +1,6 @@
-"""Answers as GNU addr2line prints them.
+"""The output style of GNU addr2line.
 
-A part that is not known is `??`, an unknown line `?`; `??:0` stands for no answer.
+Unknown parts are `??`, an unknown line is `?`; `??:0` means no answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def addr2line_style(  # noqa: PLR0913 - a flag for each of addr2line's
     is_64: bool = True,
     escape: Callable[[bytes], bytes] | None = None,
 ) -> Style:
-    """The style of a set of options.
+    """The style for a set of options.
 
     Args:
         addresses: Print the address before each answer.
@@ -31,7 +31,7 @@ def addr2line_style(  # noqa: PLR0913 - a flag for each of addr2line's
         inlines: Print the functions that the first one was inlined into.
         pretty: Print a frame on one line.
         basenames: Print files without their directories.
-        demangle: Print function names as people write them.
+        demangle: Demangle function names.
         is_64: Whether addresses have 64 bits.
         escape: Makes names and paths printable; None: they are printed unchanged.
     """

@@ -1,7 +1,7 @@
-"""Answers of one file in an output style; the engine reads, finds and formats.
+"""Answers of one file in an output style; the engine parses, looks up and formats.
 
-A style is a template, in the language that csrc/text/style.c describes, and how strings
-are escaped in it. The modules beside this one hold those of each command.
+A style is a template, in the language described in csrc/text/style.c, and an escape
+mode. The other modules of this folder have the styles of each command.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ HEX_NUMBERS: int = lib.GSYM_NUMBERS_HEX
 
 
 class Style(NamedTuple):
-    """What answers look like, and the lines that ask for them.
+    """The format of answers and of input lines.
 
     Attributes:
         template: The text of an answer.
-        numbers: How a line holds an address: LLVM_NUMBERS, PLAIN_NUMBERS, HEX_NUMBERS.
-        json: Whether strings stand in JSON.
+        numbers: The format of addresses in lines: LLVM_NUMBERS, PLAIN_NUMBERS,
+            HEX_NUMBERS.
+        json: Whether strings are in JSON.
         demangle: Whether names of functions are demangled.
-        merged: Whether the functions merged at an address belong to the answer.
+        merged: Whether answers include merged functions.
         llvm_rules: Whether addresses are looked up by LLVM's rules.
-        escape: Makes strings printable, or fit for JSON; None: they are unchanged.
+        escape: Escapes strings; None: unchanged.
         separator: See `NameTexts`.
     """
 
@@ -66,19 +67,19 @@ class Style(NamedTuple):
 
 
 class Formatter:
-    """Answers addresses from one open reader; for one thread at a time.
+    """Answers addresses from a reader; for one thread at a time.
 
     Args:
-        reader: Where to look; None: nothing has an answer.
-        style: What answers look like.
-        buffer: What the text is put together in; others may use it in turn.
-        shift: What is added to an address before it is looked up.
-        wraps: Whether the sum is taken modulo 2^64; else an address whose sum does not
-            fit is not one of the module.
-        is_64: Whether addresses have 64 bits; else they are cut to 32.
-        sections: Start and end of sections that addresses count from; the first that
-            has an answer gives it. None: they are link-time addresses.
-        suffix: What follows the number on each line.
+        reader: The GSYM file; None: no address has an answer.
+        style: The format of answers.
+        buffer: Buffer for the text; may be shared.
+        shift: Added to an address before the lookup.
+        wraps: Whether the sum is modulo 2^64; otherwise an overflow is an address
+            outside of the module.
+        is_64: Whether addresses have 64 bits; otherwise they are truncated to 32.
+        sections: Start and end of sections for section-relative addresses; the first
+            one with an answer is used. None: link-time addresses.
+        suffix: The text after the number on each line.
     """
 
     def __init__(  # noqa: PLR0913 - each is what one of the commands needs
@@ -97,7 +98,7 @@ class Formatter:
         self._text = TextBuffer() if buffer is None else buffer
         self._names: NameTexts | None = None
         self._suffix = suffix
-        # What the engine reads has to live as long as the job.
+        # Keeps alive what the engine reads.
         self._kept = (
             _compiled(style.template),
             ffi.from_buffer(suffix),
@@ -127,17 +128,17 @@ class Formatter:
 
     @property
     def missed(self) -> int:
-        """How many addresses had no answer."""
+        """Number of addresses without an answer."""
         return int(self._job.missed)
 
     @property
     def damaged(self) -> int:
-        """How many of them have damaged records."""
+        """Number of addresses with damaged records."""
         return int(self._job.damaged)
 
     @property
     def name_bytes(self) -> int:
-        """How many bytes the names take that are kept to be printed again."""
+        """Bytes of the cache of names."""
         return 0 if self._names is None else self._names.size
 
     def answer(
@@ -153,10 +154,10 @@ class Formatter:
         Stops before any other line and before one without an end.
 
         Args:
-            lines: As they came.
-            put: Takes the text, piece by piece; each is gone when it returns.
-            prefix: What stands before the number on each line.
-            line_size: A longer line counts as several of so many bytes.
+            lines: The input.
+            put: Receives the text in pieces, each valid only during the call.
+            prefix: The text before the number on each line.
+            line_size: A longer line is split into lines of this size.
 
         Returns:
             How many bytes of *lines* were answered.
@@ -177,8 +178,8 @@ class Formatter:
 
         Args:
             address: Less than 2^64.
-            keep: Which functions at it are shown, the function itself first, then those
-                merged into it; None: all.
+            keep: The functions to show, the function itself first, then merged ones;
+                None: all.
         """
         shown = ffi.NULL if keep is None else ffi.new("uint8_t[]", keep)
         self._job.keep, self._job.keep_count = shown, len(keep or ())
@@ -190,10 +191,10 @@ class Formatter:
 
 
 def _compiled(template: str) -> CData:
-    """A template as the engine carries it out.
+    """A compiled template.
 
     Raises:
-        ValueError: It is wrong.
+        ValueError: The template is invalid.
     """
     raw, error, place = template.encode(), new_error(), ffi.new("gsym_style **")
     check(lib.gsym_style_create(raw, len(raw), place, error), error)

@@ -1,7 +1,7 @@
-"""Lookups and dumps as llvm-gsymutil prints them.
+"""Lookups and dumps in the format of llvm-gsymutil.
 
-All lookups follow LLVM's rules (docs/differences.md says where `Reader.lookup` betters
-them).
+All lookups follow LLVM's rules (docs/differences.md lists where `Reader.lookup`
+differs).
 """
 
 from __future__ import annotations
@@ -78,10 +78,9 @@ class LlvmText:
         return names
 
     def function(self, address: int) -> bytes | None:
-        """All that is known of the function at *address*.
+        """The record of the function at *address* as text.
 
-        None where a lookup fails; b"" where it does not but the record as a whole
-        is not one that LLVM can read.
+        None if the lookup fails; b"" if only the record cannot be read by LLVM.
         """
         answer = ffi.new("gsym_answer *")
         if not self._find(address, 0, answer):
@@ -90,14 +89,14 @@ class LlvmText:
         return self._text.take()
 
     def dump(self) -> Iterator[bytes]:
-        """The whole file as text, in blocks of about a megabyte."""
+        """A dump of the file as text, in blocks of about a megabyte."""
         place = ffi.new("gsym_dump_place *")
         while place.part != lib.GSYM_DUMP_DONE:
             self._append(lib.gsym_text_dump, self._decoder(), place, _BLOCK_SIZE)
             yield self._text.take()
 
     def _find(self, address: int, child: int, answer: Any) -> bool:
-        """Look up without asking for frames; False where there is no answer."""
+        """Look up without frames; False without an answer."""
         asked = self._image, address, child, lib.GSYM_LOOKUP_LLVM, ffi.NULL
         status = lib.gsym_image_lookup(*asked, answer, self._error)
         return status == lib.GSYM_OK and bool(answer.found)
@@ -110,6 +109,6 @@ class LlvmText:
         return self._record
 
     def _append(self, function: Any, *arguments: Any) -> None:
-        """Let *function* of the engine append to the text."""
+        """Call *function* of the engine to append to the text."""
         status = function(self._text.handle, self._image, *arguments, self._error)
         check(status, self._error)

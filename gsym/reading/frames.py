@@ -1,4 +1,4 @@
-"""Look many addresses up, by one thread or several: answers as columns, not objects."""
+"""Look up many addresses with one or more threads; the answers are columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REASONS = ("", "no function covers this address", "damaged record")
 
 
 class FrameRow(NamedTuple):
-    """One row of `Frames`, with text in place of numbers."""
+    """One row of `Frames`, with text instead of numbers."""
 
     address_index: int
     address: int
@@ -50,28 +50,28 @@ class FrameRow(NamedTuple):
 class Frames:
     """Answers to many addresses, one row a frame, innermost first.
 
-    Each column is a read-only `memoryview`, which NumPy takes as it is. `frames[i]` is
-    a row as a record, with names and files as text, and iteration yields all of them.
+    Each column is a read-only `memoryview`, which NumPy can use directly. `frames[i]`
+    is a row as a record, with names and files as text, and iteration yields all rows.
 
     Attributes:
-        address_index: Which of the addresses asked, counted from 0.
-        function: Index of the function in the file's address table; -1 for none.
+        address_index: Index of the address.
+        function: Index of the function in the file's address table, or -1.
         name: String offset of the frame's name; `names` decodes it.
-        file: File index, 0 for none; `files` decodes it.
-        line: Line number, 0 where none is known.
+        file: File index, or 0; `files` decodes it.
+        line: Line number; 0 if unknown.
         offset: Address minus the start of the function, or of the first range
             of an inlined call.
         inlined: False on the outermost frame of each address.
-        reason: Why the address has no answer, as a number; 0: it has one. `reasons`
+        reason: Why the address has no answer, as a number; 0 if it has one. `reasons`
             decodes it.
-        answered: How many addresses have an answer.
-        damaged: How many addresses are at a damaged record.
-        tables: The file, which has names and files by their numbers.
+        answered: Number of addresses with an answer.
+        damaged: Number of addresses with a damaged record.
+        tables: The names and files of the GSYM file.
         batch: The engine's representation.
 
     Args:
-        addresses: The addresses that the engine was asked for.
-        left_out: Where others would be among them that do not fit in 64 bits.
+        addresses: The addresses that the engine looked up.
+        left_out: The indexes of addresses that do not fit in 64 bits.
         misses: Whether addresses without an answer have rows.
     """
 
@@ -124,13 +124,13 @@ class Frames:
             self._insert(left_out, misses=misses)
 
     def _insert(self, left_out: Sequence[int], *, misses: bool) -> None:
-        """Count addresses that the engine was not asked for, and give them rows."""
+        """Add the addresses that the engine did not look up, with rows."""
         from array import array
         from bisect import bisect_right
 
         # The number of addresses before each one left out, without others left out.
         before = [index - number for number, index in enumerate(left_out)]
-        # For a number that does not fit in the column: UINT64_MAX.
+        # UINT64_MAX for a number that does not fit in the column.
         asked = array("Q", [UINT64_MAX]) * (len(self._addresses) + len(left_out))
         for index, address in enumerate(self._addresses):
             asked[index + bisect_right(before, index)] = address
@@ -202,7 +202,7 @@ class Frames:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the address of each row has no answer; "" where it has one."""
+        """Why the address of each row has no answer, or ""."""
         return [_REASONS[code] for code in self.reason]
 
     @property
@@ -213,7 +213,7 @@ class Frames:
 
     @property
     def files(self) -> list[str]:
-        """The path of each row; "" where no file is known."""
+        """The path of each row; "" if unknown."""
         codes, texts = self._encoded("file")
         return [texts[code] for code in codes]
 
@@ -233,11 +233,11 @@ class Frames:
         )
 
     def to_pylist(self) -> list[dict[str, int | str | bool]]:
-        """One dictionary a row, by the names of the columns; numbers as text."""
+        """A dictionary for each row, by names of the columns, with text for numbers."""
         return [row._asdict() for row in self]
 
     def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Arrays by the names of the columns, without a copy of the numbers.
+        """NumPy arrays by names of the columns, without a copy of the numbers.
 
         `name`, `file` and `reason` are dictionary-encoded: codes, which index the
         arrays of text `names`, `files` and `reasons`.
@@ -273,8 +273,8 @@ class Frames:
         """An Arrow table of the rows of `to_pylist`, without a copy of the numbers.
 
         `name`, `file` and `reason` are dictionary-encoded; bytes in them that are not
-        UTF-8 are replaced. Polars and DuckDB take the table as it is; what takes the
-        Arrow C stream interface (`__arrow_c_stream__`) takes this object.
+        UTF-8 are replaced. Polars and DuckDB accept the table; libraries with the Arrow
+        C stream interface (`__arrow_c_stream__`) accept this object.
 
         Raises:
             ImportError: The package pyarrow is missing.
@@ -317,7 +317,7 @@ class Frames:
             self.tables.strings if name == "name" else Paths(self.tables.files)
         )
         codes, values = self.distinct(name)
-        # Two values may have the same text: categories of pandas may not.
+        # Two values may have the same text, but categories of pandas must be unique.
         code_of: dict[str, int] = {}
         recoded = [code_of.setdefault(text_of[each], len(code_of)) for each in values]
         if len(code_of) < len(values):
@@ -329,7 +329,7 @@ class Frames:
     def distinct(self, name: str) -> tuple[memoryview, list[int]]:
         """The column *name*: for each row the index of its value, and the values.
 
-        Those stand in the order in which they come; indexes are 32 bits wide.
+        Values are in the order of their first use; indexes have 32 bits.
         """
         column: memoryview = getattr(self, name)
         size = ffi.new("size_t *")
@@ -344,7 +344,7 @@ class Frames:
 
 
 def _imported(package: str, method: str) -> Any:
-    """A package that is not required.
+    """Import an optional package.
 
     Raises:
         ImportError: It is missing.
@@ -359,7 +359,7 @@ def _imported(package: str, method: str) -> Any:
 def _kept_column(
     values: CData, count: int, size: int, code: str, owner: CData
 ) -> memoryview:
-    """Numbers of the engine; whoever holds them keeps their owner."""
+    """A view of numbers of the engine, which keeps their owner alive."""
     view = kept_view(values, count * size, owner)
     return view.cast(code)  # type: ignore[call-overload, no-any-return]
 
@@ -367,7 +367,8 @@ def _kept_column(
 def address_column(addresses: Iterable[int] | Buffer) -> tuple[Buffer, list[int]]:
     """The addresses as an array of unsigned 64-bit integers.
 
-    Those that do not fit are left out; the list has their indexes, in ascending order.
+    Numbers that do not fit are left out; the list has their indexes, in ascending
+    order.
 
     Raises:
         TypeError: They are not integers.
@@ -405,7 +406,7 @@ def _take_addresses(column: array[int], items: Iterator[int]) -> bool:
     return True
 
 
-# Below this many addresses a second thread costs more than it brings.
+# Below this number of addresses a second thread does not pay off.
 _LEAST_PER_THREAD = 4096
 _MOST_THREADS = 256
 
@@ -413,17 +414,17 @@ _MOST_THREADS = 256
 def look_up_batch(
     image: CData, addresses: Buffer, threads: int, misses: bool, path: str | None
 ) -> CData:
-    """The engine's answers, which go with the last reference to them.
+    """The engine's answers, freed with the last reference.
 
     Args:
         image: The mapped file.
         addresses: Unsigned 64-bit integers side by side.
-        threads: How many may work on it; 1 at least.
+        threads: Maximum number of threads, at least 1.
         misses: Whether an address without an answer has a row.
         path: The file, for errors.
 
     Raises:
-        GsymError: The engine could not, for want of memory or by a limit.
+        GsymError: Out of memory, or a limit is exceeded.
         ValueError: *threads* is not a positive number.
     """
     if threads < 1:

@@ -1,7 +1,6 @@
-"""All functions of a file as columns, and found by a part of their names.
+"""All functions of a file as columns, and search by a part of a name.
 
-For questions about a whole file: 24 bytes of memory a function, and as many again for
-the search by name.
+Takes 24 bytes of memory for each function, and 24 more for the search by name.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
 
 _COLUMNS = 3  # start, size, name
-_BLOCK = 1 << 20  # bytes of names that are searched before other threads may go on
-_FIRST_ROOM = 256  # bytes in which the start of a string is looked for
+_BLOCK = 1 << 20  # bytes of names that are searched before other threads may run
+_FIRST_ROOM = 256  # bytes in which the start of a string is searched
 _MOST_TRIED = 50_000  # names that are demangled for one search
 _NUL = re.compile(b"\0")
 _LEAST_WORD = 2
 _INDEX_BITS = 32
-# Parts of C++ names that linkers know by abbreviations.
+# Parts of C++ names that are abbreviated in mangled names.
 _ABBREVIATED = frozenset(
     {"std", "string", "allocator", "basic_string", "operator", "const", "unsigned"}
     | {"int", "char", "long", "void", "bool", "anonymous", "namespace"}
@@ -61,19 +60,19 @@ class FunctionTable:
         return len(self.starts)
 
     def name(self, index: int) -> str:
-        """The name of function *index*, as its programmer wrote it."""
+        """The demangled name of function *index*."""
         return demangle(self._linker_name(index))
 
     def search(self, text: str, limit: int) -> list[int]:
-        """Functions with *text* in their names, whatever the case of letters.
+        """Functions with *text* in their names, ignoring case.
 
         Args:
-            text: A part of the name as people or linkers write it.
-            limit: How many at most.
+            text: A part of the demangled or the linkage name.
+            limit: Maximum number of results.
 
         Returns:
-            Their indexes, in no order; none for a text without a word of two letters
-            that distinguishes names.
+            Their indexes, unsorted; empty for a text without a word of two letters that
+                distinguishes names.
         """
         wanted = text.strip().lower()
         words = [
@@ -97,10 +96,9 @@ class FunctionTable:
         return to_str(ffi.buffer(raw, size[0])[:])
 
     def _candidates(self, word: str) -> Iterator[int]:
-        """Functions with *word* in their linker names.
+        """Functions with *word* in their linkage names.
 
-        The table of strings is searched, not one name after the other. A name may be
-        the end of another string.
+        The complete string table is searched. A name may be the end of another string.
         """
         by_name = self._names_in_order()
         for start, end in self._strings_with(word):
@@ -120,7 +118,7 @@ class FunctionTable:
         return self._by_name
 
     def _strings_with(self, word: str) -> Iterator[tuple[int, int]]:
-        """Offsets between which a name begins that has *word* in it."""
+        """Ranges of offsets in which a name with *word* begins."""
         header = ffi.new("gsym_header *")
         lib.gsym_image_header(self._image, header)
         size = int(header.strtab_size)
@@ -138,7 +136,7 @@ class FunctionTable:
             start = _string_start(strings, found.start())
             end_found = _NUL.search(strings, found.end())
             at = end_found.end() if end_found else size
-            # Of several in one string the last one allows most names.
+            # Of several matches in one string the last one allows the most names.
             last = max(each.start() for each in pattern.finditer(strings, start, at))
             yield start, last
 

@@ -1,9 +1,9 @@
-"""Map a GSYM file, or a binary that holds one, and look addresses up in it.
+"""Map a GSYM file, or a binary with an embedded one, and look up addresses.
 
-A file is mapped read-only and never looked at by name again, so it may be
-replaced by rename under a reader, which goes on with the bytes it opened.
-`close` may come from any thread at any time: it takes effect for the next call,
-and the mapping goes when the last call that uses it has ended.
+A file is mapped read-only and never opened again, so it may be replaced by rename: a
+reader continues with the old bytes. `close` may be called from any thread at any time:
+it takes effect for the next call, and the file is unmapped when the last call that uses
+it has ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames
 
-# So many are answered no later without, from a file of 15 MB that is not in memory.
+# Up to this number, reading single pages is as fast, for an uncached file of 15 MB.
 _FEW_ADDRESSES = 8
 
 
@@ -41,8 +41,8 @@ def open(  # the name is the API
     Args:
         path: The file; both versions and both byte orders are read. An ELF or Mach-O
             binary that a GSYM file was embedded in is read in place.
-        uuid: The identifier that the file must have, to be sure that it belongs
-            to the binary at hand, as bytes or as hexadecimal text; by default any.
+        uuid: The identifier that the file must have, to ensure that it belongs to a
+            binary, as bytes or as hexadecimal text; default: any.
         index_limit: See `Reader`.
         read_ahead: Whether the system may read ahead. By default it may after the first
             few lookups, and when `lookup_many` gets more than eight addresses or all
@@ -53,10 +53,10 @@ def open(  # the name is the API
         A reader, which closes at the end of a `with` block.
 
     Raises:
-        FormatError: This is not a GSYM file, or its tables are damaged, or the strings
-            that it shares with its binary have changed.
+        FormatError: It is not a GSYM file, its tables are damaged, or the strings that
+            it shares with its binary have changed.
         OSError: The file cannot be opened or mapped.
-        UnsupportedError: The version or an encoding is not known.
+        UnsupportedError: The version or an encoding is unknown.
         UuidMismatchError: The file belongs to another binary.
     """
     from io import FileIO
@@ -78,27 +78,27 @@ def open(  # the name is the API
 
 
 def wants_read_ahead(addresses: int) -> bool:
-    """Whether to open a file so for so many addresses; 0: nobody knows how many."""
+    """Whether to read single pages for a number of addresses; 0: unknown number."""
     return not 0 < addresses <= _FEW_ADDRESSES
 
 
 class Reader:
-    """An open GSYM file. Safe to use from many threads, and after a fork.
+    """An open GSYM file; thread-safe and fork-safe.
 
     Args:
         data: The bytes of the file, which must not change while it is open.
-        path: The name that errors carry.
+        path: The name of the file, for errors.
         uuid: The identifier that the file must have.
-        index_limit: Bytes of memory for indexes of large functions, which lookups make
-            when they meet one again; 0 for none. By default twice the size of the
-            file, but 1 MiB at least and 256 MiB at most.
+        index_limit: Maximum memory in bytes for indexes of large functions, which are
+            made at repeated lookups; 0 for none. Default: twice the size of the file,
+            at least 1 MiB and at most 256 MiB.
         by_pages: The mapping of *data*. Only single pages of it are read until after
             the first few lookups, or until `lookup_many` gets more than eight
             addresses, or all functions are read.
 
     Raises:
-        FormatError: This is not a GSYM file, or its tables are damaged.
-        UnsupportedError: The version or an encoding is not known.
+        FormatError: It is not a GSYM file, or its tables are damaged.
+        UnsupportedError: The version or an encoding is unknown.
         UuidMismatchError: The file belongs to another binary.
     """
 
@@ -151,7 +151,7 @@ class Reader:
 
     @property
     def path(self) -> str | None:
-        """The name that errors carry; None for bytes without a name."""
+        """The name of the file in errors; None for bytes without a name."""
         return self._path
 
     @property
@@ -161,27 +161,27 @@ class Reader:
 
     @property
     def uuid(self) -> bytes:
-        """Identifier of the binary that the file was made from, b"" for none."""
+        """Identifier of the binary that the file was made from, or b""."""
         return self.header.uuid
 
     @property
     def offset(self) -> int:
-        """Where the file begins: 0, but in a binary that holds it."""
+        """Offset of the file in its binary, or 0."""
         return int(self.mapped.header.file_offset)
 
     @property
     def size(self) -> int:
-        """Bytes of the whole file; of the section where a binary holds it."""
+        """Bytes of the file, or of its section in a binary."""
         return int(self.mapped.header.file_size)
 
     @property
     def index_size(self) -> int:
-        """Bytes of memory that indexes of large functions take so far."""
+        """Bytes of memory used by indexes of large functions."""
         return int(lib.gsym_image_indexes_size(self.mapped.image))
 
     @property
     def stored_index_size(self) -> int:
-        """Bytes that the index of large functions takes in the file; 0: it has none."""
+        """Bytes of the index of large functions in the file, or 0."""
         return int(self.mapped.header.index_size)
 
     @property
@@ -197,23 +197,23 @@ class Reader:
         return mapped
 
     def close(self) -> None:
-        """Let go of the file. Calls that are under way in other threads end well."""
+        """Close the file. Running calls in other threads finish normally."""
         self._mapped = None
         self._functions_by_name = None
 
     def lookup(self, address: int, merged: bool = False) -> Lookup | None:
-        """What is at *address*: the function and its frames, innermost call first.
+        """Look up *address*: the function and its frames, innermost call first.
 
         Args:
             address: Link-time virtual address in bytes, as in the file's address
                 table (subtract the load bias first). A number that is not an address
                 has no answer.
-            merged: Also answer for the functions that were folded into the same
-                code; their answers stand in `Lookup.merged`.
+            merged: Also return the functions that were folded into the same code, in
+                `Lookup.merged`.
 
         Returns:
-            An answer with at least one frame, or None where no function covers
-            the address.
+            An answer with at least one frame, or None if no function covers the
+                address.
 
         Raises:
             ClosedError: The reader was closed.
@@ -239,7 +239,7 @@ class Reader:
         threads: int = 1,
         misses: bool = True,
     ) -> Frames:
-        """What is at each of many addresses, as columns.
+        """Look up many addresses; the result is columns.
 
         The call runs without the interpreter lock.
 
@@ -248,7 +248,7 @@ class Reader:
                 repetition; numbers that are not addresses are not found. A contiguous
                 buffer of 64-bit integers, such as `array("Q")` or a NumPy array, is
                 read in place.
-            threads: How many threads may work on it.
+            threads: Maximum number of threads.
             misses: Whether an address without an answer has a row, with the reason.
 
         Returns:
@@ -269,9 +269,9 @@ class Reader:
         return Frames(mapped, batch, column, left_out, misses=misses)
 
     def find(self, name: str) -> tuple[FunctionRange, ...]:
-        """All functions that are called *name*, in the order of the file.
+        """All functions with the name *name*, in file order.
 
-        The first call reads the names of all functions, also of merged ones.
+        The first call reads the names of all functions, including merged ones.
 
         Raises:
             ClosedError: The reader was closed.
@@ -286,7 +286,7 @@ class Reader:
                 functions = mapped.function_ranges(index)
                 count += len(functions)
                 if count > self.size:  # a function takes more than one byte
-                    raise FormatError("records lie over each other", path=self.path)
+                    raise FormatError("records overlap", path=self.path)
                 for at, function in enumerate(functions):
                     entries.setdefault(function.name, []).append((index, at))
             self._functions_by_name = entries
@@ -295,7 +295,7 @@ class Reader:
         )
 
     def function(self, index: int) -> FunctionInfo:
-        """All that the file says of entry *index* of its address table.
+        """The complete function of entry *index* of the address table.
 
         Raises:
             ClosedError: The reader was closed.
@@ -306,11 +306,13 @@ class Reader:
 
         mapped = self.mapped
         if not 0 <= index < len(self):
-            raise IndexError(f"{index} is not an index below {len(self)}")
+            raise IndexError(
+                f"function index {index} out of range (file has {len(self)})"
+            )
         return FunctionDecoder(mapped).decode(index)
 
     def functions(self) -> Iterator[FunctionInfo]:
-        """All functions in the order of the file, each decoded when it is asked for.
+        """All functions in file order, each decoded on demand.
 
         Raises:
             ClosedError: The reader was closed.

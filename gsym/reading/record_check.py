@@ -1,7 +1,7 @@
-"""Every record of a GSYM file looked at by the engine: fast, to find none damaged.
+"""A fast check of all records of a GSYM file, by the engine.
 
-`verification.check_structure` says all that is wrong with a file, and where. This says
-whether something is, in about as many nanoseconds as the records have bytes.
+`verification.check_structure` reports all errors of a file. This finds out whether
+there is one, in about one nanosecond per byte.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
-_AT_ONCE = 1 << 12  # records that a thread looks at before it asks for more
+_AT_ONCE = 1 << 12  # records that a thread checks at a time
 
 
 def check_records(reader: Reader, threads: int | None = None) -> None:
-    """See that all records of a file are whole, and that what they name is there.
+    """Check that all records are complete, and their strings and files exist.
 
     Args:
         reader: The file.
-        threads: How many may work on it; by default one per core.
+        threads: Maximum number of threads; default: one per core.
 
     Raises:
-        FormatError: One is not; *offset* counts from the start of the file.
+        FormatError: A record is damaged; *offset* counts from the start of the file.
     """
     image, path = reader.mapped.image, reader.path
     waiting = [*range(0, len(reader), _AT_ONCE)]

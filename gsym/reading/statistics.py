@@ -1,4 +1,4 @@
-"""What the bytes of a GSYM file are spent on: sections, InfoTypes, functions."""
+"""Size statistics of a GSYM file: sections, InfoTypes, functions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class InfoBytes(NamedTuple):
-    """Bytes of one kind of record; an InfoType counts with its 8-byte head.
+    """Bytes of records by InfoType, each with its 8-byte header.
 
-    *unknown* are InfoTypes that have no meaning here.
+    *unknown* is the sum of unknown InfoTypes.
     """
 
     size_and_name: int
@@ -29,10 +29,10 @@ class InfoBytes(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """One function of the address table and what it takes in the file.
+    """One function of the address table and its size in the file.
 
-    *size* is the function's, *record_size* its record's (0: damaged).
-    *directory* is that of its first line row, "" without line table.
+    *size* is that of the function, *record_size* that of its record (0: damaged).
+    *directory* is that of its first line row, or "".
     """
 
     name: str
@@ -43,7 +43,7 @@ class Footprint(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """All functions of one source directory together."""
+    """The functions of one source directory."""
 
     name: str
     functions: int
@@ -58,16 +58,15 @@ class Statistics(NamedTuple):
 
     Attributes:
         directory: Version 2: the table of sections; 0 in version 1.
-        unknown_sections: Version 2: (type, size) of sections that have no
-            meaning here.
+        unknown_sections: Version 2: (type, size) of unknown sections.
         string_table: Without strings that belong to the binary around the file.
         function_info: All records with the padding between them.
         function_index: Index of large functions.
-        own: What the records of the address table are made of.
-        merged: The same of the records in `own.merged_functions`.
-        merged_envelope: What holds those records together.
+        own: The parts of the records of the address table.
+        merged: The parts of the records in `own.merged_functions`.
+        merged_envelope: The bytes around those records.
         merged_count: Number of those records.
-        damaged_count: Records that could be measured in part only.
+        damaged_count: Records that could be measured only in part.
     """
 
     version: int
@@ -154,14 +153,14 @@ def footprints(reader: Reader) -> Iterator[Footprint]:
 
 
 def biggest(entries: Iterable[Footprint], count: int) -> list[Footprint]:
-    """The *count* entries whose records take most bytes, biggest first."""
+    """The *count* entries with the largest records, largest first."""
     from heapq import nlargest
 
     return nlargest(count, entries, key=lambda entry: entry.record_size)
 
 
 def directories(entries: Iterable[Footprint]) -> list[Directory]:
-    """What each source directory takes, biggest first."""
+    """The size of each source directory, largest first."""
     totals: dict[str, list[int]] = {}
     for entry in entries:
         total = totals.setdefault(entry.directory, [0, 0])
@@ -181,12 +180,12 @@ def _info_bytes(counted: Any) -> InfoBytes:
 
 
 def _directory_size(sections: int) -> int:
-    """Of the version-2 table of sections, with its terminator."""
+    """Size of the version-2 table of sections, with its terminator."""
     return int((sections + 1) * lib.GSYM_V2_SECTION_ENTRY_SIZE)
 
 
 def _strings_size(header: Any) -> int:
-    """Of the file's own strings and of the record of those it shares."""
+    """Size of the file's own strings and of the record of shared ones."""
     if not header.shared_size:
         return int(header.strtab_size)
     start = header.strtab_offset - lib.GSYM_SHARING_SIZE
@@ -194,7 +193,7 @@ def _strings_size(header: Any) -> int:
 
 
 def _unknown_sections(reader: Reader) -> Iterator[tuple[int, int]]:
-    """With an index that is not used, if there is one."""
+    """Size of the index, even if it is not used."""
     image, header = reader.mapped.image, reader.mapped.header
     section, error = ffi.new("gsym_section *"), new_error()
     for index in range(header.section_count):

@@ -278,7 +278,7 @@ class ChromeJson:
             yield end
 
     def _link(self, event: dict[str, Any]) -> None:
-        """Give an event the category, name and id of the one that it belongs to.
+        """Copy the category, name and id of the matching event to an event.
 
         Viewers match by all of these; a trace matches durations by their threads, other
         events as `OpenById` does.
@@ -303,7 +303,7 @@ class ChromeJson:
 
 
 _SCHEDULING = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
-# What all other records have already.
+# Already applied to all other records.
 _CONTEXT = (Initialization, ProviderInfo, ProviderSection, String, Thread, TraceInfo)
 _LINKS = ("cat", "name", "id", "id2")
 
@@ -389,7 +389,7 @@ def _thread_of(event: dict[str, Any]) -> tuple[int, int]:
 
 
 def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:
-    """Give an event the category, name and id of its begin."""
+    """Copy the category, name and id of its begin to an event."""
     event.pop("id", None)
     event.update({key: begin[key] for key in _LINKS if key in begin})
     if "id2" in begin:  # it is local to the process
@@ -397,7 +397,7 @@ def _take_links(event: dict[str, Any], begin: dict[str, Any]) -> None:
 
 
 def _keep_apart(begin: dict[str, Any]) -> None:
-    """Give a begin an id of its own, made from its name or, for a flow, its process."""
+    """Set a unique id for a begin, made from its name or, for a flow, its process."""
     if begin["ph"] == "b":
         begin["id2"] = {"local": f"{begin.pop('id')} {begin['name']}"}
     else:  # viewers accept only plain numbers for flows
@@ -453,7 +453,7 @@ def _value(argument: Argument) -> Any:
 
 
 def _text(text: str) -> str:
-    """Text with a replacement for what is not UTF-8."""
+    """Text with invalid UTF-8 replaced."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

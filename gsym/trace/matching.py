@@ -36,7 +36,7 @@ class Begun:
 
 
 class _Stack:
-    """Those of one process; ended ones are removed when they come to the top."""
+    """The open ones of one process; ended ones are removed at the top."""
 
     __slots__ = ("begun", "open_count")
 
@@ -122,8 +122,7 @@ class Duration(NamedTuple):
 
     Attributes:
         event: Its begin, or the whole.
-        end: The event of its end; None of a complete duration, and where it is
-            missing.
+        end: The event of its end; None for a complete duration, or if missing.
         end_ns: When it ended, or when the trace did, in nanoseconds.
         depth: How many durations of the thread enclose it.
         parent: The innermost of those, as an index; None without any.
@@ -142,7 +141,7 @@ class Operation(NamedTuple):
     Attributes:
         begin: Its first event.
         instants: The moments within it.
-        end: The event of its end; None where it is missing.
+        end: The event of its end; None if missing.
         end_ns: When it ended, or when the trace did, in nanoseconds.
     """
 
@@ -172,8 +171,8 @@ class Matches(NamedTuple):
         durations: In the order of their begins.
         operations: Likewise.
         flows: Likewise.
-        unmatched: How many halves of each kind of event have no other half. A
-            begin among them stands above, with the end of the trace as its own.
+        unmatched: Number of begins and ends without the other, by kind of event. A
+            begin among them is listed above with the end of the trace.
         end_ns: The time of the last event, in nanoseconds.
     """
 

@@ -1,9 +1,8 @@
-"""Several Fuchsia traces -> one, with a section for each provider.
+"""Merge Fuchsia traces into one, with a section for each provider.
 
-Each provider keeps its strings, its threads and the unit of its times. One whose id
-another has already gets the lowest that is free. Records before any provider
-belong to one that is named after the trace, and so do those of a provider without a
-name.
+Each provider keeps its strings, its threads and the unit of its times. A provider whose
+id is taken gets the lowest free one. Records before any provider, and those of a
+provider without a name, belong to one that is named after the trace.
 """
 
 from __future__ import annotations
@@ -91,8 +90,8 @@ class TraceMerger:
 
         Args:
             records: Of the trace, in its order.
-            name: Of the trace, such as its path; what no provider is named for is
-                called by the last part of it.
+            name: Of the trace, such as its path; its last part is the name of providers
+                without one.
         """
         # Tables are of a provider, and providers of a trace: those of the trace before
         # are needed no more.

@@ -39,11 +39,11 @@ STANDARD_INPUT = "-"
 class InputFile:
     """A file, a pipe or standard input, which may be read several times.
 
-    At the end of a `with` block copies are deleted, and an error of a copy gets the
-    name of the input.
+    At the end of a `with` block copies are deleted, and errors in a copy get the name
+    of the input.
 
     Args:
-        path: `STANDARD_INPUT`, or of a file or a pipe.
+        path: Of a file or a pipe, or `STANDARD_INPUT`.
 
     Attributes:
         path: As given.
@@ -126,7 +126,7 @@ class InputFile:
         return str(self._copy.name)
 
     def source(self) -> str | Self:
-        """What `open_trace` reads: a path, or a pipe that can be read once."""
+        """The input for `open_trace`: a path, or this pipe, to be read once."""
         return self if self._stream is not None and self._copy is None else self.file()
 
     def read(self, size: int = -1, /) -> bytes:
@@ -148,17 +148,16 @@ def _stream_of(path: str) -> Any:
 
 
 class ProfileOptions(NamedTuple):
-    """What a caller knows of a profile; each format takes what it needs.
+    """Information from the caller about a profile, for formats that need it.
 
     Attributes:
         build_ids: Of modules by their paths: perf script, addresses.
         keep_symbols: See `read_perf_script`.
-        return_addresses: Addresses of callers, or all of a list, are where calls
-            return to: pprof, addresses.
-        build_id: Of the module of addresses without one: addresses.
+        return_addresses: Whether addresses of callers (pprof), or all of a list
+            (addresses), are return addresses.
+        build_id: Build id of the module of bare addresses: addresses.
         module: Its path: addresses.
-        most_bytes: How large the file may be, inflated; None: as large as the
-            format's own limit.
+        most_bytes: Maximum size of the file, inflated; None: the default of the format.
     """
 
     build_ids: Mapping[str, str] | None = None
@@ -188,7 +187,7 @@ def read_profile(
 
     Args:
         path: A file, compressed by gzip or zstd, or not; a pipe; `STANDARD_INPUT`.
-        options: What the caller knows of it.
+        options: Information about it.
 
     Raises:
         FormatError: The format is unknown, or the file damaged.

@@ -79,7 +79,7 @@ class RecordText:
     def __init__(self, objects: Objects | None = None) -> None:
         self._is_complete = objects is not None
         self._objects = objects or Objects()
-        # What stands after the kind; events and large blobs have methods.
+        # The text after the kind.
         self._makers: dict[type, Callable[[Any], str]] = {
             Backtrace: lambda r: f"{self._thread(r)}  {_addresses(r.frames)}",
             Blob: lambda r: f"{_text(r.name)} {_blob_type(r)} {_size(r.data)}",
@@ -210,7 +210,7 @@ def _subtype(number: int | None) -> str:
 
 def _provider_event(event: int) -> str:
     is_full = event == BUFFER_FULL
-    return "its buffer filled up, records were dropped" if is_full else f"event {event}"
+    return "its buffer was full, records were dropped" if is_full else f"event {event}"
 
 
 def _blob_type(record: Blob) -> str:

@@ -62,11 +62,11 @@ _IDLE_WEIGHT = -(2**31)
 def scheduled_threads(records: Iterable[object]) -> list[Scheduled]:
     """The threads that processors switched between, those that waited longest first.
 
-    Time counts from the first switch that tells of a thread to the last record; before
-    that, nothing is known. Threads that processors idle in are left out.
+    Time counts from the first switch of a thread to the last record. Idle threads are
+    left out.
 
     Args:
-        records: Of a trace, in any order; those that say nothing of scheduling, too.
+        records: Of a trace, in any order; others are ignored.
     """
     kinds = (ContextSwitch, LegacyContextSwitch, ThreadWakeup)
     chosen = [record for record in records if isinstance(record, kinds)]
@@ -106,7 +106,7 @@ def switched_threads(record: Switch) -> tuple[int | None, int | None]:
 
 
 class _Thread:
-    """A thread as it is at a time: on a processor, ready or waiting since when."""
+    """The state of a thread: running, ready or waiting, and since when."""
 
     __slots__ = ("_left", "_longest", "_since", "_state", "_sums", "_switches", "koid")
 

@@ -46,7 +46,7 @@ class Moment(NamedTuple):
 
     Attributes:
         ns: From the start of the trace, or by its clock.
-        is_absolute: It is by the clock.
+        is_absolute: Whether it is by the clock.
     """
 
     ns: int
@@ -129,7 +129,7 @@ def _is_koid(text: str) -> bool:
     return text.isalnum()
 
 
-# Records that others are understood by.
+# Records that define the meaning of others.
 CONTEXT = (
     Initialization,
     KernelObject,
@@ -183,7 +183,7 @@ class RecordSelection:
         selection: The conditions.
         origin_ns: The start of the trace, from which moments count.
         objects: Names of processes and threads, and whose threads are.
-        keep_context: Records that others are understood by are chosen, too.
+        keep_context: Also choose records that define the meaning of others.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ def select_samples(
     Args:
         profile: Whose samples are chosen.
         selection: The conditions.
-        origin_ns: From what moments count; None: from the first sample.
+        origin_ns: The origin of moments; None: the first sample.
     """
     chooser = _Chooser(profile, selection, origin_ns)
     profile.samples = [sample for sample in profile.samples if chooser.takes(sample)]

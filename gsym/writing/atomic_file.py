@@ -1,4 +1,4 @@
-"""Files that appear whole under their name, or not at all.
+"""Output files that are complete or absent.
 
 The bytes go to a temporary file in the same directory, which is synced and then
 renamed over the name. A reader that has the old file mapped keeps the old bytes.
@@ -33,21 +33,20 @@ _MOST_NUMBERS = 10_000
 class AtomicFile:
     """A new file for *path*, published when its `with` block ends without error.
 
-    A symbolic link is followed. What is there and is not a regular file, such as a
-    pipe or /dev/null, is written to as it is: nothing can take its place.
+    Symbolic links are followed. An existing file that is not a regular file, such as a
+    pipe or /dev/null, is written to directly.
 
     Args:
-        path: Where the file shall appear.
-        keep_same: Leave a file that holds the same bytes already as it is, with
-            its time stamp: what was made from it is not out of date.
-        mode: Its permissions, from the first byte on; by default those of any new file.
+        path: The path of the file.
+        keep_same: Do not replace a file with the same bytes, to keep its time stamp.
+        mode: Its permissions from the beginning; default: those of new files.
 
     Attributes:
         is_written: Whether the bytes are those of *path* now, and were not before.
 
     Raises:
-        OSError: The file cannot be created, written, synced or renamed. The
-            temporary file is gone then, and *path* is as it was.
+        OSError: The file cannot be created, written, synced or renamed. The temporary
+            file is removed, and *path* is unchanged.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class AtomicFile:
         self._size = self._handed_on = 0
 
     def __enter__(self) -> Self:
-        # By its name: /dev/stdout leads to a pipe, which has no path.
+        # By name: /dev/stdout is a link to a pipe, which has no path.
         if _is_special(self._name):
             self._descriptor = os.open(self._name, os.O_WRONLY | os.O_CLOEXEC)
             self.is_written = True
@@ -100,9 +99,9 @@ class AtomicFile:
             self._hand_on()
 
     def _hand_on(self) -> None:
-        """Let the disk begin: a sync at the end would wait for all of it.
+        """Start writing to the disk, so that the sync at the end is short.
 
-        Pages that are still to be written stay in memory, whatever the advice.
+        Dirty pages stay in memory, whatever the advice.
         """
         if self._temporary is not None and hasattr(os, "posix_fadvise"):
             length = self._size - self._handed_on
@@ -110,7 +109,7 @@ class AtomicFile:
             try:
                 os.posix_fadvise(self._descriptor, self._handed_on, length, advice)
             except OSError:
-                return  # it was advice only
+                return  # only advice
         self._handed_on = self._size
 
     def __exit__(
@@ -134,15 +133,15 @@ class AtomicFile:
     def _is_own(self, temporary: str) -> bool:
         """Whether the path is still this temporary file.
 
-        A machine that shares the folder, but not its locks, may have removed it as the
-        file of a killed run.
+        Another machine that shares the folder without its locks may have removed it as
+        a leftover.
         """
         return _is_at(temporary, self._descriptor)
 
     def _named(self, error: OSError) -> OSError:
-        """The error as one of the file that was asked for: that name means something.
+        """The error with the path of the output instead of the temporary file.
 
-        Made by number, it is of the same subclass again.
+        The number selects the same subclass.
         """
         return OSError(error.errno, error.strerror, self._name)
 
@@ -225,19 +224,19 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def sync(path: str) -> None:
-    """See to it that what a file or a folder holds is on the disk."""
+    """Sync a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that syncs no folders
+        if error.errno != errno.EINVAL:  # a file system that cannot sync folders
             raise
     finally:
         os.close(descriptor)
 
 
 def is_same_file(path: str, other: str) -> bool:
-    """Whether both paths lead to one existing file."""
+    """Whether both paths refer to the same existing file."""
     try:
         return os.path.samefile(path, other)
     except OSError:
@@ -253,7 +252,7 @@ def _is_special(path: str) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether both files hold the same bytes; False where *other* does not exist."""
+    """Whether both files have the same bytes; False if *other* does not exist."""
     try:
         with open(one, "rb") as first, open(other, "rb") as second:
             while chunk := first.read(_COMPARED_AT_ONCE):

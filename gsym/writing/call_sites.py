@@ -1,4 +1,4 @@
-"""Call sites from a YAML file, as llvm-gsymutil takes it, into a creator.
+"""Read call sites from a YAML file of llvm-gsymutil into a creator.
 
     functions:
       - name: main
@@ -7,8 +7,8 @@
             match_regex: ["^foo$"]    # what the callee is called
             flags: [InternalCall]     # or ExternalCall
 
-The file is read event by event, so that nothing nests and every error has its line.
-Aliases are refused: ten lines of them can stand for a billion call sites.
+The file is read event by event, without recursion, and every error has its line.
+Aliases are refused: ten lines of them can expand to a billion call sites.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _BASE_OF_PREFIX = {"0x": 16, "0b": 2, "0o": 8}
 def add_call_sites(creator: CData, path: str) -> None:
     """Add the call sites in the YAML file at *path* to functions of a `gsym_creator`.
 
-    They come after those that a function has already. Of functions with the same
-    name the first one counts.
+    They are added after existing ones. Of functions with the same name the first one is
+    used.
 
     Raises:
-        FormatError: The file is damaged; the text names line and column.
+        FormatError: The file is damaged; the text has line and column.
         GsymError: No function has one of the names, or PyYAML is missing.
     """
     named = read_call_sites(path)
@@ -69,7 +69,7 @@ def add_call_sites(creator: CData, path: str) -> None:
 
 
 def _packed(sites: list[CallSite]) -> Iterator[tuple[int, ...]]:
-    """Each as a `gsym_call_site`; their patterns stand one after the other."""
+    """The call sites as `gsym_call_site` records; their patterns are consecutive."""
     first = 0
     for offset, flags, patterns in sites:
         yield offset, flags, first, len(patterns), 0
@@ -94,7 +94,7 @@ def read_call_sites(path: str) -> list[NamedCallSites]:
     """(function, call sites) of each entry of a YAML file, in order.
 
     Raises:
-        FormatError: The file is damaged; the text names line and column.
+        FormatError: The file is damaged; the text has line and column.
         GsymError: PyYAML is missing.
     """
     try:
@@ -108,7 +108,7 @@ def read_call_sites(path: str) -> list[NamedCallSites]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _fault(path, *_place(data[: error.start]), "no UTF-8") from None
+        raise _fault(path, *_place(data[: error.start]), "not UTF-8") from None
     try:
         return _Document(path, text).functions()
     except yaml.MarkedYAMLError as error:
@@ -121,7 +121,7 @@ def read_call_sites(path: str) -> list[NamedCallSites]:
 
 
 def _place(before: bytes) -> tuple[int, int]:
-    """Line and column, from 0, of what stands after *before*."""
+    """Line and column, from 0, after *before*."""
     return before.count(b"\n"), len(before) - before.rfind(b"\n") - 1
 
 
@@ -130,7 +130,7 @@ def _fault(path: str, line: int, column: int, reason: str) -> FormatError:
 
 
 class _Document:
-    """Reads the events of a YAML document in the order in which the format has them."""
+    """Reads the events of a YAML document by the schema."""
 
     def __init__(self, path: str, text: str) -> None:
         import yaml
@@ -152,7 +152,7 @@ class _Document:
         for _ in self._keys(required={"functions"}):
             functions += [self._function() for _ in self._items()]
         for _ in self._events:
-            pass  # whatever follows is YAML, too
+            pass  # the rest must be YAML, too
         return functions
 
     def _function(self) -> NamedCallSites:
@@ -178,7 +178,7 @@ class _Document:
                     flags |= self._flag()
         return CallSite(offset, flags, tuple(patterns))
 
-    # Each of these begins at the event of what it reads, and ends at its last one.
+    # Each of these begins at the first event of its value, and ends at the last.
 
     def _keys(
         self, *, required: set[str], optional: frozenset[str] | set[str] = frozenset()
@@ -217,7 +217,7 @@ class _Document:
             self._fail("not a scalar")
         text = str(self._event.value)
         if "\0" in text:
-            self._fail("a string holds a NUL character")
+            self._fail("a string contains a NUL character")
         return text
 
     def _text(self) -> str:
@@ -247,7 +247,7 @@ class _Document:
     def _next(self) -> Any:
         self._event = event = next(self._events)
         if isinstance(event, self._yaml.AliasEvent):
-            self._fail("aliases are not taken")
+            self._fail("aliases are not supported")
         return event
 
     def _fail(self, reason: str) -> NoReturn:

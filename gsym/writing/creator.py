@@ -1,9 +1,8 @@
-"""Build a GSYM file: functions come in, a finished file goes out.
+"""Build a GSYM file from functions.
 
-The engine keeps each function as an encoded record, so a creator needs little
-more memory than the file it makes. Strings and paths are known by number here,
-and each function crosses into the engine in one call with its rows and inline
-nodes packed in arrays.
+The engine keeps each function as an encoded record, so a creator needs little more
+memory than the file. Strings and paths are passed by number, and each function in one
+call, with its rows and inline nodes packed in arrays.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class CreatorReport(NamedTuple):
-    """What became of the functions added to a creator."""
+    """Counts of the functions added to a creator."""
 
     functions_debug_info: int
     functions_symbol_table: int
@@ -84,12 +83,12 @@ def new_creator(  # noqa: PLR0913 - the fields of the engine's options
         version: Of the format.
         big_endian: Byte order of the file.
         base_address: Image base; None: the start of the first function.
-        keep_all: Functions come in ascending order, and none is left out for another.
+        keep_all: Functions come in ascending order, and duplicates are kept.
         has_index: Whether to add an index of large functions.
         path: Of the input, for errors.
 
     Raises:
-        ValueError: There is no such version.
+        ValueError: The version is invalid.
     """
     options = ffi.new("gsym_creator_options *")
     options.version, options.big_endian = version, big_endian
@@ -106,7 +105,7 @@ def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:
     Raises:
         EmptyError: No function was added.
         LimitError: The file does not fit version 1.
-        ValueError: A function lies below the base address.
+        ValueError: A function is below the base address.
     """
     report, error = ffi.new("gsym_creator_report *"), new_error()
     check(lib.gsym_creator_finish(creator, report, error), error, path)
@@ -117,7 +116,7 @@ def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:
 def iter_finished(creator: CData) -> Iterator[memoryview]:
     """The bytes of a finished `gsym_creator`, in pieces of about 1 MB.
 
-    Each piece is valid until the next one is asked for.
+    Each piece is valid until the next one.
     """
     chunk = bytearray(_CHUNK_SIZE)
     view = memoryview(chunk)
@@ -133,12 +132,12 @@ def iter_finished(creator: CData) -> Iterator[memoryview]:
 class Creator:
     """Collects functions and writes them as one GSYM file.
 
-    Of several functions with the same range the one that says most is written.
-    A creator writes once; it is not safe to use from several threads at a time.
+    Of several functions with the same range the most detailed one is written. A creator
+    writes once; it is not thread-safe.
 
     Args:
-        version: Format version, 1 or 2. Version 1 is read by every LLVM; it
-            holds at most 4 GiB and a UUID of at most 20 bytes.
+        version: Format version, 1 or 2. Every LLVM reads version 1, which is limited to
+            4 GiB and a UUID of 20 bytes.
         byteorder: "little" or "big", the order of the integers in the file.
         base_address: The image base that addresses in the file count from; by
             default the start of the first function.
@@ -150,7 +149,7 @@ class Creator:
     Raises:
         LimitError: The UUID does not fit version 1.
         TypeError: The UUID is neither bytes nor text.
-        ValueError: There is no such version or byte order, or the UUID is not
+        ValueError: The version or byte order is invalid, or the UUID is not
             hexadecimal.
     """
 
@@ -164,7 +163,7 @@ class Creator:
         index: bool = False,
     ) -> None:
         if byteorder not in {"little", "big"}:
-            raise ValueError(f"byte order is 'little' or 'big', not {byteorder!r}")
+            raise ValueError(f"byte order must be 'little' or 'big', not {byteorder!r}")
         identifier = uuid_bytes(uuid)
         self._error: CData = new_error()
         self._handle: CData = None
@@ -189,18 +188,18 @@ class Creator:
         self.close()
 
     def close(self) -> None:
-        """Give the memory back. What was not saved is lost."""
+        """Free the memory. Functions that were not saved are lost."""
         if self._handle is not None:
             ffi.release(self._handle)
             self._handle = None
 
     @property
     def report(self) -> CreatorReport | None:
-        """Counts of the file that was written; None before that."""
+        """Counts of the written file; None before that."""
         return self._report
 
     def add(self, info: FunctionInfo) -> None:
-        """Add a function, with what is merged into it and its unknown InfoTypes.
+        """Add a function, with its merged functions and unknown InfoTypes.
 
         Raises:
             ClosedError: The creator has written its file or was closed.
@@ -218,18 +217,18 @@ class Creator:
         self._call(lib.gsym_creator_add_function, function, lib.GSYM_ORIGIN_DEBUG_INFO)
 
     def add_reader(self, reader: Reader) -> None:
-        """Add all functions of another file, whatever they hold.
+        """Add all functions of another file unchanged.
 
-        Where both files are of version 2, sections of a type that has no meaning
-        here are copied as well. UUID and base address are not.
+        If both files are of version 2, sections of unknown types are copied as well.
+        UUID and base address are not.
 
         Raises:
             ClosedError: The creator has written its file, or one of the two was
                 closed.
             FormatError: A record of the other file is damaged.
             LimitError: The result does not fit version 1.
-            ValueError: A record says what a creator does not write, such as a
-                call that lies outside of its caller.
+            ValueError: A record is invalid for a creator, such as a call outside of its
+                caller.
         """
         source = self.handle, reader.mapped.image
         status = lib.gsym_creator_add_entries(*source, ffi.NULL, self._error)
@@ -238,10 +237,10 @@ class Creator:
         check(status, self._error, reader.path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, which appears at *path* whole or not at all.
+        """Write the file at *path*, complete or not at all.
 
-        The creator is closed, also where writing failed; only if no file can be
-        made at *path* it stays as it was.
+        The creator is closed, even after an error; only if *path* cannot be created it
+        is unchanged.
 
         Raises:
             ClosedError: The creator has written its file or was closed.
@@ -305,7 +304,7 @@ class Creator:
         return file
 
     def _describe(self, info: FunctionInfo, alive: list[CData]) -> CData:
-        """The engine's view of *info*; *alive* holds what it points at."""
+        """The engine's view of *info*; *alive* keeps its memory."""
         function = ffi.new("gsym_function *")
         self._fill(function, info, alive)
         if info.merged:
@@ -319,7 +318,7 @@ class Creator:
         return function
 
     def _fill(self, function: CData, info: FunctionInfo, alive: list[CData]) -> None:
-        """Set all fields but those of merged functions."""
+        """Set all fields except those of merged functions."""
 
         def array(kind: str, packed: list[bytes]) -> CData:
             view = ffi.from_buffer(kind, b"".join(packed))
@@ -359,7 +358,7 @@ class Creator:
     def _pack_inline(self, root: InlineInfo) -> tuple[list[bytes], list[bytes]]:
         nodes: list[bytes] = []
         ranges: list[bytes] = []
-        # A stack, for trees are as deep as their source says.
+        # A stack: the input chooses the depth of trees.
         stack = [(root, 0)]
         while stack:
             node, depth = stack.pop()

@@ -1,12 +1,12 @@
-"""The variables of a binary, kept after its GSYM file.
+"""The variables of a binary, appended to its GSYM file.
 
-They are a GSYM file by themselves, of variables instead of functions, which stands
-after the last byte of the other one; after it a footer of 16 bytes:
+They are a separate GSYM file, with variables instead of functions, after the last byte
+of the other one; a footer of 16 bytes follows:
 
     8 bytes  "GSYMDATA"
     u64      bytes of the GSYM file of variables, little-endian
 
-Readers that do not know of it read the tables of the first file and never come there.
+Other readers only use the tables of the first file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbol
     from gsym.reading.reader import Reader
 
-# Of the place of the part in its file.
+# Alignment of the part in the file.
 DATA_ALIGNMENT = 16
 _FOOTER = Struct("<8sQ")
 _MAGIC = b"GSYMDATA"
@@ -34,11 +34,11 @@ _LONGEST_UUID = 20  # of version 1
 
 
 def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
-    """The part with *symbols*; b"" where there is none with a size.
+    """The part with *symbols*; b"" if none has a size.
 
     Args:
-        symbols: In any order. Of several at one address the largest one is kept.
-        uuid: That of the binary, of which the first 20 bytes are kept.
+        symbols: Unsorted. Of several at one address the largest one is kept.
+        uuid: Of the binary; the first 20 bytes are kept.
     """
     return _make(
         [
@@ -51,11 +51,11 @@ def make_data_part(symbols: Iterable[DataSymbol], uuid: bytes) -> bytes:
 
 
 def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
-    """One part with the variables of several; b"" where they have none.
+    """One part with the variables of several; b"" if they have none.
 
     Args:
-        parts: As `data_part_of` gives them.
-        uuid: That of the binary.
+        parts: Results of `data_part_of`.
+        uuid: Of the binary.
     """
     whole = list(dict.fromkeys(filter(None, parts)))
     if len(whole) <= 1:
@@ -64,12 +64,12 @@ def merge_data_parts(parts: Iterable[bytes], uuid: bytes) -> bytes:
 
 
 def count_variables(part: bytes) -> int:
-    """How many variables are in a part."""
+    """Number of variables in a part."""
     return len(_reader(part)) if part else 0
 
 
 def data_part_of(data: Buffer) -> bytes:
-    """The part of a GSYM file with these bytes; b"" where it has none."""
+    """The part of a GSYM file with these bytes, or b""."""
     view = memoryview(data)
     start = data_part_start(view, len(view))
     return bytes(view[start:]) if start >= 0 else b""
@@ -94,10 +94,10 @@ def _make(variables: list[FunctionInfo], uuid: bytes) -> bytes:
 
 
 def data_part_start(tail: Buffer, size: int) -> int:
-    """Where the part begins in a file; -1 where it has none.
+    """The offset of the part in a file, or -1.
 
     Args:
-        tail: The end of the file, 16 bytes at least.
+        tail: The end of the file, at least 16 bytes.
         size: Of the file.
     """
     end = memoryview(tail)[-_FOOTER.size :]
@@ -111,15 +111,15 @@ def data_part_start(tail: Buffer, size: int) -> int:
 def open_data_part(
     path: str, offset: int = 0, size: int | None = None
 ) -> Reader | None:
-    """A reader of the variables that are kept after the GSYM file at *path*.
+    """A reader of the variables that are appended to the GSYM file at *path*.
 
     Args:
-        path: The file, or a binary that holds one.
-        offset: Where the GSYM file begins in it.
+        path: The file, or a binary with an embedded one.
+        offset: Offset of the GSYM file.
         size: Of the GSYM file; None: up to the end of the file at *path*.
 
     Returns:
-        None where there are none, and where they are damaged.
+        None if there are none, or they are damaged.
     """
     from gsym.reading.reader import Reader
 

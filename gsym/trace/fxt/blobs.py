@@ -78,8 +78,8 @@ _PERFETTO = 3  # type of blobs
 def blob_file_names(streams: Iterable[Stream]) -> list[str]:
     """A name for each, all different, of letters, digits, dots, lines and underscores.
 
-    Nothing in a trace can lead to another folder: there is no slash in a name, no name
-    begins with a dot, and none is too long for a file system.
+    Names stay in the folder: they contain no slash, do not begin with a dot, and are
+    not too long for a file system.
     """
     taken: set[str] = set()
     numbers: dict[str, int] = {}  # the last one of each name

@@ -44,9 +44,9 @@ class OtherRecords:
     """The records of columns other than events, in file order.
 
     Args:
-        columns: What the engine gives.
+        columns: The engine's columns.
         kinds: Of these records.
-        arguments: Those of all records of the columns.
+        arguments: The arguments of all records of the columns.
         sources: Texts of strings and ids of providers by number, and the bytes that
             were read.
         exact_ns: Makes times exact, given them, the ticks and the providers.
@@ -196,7 +196,7 @@ class Columns:
         other_count: How many are none.
         argument_count: How many arguments they all have.
         strings: Texts by the numbers in columns.
-        strings_version: Another number whenever they are others than before.
+        strings_version: Changes whenever they change.
         providers: Ids likewise.
         first_new_string: From which number on strings are new; 1: all that there were
             before are gone, and their numbers mean others.

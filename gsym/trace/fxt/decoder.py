@@ -65,7 +65,7 @@ class Filter(NamedTuple):
 
 
 def set_filter(reader: Any, chosen: Filter, error: Any) -> None:
-    """Have the engine's reader hand out only what passes.
+    """Set the filter of the engine's reader.
 
     Raises:
         OverflowError: A time or a koid is not a number of 64 bits.
@@ -128,7 +128,7 @@ class Counts(NamedTuple):
     problems: int
 
 
-# The first bytes of a trace, in either byte order; old ones have others.
+# The first bytes of a trace, in either byte order; old traces lack them.
 MAGICS = (b"\x10\0\4\x46xT\x16\0", b"\0\x16Tx\x46\4\0\x10")
 
 _LARGE_SIZE = 1 << 20  # of records that are not copied if possible
@@ -196,7 +196,7 @@ class Decoder:
 
     @property
     def byteorder(self) -> Literal["little", "big"]:
-        """That of the words that were read last."""
+        """The byte order of the last words."""
         is_big = lib.gsym_fxt_reader_is_big_endian(self._reader)
         return "big" if is_big else "little"
 
@@ -227,11 +227,11 @@ class Decoder:
             raise AssertionError  # a whole record would have been read before
 
     def records(self, pieces: Iterable[Buffer]) -> Iterator[Record]:
-        """The records of a whole trace, in its order."""
+        """The records of a complete trace, in order."""
         return chain.from_iterable(part.records() for part in self.columns(pieces))
 
     def columns(self, pieces: Iterable[Buffer]) -> Iterator[Columns]:
-        """The records of a whole trace as columns, up to some thousands at a time."""
+        """The records of a complete trace as columns, some thousands at a time."""
         for piece in pieces:
             yield from self._take(piece)
         self.finish()

@@ -73,7 +73,7 @@ def _has_records(head: bytes, order: Literal["little", "big"]) -> bool:
 
 
 def _words(header: int) -> int | None:
-    """How many words a record has; None where the header is none."""
+    """The number of words of a record; None if the header is invalid."""
     kind, words = header & 15, header >> 4 & 0xFFF
     if kind == _LARGE:
         words = header >> 4 & 0xFFFFFFFF
@@ -145,10 +145,9 @@ class Trace:
     Iterating over it gives its records. `open_trace` makes it.
 
     Attributes:
-        path: What it is called; None where it has no name.
-        size: Bytes that there are to read, as they are stored; None where that is not
-            known.
-        bytes_read: How many of them have been read.
+        path: Its name, or None.
+        size: Bytes of the file; None if unknown.
+        bytes_read: Bytes read so far.
     """
 
     def __init__(  # noqa: PLR0913 - each is named
@@ -224,7 +223,7 @@ class Trace:
                 size += len(piece)
                 yield piece
         except ValueError as error:
-            reason = f"the gzip stream is damaged: {error}"
+            reason = f"damaged gzip stream: {error}"
             if self._strict:
                 raise FormatError(reason, path=self.path, offset=size) from error
             self.problems.append(Problem(size, reason))
@@ -249,8 +248,8 @@ def open_trace(
         byteorder: As for `Decoder`; None: detected from the first records.
 
     Raises:
-        FormatError: The file is empty or no regular file, or, while it is read, it is
-            damaged and *strict* is set.
+        FormatError: The file is empty or not a regular file, or, while it is read, it
+            is damaged and *strict* is set.
         OSError: It cannot be opened or read.
     """
     path, size = None, None

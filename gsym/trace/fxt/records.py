@@ -37,7 +37,7 @@ class ProviderEvent(NamedTuple):
 
 
 class TraceInfo(NamedTuple):
-    """Of the trace as a whole; *type* 0: the magic number, which is *value*."""
+    """About the trace; *type* 0: the magic number, *value*."""
 
     type: int
     value: int
@@ -168,7 +168,7 @@ class Blob(NamedTuple):
 
 
 class UserspaceObject(NamedTuple):
-    """What is at *pointer* in a process."""
+    """The object at *pointer* in a process."""
 
     pointer: int
     process: int
@@ -179,7 +179,7 @@ class UserspaceObject(NamedTuple):
 
 
 class KernelObject(NamedTuple):
-    """What *koid* is; *type* 1: a process, 2: a thread, others as in Zircon."""
+    """A kernel object; *type* 1: a process, 2: a thread, others as in Zircon."""
 
     koid: int
     type: int

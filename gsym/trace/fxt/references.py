@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_STRING_SIZE = 32000
-"""In bytes; the document's limit, though references could say more."""
+"""In bytes; the limit of the specification, although references allow more."""
 
 _MOST_QUOTED = 40  # characters
 _MOST_RECORD_SIZE = lib.GSYM_FXT_MAX_RECORD_SIZE

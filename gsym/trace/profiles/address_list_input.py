@@ -5,9 +5,9 @@
     /usr/lib/libc.so.6+0x2724a
     e95baaeaec8534edc5df3654182ddf12b19d9b23:0x2724a
 
-The first two are link-time addresses of the module that the caller names. The third is
-counted from the base of its module, as crash reports do; the fourth is a link-time
-address again, of the module with that build id.
+The first two are link-time addresses of the module given by the caller. The third is
+relative to the base of its module, as in crash reports; the fourth is a link-time
+address of the module with that build id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BUILD_ID = re.compile(
 
 
 def is_address_list(lines: Iterable[str]) -> bool:
-    """Whether the first line that is not blank, of several, is an address."""
+    """Whether the first line that is not blank is an address."""
     for line in lines:
         text = line.strip()
         if text and not text.startswith("#"):
@@ -54,16 +54,16 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
     return_addresses: bool = False,
     most_bytes: int = MOST_BYTES,
 ) -> Profile:
-    """The addresses in a file, each as a sample of its own.
+    """The addresses in a file, each as a sample.
 
     Args:
-        path: The file, compressed by gzip or not. Blank lines and those that begin
-            with `#` are left out.
-        build_id: Of the module that addresses without a module are in.
+        path: The file, plain or compressed by gzip. Blank lines and lines that begin
+            with `#` are ignored.
+        build_id: Of the module of bare addresses.
         module: Its path.
-        build_ids: Of modules by their paths; other modules are asked for theirs.
-        return_addresses: They are where calls return to.
-        most_bytes: How large the file may be, inflated.
+        build_ids: Of modules by path; those of other modules are read from their files.
+        return_addresses: Whether they are return addresses.
+        most_bytes: Maximum size of the file, inflated.
 
     Raises:
         FormatError: A line is not an address, compressed data is damaged, or inflates
@@ -88,13 +88,13 @@ def profile_of_addresses(
     build_ids: Dictionary[str, str] | None = None,
     return_addresses: bool = False,
 ) -> Profile:
-    """Likewise, of lines that come one by one.
+    """Likewise, for an iterable of lines.
 
     Args:
-        lines: As the file has them.
-        own: Where addresses without a module are.
-        build_ids: Of modules by their paths; other modules are asked for theirs.
-        return_addresses: They are where calls return to.
+        lines: The lines of the file.
+        own: The mapping of bare addresses.
+        build_ids: Of modules by path; those of other modules are read from their files.
+        return_addresses: Whether they are return addresses.
 
     Raises:
         FormatError: A line is not an address.
@@ -124,7 +124,7 @@ class _Reader:
         self._build_ids = build_ids
 
     def find(self, text: str) -> tuple[int, int | None] | None:
-        """None for a line that is not an address."""
+        """Parse a line; None if it is not an address."""
         found = _ADDRESS.fullmatch(text)
         if found is not None:
             own = None if self._own is None else self._builder.mapping(self._own)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AddressRanges:
-    """Tells which range an address is in.
+    """Finds the range of an address.
 
     Args:
         ranges: As for `add`, numbered from 0.
@@ -55,11 +55,11 @@ _NONE: tuple[Segment, ...] = ()
 class Binaries:
     """The binaries of this machine, and those in folders.
 
-    A file counts only with the build id of the mapping, whatever its name is.
+    A file is used only if it has the build id of the mapping.
 
     Args:
-        folders: Of binaries or debug files, under their own names or below `.build-id`.
-        debug_folders: Where installed debug files are, below `.build-id`.
+        folders: Of binaries or debug files, by name or below `.build-id`.
+        debug_folders: Of installed debug files, below `.build-id`.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Binaries:
         self._known: dict[tuple[str, str], tuple[Segment, ...]] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
-        """The loaded parts of the module of a mapping; none where it is not found."""
+        """The segments of the module of a mapping; empty if it is not found."""
         key = mapping.build_id, mapping.path
         if key not in self._known:
             wanted = mapping.build_id
@@ -95,7 +95,7 @@ class Binaries:
 
 
 def build_id_of(path: str) -> str:
-    """The build id of a binary, as hexadecimal digits; "" where there is none."""
+    """The build id of a binary, as hexadecimal digits, or ""."""
     try:
         with ObjectFile(map_file(path), path) as binary:
             return binary.uuid.hex()
@@ -104,11 +104,11 @@ def build_id_of(path: str) -> str:
 
 
 def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
-    """The link-time address of a byte of a file; None where it is not loaded.
+    """The link-time address of a byte of a file; None if it is not loaded.
 
     Args:
-        offset: In the file. Two segments may be in one page of it, but no byte is in
-            both; where headers say otherwise, code is meant.
+        offset: In the file. If segments overlap, which they should not, that with code
+            is used.
         segments: Of the file.
     """
     covering = [

@@ -76,7 +76,7 @@ class TreeFunction(NamedTuple):
     """The identity of a node.
 
     Attributes:
-        name: As people write it.
+        name: Demangled.
         module: Base name of the file that it was loaded from; "" if not known.
         path: Of its source; "" if not known.
     """

@@ -33,16 +33,16 @@ def flame_graph(
     roots: tuple[str, ...] = (),
     most_nodes: int = MOST_NODES,
 ) -> str:
-    """The page: no file and no server but itself is needed to look at it.
+    """A self-contained page.
 
     Args:
-        profiles: One; or two, of which the second is shown and compared with the first
-            by the share that functions have of each.
+        profiles: One; or two, of which the second is drawn and compared with the first
+            by shares.
         title: Of the page.
         value: Which of the value types of the profiles is drawn, counted from 0.
         roots: Which of `call_tree.ROOTS` each stack begins with.
-        most_nodes: How many nodes are kept, the heaviest; the others stand as one node
-            wherever some were.
+        most_nodes: Maximum number of nodes, the heaviest; the others are combined below
+            each node.
     """
     tree = call_tree(profiles, value, roots).pruned(most_nodes)
     data = _data(tree, title, profiles[-1].value_types[value])

@@ -95,8 +95,8 @@ def sample_records(
     Args:
         profile: Whose samples they are.
         provider: Id of the provider.
-        koids: Those that are taken.
-        busy: Threads that get another track for their samples.
+        koids: Koids in use.
+        busy: Threads that need another track for their samples.
     """
     yield ProviderInfo(_PROVIDER_NAME, provider)
     yield Initialization(_SECOND, provider)
@@ -132,9 +132,10 @@ def sample_records(
 def _tracks(
     profile: Profile, koids: Container[int], busy: Container[int]
 ) -> dict[int | None, Thread]:
-    """What the samples of each thread are shown as: a thread of their own.
+    """The track of the samples of each thread.
 
-    Samples of no thread, and a number that is too wide, may meet another thread's.
+    Samples without a thread, and numbers that are too wide, may collide with another
+    thread.
     """
     threads = [*enumerate(profile.threads), (None, _NO_THREAD)]
     known = {thread.thread & UINT64_MAX for _, thread in threads}
@@ -224,7 +225,7 @@ def _durations(
     going: list[tuple[int, _Row, int]] = []  # begin, function, number of samples
     until = 0
 
-    def end_behind(depth: int) -> None:
+    def end_below(depth: int) -> None:
         while len(going) > depth:
             begin, row, count = going.pop()
             made.append((begin, until, len(going), row, count))
@@ -237,11 +238,11 @@ def _durations(
                 going[same][1], wanted[same]
             ):
                 same += 1
-        end_behind(same)
+        end_below(same)
         going[:] = [(since, row, count + 1) for since, row, count in going]
         going += [(begin, row, 1) for row in wanted[same:]]
         until = end
-    end_behind(0)
+    end_below(0)
     made.sort(key=lambda each: (each[0], each[2]))
     return made
 

@@ -3,7 +3,7 @@
 Specification: Fuchsia trace format, "Profiler record". Each provider numbers the
 modules of each process on its own. Modules and mappings may come after the samples in
 the file; if they overlap, the time of a sample decides which one applies. The innermost
-address of a backtrace is where the thread was; the others are where calls return to.
+address of a backtrace is exact; the others are return addresses.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
     """The profile of all backtraces of a trace.
 
     Args:
-        records: Of the trace, in its order; those that say nothing of samples, too.
+        records: Of the trace, in its order; others are ignored.
 
     Returns:
-        Samples that count 1 each. What could not be used is among its losses: mappings
-        of modules that are not named, modules with the number of another one at that
-        time, mappings that are later than samples in them.
+        Samples that count 1 each. Its losses have what could not be used: mappings of
+            modules that are not named, modules with the number of another one at that
+            time, mappings that are later than samples in them.
     """
     builder = ProfileBuilder()
     samples = _Samples(builder)
@@ -52,7 +52,7 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
 
 
 def read_fxt_file(path: str) -> Profile:
-    """Likewise, of a file; damaged records are among the losses."""
+    """Likewise, for a file; damaged records are among the losses."""
     from gsym.trace.fxt.reader import open_trace
 
     trace = open_trace(path, kinds=PROFILER_KINDS)
@@ -224,7 +224,7 @@ def _time(record: Backtrace | Module | Mmap) -> int:
 
 
 def _hex(build_id: bytes) -> str:
-    """A build id as digits; old writers have put those into the record."""
+    """A build id as digits, which old writers store as text."""
     is_text = len(build_id) >= _SMALLEST_TEXT_ID and not len(build_id) % 2
     if is_text and _HEX_DIGITS.issuperset(build_id):
         return build_id.decode().lower()

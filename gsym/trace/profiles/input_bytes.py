@@ -44,8 +44,8 @@ def read_pieces(
 ) -> Iterator[bytes]:
     """The bytes of a file, inflated, piece by piece.
 
-    Text may be compressed by any ratio: that of perf repeats complete stacks, and zstd
-    shrinks it to a thousandth. It is not held in memory.
+    Text may have any compression ratio: output of perf repeats complete stacks, and
+    zstd shrinks it to a thousandth. It is not held in memory.
     """
     data = map_file(path)
     starts = range(0, len(data), _PIECE)
@@ -60,7 +60,7 @@ def read_pieces(
         for piece in pieces:
             size += len(piece)
             if size > most_bytes:
-                reason = f"it holds more than {most_bytes} bytes"
+                reason = f"more than {most_bytes} bytes of data"
                 raise FormatError(reason, path=path)
             yield piece
     except ValueError as error:

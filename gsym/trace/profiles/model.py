@@ -48,8 +48,8 @@ class Frame(NamedTuple):
     """A function at a location; "" and 0 if unknown.
 
     Attributes:
-        name: As people write it.
-        system_name: As the linker knows it.
+        name: Demangled.
+        system_name: The linkage name.
         path: Of the source file.
         line: In it, counted from 1.
     """
@@ -260,7 +260,7 @@ class ProfileBuilder:
         time: int | None = None,
         labels: tuple[tuple[str, str | int, str], ...] = (),
     ) -> None:
-        """Take a sample in; *time* is in nanoseconds."""
+        """Add a sample; *time* is in nanoseconds."""
         self.profile.samples.append(Sample(stack, thread, time, values, labels))
 
     def lose(self, kind: str, count: int = 1) -> None:

@@ -5,10 +5,10 @@ are the layouts with a table of stacks: that of version 1.10 of the protocol, an
 of 1.9, in which the fields of a sample have other numbers. `decode` distinguishes them
 by the wire types of these fields; messages of both have the same attributes.
 
-OpenTelemetry's eBPF profiler gives link-time addresses, with those of callers one lower
-than where calls return to, so that all are exact here; a mapping starts at the
-link-time address of its first byte, too. A mapping at an address where only a loader
-puts code is one in memory.
+OpenTelemetry's eBPF profiler stores link-time addresses, those of callers as return
+addresses minus 1, so all of them are exact; a mapping starts at the link-time address
+of its first byte, too. A mapping at an address that only a loader uses is one in
+memory.
 
 Source: github.com/open-telemetry/opentelemetry-proto, profiles/v1development/
 profiles.proto, common/v1/common.proto and resource/v1/resource.proto;
@@ -228,7 +228,7 @@ class Dictionary(MessageTables):
         self._stacks: dict[int, int] = {}
         self._mappings: list[int | None] = []
         for index, mapping in enumerate(message.mapping_table):
-            # The first one stands for none.
+            # The first one means no mapping.
             is_none = index == 0 and not mapping.ByteSize()
             self._mappings.append(None if is_none else len(profile.mappings))
             if not is_none:
@@ -263,7 +263,7 @@ class Dictionary(MessageTables):
         return self.text(found.key_strindex), value, self.text(found.unit_strindex)
 
     def value(self, message: Any) -> str | int | None:
-        """What an `AnyValue` message says; None for lists, and for nothing."""
+        """The value of an `AnyValue` message; None for lists, and for no value."""
         for number in message.int_value:
             return int(number)
         for index in message.string_value_strindex:
@@ -278,7 +278,7 @@ class Dictionary(MessageTables):
         return None
 
     def link(self, index: int) -> tuple[Attribute, ...]:
-        """The labels that stand for the span of a sample.
+        """The labels for the span of a sample.
 
         Raises:
             FormatError: The index is out of range.
@@ -337,7 +337,7 @@ class Dictionary(MessageTables):
         return Frame(name, system_name, path, line.line)
 
 
-# Attributes of the semantic conventions that say whose sample it is.
+# Attributes of the semantic conventions for process and thread.
 _PROCESS, _THREAD = "process.pid", "thread.id"
 _PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
 _MOST_TYPES = 32
@@ -381,7 +381,7 @@ def profile_of(message: Any, path: str | None = None) -> Profile:
 
 
 class _Reader:
-    """Takes one profile after the other in."""
+    """Adds profiles to one profile."""
 
     def __init__(self, message: Any, path: str | None) -> None:
         self._builder = ProfileBuilder(())
@@ -406,7 +406,7 @@ class _Reader:
         return tuple(found)
 
     def take(self, message: Any, shared: tuple[Attribute, ...]) -> None:
-        """Take the samples of a profile in, and what it says of all of them."""
+        """Add a profile: its samples and their common data."""
         profile = self._profile
         value_type = self._value_type(message.sample_type)
         column = self._types.setdefault(value_type, len(self._types))
@@ -462,7 +462,7 @@ class _Reader:
     def _split(
         self, attributes: tuple[Attribute, ...]
     ) -> tuple[int | None, tuple[Attribute, ...]]:
-        """The thread that attributes name, and those that say something else."""
+        """The thread of some attributes, and the other attributes."""
         numbers: dict[str, int] = {}
         names: dict[str, str] = {}
         labels = []

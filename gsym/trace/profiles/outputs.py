@@ -43,7 +43,7 @@ def collapsed_lines(
 
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-# Units by those of pprof; speedscope shows others as bare numbers.
+# Units of pprof that speedscope has; others are bare numbers.
 _UNITS = {
     "bytes": "bytes",
     "microseconds": "microseconds",
@@ -61,7 +61,7 @@ def speedscope_file(
     Source: speedscope's `file-format-spec.ts`, schema of version 0.0.1.
 
     Args:
-        profile: Whose samples it has, in the order of their times where all have one.
+        profile: Its samples are in the order of their times if all have one.
         value: Which of its value types is the weight, counted from 0. Weights below 0,
             which the format does not have, are left out.
         name: Of the whole.
@@ -127,7 +127,7 @@ _ENDINGS = {
 
 
 def form_of(path: str) -> str | None:
-    """The form of a file by its name; None for an unknown one."""
+    """The format of a file by its name; None for an unknown one."""
     name = path.lower()
     return next((form for end, form in _ENDINGS.items() if name.endswith(end)), None)
 
@@ -144,15 +144,14 @@ def write_form(
 
     Args:
         profile: What to write.
-        form: One of `FORMS`.
-        value: Which of its value types is written, counted from 0, by forms that hold
-            only one.
-        title: In forms that have one.
-        roots: Which of `call_tree.ROOTS` each stack begins with, in forms that hold
-            only stacks.
+        form: The format, one of `FORMS`.
+        value: Index of the value type, for formats with only one.
+        title: For formats that have one.
+        roots: Which of `call_tree.ROOTS` each stack begins with, for formats that only
+            have stacks.
 
     Raises:
-        GsymError: A number is too large for the form.
+        GsymError: A number is too large for the format.
         UnsupportedError: It needs a package that is not installed.
     """
     if form == "pprof":

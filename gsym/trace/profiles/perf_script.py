@@ -1,4 +1,4 @@
-"""What `perf script` of Linux prints: lines -> samples and mappings.
+"""Parse the output of `perf script` of Linux into samples and mappings.
 
 A sample is a line with thread, time and event, followed by the lines of its stack, or
 one line with its only address at the end:
@@ -32,8 +32,8 @@ class PerfFrame(NamedTuple):
         symbol: Without its offset.
         module: Path of the file, or a name in brackets, as of the kernel.
         module_offset: Where it is in that file, if that is printed as well.
-        is_inlined: It is inlined into what the next line has, if that has the same
-            address. perf also marks functions so that have several names.
+        is_inlined: Whether it is inlined into the frame of the next line, if that has
+            the same address. perf also marks functions with several names.
         path: Of the source file.
         line: In it.
     """
@@ -216,7 +216,7 @@ class _Parser:
         return None if head is None else _sample(head, frames)
 
     def _add_frame(self, text: str) -> bool:
-        """Take a line of a stack in; False where it is none."""
+        """Add a line of a stack; False if it is not one."""
         # Most lines of a text come many times.
         frame = self._known.get(text)
         if frame is None:
@@ -242,7 +242,7 @@ def _is_only_frame(rest: str) -> bool:
 
 
 def _add_source(text: str, frames: list[PerfFrame]) -> bool:
-    """Take the source line of the last frame in; False where it is none."""
+    """Add the source line of the last frame; False if it is not one."""
     if not frames or frames[-1].line:
         return False
     source = _SOURCE.match(text)

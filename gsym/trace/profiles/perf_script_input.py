@@ -1,8 +1,8 @@
 """`perf script` of Linux -> `Profile`.
 
-The innermost address of a stack is where the program was, and so is the first one of
-user space behind addresses of the kernel, which interrupted it there. The others are
-where calls return to, or are one lower, as perf prints them when it unwinds by DWARF.
+The innermost address of a stack is exact, and so is the first one of user space after
+addresses of the kernel. The others are return addresses, or one lower, as perf prints
+them when it unwinds with DWARF.
 
 In stacks, perf since Linux 5.19 prints the offset in the file of the module instead of
 the address in memory; in a line with an only address, and before that, the address. A
@@ -64,7 +64,7 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
     with open(name, "rb") as file:
         data = file.read(_MOST_LIST_BYTES + 1)
     if len(data) > _MOST_LIST_BYTES:
-        raise FormatError(f"it has more than {_MOST_LIST_BYTES} bytes", path=name)
+        raise FormatError(f"more than {_MOST_LIST_BYTES} bytes", path=name)
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
         build_id, _, module = line.strip().partition(" ")
         if not build_id:
@@ -77,11 +77,11 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 class ModulePlaces:
-    """Tells the mapping of a frame, and its address in that.
+    """Finds the mapping of a frame, and its address in that.
 
     Args:
-        builder: Gets the mappings.
-        build_ids: Of modules by their paths; the others are asked for theirs.
+        builder: Receives the mappings.
+        build_ids: Of modules by path; those of others are read from their files.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class ModulePlaces:
         return frame.address >= _KERNEL_START
 
     def finish(self) -> None:
-        """Tell mappings of whole files how far they were seen to reach."""
+        """Set the ends of mappings of complete files."""
         mappings = self._builder.profile.mappings
         for index, end in self._ends.items():
             limit = -(-end // _PAGE) * _PAGE
@@ -165,7 +165,7 @@ class ModulePlaces:
         return found
 
     def _size(self, module: str) -> int:
-        """How large the file is, or any file where it is not there."""
+        """The size of the file, or the maximum if it is unavailable."""
         found = self._sizes.get(module)
         if found is None:
             try:
@@ -220,7 +220,7 @@ MOST_TEXT_BYTES = 4 << 30
 """How much text there may be, inflated: it is read line by line."""
 
 _CLOCKS = frozenset({"cpu-clock", "task-clock"})  # they count nanoseconds
-_MOST_KNOWN = 1 << 14  # stacks of which it is remembered what they are
+_MOST_KNOWN = 1 << 14  # stacks in the cache
 _EVENT, _CPU = "event", "cpu"
 
 
@@ -235,16 +235,16 @@ def read_perf_script(
 
     Args:
         path: The file, compressed by gzip or not.
-        build_ids: Of modules by their paths, as `read_build_ids` gives them; other
-            modules are asked for theirs at their paths.
+        build_ids: Of modules by path, from `read_build_ids`; those of other modules are
+            read from their files.
         keep_symbols: Locations for which perf has a symbol have it as their frame,
             which `symbolize` replaces if it finds more. Otherwise they have no frames
             if the build id of their module is known.
         most_bytes: How large it may be, inflated.
 
     Raises:
-        FormatError: There is no sample in it, a line is too long, compressed data is
-            damaged, or inflates to more than *most_bytes*.
+        FormatError: It has no sample, a line is too long, compressed data is damaged,
+            or inflates to more than *most_bytes*.
         OSError: It cannot be read.
     """
     name = os.fspath(path)
@@ -261,10 +261,10 @@ def profile_of_lines(
     keep_symbols: bool = True,
     path: str | None = None,
 ) -> Profile:
-    """Likewise, of lines that come one by one.
+    """Likewise, for an iterable of lines.
 
     Raises:
-        FormatError: There is no sample among them.
+        FormatError: They have no sample.
     """
     reader = _Reader(build_ids, keep_symbols=keep_symbols)
     unknown = UnknownLines()
@@ -285,7 +285,7 @@ def profile_of_lines(
 
 
 class _Reader:
-    """Takes samples in.
+    """Adds samples to a profile.
 
     Attributes:
         builder: Makes the profile.
@@ -311,7 +311,7 @@ class _Reader:
         self._stacks.clear()
 
     def take(self, sample: PerfSample) -> None:
-        """Take a sample in."""
+        """Add a sample."""
         builder = self.builder
         process = sample.process
         # The first thread has the name of the process.
@@ -331,7 +331,7 @@ class _Reader:
         )
 
     def finish(self) -> Profile:
-        """The profile, with what all samples have in common said once."""
+        """The profile, with common data of all samples stored once."""
         profile = self.builder.profile
         self.places.finish()
         if self._has_periods:
@@ -402,7 +402,7 @@ def _frames(group: list[PerfFrame]) -> Iterable[Frame]:
 
 
 def _names(symbol: str) -> tuple[str, str]:
-    """As people write it, and as the linker knows it as far as perf says."""
+    """The demangled name, and the linkage name if perf prints it."""
     readable = demangle(symbol)
     is_plain = readable != symbol or not any(each in symbol for each in " (<:")
     return readable, symbol if is_plain else ""

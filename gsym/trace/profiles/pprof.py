@@ -1,7 +1,7 @@
 """pprof -> `Profile`.
 
-Fields that are not in the schema are kept with a message and written again. Texts are
-bytes: profilers write any, and a reader of strict UTF-8 would refuse the whole file.
+Unknown fields are kept with a message and written again. Texts are bytes: profilers
+write any, and a strict UTF-8 reader would refuse the file.
 
 Locations are taken for exact addresses, also those of callers: pprof looks up an
 address unchanged, so that writers of profiles store return addresses one lower
@@ -228,13 +228,13 @@ def return_locations(message: Any, places: Places) -> list[int]:
     return [index for index in range(len(places.locations)) if index not in leaves]
 
 
-# Labels that say whose a sample is and when it was taken, as perf_to_profile has them.
+# Labels for process, thread and time of a sample, as in perf_to_profile.
 PID, TID = "pid", "tid"
 COMM, THREAD_COMM = "comm", "thread_comm"
 TIMESTAMP = "timestamp_ns"
 
 _UNSIGNED = (1 << 64) - 1
-_MOST_KNOWN = 1 << 14  # sets of labels of which it is remembered what they say
+_MOST_KNOWN = 1 << 14  # sets of labels in the cache
 
 
 def read_pprof(
@@ -247,9 +247,9 @@ def read_pprof(
 
     Args:
         path: A file with a `Profile` message, compressed by gzip or not.
-        return_addresses: The addresses of callers are where calls return to, against
-            the custom of pprof.
-        most_bytes: How large it may be, inflated.
+        return_addresses: Whether the addresses of callers are return addresses, which
+            is unusual in pprof.
+        most_bytes: Maximum size, inflated.
 
     Raises:
         FormatError: It is damaged: not such a message, an index out of range, an id
@@ -293,7 +293,7 @@ def profile_of(
 
 
 class _SampleReader:
-    """Takes samples over, with those of their labels that the model has fields for."""
+    """Converts samples, with labels for which the model has fields."""
 
     def __init__(self, message: Any, places: Places, path: str | None) -> None:
         types = tuple(
@@ -312,7 +312,7 @@ class _SampleReader:
         self._path = path
 
     def take(self, sample: Any) -> None:
-        """Take a sample in."""
+        """Add a sample."""
         values = tuple(sample.value)
         if len(values) != len(self._types):
             reason = f"a sample has {len(values)} values, not {len(self._types)}"

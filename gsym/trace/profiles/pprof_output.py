@@ -1,7 +1,7 @@
 """`Profile` -> pprof.
 
-Where a call returns to is written one lower, as all who write pprof do: those who read
-it look an address up unchanged.
+Return addresses are written minus 1, as by all writers of pprof: readers look up
+addresses unchanged.
 
 Source: github.com/google/pprof, proto/profile.proto.
 """
@@ -91,7 +91,7 @@ class FunctionTable:
         self._mappings: dict[int, Any] | None = None
 
     def add_lines(self, location: Any, frames: Sequence[Frame]) -> None:
-        """Give a location lines, and set the flags of its mapping.
+        """Add lines to a location, and set the flags of its mapping.
 
         Args:
             location: A `Location` message, whose mapping is there.
@@ -152,7 +152,7 @@ def pprof_file(profile: Profile, *, merge: bool = True) -> bytes:
 
 
 def compressed(message: Any) -> bytes:
-    """A message as a gzip file, which does not say when it was made."""
+    """A message as a gzip file without a time stamp."""
     compressor = zlib.compressobj(wbits=_GZIP_WINDOW)
     data = message.SerializeToString(deterministic=True)
     return compressor.compress(data) + compressor.flush()
@@ -284,7 +284,7 @@ def symbolize_pprof(
     return_addresses: bool = False,
     path: str | None = None,
 ) -> tuple[bytes, Profile]:
-    """A file of pprof with the functions of its locations; all else is kept.
+    """A pprof file with symbols; everything else is unchanged.
 
     Locations with lines keep them; the others get theirs, and their mappings the flags
     for that. Functions and texts are added after the existing ones. Samples, labels,

@@ -81,7 +81,7 @@ def _varint(data: bytes, at: int, start: int) -> tuple[int, int]:
     value = 0
     for index, byte in enumerate(data[at : at + _MOST_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follows
+        if byte < 0x80:  # noqa: PLR2004 - the continuation bit
             return value, at + index + 1
     raise FormatError("a number of a protobuf field is truncated", offset=start)
 
@@ -213,7 +213,7 @@ class MessageTables:
         self.losses = losses
         self.texts = [text.decode("utf-8", "replace") for text in texts] or [""]
         if self.texts[0]:
-            raise self.error("the first text of its string table is not empty")
+            raise self.error("the first text of the string table is not empty")
 
     def text(self, index: int) -> str:
         """A text of the string table.

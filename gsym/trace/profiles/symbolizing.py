@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.model import Location, Mapping, Profile
 
     class Opening(Protocol):
-        """What opens modules, such as a `Symbolizer`."""
+        """Opens modules, as a `Symbolizer` does."""
 
         def open(self, key: ModuleKey) -> OpenModule:
             """The module, or why it is not available."""
@@ -60,7 +60,7 @@ GUESSED = "modules without their binary: offsets in it are taken for addresses"
 def symbolize(
     profile: Profile, modules: Opening, binaries: Binaries | None = None
 ) -> None:
-    """Give the locations that have no frames theirs, or a reason why they have none.
+    """Set the frames of locations without frames, or the reason for their absence.
 
     Frames that are only symbols of the profiler are replaced by those of the module if
     these have a line or inlined calls. If the build id is assumed, the file may not be
@@ -83,7 +83,7 @@ def symbolize(
             continue
         mapping = profile.mappings[location.mapping]
         if not mapping.build_id:
-            reason = "the build id of its module is not known"
+            reason = "the build id of its module is unknown"
             locations[index] = location._replace(reason=reason)
             continue
         waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
@@ -182,8 +182,8 @@ def _frames(
         places.append(link_address(location, mapping, base, segments))
     addresses = array("Q", [place for place in places if place is not None])
     rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
-    missing = f"no function of {reader.path} is there"
-    unloaded = "its binary has nothing loaded there"
+    missing = f"no function of {reader.path} at this address"
+    unloaded = "not in a segment of its binary"
     found: list[tuple[tuple[Frame, ...], str]] = []
     for place in places:
         frames = () if place is None else next(rows)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class TopRow(NamedTuple):
-    """What is known of a name.
+    """The sums for a name.
 
     Attributes:
         name: Of a function, module, file, thread or process.
         own: The sum of the samples whose innermost frame has it.
         total: The sum of those in whose stack it is, once each.
-        over_time: The total again, for each part of the time; empty where not all
-            samples have a time.
+        over_time: The total for each part of the time; empty unless all samples have a
+            time.
     """
 
     name: str
@@ -49,7 +49,7 @@ GROUPS = (*_FRAME_GROUPS, *_THREAD_GROUPS)
 def top_rows(
     profile: Profile, by: str = "function", *, value: int = 0, parts: int = 0
 ) -> list[TopRow]:
-    """A row for each name, those with the most of their own first.
+    """A row for each name, the largest own sums first.
 
     Args:
         profile: Whose samples are counted.
@@ -127,7 +127,7 @@ class _Names:
                 for location in profile.locations
             ]
         elif by not in _THREAD_GROUPS:
-            raise ValueError(f"'{by}' is none of {', '.join(GROUPS)}")
+            raise ValueError(f"unknown group '{by}': expected {', '.join(GROUPS)}")
 
     def of(self, stack: int, thread: int | None) -> list[str]:
         """The names of a stack of a thread."""
@@ -214,7 +214,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(numbers: Sequence[int], highest: int | None = None) -> str:
-    """A bar for each number: a space for 0 and below, else as high as it is.
+    """A bar for each number; a space for 0 and below.
 
     Args:
         numbers: To show.

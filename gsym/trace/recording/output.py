@@ -1,7 +1,7 @@
 """The file that a tracer writes: records of one process, in blocks.
 
-Each block holds whole records and is appended by one call: a trace that is cut off can
-be read up to there, and several processes can write one file. Records are held until
+Each block has complete records and is appended by one call: a truncated trace can be
+read up to its end, and several processes can write one file. Records are held until
 there are many, or for a second: a program that is killed loses little.
 """
 
@@ -185,13 +185,13 @@ class TraceOutput:
         if not count:
             return
         data = self.section + b"".join(records[:count])
-        del records[:count]  # what others have appended since stays
+        del records[:count]  # keep records appended meanwhile
         self._large_size = 0
         try:
             if not self._end:
                 _write(self._descriptor, data)
         except OSError as error:
-            # A record may have been cut: what follows could not be read.
+            # A record may be truncated: later ones could not be read.
             self._end = error.strerror or str(error)
         if self._end:
             self._fail(count, self._end)

@@ -161,10 +161,10 @@ class ProcessTrace:
         end: int,
         args: dict[str, Any],
     ) -> None:
-        """Write a complete duration of which all but the time is always the same.
+        """Write a complete duration that always has the same data except for its times.
 
         Args:
-            function: A number for all that is the same.
+            function: A number for that data.
             category: Of the event.
             name: Of the event.
             begin: When, by `time.monotonic_ns`.
@@ -184,7 +184,7 @@ class ProcessTrace:
     def _keep_call(
         self, function: int, key: tuple[int, str, str], args: dict[str, Any]
     ) -> None:
-        """Keep the words of a call, if they are five and not too many are kept."""
+        """Cache the words of a call, if it has five words and the cache is not full."""
         current, words = self.current, [0]
         header = current.headers.get(key)
         if header is None or len(current.calls) > _MOST_HEADERS:
@@ -204,7 +204,7 @@ class ProcessTrace:
         args: dict[str, Any],
         last: int | None,
     ) -> None:
-        """Write an event in the way of all records; its header is known then."""
+        """Write an event as a general record, and cache its header."""
         category, name = (
             cut_text(str(text), MOST_STRING_SIZE, self._lose, "names of events")
             for text in (category, name)
@@ -237,11 +237,11 @@ class ProcessTrace:
 
 
 class _CurrentThread(threading.local):
-    """The thread that runs, as the trace knows it.
+    """The current thread in the trace.
 
     Attributes:
         thread: Its koid.
-        index: In the table; 0 where that is full.
+        index: In the table; 0 if that is full.
         headers: Of events, without size and number of arguments.
         calls: Words of calls: the header, and the arguments.
     """

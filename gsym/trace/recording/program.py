@@ -65,7 +65,7 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
     """Run a module, as `python -m` does; the exit status.
 
     Raises:
-        GsymError: There is no such module.
+        GsymError: The module is not found.
         KeyboardInterrupt: The program was interrupted; its traceback is printed.
     """
     sys.argv[:] = [name, *arguments]

@@ -108,13 +108,13 @@ class _Chain:
         self._category = category
         self._name = name
         self._id = tracer.new_id()
-        self._tell(self._begin_kind, args)
+        self._write(self._begin_kind, args)
 
     def end(self, **args: Any) -> None:
         """Write its end."""
-        self._tell(self._end_kind, args)
+        self._write(self._end_kind, args)
 
-    def _tell(self, kind: int, args: dict[str, Any]) -> None:
+    def _write(self, kind: int, args: dict[str, Any]) -> None:
         self._tracer.process.event(
             kind, self._category, self._name, monotonic_ns(), args, self._id
         )
@@ -133,7 +133,7 @@ class Operation(_Chain):
 
     def instant(self, **args: Any) -> None:
         """Write an instant of it."""
-        self._tell(_ASYNC_INSTANT, args)
+        self._write(_ASYNC_INSTANT, args)
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +144,7 @@ class Operation(_Chain):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._tell(_ASYNC_END, {} if kind is None else {"error": kind.__name__})
+        self._write(_ASYNC_END, {} if kind is None else {"error": kind.__name__})
 
 
 class Flow(_Chain):
@@ -160,7 +160,7 @@ class Flow(_Chain):
 
     def step(self, **args: Any) -> None:
         """Write a step of it, in the current duration."""
-        self._tell(_FLOW_STEP, args)
+        self._write(_FLOW_STEP, args)
 
 
 _INSTANT, _COUNTER = 0, 1  # indexes into EVENT_KINDS
@@ -318,14 +318,14 @@ class Tracer:
         self.losses = Counter()
         self.process = self._new_process(is_first=False)
         self.process.be_one_of_several()
-        # multiprocessing ends its processes without what `atexit` knows of.
+        # multiprocessing ends its processes without `atexit`.
         util = sys.modules.get("multiprocessing.util")
         if util is not None:
             util.register_after_fork(self, _close_with_multiprocessing)
 
 
 _OPEN: weakref.WeakSet[Tracer] = weakref.WeakSet()
-"""Those that a fork affects."""
+"""Open tracers, for forks."""
 
 
 def _close_with_multiprocessing(tracer: Tracer) -> None:

@@ -1,4 +1,4 @@
-"""Values of a program that is traced -> arguments of its events.
+"""Values of a traced program -> arguments of its events.
 
 Values of other types become their text, large ones are cut, and none raises an error.
 """
@@ -40,7 +40,7 @@ def process_argument(process: int) -> Argument:
 
 
 class UnusualValueError(Exception):
-    """An argument is not of the kinds that have a short way."""
+    """An argument has no fast path."""
 
 
 class ArgumentWords:
@@ -124,27 +124,27 @@ def safe_arguments(
         lose: Counts arguments that are left out or cut.
     """
     made: list[Argument] = []
-    room = _MOST_SIZE
+    space = _MOST_SIZE
     for name, value in args.items():
         if len(made) == _MOST_ARGUMENTS:
             lose("arguments after the 15th of an event")
             continue
         try:
-            argument, size = _argument(name, value, room, lose)
+            argument, size = _argument(name, value, space, lose)
         except Exception as error:  # noqa: BLE001 - whatever its text is made by
             lose(f"arguments whose text could not be made: {type(error).__name__}")
             continue
-        room -= min(size, room)
+        space -= min(size, space)
         made.append(argument)
     return tuple(made)
 
 
-def cut_text(text: str, room: int, lose: Callable[[str], None], what: str) -> str:
-    """The longest beginning of a text that can be written and fits in *room* bytes.
+def cut_text(text: str, space: int, lose: Callable[[str], None], what: str) -> str:
+    """The longest beginning of a text that can be written and fits in *space* bytes.
 
     Args:
         text: Any text.
-        room: In bytes.
+        space: In bytes.
         lose: Counts a text that is changed.
         what: Its kind, for *lose*: a word in the plural.
     """
@@ -154,26 +154,26 @@ def cut_text(text: str, room: int, lose: Callable[[str], None], what: str) -> st
         lose(f"{what} with surrogates that do not represent a byte, replaced by ?")
         data = text.encode("utf-8", "replace")
         text = data.decode()
-    if len(data) <= room:
+    if len(data) <= space:
         return text
     lose(f"{what} that were cut for their size")
-    return data[:room].decode("utf-8", "ignore")
+    return data[:space].decode("utf-8", "ignore")
 
 
 def _argument(
-    name: str, value: Any, room: int, lose: Callable[[str], None]
+    name: str, value: Any, space: int, lose: Callable[[str], None]
 ) -> tuple[Argument, int]:
     """The argument for a value within some bytes, and how many the value has."""
     name = cut_text(name, _MOST_NAME_SIZE, lose, "names of arguments")
     if isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
-        if len(data) > room:
+        if len(data) > space:
             lose("arguments that were cut for their size")
-        return Argument(name, "blob", data[:room]), len(data)
+        return Argument(name, "blob", data[:space]), len(data)
     if not isinstance(value, (int, float, type(None))):
-        text = cut_text(str(value), room, lose, "arguments")
+        text = cut_text(str(value), space, lose, "arguments")
         return Argument(name, "string", text), len(text.encode("utf-8", "replace"))
     try:
         return argument_of(name, value), 0
     except OverflowError:
-        return _argument(name, hex(value), room, lose)  # type: ignore[arg-type]
+        return _argument(name, hex(value), space, lose)  # type: ignore[arg-type]

@@ -154,7 +154,7 @@ def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
     outside = profile.mappings[0].limit - 1
     profile.locations = [first._replace(address=outside)]
     symbolize(profile, OneModule(program.with_suffix(".gsym")))
-    assert profile.locations[0].reason == "its binary has nothing loaded there"
+    assert profile.locations[0].reason == "not in a segment of its binary"
 
 
 def test_other_files_have_no_build_id(tmp_path: Path) -> None:

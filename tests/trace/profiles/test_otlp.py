@@ -219,7 +219,7 @@ def _first_text(made: Any) -> None:
         (_location, "location index -1 out of range (table has 4)"),
         (_attribute, "attribute index 6 out of range (table has 6)"),
         (_text, "text index 99 out of range (table has 16)"),
-        (_first_text, "the first text of its string table is not empty"),
+        (_first_text, "the first text of the string table is not empty"),
     ],
 )
 def test_an_invalid_reference_is_refused(

@@ -167,7 +167,7 @@ def _first_text(made: Any) -> None:
         (_negative_text, "text index -1 out of range (table has 14)"),
         (_values, "a sample has 3 values, not 2"),
         (_types, "the profile declares no sample type"),
-        (_first_text, "the first text of its string table is not empty"),
+        (_first_text, "the first text of the string table is not empty"),
     ],
 )
 def test_an_invalid_reference_is_refused(
@@ -224,7 +224,7 @@ def test_the_depth_of_a_stack_is_limited() -> None:
 
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, gzip.compress(bytes(1 << 20)) * 100)
-    with pytest.raises(FormatError, match="it holds more than 8388608 bytes"):
+    with pytest.raises(FormatError, match="more than 8388608 bytes of data"):
         read_pprof(path, most_bytes=8 << 20)
 
 

@@ -85,7 +85,7 @@ def test_a_mapping_at_its_own_offset_is_the_kernel_and_counts_from_the_base(
     ("offset", "mapping", "reason"),
     [
         (0x10, None, "no mapping covers it"),
-        (0x10, code(build_id=""), "the build id of its module is not known"),
+        (0x10, code(build_id=""), "the build id of its module is unknown"),
         (0x10, code(build_id="ab"), "no symbols for this module"),
         (0x50, code(), "no function of "),
         (0, code(link_start=0), "no function of "),
