@@ -1,7 +1,8 @@
-"""Answers as `gsym lookup` prints them."""
+"""The output styles of `gsym lookup`."""
 
 from __future__ import annotations
 
+from gsym.engine.native import to_str
 from gsym.formatting.formatter import PLAIN_NUMBERS, Style
 
 TYPE_CHECKING = False
@@ -19,12 +20,12 @@ _PLACE = "<name><?offset> + <offset></><?path> at <path>:<?line><line><:>?</></>
 def text_style(
     *, escape: Callable[[bytes], bytes], demangle: bool, merged: bool
 ) -> Style:
-    """The style for people: a line for each frame.
+    """The default style: a line for each frame.
 
     Args:
         escape: Makes names and paths printable.
-        demangle: Print names of functions as people write them.
-        merged: Show the functions that were merged into one as well.
+        demangle: Demangle names of functions.
+        merged: Also show merged functions.
     """
     frame = f"{_PLACE}<?inlined> [inlined]</>"
     others = (
@@ -49,8 +50,8 @@ def line_style(
 
     Args:
         escape: Makes names and paths printable.
-        demangle: Print names of functions as people write them.
-        merged: Show the functions that were merged into one as well.
+        demangle: Demangle names of functions.
+        merged: Also show merged functions.
     """
     frames = f"<*frames><?later> <<- </>{_PLACE}</>"
     others = f"<*merged> = {frames}</>"
@@ -63,16 +64,21 @@ def line_style(
     )
 
 
+def ascii_text(raw: bytes) -> bytes:
+    """*raw* as ASCII JSON string contents; invalid UTF-8 becomes surrogates."""
+    import json
+
+    return json.dumps(to_str(raw))[1:-1].encode()
+
+
 def json_style(*, demangle: bool | None, merged: bool) -> Style:
     """The style for programs: a JSON object on a line for each address.
 
     Args:
-        demangle: Print names of functions as people write them; None: in a field
-            `demangled` after each name.
-        merged: Show the functions that were merged into one as well.
+        demangle: Demangle names of functions; None: in a field `demangled` after each
+            name.
+        merged: Also show merged functions.
     """
-    from gsym.formatting.json_text import ascii_text
-
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
         '"frames": [<*frames><?later>, </>{"name": "<name>", '
@@ -95,7 +101,7 @@ def json_style(*, demangle: bool | None, merged: bool) -> Style:
 
 
 def outside_answer(address: int, style: Style) -> bytes:
-    """The answer to a number of more than 64 bits, which the engine cannot take."""
+    """The answer to a number of more than 64 bits, which the engine does not accept."""
     if style.json:
         return b'{"address": %d, "function": null, "frames": [], "reason": "%b"}\n' % (
             address,

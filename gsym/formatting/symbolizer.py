@@ -1,7 +1,7 @@
-"""Answers as llvm-symbolizer prints them: styles LLVM, GNU and JSON.
+"""The output styles of llvm-symbolizer: LLVM, GNU and JSON.
 
-What a GSYM file does not hold is printed as llvm-symbolizer prints its absence: columns
-as 0, no line that a function starts at, no discriminators.
+Data that a GSYM file lacks is printed as missing: column 0, no start line of functions,
+no discriminators.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class SymbolizerOutput(NamedTuple):
-    """What the options say of an answer.
+    """The options of an output style.
 
     Attributes:
         json: Print JSON.
-        gnu: Leave out what GNU addr2line does not print.
+        gnu: Omit what GNU addr2line does not print.
         addresses: Print the address before each answer.
         functions: Print function names.
-        inlines: Print all frames; else one that stands for them.
-        outer_name: That one has the name of the outermost function.
+        inlines: Print all frames; otherwise a single one.
+        outer_name: The single frame has the name of the outermost function.
         pretty: Print a frame on one line.
         verbose: Print a line for each part of a frame.
         basenames: Print files without their directories.
-        demangle: Print function names as people write them.
-        has_source: Leave marks where lines of source belong.
+        demangle: Demangle function names.
+        has_source: Insert marks for source lines.
     """
 
     json: bool = False
@@ -46,7 +46,7 @@ class SymbolizerOutput(NamedTuple):
 
     @property
     def footer(self) -> str:
-        """What ends an answer, but for JSON."""
+        """The end of an answer, except in JSON."""
         return "" if self.gnu else "\n"
 
     @property
@@ -72,7 +72,7 @@ class SymbolizerOutput(NamedTuple):
 
     @property
     def unknown_frame(self) -> str:
-        """What stands for a frame where nothing is known."""
+        """The text for an unknown frame."""
         if self.json:
             return _json_frame("", "", "0", "")
         return self._name("??", "") + self._place("??", "0", "")
@@ -151,6 +151,8 @@ def _json_frame(file: str, name: str, line: str, start: str) -> str:
 
 
 def _json_text(raw: bytes) -> bytes:
-    from gsym.formatting.json_text import utf8_text
+    """*raw* as JSON string contents; invalid UTF-8 is replaced."""
+    import json
 
-    return utf8_text(raw)
+    text = json.dumps(raw.decode("utf-8", "replace"), ensure_ascii=False)
+    return text[1:-1].encode()

@@ -1,4 +1,4 @@
-"""Records of the engine -> `FunctionInfo` objects."""
+"""The functions of a GSYM file: complete records, or only names and extents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from struct import Struct
 
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.errors import FormatError
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.engine.mapped_image import MappedImage
+    from gsym.model import FunctionRange
+    from gsym.reading.reader import Reader
 
     CData = Any  # a cffi object
 
@@ -32,7 +35,7 @@ def _unpack(items: CData, count: int, item: Struct) -> Iterator[tuple[int, ...]]
 
 
 class FunctionDecoder:
-    """Decodes one record after the other; for one thread at a time."""
+    """Decodes records; for one thread at a time."""
 
     __slots__ = ("_error", "_function", "_mapped", "_paths", "_record")
 
@@ -84,7 +87,7 @@ class FunctionDecoder:
         )
 
     def _inline(self, function: CData) -> InlineInfo:
-        """The tree, built from its last node back so that children come first."""
+        """The tree, built from its last node backwards, so that children come first."""
         strings, paths = self._mapped.strings, self._paths
         ranges = [
             _new(Range, extent)
@@ -114,3 +117,28 @@ class FunctionDecoder:
             CallSite(offset, flags, tuple(patterns[first : first + count]))
             for offset, flags, first, count, _ in sites
         )
+
+
+def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
+    """Names and extents of all functions in file order, including merged ones.
+
+    Raises:
+        FormatError: A record is damaged.
+    """
+    mapped = reader.mapped
+    for index in range(len(reader)):
+        yield from mapped.function_ranges(index)
+
+
+def module_range(reader: Reader) -> tuple[int, int] | None:
+    """The start of the first function of a file and the end of the last one.
+
+    None if there are no functions, or these two are damaged.
+    """
+    mapped = reader.mapped
+    try:
+        first, *_ = mapped.function_ranges(0)
+        last = max(mapped.function_ranges(len(reader) - 1), key=lambda each: each.size)
+    except (FormatError, IndexError, ValueError):
+        return None
+    return first.start, last.start + last.size

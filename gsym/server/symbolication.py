@@ -15,7 +15,7 @@ from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.load_limits import HeldAnswer
 from gsym.symbolication.assembly import answer_assembly, read_assembly_request
-from gsym.symbolication.binary_search import BinarySearch
+from gsym.symbolication.module_binaries import ModuleBinaries
 from gsym.symbolication.request import ExtensionError, RequestError, read_v4, read_v5
 from gsym.symbolication.response import answer_v4, answer_v5, debug_statistics
 from gsym.symbolication.source import SourceRoots, answer_source, read_source_request
@@ -125,7 +125,7 @@ def extension_routes(service: Service) -> list[Route]:
     """The endpoints for source code and disassembly, if enabled."""
     settings, symbolizer = service.settings, service.symbolizer
     roots = SourceRoots(settings.source_roots)
-    binaries = BinarySearch(settings.binary_dirs)
+    binaries = ModuleBinaries(settings.binary_dirs)
 
     def source(body: bytes) -> bytes:
         return answer_source(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
     from gsym.reading.reader import Reader
     from gsym.store.symbolizer import Symbolizer
-    from gsym.symbolication.binary_search import BinarySearch
+    from gsym.symbolication.module_binaries import ModuleBinaries
 
 
 class Instruction(NamedTuple):
@@ -194,7 +194,7 @@ def read_assembly_request(body: bytes) -> AssemblyRequest:
 def answer_assembly(
     request: AssemblyRequest,
     symbolizer: Symbolizer,
-    binaries: BinarySearch,
+    binaries: ModuleBinaries,
     *,
     most: int,
 ) -> bytes:

@@ -16,8 +16,7 @@ from gsym.formatting.formatter import (
     Formatter,
     Style,
 )
-from gsym.formatting.json_text import ascii_text
-from gsym.formatting.lookup import json_style
+from gsym.formatting.lookup import ascii_text, json_style
 from tests import oracle, strategies
 from tests.cli.test_lookup import OUTER
 from tests.hostile import ADDRESSES, small_file

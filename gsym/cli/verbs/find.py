@@ -18,7 +18,7 @@ from gsym.cli.options import (
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.engine.demangling import demangle
-from gsym.reading.names import function_ranges
+from gsym.reading.decoded_functions import function_ranges
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -125,7 +125,7 @@ class _Session:
 
     def _explain(self, addresses: list[int]) -> None:
         """Say on standard error if an address is not of the module at all."""
-        from gsym.reading.names import module_range
+        from gsym.reading.decoded_functions import module_range
 
         found = module_range(self._reader)
         if found is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import Entry, ModuleKey
 
 
-class BinarySearch:
+class ModuleBinaries:
     """Finds binaries in a store, then in folders.
 
     Args:
