@@ -43,8 +43,8 @@ _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64"
 _MICROSOFT = b"/<"
 _PADDING = b"\0\n "
 _HEAD_SIZE = 64
-_MOST_NAME = 4096  # bytes of a name, which is a path in a thin archive
-_MOST_NAMED = 20  # of the members to choose from
+_MAX_NAME = 4096  # bytes of a name, which is a path in a thin archive
+_MAX_LISTED = 20  # members in an error message
 
 
 def list_members(data: memoryview, path: str) -> Iterator[Member]:
@@ -115,7 +115,7 @@ def matching_members(
         path: The archive, for errors.
 
     Raises:
-        MemberError: One of *wanted* fits none; or none is given, and there is a choice.
+        MemberError: One of *wanted* matches none; or none is given for several members.
     """
     from fnmatch import fnmatchcase
 
@@ -176,7 +176,7 @@ def _kind_of(member: Member, data: memoryview, path: str) -> str:
     try:
         return recognise_file(_thin_path(member, path))
     except OSError:
-        return "object"  # so that it is missed by its name when it is asked for
+        return "object"  # so that opening it reports an error with its name
 
 
 def _thin_path(member: Member, path: str) -> str:
@@ -192,7 +192,7 @@ def _map_thin_member(member: Member, path: str) -> memoryview:
 
 
 def _is_table(name: bytes) -> bool:
-    """Whether it is the archive's own and no member."""
+    """Whether it is a table of the archive and not a member."""
     return name in {_GNU_NAMES, *_INDEXES} or name.startswith(_MICROSOFT)
 
 
@@ -201,17 +201,17 @@ def _gnu_name(name: bytes, names: bytes) -> bytes:
     if name.startswith(b"/"):
         start = _number(name[1:])
         # Microsoft's tools end a name with a NUL.
-        rest = names[start : start + _MOST_NAME].partition(b"\0")[0]
+        rest = names[start : start + _MAX_NAME].partition(b"\0")[0]
         name = rest.partition(b"\n")[0]
     return name.removesuffix(b"/")
 
 
 def _number(text: bytes) -> int:
-    """A number of a header; other text is taken for 0, as `ar` does."""
+    """A number in a header; other text counts as 0, as in `ar`."""
     text = text.strip(b" ")
     return int(text) if text.isdigit() else 0
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
-"""Symbols of an ELF file by address, of data too, as llvm-symbolizer sees them.
+"""Symbols of an ELF file by address, including data, as in llvm-symbolizer.
 
-A GSYM file names code only. Of symbols at one address the largest counts; a symbol
-without a size reaches up to the next one.
+Of several symbols at one address the largest is used; a symbol without a size extends
+to the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DataSymbol(NamedTuple):
-    """A symbol; *file* is the source file of a local one, "" where none is known."""
+    """A symbol; *file* is the source file of a local symbol, "" if not known."""
 
     name: str
     start: int
@@ -44,8 +44,8 @@ class DataSymbols:
 
     Args:
         binary: The file.
-        kinds: Types of symbols that count; by default all but those of sections, files
-            and threads.
+        kinds: Types of symbols; by default all except sections, files and thread-local
+            ones.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class DataSymbols:
             yield DataSymbol(self._text(name), start, size, to_str(file))
 
     def find(self, address: int) -> DataSymbol | None:
-        """The symbol at *address*; None where there is none."""
+        """The symbol at *address*, or None."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
@@ -89,7 +89,7 @@ class DataSymbols:
     def _read(
         self, binary: ObjectFile, entries: memoryview
     ) -> Iterator[tuple[int, int, int, bytes]]:
-        """Start, size, offset of the name, and file, of each symbol that counts."""
+        """Start, size, offset of the name, and file of each symbol of these types."""
         order = ">" if binary.big_endian else "<"
         is_wide = binary.data[_CLASS_AT] == _CLASS_64
         entry = Struct(order + ("IBBHQQ" if is_wide else "IIIBBH"))
@@ -125,8 +125,8 @@ _INSTRUCTION_SETS = {b"$t": True, b"$a": False}
 def is_thumb_at(binary: ObjectFile, address: int) -> bool:
     """Whether the code at an address of a 32-bit ARM file is Thumb's.
 
-    The symbols `$t` and `$a` of an ELF file decide; without them it is taken for
-    Thumb's, as nearly all is.
+    The symbols `$t` and `$a` of an ELF file decide; without them Thumb is assumed, as
+    almost all code is.
     """
     entries, names = binary.section(b".symtab"), binary.section(b".strtab")
     if not binary.is_elf or entries is None or names is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Slice(NamedTuple):
-    """What a file holds for one architecture.
+    """The part of a file for one architecture.
 
     *machine* is its cputype, for ELF its e_machine; *offset* and *size* are
     those of its bytes in the file.
@@ -37,7 +37,7 @@ _HEAD_SIZE = 64
 
 
 def list_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
-    """The slices of a fat file in its order; of another object file the whole of it."""
+    """The slices of a fat file in order; another object file is one slice."""
     if _is_fat(data):
         return _read_slices(data, path)
     with ObjectFile(data, path) as whole:
@@ -81,7 +81,7 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
         architecture: Name or machine number; None: any, if there is one only.
 
     Raises:
-        ArchitectureError: It has none, or more than one; the text names what it has.
+        ArchitectureError: It has none, or more than one; the text lists them.
     """
     if architecture is None and not _is_fat(data):
         return data
@@ -89,7 +89,7 @@ def choose_slice(data: memoryview, path: str, architecture: str | None) -> memor
     found = matching_slices(list_slices(data, path), wanted, path)
     if len(found) > 1:
         raise ArchitectureError(
-            f"holds code for {_names(found)}: choose one architecture", path=path
+            f"contains code for {_names(found)}: choose one architecture", path=path
         )
     return data[found[0].offset :][: found[0].size]
 
@@ -114,7 +114,7 @@ def _read_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
     entry = _ENTRY[magic]
     if count == 0 or count > (len(data) - _HEADER.size) // entry.size:
         raise FormatError(
-            f"a fat file without room for its {count} slices", path=path, offset=4
+            f"a fat file is too small for its {count} slices", path=path, offset=4
         )
     slices: dict[str, Slice] = {}
     for index in range(count):

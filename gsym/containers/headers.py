@@ -21,7 +21,7 @@ class CodeView(NamedTuple):
 
 
 class PeHeaders(NamedTuple):
-    """What the headers say; *codeview* None where there is no such record."""
+    """The contents of the headers; *codeview* is None without such a record."""
 
     machine: int
     time_stamp: int
@@ -41,8 +41,8 @@ _CODEVIEW = Struct("<4s16sI")
 _DIRECTORIES_AT = {0x10B: 96, 0x20B: 112}  # in the optional header, by its Magic
 _DEBUG_DIRECTORY = 6
 _TYPE_CODEVIEW = 2
-_MOST_DEBUG_ENTRIES = 64
-_MOST_SECTIONS = 96  # of an image; more are refused by loaders
+_MAX_DEBUG_ENTRIES = 64
+_MAX_SECTIONS = 96  # of an image; more are refused by loaders
 
 
 def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
@@ -65,7 +65,7 @@ def _read(data: memoryview) -> PeHeaders:
     codeview = None
     if directory + _DIRECTORY.size <= optional + size:
         address, length = _DIRECTORY.unpack_from(data, directory)
-        count = min(length // _DEBUG_ENTRY.size, _MOST_DEBUG_ENTRIES)
+        count = min(length // _DEBUG_ENTRY.size, _MAX_DEBUG_ENTRIES)
         offset = _file_offset(data, optional + size, sections, address)
         if offset is not None:
             codeview = _find_codeview(data, offset, count)
@@ -74,7 +74,7 @@ def _read(data: memoryview) -> PeHeaders:
 
 def _file_offset(data: memoryview, table: int, count: int, address: int) -> int | None:
     """Where the file has what is loaded at *address*."""
-    for index in range(min(count, _MOST_SECTIONS)):
+    for index in range(min(count, _MAX_SECTIONS)):
         at = table + index * _SECTION.size
         _, start, size, offset = _SECTION.unpack_from(data, at)
         if start <= address < start + size:
@@ -125,7 +125,7 @@ _ENTRIES = {1: "IIIIIIII", 2: "IIQQQQQQ"}
 _PT_LOAD = 1
 _EXECUTABLE = 1
 _COUNT_IN_SECTION = 0xFFFF  # PN_XNUM
-_MOST_SEGMENTS = 1 << 16
+_MAX_SEGMENTS = 1 << 16
 _PAGE = 4096
 
 
@@ -148,7 +148,7 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     entry = Struct(order + _ENTRIES[bits])
     try:
         start, count, size = _table(data, bits, order)
-        if count > _MOST_SEGMENTS or size < entry.size:
+        if count > _MAX_SEGMENTS or size < entry.size:
             reason = f"it cannot have {count} program headers of {size} bytes"
             raise FormatError(reason, path=path, offset=start)
         found = [

@@ -1,4 +1,4 @@
-"""Compressed input: streams and whole files, with limits."""
+"""Inflates compressed streams and files, within limits."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-_MOST_AT_ONCE = 1 << 20
+_MAX_PIECE = 1 << 20
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times
 _XZ_MAGICS = (b"\xfd7zXZ\0",)
-# Frames, and those that hold something else than contents.
+# Frames with contents, and skippable frames.
 _ZSTD_MAGICS = (
     b"\x28\xb5\x2f\xfd",
     *(bytes([number]) + b"\x2a\x4d\x18" for number in range(0x50, 0x60)),
 )
 _BZIP2_MAGICS = (b"BZh",)
-_TOO_EARLY = "it ends too early"
+_TRUNCATED = "it is truncated"
 
 
 def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of one zlib stream; what stands after it is left out.
+    """The contents of one zlib stream; bytes after it are ignored.
 
     Raises:
         ValueError: It is damaged.
@@ -42,14 +42,14 @@ def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         for piece in pieces:
             left: Buffer = piece
             while left and not decompressor.eof:
-                yield decompressor.decompress(left, _MOST_AT_ONCE)
+                yield decompressor.decompress(left, _MAX_PIECE)
                 left = decompressor.unconsumed_tail
-        while inflated := decompressor.decompress(b"", _MOST_AT_ONCE):
+        while inflated := decompressor.decompress(b"", _MAX_PIECE):
             yield inflated
     except zlib.error as error:
         raise ValueError(error) from error
     if not decompressor.eof:
-        raise ValueError(_TOO_EARLY)
+        raise ValueError(_TRUNCATED)
 
 
 def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
@@ -67,21 +67,21 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
             while left:
                 if decompressor.eof:
                     decompressor, is_begun = zlib.decompressobj(_GZIP_WINDOW), False
-                inflated = decompressor.decompress(left, _MOST_AT_ONCE)
+                inflated = decompressor.decompress(left, _MAX_PIECE)
                 is_begun = True
                 if inflated:
                     yield inflated
                 left = decompressor.unused_data or decompressor.unconsumed_tail
-        while inflated := decompressor.decompress(b"", _MOST_AT_ONCE):
+        while inflated := decompressor.decompress(b"", _MAX_PIECE):
             yield inflated
     except zlib.error as error:
         raise ValueError(error) from error
     if not is_begun or not decompressor.eof:
-        raise ValueError(_TOO_EARLY)
+        raise ValueError(_TRUNCATED)
 
 
 def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all zstd frames; what stands after them is left out.
+    """The contents of all zstd frames; bytes after them are ignored.
 
     Raises:
         ValueError: One is damaged.
@@ -95,7 +95,7 @@ def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all xz streams; what stands after them is left out.
+    """The contents of all xz streams; bytes after them are ignored.
 
     Raises:
         ValueError: One is damaged, or needs more memory than any that `xz` writes.
@@ -109,7 +109,7 @@ def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The contents of all bzip2 streams; what stands after them is left out.
+    """The contents of all bzip2 streams; bytes after them are ignored.
 
     Raises:
         ValueError: One is damaged.
@@ -126,27 +126,27 @@ def _inflate(
     errors: tuple[type[Exception], ...],
 ) -> Iterator[bytes]:
     decompressor = make()
-    head = b""  # what stands after a stream, as far as it may begin another one
+    start = b""  # bytes after a stream that may be the start of another one
     try:
         for piece in pieces:
             left = piece
             while True:
                 if decompressor.eof:
-                    left = (head + bytes(left)).lstrip(b"\0")  # xz fills up with zeros
+                    left = (start + bytes(left)).lstrip(b"\0")  # xz pads with zeros
                     if not left.startswith(magics):
-                        head = left[: len(magics[0])]
+                        start = left[: len(magics[0])]
                         break
                     decompressor = make()
-                yield decompressor.decompress(left, _MOST_AT_ONCE)
+                yield decompressor.decompress(left, _MAX_PIECE)
                 while not decompressor.needs_input and not decompressor.eof:
-                    yield decompressor.decompress(b"", _MOST_AT_ONCE)
+                    yield decompressor.decompress(b"", _MAX_PIECE)
                 if not decompressor.eof:
                     break
-                left, head = decompressor.unused_data, b""
+                left, start = decompressor.unused_data, b""
     except errors as error:
         raise ValueError(error) from error
     if not decompressor.eof:
-        raise ValueError(_TOO_EARLY)
+        raise ValueError(_TRUNCATED)
 
 
 def _find_zlib() -> Any:
@@ -160,9 +160,9 @@ def _find_zlib() -> Any:
     return isal_zlib
 
 
-# Debug information shrinks to a fifth, seldom to a fiftieth; zlib can write a byte for
-# a thousand, and zstd for thirty thousand.
-_MOST_RATIO = 100
+# Debug information is compressed by a factor of 5, rarely 50. zlib can reach 1000, zstd
+# 30000.
+_MAX_RATIO = 100
 _FREE = 16 << 20  # allowed for any input
 
 _READ_SIZE = 64 << 10
@@ -174,7 +174,7 @@ def believable_size(compressed: int, most: int) -> int:
 
     It applies to everything that is inflated, to memory or to a file.
     """
-    return min(most, _FREE + compressed * _MOST_RATIO)
+    return min(most, _FREE + compressed * _MAX_RATIO)
 
 
 def inflate(
@@ -184,9 +184,9 @@ def inflate(
 
     Args:
         payload: Its compressed bytes, without the header of the compression.
-        size: Bytes it holds when inflated, which the caller has checked.
+        size: Its inflated size, which the caller has checked.
         compression: A `gsym_compression`.
-        path: File that holds it, for errors.
+        path: The file, for errors.
         offset: Of the payload in that file, for errors.
 
     Returns:
@@ -197,7 +197,7 @@ def inflate(
     elif compression == lib.GSYM_COMPRESSION_ZSTD:
         pieces = inflate_zstd(_read(payload))
     else:
-        reason = "a section is compressed in an unknown way"
+        reason = "a section has an unknown compression type"
         raise UnsupportedError(reason, path=path, offset=offset)
     inflated = _allocate(size)
     end = 0
@@ -210,7 +210,7 @@ def inflate(
     except ValueError as error:
         raise _damaged(str(error), path, offset) from error
     if end != size:
-        raise _damaged(f"it does not hold the {size} bytes it claims", path, offset)
+        raise _damaged(f"it does not have {size} bytes as declared", path, offset)
     return inflated
 
 
@@ -225,7 +225,7 @@ def _allocate(size: int) -> memoryview:
 
 
 def _read(payload: memoryview) -> Iterator[memoryview]:
-    """The payload piece by piece; what has been read is given back."""
+    """The payload in pieces; pages that were read are released."""
     kept = 0
     for start in range(0, len(payload), _READ_SIZE):
         yield payload[start : start + _READ_SIZE]

@@ -41,7 +41,7 @@ def map_one_of_many(path: str) -> memoryview:
 
 def _open(path: str) -> tuple[int, int]:
     """Descriptor and size of a regular file."""
-    # Without O_NONBLOCK a pipe would be waited for.
+    # Without O_NONBLOCK, opening a pipe would block.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         return descriptor, _regular_size(descriptor, path)
@@ -78,7 +78,7 @@ def _map_by_libc(descriptor: int, size: int) -> memoryview:
 
 
 def give_back(data: memoryview, start: int, size: int) -> None:
-    """Let go of the pages of a part of a mapped file; they are read again if needed.
+    """Release the pages of a part of a mapped file; they are read again if needed.
 
     Args:
         data: A view of the map, or of other memory, which is left alone.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Section = tuple[memoryview, bool]
 
 
-_MOST_INFLATED = 16 << 30  # bytes of all sections of a file
+_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
 _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
 
@@ -33,7 +33,7 @@ class ObjectFile:
 
     Args:
         data: Its bytes, usually a part of a mapped file.
-        path: File that holds them, for errors.
+        path: The file, for errors.
 
     Attributes:
         path: As given.
@@ -59,13 +59,13 @@ class ObjectFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The map goes with the last view of it, which a failed job may still hold.
+        # The map is closed with its last view, which a failed job may still have.
         ffi.release(self.handle)
         del self._bytes, self.data
 
     @property
     def failed_relocations(self) -> int:
-        """How many could not be applied so far."""
+        """The number that could not be applied so far."""
         return sum(self._failed)
 
     @property
@@ -80,7 +80,7 @@ class ObjectFile:
 
     @property
     def big_endian(self) -> bool:
-        """The byte order of the target, which the output takes over."""
+        """The byte order of the target, also used for the output."""
         return bool(self._header.big_endian)
 
     @property
@@ -90,7 +90,7 @@ class ObjectFile:
 
     @property
     def is_relocatable(self) -> bool:
-        """Whether its sections have been placed here, one after the other."""
+        """Whether its sections were given addresses here, one after the other."""
         return bool(self._header.is_relocatable)
 
     @property
@@ -105,12 +105,12 @@ class ObjectFile:
 
     @property
     def section_count(self) -> int:
-        """How many sections there may be: the engine numbers them from 0."""
+        """The maximum number of sections, which the engine numbers from 0."""
         return int(self._header.section_count)
 
     @property
     def architecture(self) -> str:
-        """As LLVM's target triples name it."""
+        """Its name in LLVM's target triples."""
         header = self._header
         if header.format == lib.GSYM_OBJECT_MACHO:
             return macho_architecture(header.machine, header.machine_kind)
@@ -122,7 +122,7 @@ class ObjectFile:
 
     @property
     def uuid(self) -> bytes:
-        """GNU build id, LC_UUID or CodeView GUID; empty where the file has none."""
+        """GNU build id, LC_UUID or CodeView GUID; empty if the file has none."""
         data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._call(lib.gsym_object_identifier, self.handle, data, size)
         return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
@@ -158,28 +158,28 @@ class ObjectFile:
         return tuple(placed)
 
     def section(self, name: bytes) -> memoryview | None:
-        """The first section of a name, inflated; None where there is none."""
+        """The first section of a name, inflated; None if there is none."""
         section = self._find(name)
         return self._payload(section)[0] if section.present else None
 
     def stored_section(self, name: bytes) -> memoryview | None:
-        """The first section of a name as it stands in the file; None without one."""
+        """The first section of a name as stored in the file; None if there is none."""
         section = self._find(name)
         if not section.present:
             return None
         return self.data[section.offset :][: section.size]
 
     def has_section(self, name: bytes) -> bool:
-        """Whether there is one of this name, be it damaged."""
+        """Whether there is a section of this name, even a damaged one."""
         try:
             return bool(self._find(name).present)
         except FormatError:
             return True
 
     def code_range(self, name: bytes) -> tuple[int, int] | None:
-        """Start and end of a section in memory; both 0 where it holds no code.
+        """Start and end of a section in memory; both 0 if it has no code.
 
-        None where there is no section of the name.
+        None if there is no section of the name.
         """
         section = self._find(name)
         if not section.present:
@@ -189,10 +189,10 @@ class ObjectFile:
         return section.address, section.address + section.memory_size
 
     def code_at(self, address: int, size: int) -> memoryview:
-        """What is loaded at a link-time *address*, *size* bytes at most.
+        """The bytes loaded at a link-time *address*, at most *size*.
 
-        It ends with the section, and is empty where no section with code is there, or
-        the file does not have its bytes, as one with debug information only.
+        They end with the section, and are empty if there is no section with code, or
+        its bytes are not in the file, as in files with debug information only.
         """
         section: Any = ffi.new("gsym_object_section *")
         for index in range(self.section_count):
@@ -207,14 +207,14 @@ class ObjectFile:
         return memoryview(b"")
 
     def section_size(self, name: bytes) -> int:
-        """Bytes that `section` gives; 0 where there is none."""
+        """The size of `section`; 0 if there is none."""
         return int(self._find(name).uncompressed_size)
 
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
-        """A section of DWARF, and whether it is a part of the file as it is.
+        """A section of DWARF, and whether it is an unchanged part of the file.
 
-        It is inflated, and relocated where the file is relocatable. Several of one
-        name, as compilers put type units into groups of their own, are joined.
+        It is inflated, and relocated if the file is relocatable. Several of one name,
+        as for type units in separate groups, are joined.
 
         Args:
             which: A `gsym_debug_section`.
@@ -227,7 +227,7 @@ class ObjectFile:
         return parts[0] if parts else None
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
-        """Bytes that `debug_section` gives; 0 where there is none."""
+        """The size of `debug_section`; 0 if there is none."""
         sections = self._find_debug(which, split=split)
         return sum(section.uncompressed_size for section in sections)
 
@@ -285,7 +285,7 @@ class ObjectFile:
         They count together, as sections of zeros shrink to almost nothing.
         """
         self._inflated[section.index] = int(section.uncompressed_size)
-        most = believable_size(len(self.data), _MOST_INFLATED)
+        most = believable_size(len(self.data), _MAX_INFLATED)
         if sum(list(self._inflated.values())) > most:  # others may be counted meanwhile
             reason = f"its compressed sections declare more than {most} bytes"
             raise LimitError(reason, path=self.path)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FileKind(NamedTuple):
-    """A kind of file, the bytes it may begin with, and why it is not read, if so."""
+    """A kind of file, the bytes at its start, and why it is refused, if so."""
 
     name: str
     magics: tuple[bytes, ...]
@@ -60,7 +60,7 @@ _KINDS = (
         "a WebAssembly module: its code has offsets and no addresses",
     ),
     FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
-    FileKind("Java class", (), "a Java class: it holds no machine code"),
+    FileKind("Java class", (), "a Java class: it contains no machine code"),
     FileKind("gzip file", (b"\x1f\x8b",), "a gzip file: unpack it first"),
     FileKind("zstd file", (b"\x28\xb5\x2f\xfd",), "a zstd file: unpack it first"),
     FileKind("xz file", (b"\xfd7zXZ\x00",), "an xz file: unpack it first"),
@@ -137,7 +137,7 @@ def refuse(kind: str, path: str) -> NoReturn:
     """Refuse a file that is not an input.
 
     Args:
-        kind: What `recognise` says of it; "" for an unknown kind.
+        kind: The result of `recognise`; "" for an unknown kind.
         path: Of the file.
 
     Raises:

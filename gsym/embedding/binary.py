@@ -43,7 +43,7 @@ class Payload:
 
 
 class SharedTable:
-    """A string table of a binary, as it will stand after a GSYM file.
+    """A string table of a binary, as it will follow a GSYM file.
 
     Attributes:
         table: Its bytes.
@@ -59,7 +59,7 @@ class Binary:
     """The bytes of a binary, in its byte order.
 
     Args:
-        data: The whole file.
+        data: The complete file.
         path: The name that errors carry.
         order: "<" or ">", as `struct` spells the byte order.
     """
@@ -116,7 +116,7 @@ def stand_alone_payload(source: ImageSource, data: memoryview) -> Payload:
 
     Args:
         source: The file, open on *data*.
-        data: A GSYM file or a binary that holds one.
+        data: A GSYM file, or a binary with one.
     """
     header = source.header
     if not header.shared_size:
@@ -152,7 +152,7 @@ def _filled(source: ImageSource, creator: CData) -> CData:
 
 
 def _finished(creator: CData, table: CData = None) -> Payload:
-    """What *creator* makes, with the strings of *table* if it shares them."""
+    """The file of *creator*, with the strings of *table* if it shares them."""
     return Payload(finish_creator(creator).file_size, _chunks(creator, table))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SECTION = b".gsym"
 _NULL, _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 0, 1, 2, 3, 8
 _ALLOC = 2
-# Greater counts and indexes of sections stand in section 0, of segments likewise.
+# Greater counts and indexes of sections are in section 0, those of segments likewise.
 _GREATEST_INDEX = 0xFEFF
 _EXTENDED = 0xFFFF
 _ALIGNMENT = 8
@@ -101,7 +101,7 @@ class ElfBinary:
         strings = b"" if index is None else self._bytes_of(index)
         if self._symbols_index is None or not strings:
             raise self._binary.unsupported(
-                "there is no symbol table (.symtab) that strings could be shared with"
+                "no symbol table (.symtab) to share strings with"
             )
         distance = self._section(self._symbols_index).size
         return SharedTable(strings, distance)
@@ -278,7 +278,7 @@ class ElfBinary:
     # ---- placing
 
     def _place(self, size: int, start: int) -> list[bytes]:
-        """Let the headers say where all stands, and return what follows the payload."""
+        """Update the headers, and return the bytes after the payload."""
         fields = self._name, _PROGBITS, 0, 0, start, size, 0, 0, _ALIGNMENT, 0
         index = self._count if self._index is None else self._index
         self._put(index, _Section(*fields))

@@ -1,7 +1,7 @@
 """Load commands of a Mach-O file: read, changed, written again.
 
 A file is laid out by these commands alone, so that it can grow in its middle where all
-file offsets in them are known. A command that is not known may hold one.
+file offsets in them are known. An unknown command may contain one.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class LoadCommand:
             raise self._binary.too_large() from None
 
     def move(self, fields: str, at: int, moved: Callable[[int], int]) -> None:
-        """Apply *moved* to the file offset at byte *at*; 0 stands for none."""
+        """Apply *moved* to the file offset at byte *at*; 0 means none."""
         (offset,) = self.unpack(fields, at)
         if offset:
             self.pack(fields, at, moved(offset))
 
 
 class Segment:
-    """What a segment command says.
+    """The contents of a segment command.
 
     Attributes:
         command: The command itself.
@@ -228,7 +228,7 @@ class LoadCommands:
         for command in commands:
             if command.kind not in _KNOWN:
                 raise self._binary.unsupported(
-                    f"load command {command.kind:#x} is not known: it may hold a file "
+                    f"load command {command.kind:#x} is unknown: it may contain a file "
                     "offset that would have to change"
                 )
         return commands
@@ -256,7 +256,7 @@ class LoadCommands:
         return Segment(LoadCommand(self._binary, 0, raw), is_wide=self.is_wide)
 
     def replace(self, old: Segment, new: Segment) -> None:
-        """Put *new* in the place of *old*."""
+        """Replace *old* by *new*."""
         self.commands[self.commands.index(old.command)] = new.command
 
     def insert_before(self, other: Segment, new: Segment) -> None:

@@ -2,7 +2,7 @@
 
 Not by lief (tried: 1.0.0). It places the segment of a dSYM over __DWARF; it rewrites
 __LINKEDIT, so that the string table cannot be shared, and drops the code signature
-without writing another; it moves the code where there is no room for a load command,
+without writing another; it moves the code if there is no space for a load command,
 and so changes all addresses; embedding again adds a segment's size each time; and it
 needs the GSYM file as a list of integers.
 """
@@ -116,7 +116,7 @@ class MachoBinary:
             )
         linkedit, self._old = commands.segment(_LINKEDIT), commands.segment(_SEGMENT)
         if linkedit is None:
-            raise binary.unsupported("there is no segment __LINKEDIT")
+            raise binary.unsupported("no segment __LINKEDIT")
         self._linkedit: Segment = linkedit
         # Old files for ARM have small pages.
         is_aligned = (linkedit.offset | linkedit.address) % _LARGE_PAGE == 0
@@ -139,13 +139,13 @@ class MachoBinary:
         """The string table of the symbols, where it will be after the new section.
 
         Raises:
-            UnsupportedError: There is none, or none that stands after the section.
+            UnsupportedError: There is none after the section.
         """
         symbols = self._commands.find(LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
         if not size or offset < self._linkedit_start:
             raise self._binary.unsupported(
-                "there is no symbol table in __LINKEDIT to share strings with"
+                "no symbol table in __LINKEDIT to share strings with"
             )
         table = self._binary.part(offset, size, "the string table")
         return SharedTable(table, self._moved(offset) - self._linkedit_start)
@@ -200,9 +200,9 @@ class MachoBinary:
             is_last &= not (linkedit.offset | linkedit.address) % self._page_size
             is_last &= old is None or old.memory_end == linkedit.address
             # Those after it in the order of commands change their number.
-            behind = self._commands.segments
-            behind = behind[behind.index(linkedit) + 1 :]
-            is_last &= not any(s.memory_size for s in behind)
+            others = self._commands.segments
+            others = others[others.index(linkedit) + 1 :]
+            is_last &= not any(s.memory_size for s in others)
         is_last &= old is None or old.end == linkedit.offset
         if not is_last or linkedit.end > len(binary.data):
             raise binary.unsupported(
@@ -276,7 +276,7 @@ class MachoBinary:
         return code_limit + size
 
     def _place_segments(self, new_size: int, linkedit_end: int) -> None:
-        """Move __LINKEDIT and, in the file, what stands after it."""
+        """Move __LINKEDIT and the rest of the file after it."""
         linkedit = self._linkedit
         offset, memory_size = self._moved(self._linkedit_start), 0
         address = self._address + new_size
@@ -291,7 +291,7 @@ class MachoBinary:
         linkedit.place(address, memory_size, offset, size)
 
     def _place_new(self, size: int, padding: int, section_size: int) -> None:
-        """Put the new segment in the place of the old one or among the others."""
+        """Replace the old segment, or insert the new one."""
         commands, address = self._commands, self._address
         new = commands.new_segment(_SEGMENT, _SECTION, _READ)
         if self._is_dsym:
@@ -308,11 +308,11 @@ class MachoBinary:
             commands.insert_before(self._linkedit, new)
 
     def _head(self) -> bytes:
-        """The header and the load commands, which may take free bytes after them."""
+        """The header and the load commands, which may use free bytes after them."""
         head, end = self._commands.to_bytes(), self._commands.end
         if len(head) > self._content_start or not self._binary.is_zero(end, len(head)):
             raise self._binary.unsupported(
-                f"there is no room for a load command of {len(head) - end} bytes: "
+                f"no space for a load command of {len(head) - end} bytes: "
                 "link again with -headerpad 0x1000"
             )
         return head

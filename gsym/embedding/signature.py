@@ -51,7 +51,7 @@ _ALIGNMENT = 16
 
 
 class _CodeDirectory:
-    """What is kept of a CodeDirectory."""
+    """The preserved parts of a CodeDirectory."""
 
     def __init__(self, raw: bytes) -> None:
         """Raises StructError or ValueError where it is damaged."""
@@ -70,7 +70,7 @@ class _CodeDirectory:
         if self.page_shift not in _PAGE_SHIFTS:
             raise ValueError(f"pages of 1 << {self.page_shift} bytes")
         self.identifier = raw[identifier : raw.index(b"\0", identifier)]
-        # By slot, from slot 1 on; they stand before the hashes of pages.
+        # By slot, from slot 1 on; they precede the hashes of pages.
         self.special = [
             raw[hashes - slot * size : hashes - (slot - 1) * size]
             for slot in range(1, special + 1)
@@ -130,7 +130,7 @@ class Signature:
             self._drop_identity()
 
     def _drop_identity(self) -> None:
-        """Keep what says something of the file only."""
+        """Keep only blobs that describe the file."""
         requirements = _HEAD.pack(_REQUIREMENTS, _HEAD.size, 0)
         self._blobs = {_SLOT_REQUIREMENTS: requirements}
         directory = self._directory
@@ -149,7 +149,7 @@ class Signature:
         return PageHasher(self._directory)
 
     def size(self, code_limit: int) -> int:
-        """Bytes of the signature of a file that it stands at *code_limit* of."""
+        """Size of a signature at offset *code_limit* of the file."""
         pages = -(-code_limit // self._directory.page_size)
         return len(self.to_bytes(code_limit, bytes(pages * self._directory.hash_size)))
 

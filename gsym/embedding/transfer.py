@@ -26,8 +26,8 @@ class EmbeddingReport(NamedTuple):
         gsym: Path of the file that was embedded.
         binary: Path of the binary.
         output: Path of the binary with the file in it.
-        section: What it stands in: ".gsym" or "__GSYM,__gsym".
-        gsym_size: Of the stand-alone file.
+        section: Its section: ".gsym" or "__GSYM,__gsym".
+        gsym_size: Size of the stand-alone file.
         section_size: Of the section.
         string_table_size: Of the binary's string table, where it is shared.
         binary_size: Of the binary before.
@@ -75,7 +75,7 @@ def embed(
 
     The section is `.gsym` of an ELF file, `__GSYM,__gsym` of a Mach-O file; one that
     is there is replaced. Code and data that are loaded stay as they are. The output
-    appears whole or not at all and has the permissions of the binary.
+    is complete or absent, and has the permissions of the binary.
 
     Args:
         gsym_path: The GSYM file.
@@ -102,8 +102,8 @@ def embed(
     data, file = map_file(name), map_file(source)
     container, image = container_of(data, name), ImageSource(file, source)
     _check_owner(image, source, data, name)
-    whole = stand_alone_payload(image, file)
-    payload, table_size = whole, 0
+    complete = stand_alone_payload(image, file)
+    payload, table_size = complete, 0
     if share_strings:
         shared = container.shared_table()
         payload, table_size = shared_payload(image, shared, source), len(shared.table)
@@ -112,7 +112,7 @@ def embed(
             out.write(piece)
     return EmbeddingReport(
         *(source, name, target, container.section),
-        *(whole.size, payload.size, table_size),
+        *(complete.size, payload.size, table_size),
         *(len(data), os.stat(target).st_size),
         share_strings and image.header.index_size != 0 and image.header.version == 1,
         share_strings and bool(data_part_of(file)),
@@ -123,7 +123,7 @@ def embed(
 def extract(
     binary: str | os.PathLike[str], output: str | os.PathLike[str] | None = None
 ) -> int:
-    """Write the GSYM file that a binary holds as a file of its own.
+    """Extract the GSYM file in a binary.
 
     It has the bytes of the file that was embedded, or, where that shares strings with
     the binary, says the same and has all strings itself. It appears whole or not at
@@ -137,7 +137,7 @@ def extract(
         Its size in bytes.
 
     Raises:
-        FormatError: The binary holds no GSYM file, or a damaged one, or the strings
+        FormatError: The binary has no GSYM file, or a damaged one, or the strings
             that it shares have changed.
         OSError: A file cannot be read or written.
         ValueError: *output* is the binary.
@@ -150,7 +150,7 @@ def extract(
     data = map_file(name)
     image = ImageSource(data, name)
     if image.header.file_size == len(data):
-        raise FormatError("a GSYM file, not a binary that holds one", path=name)
+        raise FormatError("a GSYM file, not a binary with one", path=name)
     payload = stand_alone_payload(image, data)
     with AtomicFile(target) as out:
         for chunk in payload.chunks:
@@ -184,7 +184,7 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
 
 
 def _check_owner(image: ImageSource, source: str, data: memoryview, path: str) -> None:
-    """The GSYM file shall not be that of another build, as far as both say."""
+    """Refuse a GSYM file of another build, if both have identifiers."""
     with ObjectFile(data, path) as binary:
         build_id = binary.uuid
     if image.uuid and build_id and image.uuid != build_id:

@@ -1,10 +1,9 @@
-"""Names as the linker knows them -> names as people write them.
+"""Demangles linkage names.
 
-GSYM files keep the linker's names, which can be compared with symbol tables. C++ is
-demangled by the C++ runtime that is installed, opened at the first name that needs it;
-Rust, Swift and D by the package `demangle` (extra `demangle`). A name that cannot be
-demangled, or not within the limits here, stays what it is: names come from files that
-anybody may have made.
+GSYM files contain linkage names, which can be compared with symbol tables. C++ is
+demangled by the installed C++ runtime, opened when the first name needs it; Rust, Swift
+and D by the package `demangle` (extra `demangle`). Names are untrusted: one that cannot
+be demangled within the limits is not changed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 MAX_NAME_SIZE = 1 << 16
 MAX_TEXT_SIZE = 1 << 20
 MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
-MAX_CXX_WORK = 1 << 24  # bytes of text that a name may stand for, as estimated
+MAX_CXX_WORK = 1 << 24  # estimated bytes of text of a name
 _MAX_CACHED_SIZE = 1 << 24  # bytes of names and texts together
 
 _NULL = ffi.NULL
@@ -36,27 +35,27 @@ _SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")
 
 
 def demangle(name: str) -> str:
-    """*name* as its programmer wrote it.
+    """*name* in source notation.
 
     Args:
-        name: As the linker knows it. The underscore that Mach-O files put before
-            names, dots before it and a version or `@plt` after it are understood.
+        name: A linkage name. The underscore before names in Mach-O files, dots before
+            it and a version or `@plt` after it are accepted.
 
     Returns:
-        The readable name; *name* itself where it is not mangled, is too long (in C++
-        1024 bytes, else 64 KiB), stands for more than 1 MiB of text, or where what it
-        takes is not installed.
+        The demangled name; *name* itself if it is not mangled, is too long (in C++ 1024
+        bytes, else 64 KiB), expands to more than 1 MiB of text, or if the demangler is
+        not installed.
     """
     return to_str(demangle_bytes(to_bytes(name)))
 
 
 def demangle_bytes(name: bytes) -> bytes:
-    """The same for a name as it stands in a file."""
+    """The same for the bytes of a name."""
     return _cache[name] if _may_be_mangled(name) else name
 
 
 def demangle_once(name: bytes) -> bytes:
-    """The same, not remembered: for those who keep the texts of names themselves."""
+    """The same without the cache, for callers that keep the texts of names."""
     return _demangle(name) if _may_be_mangled(name) else name
 
 
@@ -114,7 +113,7 @@ def _demangle(name: bytes) -> bytes:
 
 
 def _is_plain_cxx(name: bytes) -> bool:
-    """Whether it is a name of C++ with nothing round it, and of no other language."""
+    """Whether it is a C++ name without prefix and suffix, and of no other language."""
     return (
         name.startswith(b"_Z")
         and b"@" not in name
@@ -124,7 +123,7 @@ def _is_plain_cxx(name: bytes) -> bool:
 
 
 def _language_of(plain: bytes) -> Callable[[bytes], bytes | None]:
-    """Who demangles a name of this form."""
+    """The demangler for a name."""
     if plain.startswith((b"_Z", b"___Z", b"_GLOBAL_")):
         return _from_legacy_rust if is_legacy_rust(plain) else _from_cxx
     if plain.startswith(b"_R") and plain[2:3].isalnum():
@@ -183,20 +182,20 @@ class CxxRuntime:
 
     @property
     def function(self) -> Any:
-        """The function itself; None where no runtime is installed."""
+        """The function itself; None if no runtime is installed."""
         if not self._is_open:
             self._open()
         return self._function
 
     def _open(self) -> None:
-        """Take the first runtime there is.
+        """Open the first runtime that is installed.
 
-        cffi's own loader, below `ffi.dlopen`: that one would take an interface
-        compiled for the purpose, and ctypes takes longer to import than a lookup.
+        With cffi's own loader: `ffi.dlopen` would need a compiled interface, and
+        importing ctypes takes longer than a lookup.
         """
         import _cffi_backend
 
-        # Of the whole process, for the allocator may be another than that of libc.
+        # From the process, as the allocator may not be that of libc.
         process: Any = _cffi_backend.load_library(None, _cffi_backend.RTLD_NOW)
         self.free = process.load_function(ffi.typeof("void (*)(char *)"), "free")
         for path in _CXX_RUNTIMES:
@@ -217,7 +216,7 @@ _cxx_runtime = CxxRuntime()
 
 
 def cxx_demangler() -> Any:
-    """The engine's `gsym_cxx_demangler *`; None where no C++ runtime is installed."""
+    """The engine's `gsym_cxx_demangler *`; None if no C++ runtime is installed."""
     function = _cxx_runtime.function
     if function is None:
         return None
@@ -227,7 +226,7 @@ def cxx_demangler() -> Any:
     return demangler
 
 
-# ---- languages that the package `demangle` knows
+# ---- languages of the package `demangle`
 
 
 def _from_legacy_rust(plain: bytes) -> bytes | None:
@@ -248,9 +247,9 @@ def _from_d(plain: bytes) -> bytes | None:
 
 
 def _from_package(plain: bytes, language: str) -> bytes | None:
-    """None where it is not installed or does not know the name.
+    """None if it is not installed or cannot demangle the name.
 
-    It has limits of its own: 256 levels, 64 KiB of text.
+    It has its own limits: 256 levels, 64 KiB of text.
     """
     try:
         import demangle as package

@@ -1,9 +1,9 @@
 """An open GSYM image with its caches: all that a call on a reader needs.
 
-A reader hands out one `MappedImage` to each call, which keeps the bytes mapped
-until that call has ended, whoever closes the reader meanwhile. The caches fill
-up with what answers need and are emptied when they are full; they are plain
-dictionaries, so threads share them without a lock and at worst decode twice.
+A reader passes a `MappedImage` to each call, which keeps the bytes mapped until that
+call has ended, even if the reader is closed meanwhile. The caches contain decoded parts
+of answers and are cleared when full; they are plain dictionaries, so threads share them
+without a lock and at worst decode twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ANSWER = Struct("=3Q24x")
 _FRAME = Struct("=2Q3I4x")
 # found, entry, frame_count and regex_count; name, offset, file and line of the first
-# frame, which stands after the answer
+# frame, which follows the answer
 _ANSWER_WITH_FRAME = Struct("=24x4I8x2Q2I8x")
 _STRP = Struct("=Q")
 _FUNCTION_RANGE = Struct("=3Q")
@@ -73,7 +73,7 @@ class Strings(BoundedCache[int, str]):
 
 
 class Files(BoundedCache[int, tuple[str, str]]):
-    """Directory and base name by file index; both empty where there is no file."""
+    """Directory and base name by file index; both empty for no file."""
 
     __slots__ = ("_image", "_strings")
 
@@ -85,7 +85,7 @@ class Files(BoundedCache[int, tuple[str, str]]):
     def __missing__(self, index: int) -> tuple[str, str]:
         entry = ffi.new("uint64_t[2]")
         found = ("", "")
-        # Index 0 means "no file", whatever the table says there.
+        # Index 0 means "no file", whatever its entry in the table is.
         if index and not lib.gsym_image_file(
             self._image, index, entry, entry + 1, new_error()
         ):
@@ -135,7 +135,7 @@ class _Scratch:
         self.pattern_capacity = pattern_capacity
 
     def grown(self, frame_count: int, pattern_count: int) -> _Scratch:
-        """One with room for more."""
+        """A larger one."""
         return _Scratch(
             max(frame_count, self.frame_capacity),
             max(pattern_count, self.pattern_capacity),
@@ -157,7 +157,7 @@ class _Release:
 class MappedImage:
     """The engine's handle on the bytes of a file, and decoded text.
 
-    The bytes are a GSYM file or a binary that holds one.
+    The bytes are a GSYM file, or a binary with one.
 
     Attributes:
         is_file: Whether the bytes are a mapping of a file.

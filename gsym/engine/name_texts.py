@@ -1,4 +1,4 @@
-"""Names as text: demangled, shortened, put into the text of the engine."""
+"""Names for output: demangled, shortened, inserted into the text of the engine."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def cxx_texts(
     Args:
         image: The engine's `gsym_image *`.
         strps: String offsets of the names, `uint64_t *`.
-        count: How many they are.
-        demangler: What `gsym.engine.demangling.cxx_demangler` gives.
-        without_arguments: Leave arguments of templates out.
+        count: Number of names.
+        demangler: From `gsym.engine.demangling.cxx_demangler`.
+        without_arguments: Omit template arguments.
 
     Returns:
         The texts, and the numbers of the names that are left to others: their texts are
@@ -87,7 +87,7 @@ class NameTexts:
 
     @property
     def size(self) -> int:
-        """How many bytes of memory the names take."""
+        """Bytes of memory used by the names."""
         return int(lib.gsym_name_texts_size(self.handle))
 
     def fill(self, text: Any) -> None:
@@ -157,7 +157,7 @@ class NameTexts:
         )
 
     def _string(self, name: int) -> bytes:
-        """What stands in the file."""
+        """The string in the file."""
         image = self.images[name >> _IMAGE_SHIFT & ~_PLAIN]
         raw = lib.gsym_image_string(image, name & _OFFSET_MASK, self._size)
         text: bytes = ffi.unpack(raw, self._size[0])

@@ -57,7 +57,7 @@ def check(status: int, error: object, path: str | None = None) -> None:
     if status == lib.GSYM_E_ARGUMENT:
         raise ValueError(reason)
     kind = _CLASS_OF_STATUS.get(status, GsymError)
-    # An offset says something only where bytes were read.
+    # An offset is meaningful only if bytes were read.
     offset = error.offset if kind in {FormatError, UnsupportedError} else None  # type: ignore[attr-defined]
     raise kind(reason, path=path, offset=offset)
 
@@ -80,7 +80,7 @@ def new_object(
 
 
 class _Holder:
-    """Keeps what owns memory as long as the memory is in use."""
+    """Keeps the owner of memory alive while the memory is in use."""
 
     __slots__ = ("_owner",)
 
@@ -88,17 +88,17 @@ class _Holder:
         self._owner = owner
 
     def __call__(self, _memory: object) -> None:
-        """Let go of it."""
+        """Release the owner."""
         self._owner = None
 
 
 def kept_view(start: object, size: int, owner: object) -> memoryview:
-    """Memory of the engine, to be read; whoever holds the view keeps *owner*.
+    """Memory of the engine, read-only; the view keeps *owner* alive.
 
     Args:
         start: Pointer to its first byte.
         size: Bytes.
-        owner: What it goes with.
+        owner: The owner of the memory.
     """
     if not size:
         return memoryview(b"")

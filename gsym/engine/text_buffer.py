@@ -1,4 +1,4 @@
-"""Text that the engine puts together, block by block."""
+"""Text that the engine formats in blocks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class TextBuffer:
 
     Attributes:
         handle: The engine's, which its functions append to.
-        used: Where they say how many bytes of lines they answered.
-        error: Where they say what failed.
+        used: Receives the number of bytes of lines that were answered.
+        error: Receives errors.
     """
 
     __slots__ = ("_size", "error", "handle", "used")
@@ -42,7 +42,7 @@ class TextBuffer:
         self._size = ffi.new("size_t *")
 
     def reserve(self, size: int) -> None:
-        """Make room for *size* bytes more."""
+        """Reserve memory for *size* more bytes."""
         check(lib.gsym_text_reserve(self.handle, size, self.error), self.error)
 
     def put(self, text: bytes) -> None:
@@ -51,12 +51,12 @@ class TextBuffer:
         check(status, self.error)
 
     def view(self) -> memoryview:
-        """What was put together, without a copy; nothing may follow it."""
+        """The text, without a copy; nothing may be appended after that."""
         start = lib.gsym_text_bytes(self.handle, self._size)
         return kept_view(start, self._size[0], self.handle)
 
     def take(self) -> bytes:
-        """What was put together; the buffer is empty then."""
+        """The text, which is removed from the buffer."""
         text: bytes = self._view()[:]
         lib.gsym_text_clear(self.handle)
         return text
@@ -72,8 +72,8 @@ class TextBuffer:
         """Have lines answered.
 
         Args:
-            engine: A function of the engine that appends answers to lines, and goes on
-                where these are NULL.
+            engine: A function of the engine that appends answers to lines, or continues
+                with the last lines for NULL.
             arguments: What it gets between the text and the lines.
             lines: All of them.
             names: What comes into the gaps of the text.
@@ -83,9 +83,9 @@ class TextBuffer:
             How many bytes of *lines* were answered.
         """
         lib.gsym_text_clear(self.handle)  # of what a failure left
-        whole = ffi.from_buffer("char[]", lines)
-        size, answered = len(whole), 0
-        asked = whole
+        start = ffi.from_buffer("char[]", lines)
+        size, answered = len(start), 0
+        asked = start
         while size > answered:
             left = asked, size - answered, _TEXT_LIMIT
             status = engine(self.handle, *arguments, *left, self.used, self.error)
@@ -98,7 +98,7 @@ class TextBuffer:
                 lib.gsym_text_clear(self.handle)
                 asked = ffi.NULL
             elif asked == ffi.NULL:
-                asked = whole + answered
+                asked = start + answered
             else:
                 break
         return answered

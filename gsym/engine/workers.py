@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.1
 
 
 def core_count() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -31,14 +31,14 @@ def run_workers(
     """Call *work* in *count* threads and wait for all of them.
 
     Args:
-        work: Long call that gives the GIL up.
+        work: Long call that releases the GIL.
         count: Number of threads; with one and nothing to poll, this thread.
         poll: Called now and then by this thread meanwhile.
         cancel: Makes each *work* return soon; called when this thread is
-            interrupted or *poll* raises, before that exception goes on.
+            interrupted or *poll* raises, before that exception is re-raised.
 
     Raises:
-        BaseException: What the first worker to fail raised.
+        BaseException: The exception of the first worker that failed.
     """
     if count == 1 and poll is None:
         work()

@@ -17,8 +17,8 @@ def open_connections(user: str, limits: TransferLimits, **options: Any) -> Conne
 
     Args:
         user: The feature that needs them, for the error message.
-        limits: Of each request.
-        options: Of `Connections`.
+        limits: Limits of each request.
+        options: Keywords of `Connections`.
 
     Raises:
         UnsupportedError: The extra `net` is not installed.

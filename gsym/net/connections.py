@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     Attributes:
         status: The HTTP status.
         headers: Values by name in lower case; the last of equal names counts.
-        pieces: The body as it is sent; to be read once.
+        pieces: The body as transferred; can be read once.
     """
 
     status: int
@@ -52,17 +52,17 @@ _IDLE_SECONDS = 30
 _READ_SIZE = 1 << 20  # each read costs as much as 100 KiB of its bytes
 _WRITE_SIZE = 1 << 16  # bytes between two checks of the deadline
 _LOOPBACK = ("localhost", "127.", "::1")
-_END_OF_HEAD = b"\r\n\r\n"
-_INTERIM = b"1"  # first digit of the status of a head that another one follows
+_END_OF_HEADERS = b"\r\n\r\n"
+_INTERIM = b"1"  # first digit of the status of an interim response
 _STATUS_AT = len("HTTP/1.1 ")
-_LONGEST_HEAD = 1 << 20
+_MAX_HEADERS = 1 << 20
 
 
 class Connections:
     """Requests to servers over connections that all threads share.
 
     Args:
-        limits: The times among them are used.
+        limits: Only the times are used.
         allow_private: Allow every address for every server.
         resolve: Resolves names, as `socket.getaddrinfo`.
     """
@@ -109,7 +109,7 @@ class Connections:
         until: float,
         body: bytes | Iterator[bytes] | None = None,
     ) -> Iterator[Answer]:
-        """The answer to a request; its head is read, its body is not yet.
+        """Send a request; the answer's headers are read, its body is not yet.
 
         Args:
             address: The URL.
@@ -120,7 +120,7 @@ class Connections:
                 headers.
 
         Raises:
-            RetryableError: There is no answer, or its body breaks off.
+            RetryableError: There is no answer, or its body is incomplete.
             SourceError: The address may not be reached, the proxy refused, or the
                 certificate is not that of the server.
         """
@@ -131,8 +131,8 @@ class Connections:
                     name.decode("latin-1").lower(): value.decode("latin-1").strip()
                     for name, value in response.headers
                 }
-                claimed = fields.get("content-length", "")
-                yield Answer(response.status, fields, self._body(response, claimed))
+                declared = fields.get("content-length", "")
+                yield Answer(response.status, fields, self._body(response, declared))
         except AddressRefusedError as error:
             raise SourceError(error.reason) from error
         except httpcore2.TimeoutException as error:
@@ -182,10 +182,10 @@ class Connections:
             extensions={"timeout": timeouts},
         )
 
-    def _body(self, response: httpcore2.Response, claimed: str) -> Iterator[bytes]:
+    def _body(self, response: httpcore2.Response, declared: str) -> Iterator[bytes]:
         yield from response.iter_stream()
-        if self._clock.length.is_more_than(claimed):
-            raise httpcore2.RemoteProtocolError("sent more than it claims to")
+        if self._clock.length.is_more_than(declared):
+            raise httpcore2.RemoteProtocolError("sent more than declared")
 
     def _pool_for(
         self, address: WebAddress, *, is_trusted: bool
@@ -236,34 +236,34 @@ class AnswerLength:
     """Counts the bytes of one answer.
 
     Attributes:
-        body: Bytes after the head; None before its end.
+        body: Bytes after the headers; None before their end.
     """
 
     def __init__(self) -> None:
         self.body: int | None = None
-        self._head = b""
+        self._headers = b""
 
     def count(self, data: bytes) -> None:
         """Count the next bytes of the connection."""
         if self.body is not None:
             self.body += len(data)
             return
-        self._head += data
-        while (at := self._head.find(_END_OF_HEAD)) >= 0:
-            rest = self._head[at + len(_END_OF_HEAD) :]
-            if self._head[_STATUS_AT : _STATUS_AT + 1] != _INTERIM:
+        self._headers += data
+        while (at := self._headers.find(_END_OF_HEADERS)) >= 0:
+            rest = self._headers[at + len(_END_OF_HEADERS) :]
+            if self._headers[_STATUS_AT : _STATUS_AT + 1] != _INTERIM:
                 self.body = len(rest)
-                self._head = b""
+                self._headers = b""
                 return
-            self._head = rest
-        if len(self._head) > _LONGEST_HEAD:
-            self._head = b""  # the HTTP library refuses it as well
+            self._headers = rest
+        if len(self._headers) > _MAX_HEADERS:
+            self._headers = b""  # the HTTP library refuses it as well
 
-    def is_more_than(self, claimed: str) -> bool:
-        """Whether more came than a `Content-Length` claims."""
-        if self.body is None or not claimed.isdigit():
+    def is_more_than(self, declared: str) -> bool:
+        """Whether more bytes arrived than a `Content-Length` declares."""
+        if self.body is None or not declared.isdigit():
             return False
-        return self.body > int(claimed[:20])
+        return self.body > int(declared[:20])
 
 
 class _Clock(threading.local):
@@ -292,7 +292,7 @@ class _Clock(threading.local):
 
 
 class _Backend(httpcore2.NetworkBackend):
-    """Connects to the addresses that *choose* gives for a host, or to any."""
+    """Connects to the addresses that *choose* returns for a host, or to any."""
 
     def __init__(
         self, clock: _Clock, choose: Callable[[str, int], list[str]] | None = None

@@ -8,24 +8,24 @@ from gsym.records import NamedTuple
 class TransferLimits(NamedTuple):
     """Limits of one transfer; times are in seconds, sizes in bytes.
 
-    A server that stalls is waited for at most about *idle_seconds*.
+    A stalled server is given up after about *idle_seconds*.
 
     Attributes:
-        connect_seconds: To connect to one address.
-        header_seconds: Until the head of the answer is there, including connecting and
-            sending the request.
-        idle_seconds: In this time at least *least_bytes* have to arrive.
-        total_seconds: For everything, including redirects, retries and waits.
-        most_bytes: Of an answer as it is sent.
-        most_inflated: Of an answer when it is inflated.
+        connect_seconds: Time to connect to one address.
+        header_seconds: Time until the headers of the answer arrived, including
+            connecting and sending the request.
+        idle_seconds: Time in which at least *least_bytes* must arrive.
+        total_seconds: Total time, including redirects, retries and waits.
+        most_bytes: Size of an answer as transferred.
+        most_inflated: Size of an answer when inflated.
         least_bytes: See *idle_seconds*.
-        redirects: How many are followed.
-        attempts: How often the server is asked where an answer may come later.
-        wait_seconds: If a server asks for a longer wait, the attempt ends; until that
-            time it is probed now and then.
-        backoff_seconds: The wait before the second attempt; it doubles with each, and
-            up to half of it is left out at random.
-        write_seconds: In this time a server has to accept some of what is sent.
+        redirects: Maximum number of redirects.
+        attempts: Maximum number of attempts if an answer may come later.
+        wait_seconds: If a server requests a longer wait, the download fails; until then
+            the server is only probed occasionally.
+        backoff_seconds: The wait before the second attempt; it doubles with each
+            attempt and is reduced by up to half at random.
+        write_seconds: Time in which a server must accept more data.
     """
 
     connect_seconds: float = 4

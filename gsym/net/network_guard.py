@@ -1,7 +1,7 @@
-"""Which network addresses may be reached on behalf of others.
+"""Refuses connections to non-public addresses on behalf of others.
 
-A URL from a client, or a redirect of a server, must not reach what only this machine or
-its network can see. The address that is connected to counts, not the name: names are
+A URL from a client, or a redirect of a server, must not reach services that are only
+visible to this machine or its network. Addresses are checked, not names: names are
 resolved here, once.
 """
 
@@ -86,13 +86,13 @@ def refusal_of(address: str) -> str:
 def public_addresses(
     host: str, port: int, resolve: Callable[..., list[Any]] = socket.getaddrinfo
 ) -> list[str]:
-    """The addresses of a host, all of which may be reached.
+    """The addresses of a host, if all of them are public.
 
-    One that may not makes the host refused: mixing them is done on purpose.
+    A single non-public address is refused, as nobody mixes them by accident.
 
     Args:
-        host: A name, or an address in any form that the system understands.
-        port: To connect to.
+        host: A name, or an address in any notation that the system accepts.
+        port: The port.
         resolve: Resolves names.
 
     Raises:

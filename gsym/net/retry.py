@@ -1,4 +1,4 @@
-"""Retries: when to repeat a request, and which servers to leave alone for a while."""
+"""Retries: when to repeat a request, and which servers to back off from."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Origin = tuple[str, str, int]
     Result = TypeVar("Result")
 
-_MOST_DIGITS = 9
-_MOST_DOUBLINGS = 64  # 2 to any number of attempts would be a number of any size
-_LONGEST_BACKOFF = 30.0
+_MAX_DIGITS = 9
+_MAX_DOUBLINGS = 64  # so that 2 to the number of attempts remains small
+_MAX_BACKOFF = 30.0
 _PROBE_SECONDS = 1.5
 
 
@@ -28,7 +28,7 @@ class RetryableError(SourceError):
     """An attempt failed, and a later one may succeed.
 
     Attributes:
-        wait: Seconds that the server asks to wait; None where it does not.
+        wait: Seconds that the server asks to wait; None if it does not.
         attempts: How many attempts there were, set by `retry`.
     """
 
@@ -74,13 +74,13 @@ def backoff(
     first: float,
     attempts: int,
     *,
-    longest: float = _LONGEST_BACKOFF,
+    longest: float = _MAX_BACKOFF,
     chance: Callable[[], float] = random.random,
 ) -> float:
     """The seconds to wait after a number of attempts.
 
-    They double with each attempt. Up to half is left out at random, so that clients do
-    not return all at once.
+    They double with each attempt. Up to half is subtracted at random, so that clients
+    do not all return at once.
 
     Args:
         first: Seconds after the first attempt.
@@ -88,7 +88,7 @@ def backoff(
         longest: The limit, in seconds.
         chance: A random number from 0 up to, but not including, 1.
     """
-    doubled = first * 2.0 ** min(attempts - 1, _MOST_DOUBLINGS)
+    doubled = first * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS)
     return min(doubled, longest) * (1 - chance() / 2)
 
 
@@ -98,7 +98,7 @@ def read_retry_after(text: str) -> float | None:
     None if it is neither.
     """
     if text.isascii() and text.isdigit():
-        return float(text[:_MOST_DIGITS])
+        return float(text[:_MAX_DIGITS])
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError, OverflowError):

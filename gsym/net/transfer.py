@@ -1,4 +1,4 @@
-"""Downloads from web servers: complete and within limits, or not at all."""
+"""Downloads from web servers: complete and within limits, or failed."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Transfer:
     """Fetches files; safe for threads, and keeps its connections.
 
     Args:
-        limits: Of each file.
+        limits: Limits of each file.
         user: The feature that needs it, for the message about a missing package.
         sleep: Waits for a number of seconds.
         connections: In place of new ones.
         table: Remembers which servers sent Retry-After.
-        options: Of `Connections`.
+        options: Keywords of `Connections`.
 
     Raises:
         UnsupportedError: The extra `net` is not installed.
@@ -86,14 +86,14 @@ class Transfer:
         is_trusted: bool = False,
         progress: Callable[[int], object] | None = None,
     ) -> None:
-        """Download a URL to *path*, inflated; the file appears complete or not at all.
+        """Download a URL to *path*, inflated; the file is complete or absent.
 
         Args:
             address: The URL. Its credentials are sent to its own server only.
             path: The new file.
             headers: (name, value) to send, to the server of *address* only.
-            is_trusted: The operator named the server: it may have any address. Servers
-                that it redirects to may not.
+            is_trusted: The operator named the server: it may have any address, unlike
+                servers that it redirects to.
             progress: Called with the number of bytes so far.
 
         Raises:
@@ -252,7 +252,7 @@ def _redirect_of(answer: Answer) -> str | None:
     """The target of a redirect; None for a file.
 
     Raises:
-        NotFoundError: The answer says that there is no file.
+        NotFoundError: The server does not have the file.
         SourceError: It is another error.
     """
     status, fields = answer.status, answer.headers
@@ -318,7 +318,7 @@ def inflated_pieces(
         return
     inflate = _INFLATERS.get(encoding)
     if inflate is None:
-        raise SourceError("is sent in an encoding that was not asked for")
+        raise SourceError("has an encoding that was not requested")
     size = 0
     try:
         for piece in inflate(pieces):
@@ -335,7 +335,7 @@ def write_pieces(
     path: str,
     progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Write a new file, complete or not at all.
+    """Write a new file, complete or absent.
 
     Raises:
         OSError: The disk is full.

@@ -23,9 +23,9 @@ class _Parts(NamedTuple):
 
 
 _PORTS = {"http": 80, "https": 443}
-_MOST_CHARACTERS = 8192
-_MOST_SHOWN = 500
-# What may stand in a path or query; anything else is percent-encoded.
+_MAX_CHARACTERS = 8192
+_MAX_SHOWN = 500
+# Characters of a path or query that are not percent-encoded.
 _SAFE = "/%:@!$&'()*+,;=~-._?[]"
 
 
@@ -57,11 +57,11 @@ class WebAddress(_Parts):
         """The URL without credentials and query: the query of storage is a key."""
         path = self.target.partition("?")[0]
         text = f"{self.scheme}://{self.host_header}{path}"
-        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+        return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
     @property
     def url(self) -> str:
-        """The URL as it is requested: without credentials, with its query."""
+        """The requested URL: without credentials, with its query."""
         return f"{self.scheme}://{self.host_header}{self.target}"
 
     @property
@@ -105,7 +105,7 @@ def read_web_address(url: str) -> WebAddress:
         ValueError: It is not a URL of http or https, or one that programs read in
             different ways; the message does not repeat it.
     """
-    if len(url) > _MOST_CHARACTERS:
+    if len(url) > _MAX_CHARACTERS:
         raise ValueError("the URL is too long")
     if "\\" in url or any(each <= " " or each == "\x7f" for each in url):
         raise ValueError("the URL has invalid characters")
@@ -127,7 +127,7 @@ def read_web_address(url: str) -> WebAddress:
 
 
 def _read_host(host: str) -> str:
-    """A name or address as it is sent.
+    """A host name or address, normalized.
 
     Raises:
         ValueError: It is neither.
@@ -139,7 +139,7 @@ def _read_host(host: str) -> str:
     except UnicodeError:
         host = ""
     if not host.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise ValueError("the URL names no host")
+        raise ValueError("the URL has no valid host")
     return host
 
 

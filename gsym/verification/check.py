@@ -1,7 +1,7 @@
 """Verification of a GSYM file: by itself, and against the binary it was made from.
 
-`check_structure` asks whether the file is sound. `compare` decodes the binary's DWARF
-with pyelftools, independently of the engine, and reports what the file says otherwise.
+`check_structure` finds errors in the file. `compare` decodes the binary's DWARF with
+pyelftools, independently of the engine, and reports differences.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Comparison(NamedTuple):
     """Result of `compare`.
 
     Attributes:
-        differences: The first thousand; none: the file says what the binary says.
+        differences: The first thousand; none if file and binary agree.
         functions: Functions of the DWARF or the pclntab that were compared.
         symbols: Functions of the file that are only in the symbol table.
         units: Compilation units that were examined, also if they could not be compared.
         units_in_all: Compilation units of the binary.
-        undecided: Functions that units outside of the sample describe as well, and
-            may describe better.
+        undecided: Functions that units outside the sample also describe, perhaps
+            better.
         unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
         pclntab_functions: Functions of the binary that only its pclntab describes.
         uncompared: The number of functions that were not compared, by reason.
@@ -74,29 +74,29 @@ class Unanswered(NamedTuple):
 
 
 def check_structure(path: str) -> list[Finding]:
-    """Errors in the GSYM file at *path*, the first thousand; none: it is sound.
+    """The first thousand errors in the GSYM file at *path*; none if it is valid.
 
-    Offsets count from the start of the GSYM file, also where a binary holds it.
+    Offsets are relative to the start of the GSYM file, also for an embedded file.
 
     Raises:
-        FormatError: It is a binary that holds no GSYM file.
+        FormatError: It is a binary without a GSYM file.
     """
     try:
         data = map_file(path)
     except FormatError as problem:
         return [Finding(0, problem.reason)]
-    return list(islice(_faults(_embedded(data, path), data), _KEPT))
+    return list(islice(_findings(_embedded(data, path), data), _KEPT))
 
 
 def check_answers(path: str) -> list[Unanswered]:
-    """Parts of functions for which a lookup has no answer, the first thousand.
+    """The first thousand parts of functions for which a lookup has no answer.
 
-    A lookup takes the last function that starts at or below an address, so a nested
-    function hides the rest of the outer one. Files written here have an entry for the
-    rest; those of other writers may not.
+    A lookup uses the last function that starts at or below an address, so a nested
+    function hides the rest of the outer one. Files written by gsym have an entry for
+    the rest; those of other writers may not.
 
     Args:
-        path: A GSYM file in which `check_structure` finds nothing.
+        path: A GSYM file without errors.
     """
     with gsym.reading.reader.open(path) as reader:
         return list(islice(_unanswered(FunctionTable(reader)), _KEPT))
@@ -119,14 +119,14 @@ def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
 
 
 def _embedded(data: memoryview, path: str) -> memoryview:
-    """The GSYM file in the file *data*, or all of it where it is one itself."""
+    """The GSYM file in *data*, or all of it if it is one itself."""
     offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
     view = ffi.from_buffer("uint8_t[]", data)
     check(lib.gsym_embedded_find(view, len(view), offset, size, error), error, path)
     return data[offset[0] : offset[0] + size[0]]
 
 
-def _faults(file: memoryview, binary: memoryview) -> Iterator[Finding]:
+def _findings(file: memoryview, binary: memoryview) -> Iterator[Finding]:
     records: list[Extent] = []
     try:
         layout = Layout(file, binary)
@@ -138,7 +138,7 @@ def _faults(file: memoryview, binary: memoryview) -> Iterator[Finding]:
         yield error.finding
 
 
-def compare(  # noqa: PLR0913 - keywords, each a choice of its own
+def compare(  # noqa: PLR0913 - independent keywords
     path: str,
     binary: str,
     *,
@@ -150,18 +150,17 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
 ) -> Comparison:
     """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
 
-    Of a Go binary whose functions no DWARF describes it is compared with the pclntab.
+    For a Go binary without DWARF of its functions, it is compared with the pclntab.
 
     Args:
-        path: A GSYM file that was converted with the default options; merged
-            functions and call sites may be in it.
+        path: A GSYM file converted with the default options; it may also have merged
+            functions and call sites.
         binary: The ELF file that it was made from.
-        sample: Compare the functions of only so many compilation units, spread
-            over the binary.
+        sample: Number of compilation units to compare, spread over the binary.
         path_map: The prefixes of paths that the conversion rewrote.
         search: Where the conversion looked for files that belong to *binary*.
         pclntab: Whether the conversion read a pclntab.
-        progress: Called with the bytes of .debug_info done and in all.
+        progress: Called with the bytes of .debug_info done and their total.
     """
     from gsym.verification.comparison import Comparer
 
@@ -187,14 +186,14 @@ def compare(  # noqa: PLR0913 - keywords, each a choice of its own
     except (GsymError, OSError, MemoryError):
         raise
     except Exception as error:
-        # pyelftools lets errors of many classes through on damaged input.
+        # pyelftools raises many kinds of exceptions on damaged input.
         raise FormatError(f"pyelftools: {error!r}", path=binary) from error
     finally:
         elf.close()
 
 
 def _open_elf(path: str, search: SearchOptions | None) -> ReferenceElf:
-    """The binary, with the files that belong to it as the conversion finds them."""
+    """The binary, with its companion files as found by the conversion."""
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import SearchOptions, find_debug_info

@@ -1,4 +1,4 @@
-"""What a GSYM file says otherwise than the DWARF and the symbols of its binary."""
+"""Differences between a GSYM file and the DWARF and symbols of its binary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gsym.verification.decoder.units import DECODING_ERRORS, Units
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.model import FunctionInfo, InlineInfo, Range
+    from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
     from gsym.reading.reader import Reader
     from gsym.verification.decoder.elf import ReferenceElf, Symbol
 
@@ -29,7 +29,7 @@ _MANGLED = ("_Z", "$s", "$S")
 
 
 class Difference(NamedTuple):
-    """What binary and GSYM file say differently.
+    """A difference between binary and GSYM file.
 
     *address* is a link-time virtual address; *subject* is "function", "name",
     "lines", "inlined calls", "call sites", "symbol", "UUID" or "base address".
@@ -55,12 +55,12 @@ class Comparer:
     """Compares one GSYM file with one binary.
 
     Attributes:
-        functions: Compared so far.
-        pclntab_functions: How many of them the binary has in its pclntab only.
-        symbols: Of the binary, looked for in the file.
-        units: Offsets of the units that are compared.
+        functions: Functions compared so far.
+        pclntab_functions: Those that are only in the pclntab of the binary.
+        symbols: Symbols of the binary that were searched in the file.
+        units: Offsets of the units to compare.
         unread: Why pyelftools cannot decode a unit, by its offset.
-        undecided: Functions with other records in units outside of the sample.
+        undecided: Functions with other records in units outside the sample.
         uncompared: The number of functions that were not compared, by reason.
     """
 
@@ -80,7 +80,7 @@ class Comparer:
         self._has_pclntab = pclntab and has_pclntab(elf)
         self._is_sample = sample is not None
         self.uncompared = self._units.uncompared
-        # Ranges that units outside of the sample claim for themselves.
+        # Ranges of units outside the sample.
         self._others: list[list[Range]] = []
         self.functions = 0
         self.pclntab_functions = 0
@@ -118,8 +118,8 @@ class Comparer:
             elif not self._is_sample:
                 yield from self._explain(info, own_symbols)
         for (start, end), candidates in sorted(expected.items()):
-            said = f"{candidates[0].name} {_range_text(start, end)}"
-            yield Difference(start, "function", said, NOTHING)
+            expected_text = f"{candidates[0].name} {_range_text(start, end)}"
+            yield Difference(start, "function", expected_text, NOTHING)
         if not self._is_sample:
             yield from self._missing_symbols(symbols, present)
 
@@ -131,10 +131,10 @@ class Comparer:
         if base is not None and base != actual:
             yield Difference(base, "base address", f"{base:#x}", f"{actual:#x}")
 
-    # What the binary says.
+    # Functions of the binary.
 
     def _choose(self, count: int) -> list[int]:
-        """Units spread over all that have code; the ranges of the others are kept."""
+        """Units spread over those with code; the ranges of the others are recorded."""
         with_code: dict[int, list[Range]] = {}
         for offset in self._units.offsets:
             try:
@@ -154,7 +154,7 @@ class Comparer:
         return chosen
 
     def _decode(self) -> dict[Key, list[FunctionInfo]]:
-        """Functions by their range; the first of several is the one to keep."""
+        """Functions by range; the first of several is the best one."""
         expected: dict[Key, list[FunctionInfo]] = {}
         done, total = 0, sum(map(self._units.size, self.units))
         for offset in self.units:
@@ -185,7 +185,7 @@ class Comparer:
                 expected[info.address, info.address + info.size] = [info]
 
     def _shared(self, expected: dict[Key, list[FunctionInfo]]) -> set[Key]:
-        """Functions that units outside of the sample have as well."""
+        """Functions that are also in units outside the sample."""
         keys = sorted(expected)
         shared: set[Key] = set()
         for ranges in self._others:
@@ -197,7 +197,7 @@ class Comparer:
     # One function.
 
     def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
-        """The function of which *info* is the rest after a nested one."""
+        """The outer function if *info* is the rest of it after a nested one."""
         end = info.address + info.size
         self._around = [f for f in self._around if f.address + f.size > info.address]
         for outer in reversed(self._around):
@@ -228,7 +228,7 @@ class Comparer:
     def _explain(
         self, info: FunctionInfo, symbols: list[Symbol]
     ) -> Iterator[Difference]:
-        """A function that is not of the DWARF must be a symbol."""
+        """A function that is not in the DWARF must be a symbol."""
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         is_symbol = bool(names) and info.line_table is None and info.inline is None
         if self.unread and not is_symbol and info.name not in names:
@@ -237,15 +237,15 @@ class Comparer:
         self.symbols += 1
         if info.name in names:
             return
-        said = f"{names[-1]} (symbol)" if names else NOTHING
-        place = _range_text(info.address, info.address + info.size)
+        expected = f"{names[-1]} (symbol)" if names else NOTHING
+        found = f"{info.name} {_range_text(info.address, info.address + info.size)}"
         subject = "name" if names else "function"
-        yield Difference(info.address, subject, said, f"{info.name} {place}")
+        yield Difference(info.address, subject, expected, found)
 
     def _missing_symbols(
         self, symbols: dict[int, list[Symbol]], present: list[Key]
     ) -> Iterator[Difference]:
-        """Each function of the symbol table must lie in some function of the file."""
+        """Each function symbol must be inside a function of the file."""
         present.sort()
         reach = 0
         ends = []  # highest end of the functions up to each
@@ -262,7 +262,7 @@ class Comparer:
 
 
 def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
-    """Add a function of the same range, unless it is there; the best stands first."""
+    """Add a function of the same range, unless it is present; the best comes first."""
     if candidates and info == candidates[0]:
         return
     if info in candidates:
@@ -276,12 +276,12 @@ def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
 def _compare_merged(
     info: FunctionInfo, candidates: list[FunctionInfo]
 ) -> Iterator[Difference]:
-    """All records of one range stand in the file, in whatever order."""
-    said = {_without_call_sites(each) for each in candidates}
+    """All records of one range must be in the file, in any order."""
+    expected = {_without_call_sites(each) for each in candidates}
     found = {_without_call_sites(each) for each in (info, *info.merged)}
-    for missing in sorted(said - found):
+    for missing in sorted(expected - found):
         yield Difference(info.address, "function", f"{missing[0]} (merged)", NOTHING)
-    for extra in sorted(found - said):
+    for extra in sorted(found - expected):
         yield Difference(info.address, "function", NOTHING, f"{extra[0]} (merged)")
 
 
@@ -327,13 +327,7 @@ def _compare_functions(
     if rows != rows_found:
         row, found = _first_difference(rows, rows_found)
         address = min(each.address for each in (row, found) if each is not None)
-        said = NOTHING if row is None else f"{row.address:#x} {row.path}:{row.line}"
-        read = (
-            NOTHING
-            if found is None
-            else f"{found.address:#x} {found.path}:{found.line}"
-        )
-        yield Difference(address, "lines", said, read)
+        yield Difference(address, "lines", _row_text(row), _row_text(found))
     calls, calls_found = _calls(expected.inline), _calls(info.inline)
     if calls != calls_found:
         call, call_found = _first_difference(calls, calls_found)
@@ -353,10 +347,10 @@ def _compare_functions(
 
 
 def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) -> bool:
-    """Whether the file may give the function this name.
+    """Whether the function may have this name.
 
-    The linker's symbol of the same range names a function of which the DWARF has
-    nothing but a name, and where it is that name mangled.
+    That is the name in the DWARF, or a symbol of the same range if it is the mangled
+    name or the DWARF has only the name.
     """
     if info.name == expected.name:
         return True
@@ -368,7 +362,7 @@ def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) 
 
 
 def _calls(root: InlineInfo | None) -> list[_Call]:
-    """The nodes below the root, which only repeats the function, in pre-order."""
+    """The nodes below the root, in pre-order."""
     calls: list[_Call] = []
     work = [(child, 1) for child in reversed(root.children)] if root else []
     while work:
@@ -380,12 +374,16 @@ def _calls(root: InlineInfo | None) -> list[_Call]:
     return calls
 
 
+def _row_text(row: LineEntry | None) -> str:
+    return NOTHING if row is None else f"{row.address:#x} {row.path}:{row.line}"
+
+
 def _call_text(call: _Call | None) -> str:
     if call is None:
         return NOTHING
     ranges = " ".join(_range_text(start, end) for start, end in call.ranges)
-    place = f"called from {call.path}:{call.line}"
-    return f"{call.name or '(no name)'} {ranges} {place} at depth {call.depth}"
+    caller = f"called from {call.path}:{call.line}"
+    return f"{call.name or '(no name)'} {ranges} {caller} at depth {call.depth}"
 
 
 def _first_difference(

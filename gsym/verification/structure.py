@@ -1,7 +1,7 @@
-"""Whether a GSYM file is sound in itself: header, sections, tables, every byte.
+"""Checks the header, sections and tables of a GSYM file, and that each byte is used.
 
-Reads the tables with `struct`, not with the engine; `structure_records` looks into
-the records. A finding is an error that a lookup may never meet, so nothing raises.
+Reads the tables with `struct`, not with the engine; `structure_parts` checks the
+records. Errors are returned as findings, as a lookup may never be affected by them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARING = "IIQQQ"
 _INDEX_TRAILER = "QQIIII"
 _INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-_LARGEST_PADDING = 7
+_MAX_PADDING = 7
 _DATA = "the data symbols"
 _DATA_PADDING = DATA_ALIGNMENT - 1
 _SECTION_NAMES = {
@@ -42,7 +42,7 @@ _REQUIRED_SECTIONS = tuple(_SECTION_NAMES)[:5]
 
 
 class Finding(NamedTuple):
-    """An error: byte *offset* from the start of the file, and what is wrong there."""
+    """An error at byte *offset* from the start of the file."""
 
     offset: int
     reason: str
@@ -62,7 +62,7 @@ class Extent(NamedTuple):
 
 
 class BrokenError(Exception):
-    """What comes next cannot be read; holds the finding."""
+    """The rest cannot be read, because of *finding*."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(offset, reason)
@@ -70,19 +70,20 @@ class BrokenError(Exception):
 
 
 class Layout:
-    """Where the parts of a file are.
+    """The locations of the parts of a file.
 
     Attributes:
-        data: The whole file.
-        binary: What holds the file and may end its string table; else the file.
-        order: "<" or ">", as `struct` spells the byte order.
+        data: The complete file.
+        binary: The binary that contains it and perhaps part of its string table; else
+            the file.
+        order: Byte order for `struct`: "<" or ">".
         version: 1 or 2.
-        base_address: Link-time address that the address table counts from.
-        count: Functions.
+        base_address: Base of the address table, a link-time address.
+        count: Number of functions.
         addr_off_size: Bytes of an entry of the address table.
-        extents: Of all parts but records.
-        records: File offset that record offsets count from.
-        own_strings: The string table without what it shares with the binary.
+        extents: Extents of all parts but records.
+        records: Base of record offsets, in the file.
+        own_strings: The string table without the part shared with the binary.
     """
 
     def __init__(self, data: memoryview, binary: memoryview) -> None:
@@ -108,10 +109,10 @@ class Layout:
             self._add(_DATA, start, len(data) - start)
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
-        """The integers at *offset* of which *fields* is the `struct` format."""
+        """The integers at *offset* in the `struct` format *fields*."""
         size = struct.calcsize("<" + fields)
         if offset + size > len(self.data):
-            raise BrokenError(offset, f"the file ends inside of {what}")
+            raise BrokenError(offset, f"the file ends inside {what}")
         return struct.unpack_from(self.order + fields, self.data, offset)
 
     def column(self, field: str, extent: Extent, count: int) -> tuple[int, ...]:
@@ -158,7 +159,7 @@ class Layout:
         self.extents.append(self.parts[name])
 
     def _add_strings(self, start: int, size: int) -> None:
-        """The string table, which may go on in the binary."""
+        """The string table, which may continue in the binary."""
         end = start + size
         name, record = "StringTable", start - lib.GSYM_SHARING_SIZE
         if end > len(self.data) != len(self.binary) and record >= 0:
@@ -193,7 +194,7 @@ class Layout:
         self._add_index_at_end()
 
     def _add_index_at_end(self) -> None:
-        """Nothing but its last bytes shows that there is one."""
+        """Find the index by its last bytes."""
         start = len(self.data) - struct.calcsize("<" + _INDEX_TRAILER)
         is_possible = len(self.data) % _INDEX_FILE_MULTIPLE == 0
         if not is_possible or start < self.parts["StringTable"].end:
@@ -234,12 +235,12 @@ class Layout:
             if _SECTION_NAMES[kind] not in self.parts:
                 raise BrokenError(offset, f"{_SECTION_NAMES[kind]} is missing")
         self.records = self.parts["FunctionInfo"].start
-        # Its records are accounted for one by one.
+        # Its records have extents of their own.
         self.extents.remove(self.parts["FunctionInfo"])
 
     @property
     def function_info(self) -> Extent:
-        """Where records may stand."""
+        """The extent in which records are allowed."""
         start, end = self.parts["StringTable"].end, len(self.data)
         if "Index" in self.parts:
             end = self.parts["Index"].start
@@ -249,7 +250,7 @@ class Layout:
 
 
 def check_tables(layout: Layout) -> Iterator[Finding]:
-    """Errors in all that is no record."""
+    """Errors outside of records."""
     yield from _check_header(layout)
     yield from _check_addresses(layout)
     yield from _check_strings(layout)
@@ -307,7 +308,7 @@ def _check_strings(layout: Layout) -> Iterator[Finding]:
     if layout.data[table.start] != 0:
         yield Finding(table.start, "string 0 is not empty")
     if layout.data[table.end - 1] != 0:
-        yield Finding(table.end - 1, "the last string has no NUL at its end")
+        yield Finding(table.end - 1, "the last string is not terminated")
 
 
 def _check_files(layout: Layout) -> Iterator[Finding]:
@@ -327,7 +328,7 @@ def _check_files(layout: Layout) -> Iterator[Finding]:
 
 
 def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
-    """Bytes that belong to two parts or, padding aside, to none."""
+    """Bytes that belong to two parts or, except padding, to none."""
     covered = 0
     before = "the header"
     end = Extent(len(layout.data), len(layout.data), "the end")
@@ -339,7 +340,7 @@ def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:
         gap = layout.data[covered : extent.start]
         if any(gap):
             yield Finding(covered, f"{len(gap)} bytes after {before} are in no part")
-        elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _LARGEST_PADDING):
+        elif len(gap) > (_DATA_PADDING if extent.name == _DATA else _MAX_PADDING):
             yield Finding(covered, f"{len(gap)} zero bytes follow {before}")
         if extent.end > covered:
             covered, before = extent.end, extent.name

@@ -1,4 +1,4 @@
-"""Check the parts of a GSYM file: header and tables, indexes, records."""
+"""Checks the index and the records of a GSYM file."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _TWO_LEBS = re.compile(rb"(?:%b){2}" % _LEB, re.DOTALL)
 def record_end(
     layout: Layout, offset: int, what: str, *, is_merged: bool = False
 ) -> int:
-    """Offset of the first byte after the record at *offset*; checks all on the way.
+    """Check the structure of the record at *offset*; return the offset after it.
 
     Args:
         layout: The file.
-        offset: In the file.
-        what: How a finding calls the record.
-        is_merged: The record is merged into another, and can have none in itself.
+        offset: Offset in the file.
+        what: Name of the record in findings.
+        is_merged: The record is merged into another, and cannot contain merged ones.
 
     Raises:
-        BrokenError: The record or a payload has another end than it says.
+        BrokenError: The length of the record or of a payload is wrong.
     """
     offset += 4 + layout.strp_size
     seen: set[int] = set()
@@ -58,7 +58,7 @@ def record_end(
         if kind == lib.GSYM_INFO_END_OF_LIST:
             return end
         if kind in _ENDS and _ENDS[kind](layout, offset, end, what) != end:
-            reason = f"InfoType {kind} of {what} does not end where its length says"
+            reason = f"InfoType {kind} of {what} does not match its length"
             raise BrokenError(offset, reason)
         offset = end
 
@@ -66,7 +66,7 @@ def record_end(
 def _line_table_end(layout: Layout, offset: int, end: int, what: str) -> int:
     match = _LINE_TABLE.match(layout.data, offset, end)
     if match is None:
-        raise BrokenError(offset, f"the line table of {what} has no end")
+        raise BrokenError(offset, f"the line table of {what} is not terminated")
     return match.end()
 
 
@@ -145,18 +145,18 @@ def check_index(layout: Layout) -> Iterator[Finding]:
     index = layout.parts.get("Index")
     if index is None:
         return
-    expected = _made_anew(layout, index)
+    expected = _expected_index(layout, index)
     if expected is None:
         reason = "is of an unknown version or was made for another file: not used"
         yield Finding(index.start, f"the index {reason}")
         return
     at = _first_difference(layout.data[index.start : index.end], expected)
     if at is not None:
-        yield Finding(index.start + at, "the index does not say what the records say")
+        yield Finding(index.start + at, "the index does not match the records")
 
 
-def _made_anew(layout: Layout, index: Extent) -> bytes | None:
-    """The bytes that the index should have; None where the engine uses none of it."""
+def _expected_index(layout: Layout, index: Extent) -> bytes | None:
+    """The bytes that the index should have; None if the engine does not use it."""
     data = ffi.from_buffer("uint8_t[]", layout.binary)
     with data, _open_image(data) as image:
         header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
@@ -215,7 +215,7 @@ def check_records(layout: Layout, extents: list[Extent]) -> Iterator[Finding]:
                 continue
             extents.append(Extent(offset, end, what))
             yield from _check_place(layout, extents[-1])
-            for reason in decoder.faults(index):
+            for reason in decoder.findings(index):
                 yield reason if isinstance(reason, Finding) else Finding(offset, reason)
 
 
@@ -248,8 +248,8 @@ class _Decoder:
         ffi.release(self._image)
         ffi.release(self._buffer)
 
-    def faults(self, index: int) -> Iterator[Finding | str]:
-        """What is wrong with record *index*; a text where the offset is its own."""
+    def findings(self, index: int) -> Iterator[Finding | str]:
+        """Errors in record *index*; a string for an error at its own offset."""
         function = ffi.new("const gsym_function **")
         status = lib.gsym_record_decode(
             self._record, self._image, index, function, self._error
@@ -263,19 +263,19 @@ class _Decoder:
             what = f"record {index}"
             if number:
                 what += f", merged function {number}"
-            for reason in self._function_faults(each):
+            for reason in self._function_errors(each):
                 yield f"{what}: {reason}"
 
-    def _function_faults(self, function: Any) -> Iterator[str]:
+    def _function_errors(self, function: Any) -> Iterator[str]:
         if not 0 < function.name < self._string_count:
             yield f"name {function.name:#x} is not in the string table"
         # A function without a size ends where the next one starts.
         end = function.address + function.size if function.size else UINT64_END
-        yield from self._row_faults(function, end)
-        yield from self._inline_faults(function, end)
-        yield from self._call_site_faults(function)
+        yield from self._row_errors(function, end)
+        yield from self._inline_errors(function, end)
+        yield from self._call_site_errors(function)
 
-    def _row_faults(self, function: Any, end: int) -> Iterator[str]:
+    def _row_errors(self, function: Any, end: int) -> Iterator[str]:
         rows = _unpack(_ROW, function.rows, function.row_count)
         for (before, _, _), (after, _, _) in pairwise(rows):
             if after < before:
@@ -286,7 +286,7 @@ class _Decoder:
             if file >= self._file_count:
                 yield f"row {address:#x} has file {file} of {self._file_count}"
 
-    def _inline_faults(self, function: Any, end: int) -> Iterator[str]:
+    def _inline_errors(self, function: Any, end: int) -> Iterator[str]:
         all_ranges = _unpack(_RANGE, function.ranges, function.range_count)
         around: list[list[tuple[int, ...]]] = []  # ranges of the node at each depth
         for node in _unpack(_NODE, function.nodes, function.node_count):
@@ -309,7 +309,7 @@ class _Decoder:
             if call_file >= self._file_count:
                 yield f"{where}: file {call_file} of {self._file_count}"
 
-    def _call_site_faults(self, function: Any) -> Iterator[str]:
+    def _call_site_errors(self, function: Any) -> Iterator[str]:
         sites = _unpack(_CALL_SITE, function.call_sites, function.call_site_count)
         for return_offset, flags, _, _, _ in sites:
             if function.size and return_offset > function.size:

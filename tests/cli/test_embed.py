@@ -64,8 +64,7 @@ def test_what_cannot_be_done_ends_with_1(
     (folder / "app").write_bytes(elf(symbols=()).to_bytes())
     assert main(["embed", "app.gsym", "app", "--share-strings"]) == 1
     assert capsys.readouterr().err == (
-        "gsym: error: app: there is no symbol table (.symtab) that strings could be "
-        "shared with\n"
+        "gsym: error: app: no symbol table (.symtab) to share strings with\n"
     )
     assert main(["extract", "app"]) == 1
     assert "no embedded GSYM file" in capsys.readouterr().err

@@ -88,7 +88,7 @@ WHOLE = lzma.compress(within())
 DAMAGED = {
     "it is damaged": b"no xz file at all",
     "it is damaged: Corrupt": WHOLE[:60] + b"\xff" + WHOLE[61:],
-    "it is damaged: it ends too early": WHOLE[:-1],
+    "it is damaged: it is truncated": WHOLE[:-1],
     "it holds more than": bomb(64 << 20),
     "not an ELF": lzma.compress(b"text"),
     "it holds another one": lzma.compress(within(packed(within()))),

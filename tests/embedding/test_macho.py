@@ -302,7 +302,7 @@ def test_what_stands_behind_the_symbols_of_a_dsym_follows(
 def test_a_load_command_needs_room(bits: int, size: int, tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(bits, room=size - 1))
     before = path.read_bytes()
-    message = f"no room for a load command of {size} bytes: .*-headerpad"
+    message = f"no space for a load command of {size} bytes: .*-headerpad"
     with pytest.raises(gsym.UnsupportedError, match=message):
         gsym.embed(source, path)
     assert path.read_bytes() == before
@@ -315,14 +315,14 @@ def test_bytes_behind_the_load_commands_are_not_overwritten(tmp_path: Path) -> N
     data = bytearray(macho().to_bytes())
     data[Commands(bytes(data)).end + 8] = 1
     source, path = made(tmp_path, bytes(data))
-    with pytest.raises(gsym.UnsupportedError, match="no room"):
+    with pytest.raises(gsym.UnsupportedError, match="no space"):
         gsym.embed(source, path)
 
 
 def test_an_unknown_load_command_is_not_carried_along(tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(commands=((0x80000099, bytes(8)),)))
     with pytest.raises(
-        gsym.UnsupportedError, match="load command 0x80000099 is not known"
+        gsym.UnsupportedError, match="load command 0x80000099 is unknown"
     ):
         gsym.embed(source, path)
 

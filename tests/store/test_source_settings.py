@@ -60,7 +60,7 @@ def test_invalid_sources_are_reported_without_secrets() -> None:
     for text, reason in [
         ("", "sources are folders"),
         ("ftp://u:secret@h/x?secret", "source 'ftp://h/x': sources are folders"),
-        ("https://", "source 'https://': the URL names no host"),
+        ("https://", "source 'https://': the URL has no valid host"),
         ("http://u:secret@h:port/", "source 'http://h:port/'"),
         ("/no/such/folder", "no such folder"),
         ("nonsense", "no such folder"),

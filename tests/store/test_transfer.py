@@ -171,8 +171,8 @@ def test_other_statuses_fail_at_once(
 # ---- what goes wrong
 
 FAULTS = {
-    "long body": (Reply(BODY, claimed=len(BODY) - 1), "sent more than it claims"),
-    "short claim": (Reply(BODY, claimed=100), "sent more than it claims"),
+    "long body": (Reply(BODY, claimed=len(BODY) - 1), "sent more than declared"),
+    "short claim": (Reply(BODY, claimed=100), "sent more than declared"),
     "short body": (Reply(BODY, claimed=len(BODY) + 1), "without sending complete"),
     "reset": (Reply(BODY, fault="reset"), "."),
     "garbage": (Reply(b"garbage\r\n\r\n" * 9, fault="no head"), "."),
@@ -180,10 +180,10 @@ FAULTS = {
     "empty": (Reply(), "is empty"),
     "truncated gzip": (
         Reply(gzip.compress(BODY)[:-9], headers=(("Content-Encoding", "gzip"),)),
-        "too early",
+        "truncated",
     ),
     "no gzip": (Reply(BODY, headers=(("Content-Encoding", "gzip"),)), "damaged"),
-    "unknown encoding": (Reply(BODY, headers=(("Content-Encoding", "br"),)), "asked"),
+    "unknown encoding": (Reply(BODY, headers=(("Content-Encoding", "br"),)), "not requested"),
     "negative length": (
         Reply(BODY, claimed=-1, headers=(("Content-Length", "-5"),)),
         ".",

@@ -138,7 +138,7 @@ def test_a_payload_with_a_byte_too_many_is_found(
     records[1] = Slack(byteorder, encoder.strp_size).function(file.functions[1])
     assert with_slack
     found = findings(tmp_path, oracle.encode_file(file, records))
-    reason = "does not end where its length says"
+    reason = "does not match its length"
     assert any(f"InfoType {kind} of record 1" in text for _, text in found), found
     assert any(reason in text for _, text in found), found
 
@@ -173,7 +173,7 @@ TABLE_DAMAGES = [
         lambda file: replace(file, strings=b"x" + file.strings[1:]),
     ),
     TableDamage(
-        "the last string has no NUL",
+        "the last string is not terminated",
         lambda file: replace(file, strings=file.strings[:-1]),
     ),
 ]

@@ -106,9 +106,9 @@ _SHF_COMPRESSED = 0x800
 _COMPRESSION_ZLIB = 1
 _COMPRESSION_ZSTD = 2
 _ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
-_MOST_INFLATED = 16 << 30  # bytes of all sections of a file
+_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
 
-# DWARFInfo's arguments for the sections that tell of functions; without their dots.
+# DWARFInfo's arguments for the sections that describe functions, without dots.
 _DWARF_SECTIONS = (
     "debug_info",
     "debug_abbrev",
@@ -168,15 +168,15 @@ class ReferenceElf:
         self._claimed = 0  # bytes of all sections inflated
         self._data = _map_file(path) if data is None else _copy(data)
         try:
-            # A mapping reads like a file, which is all that pyelftools asks for.
+            # A mapping can be read like a file, which is enough for pyelftools.
             self.elf = ELFFile(cast("BinaryIO", self._data))
             if self._is_relocatable:
                 self.elf = place(self._data[:])
-            # (start, end) of the sections that hold code, sorted.
+            # (start, end) of the sections with code, sorted.
             self.text_ranges = sorted(self._text_ranges())
         except Exception as error:
             self._data.close()
-            # pyelftools lets errors of many classes through on damaged input.
+            # pyelftools raises many kinds of exceptions on damaged input.
             raise FormatError(f"pyelftools: {error!r}", path=path) from error
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class ReferenceElf:
 
     @property
     def _address_flags(self) -> int:
-        """Bits of a symbol's value that are no address: ARM marks Thumb code."""
+        """Bits of a symbol's value that are not part of the address: Thumb on ARM."""
         return int(self.elf["e_machine"] == "EM_ARM")
 
     def is_text(self, address: int) -> bool:
@@ -223,7 +223,7 @@ class ReferenceElf:
         return found
 
     def symbols(self) -> Iterator[Symbol]:
-        """Symbols in executable sections, of .dynsym where there is no .symtab."""
+        """Symbols in executable sections, from .symtab or else .dynsym."""
         if self.symbol_files:
             return chain.from_iterable(file.symbols() for file in self.symbol_files)
         for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
@@ -301,7 +301,7 @@ class ReferenceElf:
                 yield each
 
     def _bytes(self, section: Section) -> bytes:
-        """The section as it is in the file."""
+        """The section as stored in the file."""
         offset, size = section["sh_offset"], section["sh_size"]
         if offset + size > len(self._data):
             reason = f"section {section.name} runs past the end of the file"
@@ -322,7 +322,7 @@ class ReferenceElf:
         else:
             return raw
         self._claimed += size
-        if self._claimed > believable_size(len(self._data), _MOST_INFLATED):
+        if self._claimed > believable_size(len(self._data), _MAX_INFLATED):
             reason = "its compressed sections declare an implausible size"
             raise LimitError(reason, path=self.path)
         try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gsym.verification.decoder.units import Unit
 
-# C89, C99, C11, C17, C23 and assembler: nothing stands before a name.
+# C89, C99, C11, C17, C23 and assembler: names are not qualified.
 _LANGUAGES_WITHOUT_SCOPES = {0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001}
 _NAMING_SCOPES = {
     "DW_TAG_namespace",
@@ -36,13 +36,13 @@ _MAX_SCOPES = 64
 
 
 class _Scope:
-    """A subprogram or an inlined call, and what stands directly in it.
+    """A subprogram or an inlined call, with its direct contents.
 
     Attributes:
         die: Of it.
-        ranges: Of an inlined call, as the DIE gives them.
+        ranges: Ranges of an inlined call, as in the DIE.
         calls: Inlined directly into it.
-        call_sites: Those of the whole function; shared with the calls.
+        call_sites: Call sites of the complete function; shared with the calls.
     """
 
     __slots__ = ("call_sites", "calls", "die", "ranges")
@@ -193,7 +193,7 @@ class UnitFunctions:
             yield CallSite(value.value - span.start, 0, (name,) if name else ())
 
     def _name(self, die: DIE) -> str:
-        """As the linker knows it, else qualified; "" for none."""
+        """The linkage name, else the qualified name; "" for none."""
         origin = die.attributes.get("DW_AT_abstract_origin")
         if die.tag != "DW_TAG_inlined_subroutine" or origin is None:
             return self._name_uncached(die)
@@ -224,7 +224,7 @@ class UnitFunctions:
         return name
 
     def _naming_scope(self, die: DIE, seen: set[int]) -> DIE | None:
-        """The DIE whose name stands before that of *die*.
+        """The DIE whose name qualifies that of *die*.
 
         References may lead in circles, so no DIE of *seen* is asked again.
         """
@@ -237,7 +237,7 @@ class UnitFunctions:
             if scope is not None:
                 return scope
         if die.tag == "DW_TAG_inlined_subroutine":
-            return None  # its parent says where it is inlined, not what it is
+            return None  # its parent is where it is inlined, not its scope
         parent = die.get_parent()
         if parent is not None and parent.tag == "DW_TAG_lexical_block":
             return self._naming_scope(parent, seen)
@@ -245,7 +245,7 @@ class UnitFunctions:
 
 
 def is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
-    """Whether *left* says less than *right* of the same range, as LLVM orders them.
+    """Whether *left* is less complete than *right*, of the same range, as in LLVM.
 
     Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
     Of several functions with one range the last that is not poorer stays.

@@ -31,7 +31,7 @@ _DW_LNE_SET_ADDRESS = 2
 _DW_LNE_DEFINE_FILE = 3
 _VERSION_5 = 5
 _LINE_MASK = 0xFFFF_FFFF
-_IS_64_BIT = 0xFFFF_FFFF  # in place of a 32-bit length
+_IS_64_BIT = 0xFFFF_FFFF  # instead of a 32-bit length
 
 
 class LineSequence(NamedTuple):
@@ -188,7 +188,7 @@ def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
     """Header of the unit's line program, offset of its opcodes, and these."""
     section = cu.dwarfinfo.debug_line_sec
     if section is None:
-        raise ValueError("there is no .debug_line")
+        raise ValueError("no .debug_line")
     begin = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
     # An assembler may write a 32-bit line program for a 64-bit unit, so the program
     # is read as if its unit had its format.
@@ -279,8 +279,8 @@ class _Machine:
         self._lines.append(self._line & _LINE_MASK)
 
     def _advance(self, operations: int) -> None:
-        whole, self._operation = divmod(self._operation + operations, self._operations)
-        self._address += self._step * whole
+        steps, self._operation = divmod(self._operation + operations, self._operations)
+        self._address += self._step * steps
 
     def _standard(self, opcode: int) -> None:
         if opcode == _DW_LNS_COPY:
@@ -302,11 +302,11 @@ class _Machine:
 
     def _extended(self) -> None:
         size = self._uleb()
-        behind = self._at + size
+        next_opcode = self._at + size
         kind = self._opcodes[self._at] if size and self._at < len(self._opcodes) else 0
         self._at += 1
         if kind == _DW_LNE_END_SEQUENCE:
-            self._at = behind
+            self._at = next_opcode
             self._end_sequence()
         elif kind == _DW_LNE_SET_ADDRESS:
             self._address = self._fixed(size - 1)
@@ -316,7 +316,7 @@ class _Machine:
             name = self._opcodes[self._at : end]
             self._at = end + 1
             self._files.append((_text(name), self._uleb()))
-        self._at = behind
+        self._at = next_opcode
 
     def _end_sequence(self) -> None:
         if self._addresses and self._addresses[0] < self._address:

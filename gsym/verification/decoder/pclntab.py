@@ -88,7 +88,7 @@ class ReferencePclntab:
                     self._text + start, end - start, self._functions + record
                 )
 
-    # What is in the file.
+    # Access to the file.
 
     def _uint(self, at: int, size: int) -> int:
         return int.from_bytes(self._data[at : at + size], self._order)
@@ -118,7 +118,7 @@ class ReferencePclntab:
         return []
 
     def _find_trees(self, words: list[int]) -> int:
-        """What the places of inlined calls count from."""
+        """The base of the offsets of inlined calls."""
         if self._magic == _GO_1_16 or not words:
             return 0
         if self._magic == _GO_1_18:
@@ -129,7 +129,7 @@ class ReferencePclntab:
         return words[_GOFUNC_1_20]
 
     def _loaded(self, address: int) -> bytes:
-        """What the file has at *address*, to the end of the section."""
+        """The bytes at *address*, to the end of the section."""
         for start, data in self._sections:
             if start <= address < start + len(data):
                 return data[address - start :]
@@ -143,18 +143,18 @@ class ReferencePclntab:
         tables = [self._u32(fields + 4 * i) for i in range(8)]
         files, lines = (self._steps(tables[i]) for i in (4, 5))
         table_count, unit = tables[6:8]
-        behind = fields + 32 + (4 if self._magic == _GO_1_20 else 0)
-        data_count = self._data[behind + 3]
-        behind += 4
+        at = fields + 32 + (4 if self._magic == _GO_1_20 else 0)
+        data_count = self._data[at + 3]
+        at += 4
         calls: list[_Step] = []
         if table_count > _PCDATA_CALLS:
-            calls = self._steps(self._u32(behind + 4 * _PCDATA_CALLS))
-        behind += 4 * table_count
+            calls = self._steps(self._u32(at + 4 * _PCDATA_CALLS))
+        at += 4 * table_count
         if self._magic == _GO_1_16:
-            behind += -(behind - self._functions) % self._pointer
+            at += -(at - self._functions) % self._pointer
         tree = no_tree = 0 if self._magic == _GO_1_16 else _NONE
         if data_count > _FUNCDATA_TREE:
-            tree = self._uint(behind + _FUNCDATA_TREE * self._entry, self._entry)
+            tree = self._uint(at + _FUNCDATA_TREE * self._entry, self._entry)
         size = min(size, max(_end(files), _end(lines)) or size)
         rows = self._rows(address, size, unit, files, lines)
         inline = None
@@ -185,7 +185,7 @@ class ReferencePclntab:
             at += 1
             value |= (byte & 0x7F) << shift
             shift += 7
-            if byte < 0x80:  # noqa: PLR2004 - the bit that says: more
+            if byte < 0x80:  # noqa: PLR2004 - the continuation bit
                 return value, at
 
     def _path(self, unit: int, number: int) -> str:

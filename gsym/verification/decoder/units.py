@@ -129,7 +129,7 @@ class Units:
         return Unit(self, self.cu_at(offset))
 
     def open_around(self, die: DIE) -> Unit:
-        """The unit that holds *die*, without giving up any other."""
+        """The unit that contains *die*, without releasing another one."""
         home = self._home(die)
         return Unit(home, home.cu_at(die.cu.cu_offset))
 
@@ -156,7 +156,7 @@ class Units:
         return self.cu_at(unit).get_DIE_from_refaddr(offset)
 
     def type_die(self, signature: int) -> DIE | None:
-        """The type that has *signature*, wherever its type unit stands."""
+        """The type with *signature*, in any type unit."""
         place = self._type_units.get(signature)
         if place is not None:
             return self.cu_at(place[0]).get_DIE_from_refaddr(place[1])
@@ -220,7 +220,7 @@ class Units:
 
 
 class Unit:
-    """One unit, with what its root DIE says of all others."""
+    """One unit, with the attributes of its root DIE."""
 
     def __init__(self, units: Units, cu: CompileUnit) -> None:
         self.units = units
@@ -260,7 +260,7 @@ class Unit:
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
 
     def ranges(self, die: DIE) -> list[Range]:
-        """Ranges of *die* as they stand, empty and dead ones included."""
+        """Ranges of *die* unchanged, including empty and dead ones."""
         low = die.attributes.get("DW_AT_low_pc")
         high = die.attributes.get("DW_AT_high_pc")
         if low is not None and high is not None:
