@@ -11,7 +11,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gsym.server.access import Cors, HostCheck, ReadTokens, options_response
 from gsym.server.compression import Compression
-from gsym.server.downloads import download_routes, symbfile_download_routes
+from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, ServerError, error_response
 from gsym.server.load_limits import InFlight, Pieces, RateLimit
 from gsym.server.logs import RequestLog
@@ -79,7 +79,7 @@ def create_app(
     for route in routes:
         _remove_head(route)
     # Last: their paths match almost anything.
-    routes += [*download_routes(service), *symbfile_download_routes(service)]
+    routes += download_routes(service)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

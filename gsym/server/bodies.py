@@ -14,8 +14,8 @@ from anyio import fail_after
 from starlette.requests import ClientDisconnect
 
 from gsym.errors import LimitError
+from gsym.server.compression import zstd
 from gsym.server.errors import ServerError
-from gsym.server.zstd import zstd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

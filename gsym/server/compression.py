@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from gsym.server.zstd import zstd
+try:  # part of Python since 3.14
+    from compression import zstd
+except ImportError:
+    from backports import zstd
+
+__all__ = ["Compression", "allows_coding", "choose_coding", "zstd"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

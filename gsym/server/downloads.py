@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _BINARY = "application/octet-stream"
 _TYPES = {"sym": "text/plain; charset=utf-8", "json": "application/json"}
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
-_METHODS = ["GET", "HEAD"]
 _NAMED_KINDS = {"sym", "gsym", "json"}
 _DROPPED = {".pdb", ".dll", ".exe"}
 
@@ -55,11 +54,14 @@ def download_routes(service: Service) -> list[Route]:
     if not service.settings.enable_downloads:
         return []
     downloads = _Downloads(service)
+    endpoints = {
+        "/buildid/{build_id}/{kind}": downloads.by_build_id,
+        "/{name}/{module_id}/{file}": downloads.by_name,
+        "/{first}/{second}/{file_id}/{file}": downloads.by_file_id,
+    }
     return [
-        FileRoute(
-            "/buildid/{build_id}/{kind}", downloads.by_build_id, methods=_METHODS
-        ),
-        FileRoute("/{name}/{module_id}/{file}", downloads.by_name, methods=_METHODS),
+        FileRoute(path, endpoint, methods=["GET", "HEAD"])
+        for path, endpoint in endpoints.items()
     ]
 
 
@@ -113,6 +115,20 @@ class _Downloads:
         if entry is None:
             raise _not_found(reason)
         return await self._answer(request, entry, kind)
+
+    async def by_file_id(self, request: Request) -> Response:
+        """The symbfile at a path of devfiler, or its metadata."""
+        file_id, name = _file_id(request), request.path_params["file"]
+        run, store = self._service.run, self._store
+        if name == "metadata.json":
+            if not await run(_ranges, store, file_id):
+                raise ServerError(404)
+            references = {"dwarfFileID": file_id.base64}
+            found = {"version": _VERSION, "symbolFileReferences": references}
+            return Response(msgspec.json.encode(found), media_type="application/json")
+        body, tag = await run(_open, store, file_id, name)
+        headers = {"content-type": _BINARY}
+        return body_response(request, self._service, body, tag, headers)
 
     async def _find(self, key: ModuleKey | None) -> tuple[Entry | None, str]:
         """The module, or the reason why it was not found."""
@@ -219,32 +235,6 @@ def _debug_path(request: Request, entry: Entry, kind: str) -> str:
 
 _LETTERS = 2  # of a FileID in each folder name
 _VERSION = 1  # of metadata.json
-
-
-def symbfile_download_routes(service: Service) -> list[Route]:
-    """The endpoints, if downloads are enabled."""
-    if not service.settings.enable_downloads:
-        return []
-    store = Store(store_path(service.settings))
-
-    def metadata(file_id: FileId) -> bytes:
-        if not _ranges(store, file_id):
-            raise ServerError(404)
-        references = {"dwarfFileID": file_id.base64}
-        found = {"version": _VERSION, "symbolFileReferences": references}
-        return msgspec.json.encode(found)
-
-    async def answer(request: Request) -> Response:
-        file_id, name = _file_id(request), request.path_params["file"]
-        if name == "metadata.json":
-            text = await service.run(metadata, file_id)
-            return Response(text, media_type="application/json")
-        body, tag = await service.run(_open, store, file_id, name)
-        headers = {"content-type": "application/octet-stream"}
-        return body_response(request, service, body, tag, headers)
-
-    path = "/{first}/{second}/{file_id}/{file}"
-    return [FileRoute(path, answer, methods=["GET", "HEAD"])]
 
 
 def _file_id(request: Request) -> FileId:

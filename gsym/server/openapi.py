@@ -18,191 +18,33 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
 
 
-_OFFSET = {"type": "string", "pattern": "^-?0x[0-9a-f]+$"}
-_PAIR = {"type": "array", "minItems": 2, "maxItems": 2}
-_MODULE = {
-    **_PAIR,
-    "description": "debug file and debug id",
-    "items": {"type": "string"},
-}
-_FRAME = {
-    **_PAIR,
-    "description": "index of the module, -1 for none, and offset from its base",
-    "items": {"type": "integer", "minimum": -1},
-}
-_STATE = {"type": ["boolean", "null"]}
-
-SCHEMAS: dict[str, Any] = {
-    "Error": {
-        "type": "object",
-        "required": ["title"],
-        "properties": {"title": {"type": "string"}},
-        "additionalProperties": False,
-    },
-    "Job": {
-        "type": "object",
-        "required": ["stacks", "memoryMap"],
-        "properties": {
-            "memoryMap": {"type": "array", "items": _MODULE},
-            "stacks": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "array", "items": _FRAME},
-            },
-        },
-    },
-    "Jobs": {
-        "type": "object",
-        "required": ["jobs"],
-        "properties": {
-            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/Job"}}
-        },
-    },
-    "Frame": {
-        "type": "object",
-        "required": ["frame", "module", "module_offset"],
-        "properties": {
-            "frame": {"type": "integer", "minimum": 0},
-            "module": {"type": "string"},
-            "module_offset": _OFFSET,
-            "function": {"type": "string"},
-            "function_offset": _OFFSET,
-            "function_size": _OFFSET,
-            "file": {"type": "string"},
-            "line": {"type": "integer", "minimum": 1},
-            "inlines": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "required": ["function"],
-                    "properties": {
-                        "function": {"type": "string"},
-                        "file": {"type": "string"},
-                        "line": {"type": "integer", "minimum": 1},
-                    },
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "additionalProperties": False,
-    },
-    "Results": {
-        "type": "object",
-        "required": ["results"],
-        "properties": {
-            "results": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["stacks", "found_modules"],
-                    "properties": {
-                        "stacks": {
-                            "type": "array",
-                            "items": {
-                                "type": "array",
-                                "items": {"$ref": "#/components/schemas/Frame"},
-                            },
-                        },
-                        "found_modules": {
-                            "type": "object",
-                            "additionalProperties": _STATE,
-                        },
-                        "module_errors": {"type": "object"},
-                    },
-                    "additionalProperties": False,
-                },
-            },
-            "debug": {"type": "object"},
-        },
-        "additionalProperties": False,
-    },
-    "Calls": {
-        "type": "object",
-        "required": ["symbolicatedStacks", "knownModules"],
-        "properties": {
-            "symbolicatedStacks": {
-                "type": "array",
-                "items": {"type": "array", "items": {"type": "string"}},
-            },
-            "knownModules": {"type": "array", "items": _STATE},
-        },
-        "additionalProperties": False,
-    },
-}
-
-_NUMBER = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,16}$"}
 _TEXT = {"type": "string"}
+_INTEGER = {"type": "integer"}
+_BOOLEAN = {"type": "boolean"}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_STATE = {"type": ["boolean", "null"]}
+_OFFSET = {"type": "string", "pattern": "^-?0x[0-9a-f]+$"}
+_NUMBER = {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,16}$"}
 _DEBUG_ID = {"type": "string", "pattern": "^[0-9A-F]{33}$"}
-SCHEMAS |= {
-    "SourceFile": {
-        "type": "object",
-        "required": ["debugName", "debugId", "moduleOffset", "file"],
-        "properties": {
-            "debugName": _TEXT,
-            "debugId": _DEBUG_ID,
-            "moduleOffset": _NUMBER,
-            "file": _TEXT,
-        },
-    },
-    "Source": {
-        "type": "object",
-        "required": ["symbolsLastModified", "sourceLastModified", "file", "source"],
-        "properties": {"file": _TEXT, "source": _TEXT},
-    },
-    "Code": {
-        "type": "object",
-        "required": ["startAddress", "size", "debugId"],
-        "properties": {
-            "startAddress": _NUMBER,
-            "size": _NUMBER,
-            "name": {"type": ["string", "null"]},
-            "codeId": {"type": ["string", "null"]},
-            "debugName": {"type": ["string", "null"]},
-            "debugId": _DEBUG_ID,
-            "continueUntilFunctionEnd": {"type": "boolean"},
-        },
-    },
-    "Assembly": {
-        "type": "object",
-        "required": ["startAddress", "size", "arch", "syntax", "instructions"],
-        "properties": {
-            "startAddress": _NUMBER,
-            "size": _NUMBER,
-            "arch": _TEXT,
-            "syntax": {"type": "array", "items": _TEXT},
-            "instructions": {"type": "array", "items": {"type": "array"}},
-        },
-    },
-}
-
-SCHEMAS |= {
-    "Taken": {
-        "type": "object",
-        "required": ["success", "status"],
-        "properties": {"success": {"const": True}, "status": {"const": 200}},
-        "additionalProperties": False,
-    },
-    "Refused": {
-        "type": "object",
-        "required": ["success", "uuid", "error", "status"],
-        "properties": {
-            "success": {"const": False},
-            "uuid": {"type": "string", "format": "uuid"},
-            "error": {
-                "type": "object",
-                "required": ["Code", "Text"],
-                "properties": {"Code": _TEXT, "Text": _TEXT},
-                "additionalProperties": False,
-            },
-            "status": {"type": "integer", "minimum": 400, "maximum": 599},
-        },
-        "additionalProperties": False,
-    },
-}
+_LINE = {"type": "integer", "minimum": 1}
 
 
-_JSON = "application/json"
+def _array(items: dict[str, Any] | None = None, **limits: object) -> dict[str, Any]:
+    return {"type": "array", **limits, **({"items": items} if items else {})}
+
+
+def _object(
+    required: str, *, closed: bool = False, **properties: object
+) -> dict[str, Any]:
+    """An object with these properties; if *closed*, with no others.
+
+    Args:
+        required: Names of the required properties, separated by blanks.
+        closed: Whether other properties are invalid.
+        properties: Schemas by name.
+    """
+    schema = {"type": "object", "required": required.split(), "properties": properties}
+    return {**schema, "additionalProperties": False} if closed else schema
 
 
 def _schema(*names: str) -> dict[str, Any]:
@@ -210,129 +52,209 @@ def _schema(*names: str) -> dict[str, Any]:
     return found[0] if len(found) == 1 else {"anyOf": found}
 
 
+_MODULE = {
+    **_array(_TEXT, minItems=2, maxItems=2),
+    "description": "debug file and debug id",
+}
+_FRAME = {
+    **_array({"type": "integer", "minimum": -1}, minItems=2, maxItems=2),
+    "description": "index of the module, -1 for none, and offset from its base",
+}
+
+SCHEMAS: dict[str, Any] = {
+    "Error": _object("title", closed=True, title=_TEXT),
+    "Job": _object(
+        "stacks memoryMap",
+        memoryMap=_array(_MODULE),
+        stacks=_array(_array(_FRAME), minItems=1),
+    ),
+    "Jobs": _object("jobs", jobs=_array(_schema("Job"))),
+    "Frame": _object(
+        "frame module module_offset",
+        closed=True,
+        frame={"type": "integer", "minimum": 0},
+        module=_TEXT,
+        module_offset=_OFFSET,
+        function=_TEXT,
+        function_offset=_OFFSET,
+        function_size=_OFFSET,
+        file=_TEXT,
+        line=_LINE,
+        inlines=_array(
+            _object("function", closed=True, function=_TEXT, file=_TEXT, line=_LINE),
+            minItems=1,
+        ),
+    ),
+    "Result": _object(
+        "stacks found_modules",
+        closed=True,
+        stacks=_array(_array(_schema("Frame"))),
+        found_modules={"type": "object", "additionalProperties": _STATE},
+        module_errors={"type": "object"},
+    ),
+    "Results": _object(
+        "results",
+        closed=True,
+        results=_array(_schema("Result")),
+        debug={"type": "object"},
+    ),
+    "Calls": _object(
+        "symbolicatedStacks knownModules",
+        closed=True,
+        symbolicatedStacks=_array(_array(_TEXT)),
+        knownModules=_array(_STATE),
+    ),
+    "SourceFile": _object(
+        "debugName debugId moduleOffset file",
+        debugName=_TEXT,
+        debugId=_DEBUG_ID,
+        moduleOffset=_NUMBER,
+        file=_TEXT,
+    ),
+    "Source": _object(
+        "symbolsLastModified sourceLastModified file source", file=_TEXT, source=_TEXT
+    ),
+    "Code": _object(
+        "startAddress size debugId",
+        startAddress=_NUMBER,
+        size=_NUMBER,
+        name=_TEXT_OR_NULL,
+        codeId=_TEXT_OR_NULL,
+        debugName=_TEXT_OR_NULL,
+        debugId=_DEBUG_ID,
+        continueUntilFunctionEnd=_BOOLEAN,
+    ),
+    "Assembly": _object(
+        "startAddress size arch syntax instructions",
+        startAddress=_NUMBER,
+        size=_NUMBER,
+        arch=_TEXT,
+        syntax=_array(_TEXT),
+        instructions=_array(_array()),
+    ),
+    "Accepted": _object(
+        "success status", closed=True, success={"const": True}, status={"const": 200}
+    ),
+    "Refused": _object(
+        "success uuid error status",
+        closed=True,
+        success={"const": False},
+        uuid={"type": "string", "format": "uuid"},
+        error=_object("Code Text", closed=True, Code=_TEXT, Text=_TEXT),
+        status={"type": "integer", "minimum": 400, "maximum": 599},
+    ),
+}
+
+
+_JSON = "application/json"
+
+
 def _content(schema: dict[str, Any]) -> dict[str, Any]:
     return {"content": {_JSON: {"schema": schema}}}
 
 
-def _symbolication(summary: str, asked: dict[str, Any], answer: str) -> dict[str, Any]:
-    error = _content(_schema("Error"))
+def _response(description: str, *schemas: str) -> dict[str, Any]:
+    return {"description": description, **_content(_schema(*schemas))}
+
+
+def _parameter(
+    name: str, place: str, schema: dict[str, Any], about: str = "", *, required: bool
+) -> dict[str, Any]:
+    described = {"description": about} if about else {}
+    return {
+        "name": name,
+        "in": place,
+        **described,
+        "required": required,
+        "schema": schema,
+    }
+
+
+def _symbolication(
+    summary: str, request: dict[str, Any], answer: str
+) -> dict[str, Any]:
     return {
         "post": {
             "summary": summary,
-            "requestBody": {"required": True, **_content(asked)},
+            "requestBody": {"required": True, **_content(request)},
             "responses": {
-                "200": {"description": "Answered", **_content(_schema(answer))},
-                "400": {"description": "The request is not sound", **error},
-                "413": {"description": "The request asks for too much", **error},
-                "default": {"description": "Not answered", **error},
+                "200": _response("Answered", answer),
+                "400": _response("Invalid request", "Error"),
+                "413": _response("Request or answer too large", "Error"),
+                "default": _response("Not answered", "Error"),
             },
         }
     }
 
 
 def _file(summary: str, *names: str) -> dict[str, Any]:
-    error = _content(_schema("Error"))
+    text = {"type": "string", "minLength": 1}
     return {
         "get": {
             "summary": summary,
             "parameters": [
-                {
-                    "name": name,
-                    "in": "path",
-                    "required": True,
-                    "schema": {"type": "string", "minLength": 1},
-                }
-                for name in names
+                _parameter(name, "path", text, required=True) for name in names
             ],
             "responses": {
                 "200": {"description": "The file", "content": {"*/*": {}}},
                 "302": {"description": "The same by debug file and debug id"},
-                "404": {"description": "There is none", **error},
-                "default": {"description": "Not answered", **error},
+                "404": _response("Not found", "Error"),
+                "default": _response("Not answered", "Error"),
             },
         }
     }
 
 
-def _extension(summary: str, asked: str, answer: str) -> dict[str, Any]:
-    found = _symbolication(summary, _schema(asked), answer)
-    found["post"]["responses"]["404"] = {
-        "description": "There is no such thing",
-        **_content(_schema("Error")),
-    }
+def _extension(summary: str, request: str, answer: str) -> dict[str, Any]:
+    found = _symbolication(summary, _schema(request), answer)
+    found["post"]["responses"]["404"] = _response("Not found", "Error")
     return found
 
 
+_BINARY: dict[str, Any] = {"application/octet-stream": {}}
+_FORM = {
+    "type": "object",
+    "properties": {"url": _TEXT, "symbols": {"type": "string", "format": "binary"}},
+}
 _UPLOAD: dict[str, Any] = {
     "post": {
-        "summary": "Put debug information into the store",
+        "summary": "Add debug information to the store",
         "security": [{"token": []}],
         "parameters": [
-            {
-                "name": "name",
-                "in": "query",
-                "description": "what a single file is called",
-                "schema": {"type": "string"},
-            }
+            _parameter("name", "query", _TEXT, "name of a single file", required=False)
         ],
         "requestBody": {
             "required": True,
-            "content": {
-                "multipart/form-data": {
-                    "schema": {
-                        "type": "object",
-                        "properties": {
-                            "url": {"type": "string"},
-                            "symbols": {"type": "string", "format": "binary"},
-                        },
-                    }
-                },
-                "application/octet-stream": {},
-            },
+            "content": {"multipart/form-data": {"schema": _FORM}, **_BINARY},
         },
         "responses": {
             "201": {
-                "description": "It is in the store",
+                "description": "Added",
                 **_content({"type": "object", "required": ["upload"]}),
             },
-            "default": {
-                "description": "Refused",
-                **_content(_schema("Error")),
-            },
+            "default": _response("Refused", "Error"),
         },
     }
 }
 
 
-def _header(name: str, about: str, kind: str, *, is_needed: bool) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "description": about,
-        "required": is_needed,
-        "schema": {"type": kind},
-    }
-
-
 def _symbfile(summary: str) -> dict[str, Any]:
+    headers = (
+        ("FileID", _TEXT, "FileID of the executable", True),
+        ("FilePart", _INTEGER, "number of the part, from 0", True),
+        ("FileParts", _INTEGER, "number of parts", False),
+    )
     operation = {
         "summary": summary,
         "security": [{"apiKey": []}],
         "parameters": [
-            _header(*("FileID", "of the executable", "string"), is_needed=True),
-            _header(*("FilePart", "number, from 0", "integer"), is_needed=True),
-            _header(*("FileParts", "how many", "integer"), is_needed=False),
+            _parameter(name, "header", schema, about, required=required)
+            for name, schema, about, required in headers
         ],
-        "requestBody": {
-            "required": True,
-            "content": {"application/octet-stream": {}},
-        },
+        "requestBody": {"required": True, "content": _BINARY},
         "responses": {
-            "200": {"description": "The part is there", **_content(_schema("Taken"))},
-            "default": {
-                "description": "Refused",
-                **_content(_schema("Refused", "Error")),
-            },
+            "200": _response("The part is stored", "Accepted"),
+            "default": _response("Refused", "Refused", "Error"),
         },
     }
     return {"post": operation, "put": operation}
@@ -353,7 +275,7 @@ _PATHS: dict[str, Any] = {
         "Symbolicate the stacks of one job", _schema("Job"), "Calls"
     ),
     "/source/v1": _extension("A source file", "SourceFile", "Source"),
-    "/asm/v1": _extension("Code as text", "Code", "Assembly"),
+    "/asm/v1": _extension("Disassembled code", "Code", "Assembly"),
     "/upload/": _UPLOAD,
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
     "/api/symbols-returnpads": _symbfile("A part of its return pads"),
@@ -361,26 +283,26 @@ _PATHS: dict[str, Any] = {
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),
     "/{name}/{module_id}/{file}": _file(
-        "A file as Breakpad's stores have it", "name", "module_id", "file"
+        "A file in the layout of Breakpad's stores", "name", "module_id", "file"
     ),
     "/{first}/{second}/{file_id}/{file}": _file(
-        "A symbfile where devfiler asks: metadata.json, ranges or returnpads",
+        "A symbfile for devfiler: metadata.json, ranges or returnpads",
         *("first", "second", "file_id", "file"),
     ),
-    "/__heartbeat__": _get("The server lives"),
-    "/__lbheartbeat__": _get("The server lives"),
-    "/__version__": _get("Which server it is", _JSON),
-    "/metrics": _get("Figures for Prometheus", "text/plain"),
+    "/__heartbeat__": _get("The server is running"),
+    "/__lbheartbeat__": _get("The server is running"),
+    "/__version__": _get("Version of the server", _JSON),
+    "/metrics": _get("Metrics for Prometheus", "text/plain"),
     "/openapi.json": _get("This document", _JSON),
 }
 
 
 def openapi_document(paths: Iterable[str], root_path: str = "") -> dict[str, Any]:
-    """The document.
+    """The OpenAPI document.
 
     Args:
-        paths: Of the endpoints that there are; those that are described are in it.
-        root_path: What a proxy has in front of them.
+        paths: Paths of the enabled endpoints; undocumented ones are omitted.
+        root_path: Path prefix of a proxy.
     """
     return {
         "openapi": "3.1.0",

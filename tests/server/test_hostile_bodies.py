@@ -16,8 +16,8 @@ import pytest
 from starlette.requests import Request
 
 from gsym.server.bodies import HeldBody, read_body
+from gsym.server.compression import zstd
 from gsym.server.load_limits import ByteBudget
-from gsym.server.zstd import zstd
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import NO_JSON, job

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.server import downloads
-from gsym.server.zstd import zstd
+from gsym.server.compression import zstd
 from gsym.symbfile.address_index import AddressIndex
 from gsym.symbfile.format import (
     Range,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.server.zstd import zstd
+from gsym.server.compression import zstd
 from gsym.symbfile.format import (
     encode,
 )

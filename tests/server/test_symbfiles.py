@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError, LimitError
+from gsym.server.compression import zstd
 from gsym.server.confinement import ChildLimits
 from gsym.server.symbfiles import publication as symbfile_publication
 from gsym.server.symbfiles.pending import PendingUpload
-from gsym.server.zstd import zstd
 from gsym.store.verification import verify_store
 from gsym.symbfile.format import Range, encode
 from tests.server.symbfile_pushes import (

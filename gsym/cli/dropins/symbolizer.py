@@ -25,10 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gsym.cli.dropins.symbolizer_json import JsonStyle
     from gsym.cli.dropins.symbolizer_modules import Module
     from gsym.cli.dropins.symbolizer_options import Options
-    from gsym.cli.dropins.symbolizer_plain import PlainStyle
+    from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
     from gsym.formatting.symbolizer import SymbolizerOutput
 
 
@@ -167,14 +166,9 @@ class _Session:
 
 
 def _style(options: Options, output: SymbolizerOutput) -> PlainStyle | JsonStyle:
-    name_of = _name_of(options)
-    if output.json:
-        from gsym.cli.dropins.symbolizer_json import JsonStyle
+    from gsym.cli.dropins.symbolizer_styles import JsonStyle, PlainStyle
 
-        return JsonStyle(output, name_of)
-    from gsym.cli.dropins.symbolizer_plain import PlainStyle
-
-    return PlainStyle(output, name_of)
+    return (JsonStyle if output.json else PlainStyle)(output, _name_of(options))
 
 
 def _name_of(options: Options) -> Callable[[str], str]:

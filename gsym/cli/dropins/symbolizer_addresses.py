@@ -1,15 +1,16 @@
-"""Answers of the engine to addresses, for `gsym-symbolizer`."""
+"""Answers to addresses, with source lines if requested, for `gsym-symbolizer`."""
 
 from __future__ import annotations
 
 from gsym.cli.terminal import escape_for_output
+from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.formatting.formatter import Formatter, Style
 from gsym.formatting.symbolizer import SymbolizerOutput, address_style, location_style
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Buffer
 
@@ -29,7 +30,7 @@ def output_of(options: Options) -> SymbolizerOutput:
         addresses=options.addresses,
         functions=options.functions != "none",
         inlines=options.inlines,
-        # As in LLVM the name stays the innermost where it is not that of the linker.
+        # As in LLVM, a name that is not the linkage name remains that of the innermost.
         outer_name=not is_gnu and options.functions != "short",
         pretty=options.pretty,
         verbose=options.verbose,
@@ -43,8 +44,8 @@ class Addresses:
     """Answers addresses of modules.
 
     Args:
-        output: What answers look like.
-        context_lines: How many lines of source an answer has.
+        output: The output format.
+        context_lines: Number of source lines in an answer.
     """
 
     def __init__(self, output: SymbolizerOutput, context_lines: int) -> None:
@@ -63,7 +64,7 @@ class Addresses:
         lines: Buffer,
         put: Callable[[Buffer], object],
     ) -> int:
-        """Answer lines that hold an address of a module; see `Formatter.answer`."""
+        """Answer lines with addresses of a module; see `Formatter.answer`."""
         formatter = self._formatter(module, shown_module)
         known = formatter.name_bytes
         used = formatter.answer(lines, put, prefix=prefix)
@@ -71,7 +72,7 @@ class Addresses:
         return used
 
     def one(self, module: Module, shown_module: str, address: int) -> bytes:
-        """The answer to one address as it was given."""
+        """The answer to one address, as requested."""
         return self._answer_one(self._formatter(module, shown_module), address)
 
     def locations(self, module: Module, addresses: list[int]) -> list[bytes]:
@@ -86,8 +87,6 @@ class Addresses:
         self._count(formatter.name_bytes - known)
         if not self._context_lines:
             return answer
-        from gsym.cli.dropins.symbolizer_source import with_source
-
         return with_source(answer, self._context_lines, is_json=self._output.json)
 
     def _formatter(self, module: Module, shown_module: str | None) -> Formatter:
@@ -119,3 +118,46 @@ class Addresses:
     def _forget(self) -> None:
         self._formatters.clear()
         self._name_bytes = 0
+
+
+_MAX_SOURCE_SIZE = 64 << 20  # bytes read of a source file
+
+
+def with_source(answer: bytes, count: int, *, is_json: bool) -> bytes:
+    """An answer of the engine, with each mark replaced by *count* source lines."""
+    text, *marks = answer.split(b"\0")
+    parts = [text]
+    for path, line, after in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
+        source = source_context(to_str(path), int(line), count)
+        if source and is_json:
+            import json
+
+            source = f',"Source":{json.dumps(source, ensure_ascii=False)}'
+        parts += to_bytes(source), after
+    return b"".join(parts)
+
+
+def source_context(path: str, line: int, count: int) -> str:
+    """*count* lines of the file at *path* around *line*; "" if it cannot be read."""
+    if count <= 0 or not path:
+        return ""
+    first = max(1, line - count // 2)
+    last = first + count - 1
+    width = len(str(last - 1)) if last > 1 else 0
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MAX_SOURCE_SIZE)
+    except (OSError, ValueError):  # a name may contain a NUL
+        return ""
+    return "".join(
+        f"{number:>{width}}{' >: ' if number == line else '  : '}{row}\n"
+        for number, row in _rows(text, first, last)
+    )
+
+
+def _rows(text: bytes, first: int, last: int) -> Iterator[tuple[int, str]]:
+    rows = text.split(b"\n", last)
+    if len(rows) <= last and not rows[-1]:
+        rows.pop()  # the file ends with a newline
+    for number, row in enumerate(rows[first - 1 : last], first):
+        yield number, row.removesuffix(b"\r").decode("utf-8", "surrogateescape")

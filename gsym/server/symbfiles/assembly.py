@@ -10,8 +10,8 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.errors import CopyableError, EmptyError, FormatError, GsymError, LimitError
+from gsym.server.compression import zstd
 from gsym.server.confined_modules import describe
-from gsym.server.zstd import zstd
 from gsym.store.adding import quality_of
 from gsym.store.archives import inflate_file, pieces_of
 from gsym.store.modules import Entry

@@ -1,12 +1,10 @@
-"""Answers of `gsym-symbolizer` as JSON, from the engine's answers to addresses.
-
-A list for requests on the command line, else an object per line.
-"""
+"""Answers of `gsym-symbolizer` in the styles LLVM, GNU and JSON."""
 
 from __future__ import annotations
 
-import json
+import sys
 
+from gsym.cli.terminal import printable
 from gsym.engine.native import to_bytes, to_str
 
 TYPE_CHECKING = False
@@ -18,10 +16,75 @@ if TYPE_CHECKING:
     from gsym.formatting.symbolizer import SymbolizerOutput
 
 _INDENT = 2
+_UNKNOWN = "??"
+
+
+class PlainStyle:
+    """Formats answers as text.
+
+    Args:
+        output: The output format.
+        name_of: Converts linkage names for output.
+    """
+
+    between = ""
+
+    def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
+        self._output = output
+        self._name_of = name_of
+        self._shown = printable if sys.stdout.isatty() else str
+
+    def begin(self) -> str:
+        """The text before answers to a command line."""
+        return ""
+
+    def end(self) -> str:
+        """The text after them."""
+        return ""
+
+    def frames(self, request: Request, answer: bytes | None) -> str:
+        """The engine's answer to an address; None: the module is missing."""
+        if answer is not None:
+            return to_str(answer)
+        return self._header(request) + self.nothing(request.module)
+
+    def nothing(self, module: str) -> str:  # noqa: ARG002 - JSON prints it
+        """The answer to an invalid request."""
+        return self._output.unknown_frame + self._output.footer
+
+    def symbols(self, request: Request, locations: list[bytes]) -> str:
+        """The engine's locations of functions with a name."""
+        if not locations:
+            return self.nothing(request.module)
+        return to_str(b"".join(locations)) + self._output.footer
+
+    def data(self, request: Request, symbol: DataSymbol | None) -> str:
+        """The answer to an address of data."""
+        header, footer = self._header(request), self._output.footer
+        if symbol is None:
+            return f"{header}{_UNKNOWN}\n0 0\n??:?\n{footer}"
+        name = self._shown(self._name_of(symbol.name)) or _UNKNOWN
+        line = f"{self._shown(symbol.file)}:0" if symbol.file else "??:?"
+        return f"{header}{name}\n{symbol.start} {symbol.size}\n{line}\n{footer}"
+
+    def variables(self, request: Request) -> str:
+        """The variables of a frame, which a GSYM file does not contain."""
+        return f"{self._header(request)}{_UNKNOWN}\n{self._output.footer}"
+
+    def failure(self, request: Request, reason: str) -> str | None:  # noqa: ARG002
+        """None: the error is reported on standard error."""
+        return None
+
+    def _header(self, request: Request) -> str:
+        if not self._output.addresses or request.symbol:
+            return ""
+        return f"{request.address:#x}{': ' if self._output.pretty else chr(10)}"
 
 
 class JsonStyle:
-    """Formats answers as JSON.
+    """Formats answers as JSON, from the engine's answers to addresses.
+
+    A list for requests on the command line, else an object per line.
 
     Args:
         output: The output format.
@@ -29,6 +92,9 @@ class JsonStyle:
     """
 
     def __init__(self, output: SymbolizerOutput, name_of: Callable[[str], str]) -> None:
+        import json  # not needed for plain text
+
+        self._json = json
         self._name_of = name_of
         self._unknown_frame = json.loads(output.unknown_frame)
         self._indent = _INDENT if output.pretty else None
@@ -48,7 +114,7 @@ class JsonStyle:
         """The engine's answer to an address; None: the module is missing."""
         if answer is None:
             return self._answer(request, Symbol=[])
-        return self._text(json.loads(to_str(answer)))
+        return self._text(self._json.loads(to_str(answer)))
 
     def nothing(self, module: str) -> str:
         """The answer to an invalid request."""
@@ -57,7 +123,7 @@ class JsonStyle:
     def symbols(self, request: Request, locations: list[bytes]) -> str:
         """The engine's locations of functions with a name."""
         return self._answer(
-            request, Loc=[json.loads(to_str(each)) for each in locations]
+            request, Loc=[self._json.loads(to_str(each)) for each in locations]
         )
 
     def data(self, request: Request, symbol: DataSymbol | None) -> str:
@@ -85,7 +151,7 @@ class JsonStyle:
         return self._text(answer)
 
     def _text(self, answer: dict[str, object]) -> str:
-        text = json.dumps(
+        text = self._json.dumps(
             answer,
             ensure_ascii=False,
             indent=self._indent,
