@@ -1,7 +1,7 @@
-"""Checks of arguments that take several values.
+"""Checks of arguments that are sequences.
 
-A string is also a sequence of strings: given in place of several, it would be taken
-letter by letter.
+A string is also a sequence of strings, so given instead of several strings it would be
+read letter by letter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Exceptions that gsym raises; each names the file, the offset and the reason.
+"""Exceptions of gsym, which contain the file, the offset and the reason.
 
-A lookup that finds nothing is a value (`None`), never an exception.
+A lookup without an answer returns `None` and raises no exception.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class CopyableError(Exception):
-    """An exception that can be pickled and copied, whatever its constructor takes."""
+    """An exception that can be pickled and copied, with any constructor."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         from copyreg import __newobj__  # type: ignore[attr-defined]
 
-        # By default an exception is made again from `args`, which few of these take.
+        # By default an exception is recreated from `args`, which few of these accept.
         return __newobj__, (type(self), *self.args), self.__dict__ or None
 
 
@@ -24,10 +24,10 @@ class GsymError(CopyableError):
     """Base of all errors of this package.
 
     Attributes:
-        path: File at fault, or None for bytes in memory.
-        offset: Byte offset from the start of that file (or of the section that
-            the message names), or None where no single place is at fault.
-        reason: What is wrong, without path and offset.
+        path: The file with the error, or None for bytes in memory.
+        offset: Byte offset from the start of that file (or of the section named in the
+            message), or None if the error has no location.
+        reason: The error, without path and offset.
     """
 
     def __init__(
@@ -46,39 +46,39 @@ class GsymError(CopyableError):
 
 
 class FormatError(GsymError):
-    """The bytes are damaged, or of another format than expected."""
+    """The bytes are damaged, or not in the expected format."""
 
 
 class UnsupportedError(GsymError):
-    """The bytes are sound but use a version or encoding that is not known."""
+    """The bytes are valid but use an unknown version or encoding."""
 
 
 class ArchitectureError(GsymError):
-    """The file holds nothing, or too much, for the architecture that was asked for."""
+    """The file has no slice, or several, for the requested architecture."""
 
 
 class MemberError(GsymError):
-    """The archive has no such object file, or several to choose from."""
+    """The archive does not have the object file, or none was selected of several."""
 
 
 class LimitError(GsymError):
-    """The result does not fit the chosen output version; the text names the way out."""
+    """A limit was exceeded, such as one of the output version; the text has advice."""
 
 
 class EmptyError(GsymError):
-    """The input holds no function."""
+    """The input contains no function."""
 
 
 class MissingDebugInfoError(GsymError):
-    """The files that hold the debug information of a binary are not there."""
+    """The files with the debug information of a binary are missing."""
 
 
 class UuidMismatchError(GsymError):
-    """The file belongs to another binary than the caller asked for."""
+    """The file belongs to another binary than requested."""
 
 
 class ServerError(GsymError):
-    """A server gave no answer, or none of use; *path* is its URL."""
+    """A server gave no usable answer; *path* is its URL."""
 
 
 class NotFoundError(GsymError):
@@ -90,7 +90,7 @@ class SourceError(GsymError):
 
     Attributes:
         may_retry: Whether a later request may succeed.
-        status: The HTTP status of the answer; 0 where there was none.
+        status: The HTTP status of the answer; 0 if there was none.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class SourceError(GsymError):
 
 
 class CancelledError(GsymError):
-    """The work was stopped before it was done."""
+    """The operation was cancelled."""
 
 
 class ClosedError(GsymError, ValueError):

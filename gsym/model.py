@@ -1,7 +1,7 @@
-"""Plain records: what a function is and what a lookup answers.
+"""Records of functions and of answers to lookups.
 
-All are immutable tuples. Addresses are link-time virtual addresses in bytes;
-lines count from 1, 0 means that the compiler named no line.
+All are immutable tuples. Addresses are link-time virtual addresses in bytes; lines
+count from 1, and 0 means that the compiler recorded no line.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class InlineInfo(NamedTuple):
 class CallSite(NamedTuple):
     """A call that returns to function start + *return_offset*.
 
-    *flags* is a bit set: 1 internal call, 2 external call. *match_regex*
-    are the patterns that the name of the callee matches.
+    *flags* is a bit set: 1 internal call, 2 external call. The name of the callee
+    matches one of *match_regex*.
     """
 
     return_offset: int
@@ -62,11 +62,10 @@ class FunctionRange(NamedTuple):
 
 
 class FunctionInfo(NamedTuple):
-    """All that a GSYM file says of one function.
+    """The record of one function.
 
-    *line_table* and *inline* are None where the record has none. *merged*
-    are identical functions folded into this one. *extra* maps an InfoType
-    that this version gives no meaning to, to its payload.
+    *line_table* and *inline* are None if the record has none. *merged* are identical
+    functions merged into this one. *extra* maps unknown InfoTypes to their payloads.
     """
 
     address: int
@@ -82,8 +81,8 @@ class FunctionInfo(NamedTuple):
 class Frame(NamedTuple):
     """One frame of an answer.
 
-    *offset* counts from the start of the function, or of the first range of
-    an inlined call. *inlined* is False only for the outermost frame.
+    *offset* is relative to the start of the function, or of the first range of an
+    inlined call. *inlined* is False only for the outermost frame.
     """
 
     name: str
@@ -95,11 +94,11 @@ class Frame(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Directory and file name joined as they were in the debug information."""
+        """Directory and file name, joined as in the debug information."""
         return join_path(self.directory, self.filename)
 
     def __str__(self) -> str:
-        """As `gsym lookup` prints it: `NAME + OFFSET at PATH:LINE [inlined]`."""
+        """As printed by `gsym lookup`: `NAME + OFFSET at PATH:LINE [inlined]`."""
         import gsym  # for its public function: records import nothing of the engine
 
         offset = f" + {self.offset}" if self.offset else ""
@@ -118,7 +117,7 @@ class Lookup(NamedTuple):
     merged: tuple[Lookup, ...] = ()
 
     def __str__(self) -> str:
-        """As `gsym lookup` prints it, a line for each frame."""
+        """As printed by `gsym lookup`, a line for each frame."""
         lines = [str(frame) for frame in self.frames]
         if self.call_site_patterns:
             lines.append("calls " + ", ".join(self.call_site_patterns))
@@ -127,7 +126,7 @@ class Lookup(NamedTuple):
 
 
 class Header(NamedTuple):
-    """The header of a GSYM file, as docs/format.md describes it."""
+    """The header of a GSYM file; see docs/format.md."""
 
     version: int
     byteorder: str

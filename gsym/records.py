@@ -1,8 +1,8 @@
 """`NamedTuple`: as in `typing`, whose import costs more than a lookup.
 
-`collections.namedtuple` writes and compiles code for each class, and its module imports
-others: together a sixth of the time of a process that answers one address. What it
-makes is repeated here: same attributes, methods, text and pickles. Type checkers see
+`collections.namedtuple` compiles code for each class, and its module imports others:
+together a sixth of the time of a process that answers one address. The classes here
+have the same attributes, methods, `repr` and pickles. Type checkers see
 `typing.NamedTuple`.
 """
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class _RecordType(type):
-    """Makes a class of the fields that its body annotates, with defaults given there.
+    """Creates a class with the annotated fields of its body, with their defaults.
 
-    Of a default that is a dict each record has a copy.
+    A default that is a dict is copied for each record.
     """
 
     def __new__(
@@ -54,7 +54,7 @@ class _RecordType(type):
 
 
 class _Signature:
-    """Tells `help` and `inspect` what a record is made of."""
+    """The signature of a record, for `help` and `inspect`."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class _Signature:
 
 
 class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its items differ in type
-    """What all records can do; the names are those of `collections.namedtuple`."""
+    """The methods of records, with the names of `collections.namedtuple`."""
 
     __slots__ = ()
     __signature__ = _Signature()
@@ -115,10 +115,10 @@ class _NamedTuple(tuple, metaclass=_RecordType):  # type: ignore[type-arg] # its
 def _complete(
     kind: type[_NamedTuple], values: tuple[object, ...], named: dict[str, object]
 ) -> tuple[object, ...]:
-    """All values of a record in order, with what was named and the defaults.
+    """All values of a record in order, including keywords and defaults.
 
     Raises:
-        TypeError: One is missing, or given twice, or there is none of its name.
+        TypeError: A value is missing or given twice, or its name is unknown.
     """
     names, count = kind._fields, len(values)
     if count > len(names):
@@ -129,14 +129,14 @@ def _complete(
     }
     rest.update(named)
     try:
-        whole = values + tuple([rest[name] for name in names[count:]])
+        complete = values + tuple([rest[name] for name in names[count:]])
     except KeyError as missing:
         raise TypeError(f"{kind.__name__}: no value for {missing}") from None
     for name in named:
         if name not in names[count:]:
-            fault = "given twice" if name in names else "not a field"
-            raise TypeError(f"{kind.__name__}: '{name}' is {fault}")
-    return whole
+            problem = "given twice" if name in names else "not a field"
+            raise TypeError(f"{kind.__name__}: '{name}' is {problem}")
+    return complete
 
 
 if TYPE_CHECKING:

@@ -37,16 +37,16 @@ class SearchOptions(NamedTuple):
 
 
 class DebugInfo(NamedTuple):
-    """What a conversion reads of a binary.
+    """The files that a conversion reads for a binary.
 
     Attributes:
-        dwarf: The file with its DWARF; the binary itself where none has any.
-        supplementary: The file that *dwarf* shares with others.
-        symbols: The files whose symbol tables name its functions.
-        companions: Paths of the files besides the binary.
-        notes: Sentences on what was looked for and not found.
-        debug_map: The object files that hold the DWARF instead of *dwarf*.
-        missing: Why no file has DWARF; "" where one does.
+        dwarf: The file with its DWARF; the binary itself if no file has any.
+        supplementary: The supplementary file of *dwarf*.
+        symbols: The files whose symbol tables are read.
+        companions: Paths of the files other than the binary.
+        notes: Messages about companion files that were not found.
+        debug_map: The object files that contain the DWARF instead of *dwarf*.
+        missing: Why no file has DWARF; else "".
     """
 
     dwarf: ObjectFile
@@ -62,14 +62,14 @@ _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
 
 
 def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
-    """The files to read for *binary*; itself where it has DWARF of its own.
+    """Find the files to read for *binary*, which may have DWARF itself.
 
-    Split units are found later, by what the units of the DWARF file say.
+    Split units are found later, by the attributes of their skeleton units.
 
     Raises:
-        UnsupportedError: It holds split units only, or its debug information is in a
-            PDB, or the package that asks servers is not installed.
-        MissingDebugInfoError: It names object files, and none of them is there.
+        UnsupportedError: It contains split units only, or its debug information is in a
+            PDB, or the package for web servers is not installed.
+        MissingDebugInfoError: Its debug map lists object files that are all missing.
     """
     if binary.is_macho and not _has_dwarf(binary):
         from gsym.conversion.companions.macho import find_macho_debug_info
@@ -97,10 +97,10 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
 
 def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile, str]:
-    """The debug file of *binary*; itself, and a sentence on that, where none is found.
+    """The debug file of *binary*; if not found, itself and a message about that.
 
     Raises:
-        UnsupportedError: It holds split units, or names a PDB.
+        UnsupportedError: It contains split units, or refers to a PDB.
     """
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
@@ -124,7 +124,7 @@ def _has_dwarf(candidate: ObjectFile) -> bool:
 def _find_symbols(
     binary: ObjectFile, dwarf: ObjectFile
 ) -> tuple[tuple[ObjectFile, ...], str]:
-    """The longer symbol table of both; where neither has one, what the binary packs."""
+    """The longer symbol table of both; without one, the MiniDebugInfo of the binary."""
     own = _symbol_table_size(binary)
     if dwarf is not binary and _symbol_table_size(dwarf) > own:
         return (dwarf,), ""

@@ -1,7 +1,7 @@
 """Write the functions of a GSYM file as a Breakpad symbol file (.sym).
 
-The engine formats; here the head of the file is made and blocks of finished text
-are written. docs/cli.md says what of a GSYM file a `.sym` cannot hold.
+The engine formats the records; this module makes the MODULE and INFO records and writes
+the text. docs/cli.md lists what a `.sym` file cannot contain.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class ExportReport(NamedTuple):
-    """What an export wrote, and what the output cannot say.
+    """The result of an export, and what the output lacks.
 
     Attributes:
         output: Path that was written.
-        identity: The module as the output names it.
+        identity: The module as named in the output.
         functions: FUNC records.
         public_symbols: PUBLIC records: functions without a size.
         lines: Line records.
         inlined_calls: INLINE records.
         files: FILE records.
         inline_origins: INLINE_ORIGIN records: names of inlined functions.
-        losses: What was left out or changed -> how often.
-        file_size: Of the output, in bytes.
+        losses: Kind of omission or change -> number.
+        file_size: Size of the output in bytes.
         seconds: Wall time.
     """
 
@@ -79,12 +79,12 @@ _LOSSES = {
     "unknown_left_out": "InfoType without a known meaning left out",
     "names_changed": "Name changed: blank, of several lines or not UTF-8",
 }
-# What the line that opens the file cannot do without.
+# Required fields of the MODULE record.
 _NEEDED = ("os", "architecture", "debug_id", "debug_file")
 
 
 class IdentityError(GsymError):
-    """A module has to be named, and what it is called is not known.
+    """Fields of the module's identity must be given.
 
     Attributes:
         missing: Fields of `ModuleIdentity`.
@@ -108,9 +108,8 @@ def export_breakpad(
 ) -> ExportReport:
     """Write a Breakpad symbol file that answers as the GSYM file does.
 
-    It holds no unwind records (STACK), for a GSYM file has none. Addresses in it
-    count from the base address of the GSYM file. The output appears whole or not at
-    all.
+    It has no unwind records (STACK), which a GSYM file does not contain. Its addresses
+    are relative to the base address of the GSYM file. The output is complete or absent.
 
     Args:
         source: The GSYM file, or a reader that has it open.
@@ -167,7 +166,7 @@ def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]
 
 
 def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentity:
-    """*identity* with what the GSYM file has in place of what is missing.
+    """*identity*, completed from the GSYM file.
 
     That are the ids, made of the UUID by the rules of the OS, and as name that of the
     file without `.gsym`.

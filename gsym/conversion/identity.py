@@ -1,7 +1,7 @@
 """What crash reporters and symbol servers call a module.
 
-A GSYM file holds the build id and nothing else of this. Breakpad's files and symbol
-stores know a module by the names and ids here, which come from its binary.
+A GSYM file contains only the build id. Breakpad's files and symbol stores identify a
+module by these names and ids, which come from its binary.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class ModuleIdentity(NamedTuple):
 
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
-_MOST_AGE_DIGITS = 8
+_MAX_AGE_DIGITS = 8
 _NO_AGE = "0"  # of files that have none: ELF and Mach-O
-_TEXT_HASHED = 4096  # bytes of .text that stand for a missing build id
+_TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
 _ELF = b"\x7fELF"
 
 # From the names of LLVM's target triples; what is missing has the same name.
@@ -75,7 +75,7 @@ def elf_debug_id(build_id: bytes, byteorder: str) -> str:
 
 
 def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
-    """What takes the place of a missing build id.
+    """The replacement for a missing build id.
 
     Args:
         text: Contents of .text; its first page counts.
@@ -88,7 +88,7 @@ def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
 
 
 def macho_debug_id(uuid: bytes) -> str:
-    """Debug id of a Mach-O file: its LC_UUID as it is."""
+    """Debug id of a Mach-O file: its LC_UUID unchanged."""
     return uuid.hex().upper() + _NO_AGE
 
 
@@ -96,7 +96,7 @@ def codeview_debug_id(guid: bytes, age: int) -> str:
     """Debug id of a PE file and its PDB.
 
     Args:
-        guid: The 16 bytes as they stand in the CodeView record.
+        guid: The 16 bytes in the CodeView record.
         age: From the same record.
     """
     return _print_guid(guid, is_little=True) + f"{age:x}"
@@ -151,7 +151,7 @@ def read_debug_id(text: str) -> str:
     except ValueError:
         is_sound = False
     is_plain = digits.isascii() and digits.isalnum()
-    if not is_sound or not is_plain or len(age) > _MOST_AGE_DIGITS:
+    if not is_sound or not is_plain or len(age) > _MAX_AGE_DIGITS:
         raise ValueError(f"'{text}' is not a debug id")
     return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
 
@@ -185,7 +185,7 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
             chooses the slice.
 
     Raises:
-        ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
+        ArchitectureError: It is a fat file, and *uuid* selects no slice.
         FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
             damaged.
         UnsupportedError: It is of a kind that is not read.

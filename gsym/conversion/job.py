@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
 
 _SUFFIX = ".gsym"
-_INDEX_AND_MORE = 2  # the version that can hold an index and variables
+_INDEX_AND_MORE = 2  # the version that can have an index and variables
 _HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
@@ -76,17 +76,16 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
 ) -> ConversionReport:
     """Convert debug information to GSYM: of a binary, a Breakpad or a GSYM file.
 
-    The output appears whole or not at all, and its bytes do not depend on
-    *threads*.
+    The output is complete or absent, and its bytes do not depend on *threads*.
 
     Args:
         input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
             bundle; recognized by its content.
         output: File to write; by default the input's path with `.gsym` added.
-        arch: Of a fat file, the slice to convert, by name (`arm64`) or by
-            machine number; of another file what it has to be for.
-        member: Of an archive, the object file to convert; `NAME#2` is the second one
-            of a name.
+        arch: The slice of a fat file to convert, by name (`arm64`) or by
+            machine number; another file must be for it.
+        member: The object file in an archive to convert; `NAME#2` is the second one of
+            a name.
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
         output_version: Version of the format, 1 or 2; by default 1, or that of a GSYM
@@ -95,65 +94,63 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         uuid: Identifier to write instead of the binary's build id, as bytes or as
             hexadecimal text.
         merged_functions: Keep functions of equal range as children of the first.
-        call_sites: Keep the call sites that the DWARF names.
-        call_sites_yaml: File with call sites to add, as llvm-gsymutil takes it; needs
-            the extra `yaml`.
-        keep_functions: Regular expressions of the module `re`. Of all functions only
-            those stay in whose name, as the linker knows it, one of them is found.
-        drop_functions: The same for functions that are left out.
-        address_ranges: (start, end) pairs. Of all functions only those stay that
-            answer for an address of one of them.
+        call_sites: Keep the call sites in the DWARF.
+        call_sites_yaml: File with call sites to add, as for llvm-gsymutil; needs the
+            extra `yaml`.
+        keep_functions: Regular expressions of the module `re`. Keep only functions
+            whose linkage name contains a match of one of them.
+        drop_functions: Regular expressions for functions to omit.
+        address_ranges: (start, end) pairs. Keep only functions that overlap one of
+            them.
         segment_size: Split into files of about this many bytes.
-        index: Add an index of large functions, with which the first lookup in one is
-            as fast as any later one; other readers pass over it. Of a GSYM file that
-            has an index the output has one in any case.
-        data_symbols: Keep the symbols of variables of an ELF file, too, for logs with
-            markup; other readers pass over them. They exclude an index in version 1.
-            Of a GSYM file that has variables the output has them in any case.
-        no_symbols: Leave out functions that only a symbol table names: the output has
-            what the debug information describes.
-        path_map: (old, new) prefixes of source paths; the first that fits counts.
+        index: Add an index of large functions, so that the first lookup in one is as
+            fast as later ones; other readers ignore it. An index of an input GSYM file
+            is always kept.
+        data_symbols: Also keep the symbols of variables of an ELF file, for logs with
+            markup; other readers ignore them. Version 1 cannot have them and an index.
+            Variables of an input GSYM file are always kept.
+        no_symbols: Omit functions that only a symbol table contains.
+        path_map: (old, new) prefixes of source paths; the first match is used.
         verbose: Report each warning, not only counts.
-        if_changed: Leave an output that would stay the same as it is. Whether it would
-            is read from `OUTPUT.key`, which is written beside it: the sizes and times
-            of all files, the options and the version of gsym. Where these differ, the
-            input is converted and the bytes are compared.
-        full_walk: Visit every DIE, also those that are known to hold no code. The
-            result is the same; this checks that.
-        pclntab: When to read the table of functions of a Go binary: "auto" where no
-            debug information describes its functions, "only" instead of all debug
+        if_changed: Do not rewrite an output that would not change. `OUTPUT.key` beside
+            it records sizes and times of all files, the options and the version of
+            gsym; if one of them differs, the input is converted and the bytes are
+            compared.
+        full_walk: Visit every DIE, also those that cannot contain code. The result is
+            the same; this checks that.
+        pclntab: When to read the function table of a Go binary: "auto" if no debug
+            information describes its functions, "only" instead of all debug
             information, or "never".
-        debug_file_directories: Folders of installed debug files, for a binary that has
-            no debug information in itself.
-        debuginfod: Look also in the cache of debuginfod's clients, and ask the servers
-            that DEBUGINFOD_URLS names; this needs the extra `net`.
+        debug_file_directories: Folders of installed debug files, for a binary without debug
+            information.
+        debuginfod: Also search the cache of debuginfod's clients, and the servers in
+            DEBUGINFOD_URLS; this needs the extra `net`.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
         symbol_table: File whose symbol table is read instead of that of *input*; it
             must have the same architecture, or a slice for it.
-        object_prefix_map: (old, new) prefixes of the object files that the debug map of
-            a Mach-O file names; the first that fits counts.
-        progress: Called now and then from this thread with (bytes done, bytes in
-            all) of .debug_info.
+        object_prefix_map: (old, new) prefixes of the object files in the debug map of a
+            Mach-O file; the first match is used.
+        progress: Called regularly from this thread with (bytes done, total bytes) of
+            .debug_info.
 
     Raises:
-        FormatError: The input is no such file or is damaged as a whole; a GSYM file
-            anywhere, and the text names the function.
-        UnsupportedError: It is of a kind that is not read.
-        ArchitectureError: It is not for *arch*, or it holds code for several
-            and none is chosen.
-        MemberError: It is an archive of several object files and none is chosen, or
+        FormatError: The input is not recognized or is damaged; for a GSYM file the text
+            names the function.
+        UnsupportedError: Its kind is not supported.
+        ArchitectureError: It is not for *arch*, or it contains code for several
+            and none is selected.
+        MemberError: It is an archive with several object files and none is selected, or
             has no *member*.
-        MissingDebugInfoError: It is a Mach-O file that names object files, and none of
-            them is there.
-        EmptyError: It names no function, none is selected, or it has no pclntab and
-            that alone is asked for.
-        GsymError: A function that *call_sites_yaml* names does not exist.
-        LimitError: The output does not fit version 1, for its size or for an
-            identifier of more than 20 bytes; the text names version 2.
+        MissingDebugInfoError: It is a Mach-O file whose object files are all missing.
+        EmptyError: It contains no function, none is selected, or *pclntab* is "only"
+            and it has no pclntab.
+        GsymError: A function in *call_sites_yaml* does not exist.
+        LimitError: The output does not fit in version 1, because of its size or of an
+            identifier of more than 20 bytes; the text suggests version 2.
         OSError: A file cannot be read or written.
-        TypeError: A single string was given where several are expected.
-        ValueError: An argument is out of its range, no regular expression, or *output*
+        TypeError: A single string was given instead of several.
+        ValueError: An argument is out of range or not a regular expression, or *output*
             is an input.
     """
     options = read_options(locals())  # first: other names are not options
@@ -285,9 +282,9 @@ def slice_outputs(
 
 
 def _one_architecture(data: memoryview, wanted: Sequence[str]) -> str:
-    """The one of *wanted* that a file of records is for; any where it is for none.
+    """The one of *wanted* that a file of records is for; the first if it is for none.
 
-    `convert` compares it once more with all that the file says.
+    `convert` compares it again with the complete file.
     """
     from gsym.conversion.inputs.breakpad import read_module
 
@@ -302,8 +299,7 @@ def member_outputs(
 ) -> tuple[tuple[str | None, str], ...]:
     """(member, output) of each object file that `convert_members` converts.
 
-    Of a file that is no archive, and of which no members are wanted, it is
-    (None, output).
+    For a file that is not an archive, if no members are wanted, it is (None, output).
     """
     members = strings_of("members", members)
     path, target = bundle_member(os.fspath(input)), _output_path(input, output)
@@ -314,7 +310,7 @@ def member_outputs(
         return ((names[0], target),)
     stem = target.removesuffix(_SUFFIX)
     suffix = target[len(stem) :]
-    # A name may be a path, and none of the places for outputs.
+    # A name may be a path, which is not valid in an output name.
     return tuple((name, f"{stem}.{name.translate(_NO_PATH)}{suffix}") for name in names)
 
 
@@ -339,10 +335,10 @@ def _check(request: ConversionRequest) -> None:
     options = request.options
     has_both = options.data_symbols and options.index
     if has_both and options.output_version != _INDEX_AND_MORE:
-        raise ValueError("data_symbols: only version 2 holds them and an index")
+        raise ValueError("data_symbols: only version 2 can have them and an index")
     if options.segment_size is not None:
         if options.data_symbols:
-            raise ValueError("data_symbols: segments do not hold them")
+            raise ValueError("data_symbols: segments cannot have them")
         return
     for path in (request.input, options.call_sites_yaml):
         if path is not None and is_same_file(request.output, path):

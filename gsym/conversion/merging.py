@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class MergeReport(NamedTuple):
-    """What a merge read and wrote.
+    """The result of a merge.
 
     Attributes:
         inputs: Paths that were merged.
         outputs: Paths that were written: one, or one per segment.
         uuid: Identifier in the output.
         functions_read: Functions in the inputs.
-        functions_pruned: Of these, left out since another says more.
+        functions_pruned: Of these, omitted because another is more complete.
         duplicates_different: Pairs of equal ranges with different contents.
         overlapping: Functions that overlap the one before them.
         functions: Functions in the output.
@@ -40,8 +40,8 @@ class MergeReport(NamedTuple):
         functions_with_inlines: Of these, functions with inlined calls.
         strings: Strings in the output.
         files: Source files in the output.
-        file_size: Of the output, in bytes.
-        warnings: What of the inputs the output does not have -> how often.
+        file_size: Size of the output in bytes.
+        warnings: Parts of the inputs that the output lacks -> number.
         seconds: Wall time.
         is_written: Whether an output was written: with *if_changed*, all may be
             unchanged.
@@ -68,7 +68,7 @@ class MergeReport(NamedTuple):
 _WAY_OUT = "force merges them all the same"
 
 
-def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
+def merge_files(  # noqa: PLR0913 - independent keywords
     inputs: Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
@@ -81,26 +81,26 @@ def merge_files(  # noqa: PLR0913 - keywords, each a choice of its own
 ) -> MergeReport:
     """Write one GSYM file with the functions of several, such as all segments of one.
 
-    Of functions with the same range the one that says most is taken. Sections of a
-    type that has no meaning here are taken from the first input that has the type. The
-    output has the variables of all inputs, which exclude an index in version 1.
+    Of functions with the same range the most complete is kept. Sections of unknown
+    types are taken from the first input with the type. The output has the variables of
+    all inputs, which exclude an index in version 1.
 
     Args:
         inputs: GSYM files of one binary.
-        output: File to write, which appears whole or not at all.
-        force: Also merge files with different UUIDs or base addresses; the output
-            has the first UUID that there is and the lowest base address.
+        output: File to write, complete or absent.
+        force: Also merge files with different UUIDs or base addresses; the output has
+            the first UUID and the lowest base address.
         output_version: Version of the format; by default the highest one of the inputs.
         byteorder: "little" or "big"; by default that of the first input.
         segment_size: Split into files of about this many bytes.
         index: Add an index of large functions; without it the output has one if an
             input has.
-        if_changed: Leave an output that would stay the same as it is.
+        if_changed: Do not rewrite an output that would not change.
 
     Raises:
         EmptyError: No input has a function.
         FormatError: An input is damaged, or the base addresses differ.
-        LimitError: The output does not fit version 1.
+        LimitError: The output does not fit in version 1.
         OSError: A file cannot be read or written.
         UuidMismatchError: The inputs belong to different binaries.
         ValueError: There is no input, or *output* is one.

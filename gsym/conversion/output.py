@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class ConversionRequest(NamedTuple):
     """A conversion: its files as `str`, and what is wanted of it.
 
-    *started* is what `time.perf_counter` said when it was asked for.
+    *started* is the value of `time.perf_counter` at its start.
     """
 
     started: float
@@ -67,18 +67,18 @@ _COUNTS_OF_INPUT = (
 
 
 class ConversionOutput:
-    """A creator that a source fills, and what becomes of it.
+    """A creator that an input fills, and its output.
 
     Args:
         request: Names the input, in errors, and the output.
-        version: Of the format, unless another one was asked for.
-        big_endian: Byte order of the target, which the output takes over unless
-            another one was asked for.
+        version: Version of the format, unless another one was requested.
+        big_endian: Byte order of the target, used for the output unless another one was
+            requested.
         base_address: Image base; None: the first function's start.
-        keep_all: Functions come in ascending order, and none is left out for another.
+        keep_all: Functions are added in ascending order, and none is pruned.
 
     Raises:
-        ValueError: There is no such version of the format.
+        ValueError: The version is unknown.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class ConversionOutput:
         )
 
     def set_uuid(self, own: bytes) -> None:
-        """Write the identifier that was asked for, or else the input's *own*.
+        """Write the requested identifier, or else the input's *own*.
 
         Raises:
-            LimitError: Version 1 cannot hold it.
+            LimitError: It is too long for version 1.
         """
         uuid = own if self._request.options.uuid is None else self._request.options.uuid
         self._check(
@@ -122,7 +122,7 @@ class ConversionOutput:
         self._uuid = uuid
 
     def merge_functions(self) -> None:
-        """Fold functions of equal range; before symbols of a symbol table come."""
+        """Merge functions of equal range, before symbols are added."""
         self._check(lib.gsym_creator_merge_functions(self.creator, self._error))
 
     def write(  # noqa: PLR0913 - each a field of the report
@@ -139,24 +139,20 @@ class ConversionOutput:
         variables: Iterable[DataSymbol] = (),
         data_part: bytes = b"",
     ) -> ConversionReport:
-        """Lay the file out and write it, whole or in segments.
+        """Write the file, or its segments.
 
         Args:
-            architecture: Of the input.
+            architecture: Architecture of the input.
             build_id: The input's own identifier.
-            warnings: How often each category of warning occurred.
-            details: Each warning, where they were asked for.
+            warnings: Number of warnings by category.
+            details: Each warning, if requested.
             companions: Files that were read besides the input.
-            notes: Sentences on what was not found.
-            placements: Of the code sections of a relocatable file.
-            functions_pclntab: How many functions are from a pclntab.
-            variables: What is kept of them after the file.
-            data_part: The same, as it stood after another file. Where it cannot be
-                kept, a warning says so.
-
-        Raises:
-            EmptyError: There is no function.
-            LimitError: It does not fit the version.
+            notes: Messages about companion files that were not found.
+            placements: Addresses of the code sections of a relocatable file.
+            functions_pclntab: Number of functions from a pclntab.
+            variables: Variables to write after the file.
+            data_part: Variables already encoded in another file. If they cannot be
+                kept, there is a warning.
         """
         request = self._request
         if request.options.call_sites_yaml is not None:
@@ -250,7 +246,7 @@ class ConversionOutput:
 def _left_out(data_part: bytes, place: str) -> dict[str, int]:
     """The warning that variables have no place."""
     count = count_variables(data_part)
-    text = f"Variable left out: there is no place for it {place}"
+    text = f"Variable omitted: no place for it {place}"
     return {text: count} if count else {}
 
 

@@ -1,4 +1,4 @@
-"""What a conversion answers: how much was read and written, and what was wrong."""
+"""The report of a conversion: numbers of records read and written, and warnings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from gsym.records import NamedTuple
 
 
 class ConversionWarning(NamedTuple):
-    """One thing that was wrong with the input.
+    """One problem of the input.
 
-    *offset* is that of the DIE or unit in .debug_info, of the sequence in
-    .debug_line, or of the name in the symbol names; *value* the address,
-    index or offset at fault. In a text *offset* is that of the record and
-    *line* its number, from 1; elsewhere *line* is 0.
+    *offset* is that of the DIE or unit in .debug_info, of the sequence in .debug_line,
+    or of the name in the symbol names; *value* the invalid address, index or offset.
+    For a text file *offset* is that of the record and *line* its line number, from 1;
+    else *line* is 0.
     """
 
     category: str
@@ -21,13 +21,13 @@ class ConversionWarning(NamedTuple):
 
 
 class ConversionReport(NamedTuple):
-    """What a conversion read and wrote.
+    """The result of a conversion.
 
     Attributes:
         input: Path that was converted.
-        member: Of an archive, the object file in it; "" for another file.
+        member: The object file in an archive; "" for another file.
         outputs: Paths that were written: one, or one per segment.
-        architecture: Of the binary, as LLVM's target triples name it.
+        architecture: Architecture of the binary, as in LLVM's target triples.
         uuid: Identifier in the output.
         build_id: The binary's own identifier, b"" for none.
         placements: Where the code sections of a relocatable file were placed:
@@ -36,8 +36,8 @@ class ConversionReport(NamedTuple):
         functions_pclntab: Of these, functions in the pclntab of a Go binary.
         functions_symbol_table: Functions in the symbol table.
         functions_merged: Functions kept as part of one with the same range.
-        functions_pruned: Functions left out since another says more.
-        functions_dropped: Functions left out by name or address.
+        functions_pruned: Functions omitted because another is more complete.
+        functions_dropped: Functions omitted by name or address.
         functions_continued: Entries added for the rest of a function after a
             function nested in it.
         functions: Functions in the output.
@@ -47,13 +47,13 @@ class ConversionReport(NamedTuple):
         overlapping: Functions that overlap the one before them.
         strings: Strings in the output.
         files: Source files in the output.
-        file_size: Of the output, in bytes.
-        index_size: Of the index in it; 0: it has none.
-        warnings: Category of warning -> how often.
-        details: Each warning, by offset; empty unless asked for.
+        file_size: Size of the output in bytes.
+        index_size: Size of its index in bytes; 0: it has none.
+        warnings: Category of warning -> number.
+        details: Each warning, by offset; empty unless requested.
         companions: Paths of the files that were read besides the input.
-        notes: What belongs to the input and was not found: where it was looked
-            for, and why each file there is not it.
+        notes: Companion files that were not found: where they were searched, and why
+            files there were not used.
         seconds: Wall time.
         peak_memory: Peak resident memory of the process, in bytes.
         is_written: Whether an output was written: with *if_changed*, all may be

@@ -89,9 +89,9 @@ DAMAGED = {
     "it is damaged": b"no xz file at all",
     "it is damaged: Corrupt": WHOLE[:60] + b"\xff" + WHOLE[61:],
     "it is damaged: it is truncated": WHOLE[:-1],
-    "it holds more than": bomb(64 << 20),
+    "inflates to more than": bomb(64 << 20),
     "not an ELF": lzma.compress(b"text"),
-    "it holds another one": lzma.compress(within(packed(within()))),
+    "it contains another one": lzma.compress(within(packed(within()))),
     "it is damaged: Memory usage limit": lzma.compress(
         within(),
         filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 512 << 20}],

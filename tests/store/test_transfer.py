@@ -183,7 +183,10 @@ FAULTS = {
         "truncated",
     ),
     "no gzip": (Reply(BODY, headers=(("Content-Encoding", "gzip"),)), "damaged"),
-    "unknown encoding": (Reply(BODY, headers=(("Content-Encoding", "br"),)), "not requested"),
+    "unknown encoding": (
+        Reply(BODY, headers=(("Content-Encoding", "br"),)),
+        "encoding",
+    ),
     "negative length": (
         Reply(BODY, claimed=-1, headers=(("Content-Length", "-5"),)),
         ".",

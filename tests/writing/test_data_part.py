@@ -159,20 +159,12 @@ def test_what_leaves_no_place_for_variables_is_told(
     assert not gsym.convert(path, other, index=True, output_version=2).warnings
     assert names_in(other) == names_in(path)
     report = gsym.convert(path, other, segment_size=100)
-    assert report.warnings == {
-        "Variable left out: there is no place for it in segments": count
-    }
+    assert report.warnings == {"Variable omitted: no place for it in segments": count}
     capsys.readouterr()
     assert main(["convert", str(path), "-o", str(other), "--segment-size=100"]) == 0
-    assert (
-        "Variable left out: there is no place for it in segments"
-        in capsys.readouterr().err
-    )
+    assert "Variable omitted: no place for it in segments" in capsys.readouterr().err
     assert main(["merge", str(path), "-o", str(other), "--segment-size=100"]) == 0
-    assert (
-        "Variable left out: there is no place for it in segments"
-        in capsys.readouterr().err
-    )
+    assert "Variable omitted: no place for it in segments" in capsys.readouterr().err
 
 
 def test_where_no_variable_is_found_it_is_told(compiler: str, tmp_path: Path) -> None:

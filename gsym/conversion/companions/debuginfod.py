@@ -40,7 +40,7 @@ def find_by_debuginfod(
     Args:
         search: Records what was tried.
         build_id: Of the file.
-        fault: Gives the reason why a file does not fit; "" if it does.
+        fault: Returns why a file does not match; "" if it does.
         environment: Names servers and limits.
 
     Raises:
@@ -73,7 +73,7 @@ class _Client:
         self._search = search
 
     def fetch(self, build_id: bytes, path: str) -> bool:
-        """Whether *path* now holds the file of that build."""
+        """Whether *path* is now the file of that build."""
         servers = self._settings.servers
         for server in self._settings.skipped:
             self._search.refuse(server, "signatures (ima:enforcing) are not checked")
@@ -94,7 +94,7 @@ class _Client:
         return False
 
     def _ask(self, url: str, build_id: bytes, path: str) -> str:
-        """Why *url* does not give the file; "" if it did."""
+        """Why *url* did not deliver the file; "" if it did."""
         try:
             self._cache.prepare(path)
             return self._download(url, build_id, path)

@@ -29,7 +29,7 @@ class DebuginfodCache:
         self.folder = folder
 
     def path(self, build_id: bytes, kind: str) -> str:
-        """Where a file of a build stands, or will.
+        """The path of a file of a build in the cache.
 
         Args:
             build_id: Of the binary.

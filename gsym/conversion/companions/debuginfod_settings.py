@@ -1,4 +1,4 @@
-"""What the environment says of debuginfod, as elfutils reads it.
+"""Settings of debuginfod in the environment, as read by elfutils.
 
 debuginfod-client-config(7) describes the variables.
 """
@@ -23,9 +23,9 @@ class DebuginfodSettings(NamedTuple):
         skipped: Those of servers whose files would have to be signed.
         cache: Folder of what was fetched.
         timeout: Seconds in which a server has to send 100 KiB; 0: any.
-        most_seconds: For one file; 0: any number.
-        most_bytes: Of one file; 0: any number.
-        retries: After a failure that is no answer.
+        most_seconds: Time for one file; 0: no limit.
+        most_bytes: Size of one file; 0: no limit.
+        retries: Number of retries if there is no answer.
         headers: (name, value) of headers to send.
         shows_progress: Downloads are shown on standard error.
         is_verbose: So is each request.
@@ -53,7 +53,7 @@ _SIGNED = "ima:enforcing"
 def read_settings(
     environment: Mapping[str, str], url_files: str = _URL_FILES
 ) -> DebuginfodSettings:
-    """The settings that *environment* makes.
+    """Read the settings from *environment*.
 
     Args:
         environment: Usually `os.environ`.
@@ -77,7 +77,7 @@ def read_settings(
 def _servers(
     environment: Mapping[str, str], url_files: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Servers that may be asked, and those that `ima:enforcing` stands in front of."""
+    """Usable servers, and those after `ima:enforcing`."""
     text = environment.get("DEBUGINFOD_URLS")
     if text is None:
         text = " ".join(map(_read, sorted(glob.glob(url_files))))

@@ -129,7 +129,7 @@ def _linked_files(
 
 
 def _other_build(candidate: ObjectFile, build_id: bytes) -> str:
-    """Why *candidate* is not of this build; b"" stands for any."""
+    """Why *candidate* is not of this build; b"" matches any."""
     if build_id and candidate.uuid != build_id:
         return f"has build id {candidate.uuid.hex() or 'none'}"
     return ""
@@ -276,7 +276,7 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
             return None, ""
         within = ObjectFile(_inflate(section), f"{binary.path}({name})")
         if within.section_size(_MINI_DEBUG_INFO):
-            raise FormatError("it holds another one")
+            raise FormatError("it contains another one")
     except GsymError as error:
         return None, f"{name} cannot be used: {error.reason}"
     return within, ""
@@ -289,7 +289,7 @@ def _inflate(payload: memoryview) -> memoryview:
         for piece in inflate_xz((payload,)):
             inflated += piece
             if len(inflated) > limit:
-                raise FormatError(f"it holds more than {limit} bytes")
+                raise FormatError(f"inflates to more than {limit} bytes")
     except ValueError as error:
         raise FormatError(f"it is damaged: {error}") from error
     return memoryview(inflated)

@@ -37,7 +37,7 @@ def bundle_member(path: str) -> str:
     """The Mach-O file of a bundle; *path* itself where it is not a folder.
 
     Raises:
-        FormatError: A folder holds none, or several; the text names them.
+        FormatError: A folder contains none, or several; the text names them.
     """
     if not os.path.isdir(path):
         return path
@@ -95,7 +95,7 @@ def read_fitting(path: str, uuid: bytes | None) -> tuple[memoryview, str]:
         uuid: Of a fat file, it chooses the slice.
 
     Raises:
-        ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
+        ArchitectureError: It is a fat file, and *uuid* selects no slice.
     """
     file = bundle_member(path)
     data = map_file(file)
@@ -125,7 +125,7 @@ def open_fitting(path: str, uuid: bytes | None) -> ObjectFile:
     """The binary at *path*, of a fat file the slice, that has a UUID.
 
     Raises:
-        ArchitectureError: It is a fat file, of which *uuid* chooses no slice.
+        ArchitectureError: It is a fat file, and *uuid* selects no slice.
     """
     binary = ObjectFile(*read_fitting(path, uuid))
     check_uuid(binary.uuid, uuid, binary.path)
@@ -184,7 +184,7 @@ class _Entry(NamedTuple):
     mtime: int
 
 
-_MOST_NAMED = 3  # of the files that are missing
+_MAX_LISTED = 3  # of the files that are missing
 
 
 class DebugMap:
@@ -325,5 +325,5 @@ class DebugMap:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

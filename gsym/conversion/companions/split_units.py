@@ -24,7 +24,7 @@ _SHOWN = 5  # candidates that a report names
 
 
 class SplitUnitSearch:
-    """Finds the files that hold the split units of a binary.
+    """Finds the files with the split units of a binary.
 
     Args:
         binary: What is converted.
@@ -60,14 +60,14 @@ class SplitUnitSearch:
         """Take the units of the package that was asked for, or else of a neighbour.
 
         Raises:
-            FormatError: The one that was asked for holds no unit of the binary.
+            FormatError: The requested file has no unit of the binary.
         """
         if self._package is None:
             self._take_first(self._neighbours)
             return
         package = ObjectFile(map_file(self._package), self._package)
         if _mismatch(package) or not self._complete(package):
-            reason = f"it holds no split unit of {self._search.binary.path}"
+            reason = f"it has no split unit of {self._search.binary.path}"
             raise FormatError(reason, path=self._package)
         self.used.append(self._package)
 

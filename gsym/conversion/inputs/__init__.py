@@ -21,7 +21,7 @@ class InputKind(NamedTuple):
 
     Attributes:
         module: Of this package; its `convert` carries a request out.
-        is_binary: Whether it is a binary or holds binaries.
+        is_binary: Whether it is a binary or contains binaries.
         has_data_symbols: Whether it may have symbols of variables.
     """
 
@@ -41,7 +41,7 @@ class InputKind(NamedTuple):
 
 _BINARY = InputKind("dwarf", is_binary=True, has_data_symbols=True)
 
-# By the names that `recognise` gives to them.
+# By the names that `recognise` returns.
 INPUTS = {
     "object": _BINARY,
     "fat": _BINARY,

@@ -30,11 +30,11 @@ class Module(NamedTuple):
     """The binary that a Breakpad file was made from.
 
     Attributes:
-        os: Operating system, "" where there is no MODULE record.
+        os: Operating system, "" without a MODULE record.
         architecture: As LLVM's target triples name it.
         debug_id: GUID and age in hexadecimal digits.
         name: File of the debug information.
-        build_id: The identifier that the binary itself holds: GNU build id,
+        build_id: The identifier in the binary itself: GNU build id,
             LC_UUID or GUID of the CodeView record; b"" for none.
     """
 
@@ -64,8 +64,7 @@ def read_module(records: Iterable[bytes]) -> Module:
     Args:
         records: Lines; others among them are left alone.
     """
-    said = read_module_words(records)
-    system, architecture, debug_id, code_id, name, _ = said
+    system, architecture, debug_id, code_id, name, _ = read_module_words(records)
     return Module(
         system,
         _architecture(architecture, is_apple=is_apple(system)),
@@ -136,7 +135,7 @@ def _hex(digits: str) -> bytes:
         return b""
 
 
-_MOST_AHEAD = 4  # batches: more of them only take memory
+_MAX_AHEAD = 4  # batches: more of them only take memory
 
 
 class Encoding:
@@ -145,7 +144,7 @@ class Encoding:
     All methods are called by one thread, and `stop` at last.
 
     Args:
-        check: Raises what a status and an error of the engine say.
+        check: Raises an exception for a status and an error of the engine.
         keep: Gives an encoded batch to the creator.
         ahead: Whether to start a thread.
     """
@@ -178,7 +177,7 @@ class Encoding:
             return
         self._read.put(batch)
         self._count += 1
-        while self._count > _MOST_AHEAD or not self._encoded.empty():
+        while self._count > _MAX_AHEAD or not self._encoded.empty():
             self._keep_next()
 
     def finish(self) -> None:
@@ -281,7 +280,7 @@ class _Text:
             self._call(lib.gsym_breakpad_add_path_map, old, len(old), new, len(new))
 
     def read(self) -> None:
-        """Read the whole file; afterwards the creator has its functions."""
+        """Read the complete file and add its functions to the creator."""
         with open(self._request.input, "rb", buffering=0) as file:
             total = os.fstat(file.fileno()).st_size
             encoding = self._start_encoding(total)

@@ -65,7 +65,7 @@ _CATEGORIES = {
 
 # Below this much .debug_info a second thread costs more than it brings.
 _BYTES_PER_THREAD = 4 << 20
-_MOST_THREADS = 256
+_MAX_THREADS = 256
 
 
 def convert(request: ConversionRequest) -> ConversionReport:
@@ -111,7 +111,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
         path = member_label(path, request.options.member)
     data = choose_slice(data, path, request.options.arch)
     if is_archive(data):
-        reason = "an archive in another file: take it out first, as by lipo -thin"
+        reason = "an archive in another file: extract it first, for example with lipo"
         raise UnsupportedError(reason, path=path)
     return data, path
 
@@ -380,5 +380,5 @@ def _load_debug_sections(
 
 def _thread_count(wanted: int | None, info_size: int) -> int:
     if wanted is not None:
-        return min(wanted, _MOST_THREADS)
+        return min(wanted, _MAX_THREADS)
     return max(1, min(core_count(), info_size // _BYTES_PER_THREAD))

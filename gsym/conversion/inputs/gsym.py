@@ -37,7 +37,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
         )
     if request.options.arch is not None:
         raise UnsupportedError(
-            "a GSYM file does not say what architecture it is for", path=request.input
+            "a GSYM file does not contain its architecture", path=request.input
         )
     data = map_file(request.input)
     source, data_part = ImageSource(data, request.input), data_part_of(data)
