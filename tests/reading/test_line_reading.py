@@ -223,7 +223,7 @@ def test_names_of_all_modules_share_one_bound(
         return sum(text.name_bytes for each in texts if (text := each()) is not None)
 
     bound, count = 1 << 10, 60
-    monkeypatch.setattr(symbolizer_addresses, "_MOST_NAME_BYTES", bound)
+    monkeypatch.setattr(symbolizer_addresses, "_MAX_NAME_BYTES", bound)
     monkeypatch.setattr(symbolizer_addresses, "Formatter", Text)
     # As many names of the module, each twice: the second time, its prefix is known.
     folder, name = os.path.split(small)
