@@ -295,7 +295,9 @@ def _open_image(
     with tempfile.TemporaryDirectory(prefix="gsym-") as folder:
         converted = os.path.join(folder, "converted.gsym")
         # Version 2 has no limits that a large input could exceed.
-        report = convert(path, converted, output_version=2, progress=progress, **conversion)
+        report = convert(
+            path, converted, output_version=2, progress=progress, **conversion
+        )
         with gsym.reading.reader.open(converted) as reader:
             yield reader, report._replace(outputs=())
 

@@ -88,15 +88,11 @@ def test_names_and_paths_in_other_forms(run: Run) -> None:
             ["--style=llvm", "--obj", "x", "-e", "y", "-f=none"],
             b"<invalid>[/src/b.h:8]",
         ),
-    ],
-)
-def test_names_and_paths_in_other_forms(
-    options: list[str], shown: bytes, run: Run
-) -> None:
-    done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
-    assert done.out == shown + b"\n"
-    is_told = options[-1] == "--relativenames"
-    assert (b"complete paths are shown" in done.err) == is_told
+    ]:
+        done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
+        assert done.out == shown + b"\n"
+        is_told = options[-1] == "--relativenames"
+        assert (b"GSYM files have complete paths" in done.err) == is_told
 
 
 def test_in_style_llvm_a_value_is_not_the_next_word(run: Run) -> None:
@@ -286,8 +282,7 @@ def test_a_debug_file_is_converted_and_has_variables(
 def test_who_names_no_folder_is_told_how(
     run: Run, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    hint = b"gsym: use --gsym-dir DIR to name folders of binaries, "
-    hint += b"debug files or GSYM files\n"
+    hint = b"gsym: --gsym-dir DIR says where binaries, debug files or GSYM files are\n"
     assert hint not in run(CONTEXT + b"{{{pc:0x1080:pc}}}\n").err
     main(["filter", run.path])
     assert capfdbinary.readouterr().err.endswith(hint)
@@ -299,8 +294,8 @@ def test_what_is_not_resolved_is_told_at_the_end(run: Run) -> None:
     log = b"{{{module:0:x:elf:12}}}\n{{{mmap:0:0x10:load:0:r:0}}}\n{{{pc:0x1}}}\n" * 1
     done = run(log, "--debug-file-directory=/nowhere")
     assert done.err.startswith(b"gsym: 1 unresolved in 'x' (build id 12): ")
-    assert b"/nowhere: is not a folder" in done.err
-    assert b"symbols: has no file with this build id" in done.err
+    assert b"/nowhere: is no folder" in done.err
+    assert b"symbols: has no file of this build id" in done.err
     assert run(log, "--no-summary").err == b""
 
 
@@ -711,4 +706,4 @@ def test_a_file_of_another_build_is_not_used(run: Run, folder: str) -> None:
     log = CONTEXT.replace(b"elf:abcdef", b"elf:abcdee") + FRAME
     done = run(log, "--context=elide")
     assert done.out == b"    #0    0x0000000000001011 (a.o+0x11)\n"
-    assert b"abcdee.gsym has UUID abcdef" in done.err
+    assert b"abcdee.gsym is of abcdef" in done.err

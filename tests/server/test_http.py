@@ -12,6 +12,7 @@ import pytest
 
 from gsym.server.compression import choose_coding
 from gsym.server.load_limits import RateLimit, client_of
+from gsym.server.zstd import zstd
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
