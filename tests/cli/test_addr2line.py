@@ -129,7 +129,7 @@ def test_a_line_without_an_end_waits(file: str) -> None:
             assert answers.getvalue() == wanted
 
 
-def test_a_damaged_record_is_no_answer(tmp_path: Path) -> None:
+def test_damaged_record_gives_no_answer(tmp_path: Path) -> None:
     path = Path(save(tmp_path / "a.gsym", OUTER, BARE))
     with gsym.open(path) as reader:
         size = reader.size

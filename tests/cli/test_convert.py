@@ -218,7 +218,7 @@ def test_verbose_prints_each_warning_with_its_place(
 # ---- files for other tools
 
 
-def test_the_json_summary_holds_the_whole_report(tmp_path: Path) -> None:
+def test_json_summary_has_the_whole_report(tmp_path: Path) -> None:
     path = damaged(tmp_path)
     summary = tmp_path / "summary.json"
     arguments = ["-v", "-q", "--uuid", "01ff", "--json-summary", str(summary)]
@@ -427,7 +427,7 @@ def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
 # ---- progress
 
 
-def test_a_bar_shows_only_when_the_work_is_long(
+def test_progress_bar_is_shown_for_long_work_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 100.0

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_lost_identity_is_told(
+def test_lost_identity_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "app").write_bytes(macho(signature=IDENTITY).to_bytes())
@@ -58,7 +58,7 @@ def test_command_lines_that_would_lose_a_file_are_refused(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_what_cannot_be_done_ends_with_1(
+def test_impossible_embedding_fails(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "app").write_bytes(elf(symbols=()).to_bytes())

@@ -101,7 +101,7 @@ def test_another_binary_is_refused(
     assert export(source, "--binary", str(binary), "--debug-id", DEBUG_ID) == 0
 
 
-def test_a_binary_without_an_id_is_no_advice(
+def test_binary_without_an_id_gives_no_identity(
     source: Path, binary: Path, capsys: Captured
 ) -> None:
     source.write_bytes(create(FUNCTIONS))
@@ -110,7 +110,7 @@ def test_a_binary_without_an_id_is_no_advice(
     assert capsys.readouterr().err.endswith("does not name it; use --debug-id\n")
 
 
-def test_what_is_not_known_is_asked_for(source: Path, capsys: Captured) -> None:
+def test_missing_identity_is_requested(source: Path, capsys: Captured) -> None:
     for options, complaint in [
         (
             (),

@@ -105,13 +105,13 @@ def test_in_style_llvm_a_value_is_not_the_next_word(run: Run) -> None:
         assert done.err == whole.err
 
 
-def test_what_only_llvm_symbolizer_has_is_taken_in_its_style(run: Run) -> None:
+def test_options_of_llvm_symbolizer_are_accepted_in_its_style(run: Run) -> None:
     for option in ("-a", "--verbose", "-e=x", "--adjust-vma=1", "--filter-markup"):
         assert run(FRAME, option).status == 2
         assert run(FRAME, option, "--style=llvm").status == 0
 
 
-def test_without_a_word_it_filters_standard_input() -> None:
+def test_default_input_is_standard_input() -> None:
     done = subprocess.run(
         COMMAND, input=b"a {{{symbol:_Z1fv}}}\n", capture_output=True, check=False
     )
@@ -215,7 +215,7 @@ def test_compressed_logs_one_behind_the_other(
     assert b"what is compressed is damaged" in capfdbinary.readouterr().err
 
 
-def test_a_log_that_is_compressed_in_another_way(run: Run) -> None:
+def test_unsupported_compression_of_a_log_is_reported(run: Run) -> None:
     for program in ["xz", "bzip2", "zip"]:
         begin = {
             "xz": lzma.compress(b"a"),
@@ -279,7 +279,7 @@ def test_a_debug_file_is_converted_and_has_variables(
     assert list((tmp_path / "cache").rglob("*.gsym"))
 
 
-def test_who_names_no_folder_is_told_how(
+def test_missing_folder_option_is_explained(
     run: Run, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     hint = b"gsym: --gsym-dir DIR says where binaries, debug files or GSYM files are\n"
@@ -290,7 +290,7 @@ def test_who_names_no_folder_is_told_how(
     assert capfdbinary.readouterr().err == b""
 
 
-def test_what_is_not_resolved_is_told_at_the_end(run: Run) -> None:
+def test_unresolved_addresses_are_summarized_at_the_end(run: Run) -> None:
     log = b"{{{module:0:x:elf:12}}}\n{{{mmap:0:0x10:load:0:r:0}}}\n{{{pc:0x1}}}\n" * 1
     done = run(log, "--debug-file-directory=/nowhere")
     assert done.err.startswith(b"gsym: 1 unresolved in 'x' (build id 12): ")
@@ -342,7 +342,7 @@ raise SystemExit(main(["filter", *sys.argv[1:]]))
 """
 
 
-def test_who_stops_a_log_gets_the_rest_and_the_summary(
+def test_interrupted_log_ends_with_its_rest_and_summary(
     folder: str, tmp_path: Path
 ) -> None:
     dumps = tmp_path / "dumps.json"
@@ -367,7 +367,7 @@ def test_who_stops_a_log_gets_the_rest_and_the_summary(
     assert len(json.loads(dumps.read_text())) == 1
 
 
-def test_debuginfod_without_servers_is_nothing_in_style_llvm(
+def test_debuginfod_without_servers_is_ignored_in_style_llvm(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEBUGINFOD_URLS", "")
@@ -424,7 +424,7 @@ def test_all_lines_made_from_a_line_name_its_process(
     assert sum(line.startswith("[1] \t") for line in lines) == 2
 
 
-def test_streams_of_idle_processes_are_let_go_of() -> None:
+def test_streams_of_idle_processes_are_freed() -> None:
     made = MarkupFilter(Modules(), demux=rb"^\d+".decode())
     made.feed(b"0 " + CONTEXT.replace(b"\n", b"\n0 ") + b"\n")
     shown = made.feed(b"".join(b"%d {{{symbol:a}}}\n" % each for each in range(1000)))
@@ -432,12 +432,12 @@ def test_streams_of_idle_processes_are_let_go_of() -> None:
     assert len(made._stream) == 256  # type: ignore[arg-type]  # noqa: SLF001
 
 
-def test_lines_that_were_split(run: Run) -> None:
+def test_split_lines_are_joined(run: Run) -> None:
     log = b"{{{symb\r\n> ol:_Z1\n> fv}}}\nplain\n> x"
     assert run(log, "--join=> ").out == b"f()\nplainx"
 
 
-def test_lines_that_were_split_among_those_of_others(run: Run) -> None:
+def test_split_lines_are_joined_between_lines_of_others(run: Run) -> None:
     log = (
         b"[1] {{{symb\n[2] two\n[1]+ol:_Z1\n[2]+ more\n+ and more\n[1]+fv}}}\nnone\n"
         b"[3] {{{symbol:a\n[3]+}}}"
@@ -489,7 +489,7 @@ def places(out: bytes) -> list[tuple[int, int, str]]:
     return [(each["log_line"], each["column"], each["element"]) for each in records]
 
 
-def test_each_object_says_where_its_element_is(run: Run) -> None:
+def test_objects_have_the_position_of_their_element(run: Run) -> None:
     log = (
         b"text\n\xff\r\n a {{{symbol:a}}}\r\n{{{hexdict:A: 0\n B: 1}}} {{{symbol:b}}}\n"
         b"{{{hexdict:\n{{{symbol:c}}}\n" + b"x" * 70_000 + b"\n{{{symbol:d}}}"
@@ -500,7 +500,7 @@ def test_each_object_says_where_its_element_is(run: Run) -> None:
     ]
 
 
-def test_each_object_says_of_which_process_it_is(run: Run) -> None:
+def test_objects_name_their_process(run: Run) -> None:
     log = (
         b"[1] {{{symbol:a}}}\n[\xff] {{{pc:1}}}\nnone {{{symbol:b}}}\n"
         b"[1] {{{pc:0x9}}} {{{reset}}}\n[2] {{{hexdict: A: 0\n[1] text\n[2] B: 1}}}\n"
@@ -541,7 +541,7 @@ def test_each_element_is_one_object(
         assert log.startswith(b"{{{" + record["element"].encode(), at)
 
 
-def test_an_element_that_says_nothing_is_an_object_with_the_reason(run: Run) -> None:
+def test_unresolved_element_is_an_object_with_the_reason(run: Run) -> None:
     log = CONTEXT + b"{{{pc:42}}}\n" + CONTEXT
     faults = [json.loads(line) for line in run(log, "--json").out.splitlines()[2:]]
     assert "error" not in faults.pop()  # the same mmap may come again
@@ -576,7 +576,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_a_page_that_shows_details(run: Run) -> None:
+def test_page_shows_details(run: Run) -> None:
     log = CONTEXT + FRAME + b"<script>alert(1)</script> & {{{symbol:<b>}}}\n\x1b[31m"
     done = run(log, "--to=html")
     page = Page()
@@ -662,7 +662,7 @@ def test_a_dictionary_is_asked_for_in_style_llvm(run: Run) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_list_of_any_number_of_dumps(run: Run, tmp_path: Path, count: int) -> None:
+def test_lists_of_dumps_have_any_length(run: Run, tmp_path: Path, count: int) -> None:
     path = tmp_path / "dumps.json"
     run(b"{{{dumpfile:a:\xff}}}\n" * count, f"--dumpfile-output={path}")
     assert len(json.loads(path.read_text())) == count

@@ -50,7 +50,7 @@ def test_each_frame_of_a_stack_shows_its_own_details(
     visit.close()
 
 
-def test_details_stay_behind_a_click_and_can_be_selected(
+def test_details_open_on_a_click_and_can_be_selected(
     browser: Any,  # noqa: ANN401
     tmp_path: Path,
 ) -> None:

@@ -187,7 +187,7 @@ def test_a_source_fills_the_store(
     )
 
 
-def test_debuginfod_is_asked_where_that_is_said(
+def test_debuginfod_is_asked_on_request(
     run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("httpx2")
@@ -281,7 +281,7 @@ def test_offsets_count_from_the_lowest_segment_of_a_module(run: Run) -> None:
         assert run(log, f"--server={server.url}") == b"outer[a.c:%d]\n" % 0x1008
 
 
-def test_a_server_that_is_away_is_told_once(run: Run) -> None:
+def test_unreachable_server_is_reported_once(run: Run) -> None:
     pytest.importorskip("httpx2")
     with Server(Answer(status=403)) as server:
         shown = run(CONTEXT + FRAME * 3, f"--server={server.url}")
@@ -321,7 +321,7 @@ class Elsewhere:
 
 
 @given(st.lists(st.sampled_from([CONTEXT, FRAME, b"{{{reset}}}\n", b"text\n"])))
-def test_what_is_elsewhere_is_asked_once_for_each_piece_of_a_log(
+def test_addresses_are_requested_once_for_each_piece_of_a_log(
     pieces: list[bytes],
 ) -> None:
     elsewhere = Elsewhere()
@@ -331,7 +331,7 @@ def test_what_is_elsewhere_is_asked_once_for_each_piece_of_a_log(
     assert len(elsewhere.asked) <= 1
 
 
-def test_a_dictionary_that_comes_in_pieces_is_asked_for_once() -> None:
+def test_dictionary_in_pieces_is_requested_once() -> None:
     elsewhere = Elsewhere()
     made = MarkupFilter(elsewhere)  # type: ignore[arg-type]
     made.feed(CONTEXT)

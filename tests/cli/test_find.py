@@ -87,7 +87,7 @@ def test_a_binary_is_converted_into_the_cache_once(
     assert used(capsys, binary) == first
 
 
-def test_the_file_beside_a_binary_and_that_of_the_store_come_first(
+def test_file_beside_a_binary_and_that_of_the_store_have_precedence(
     binary: str, capsys: Captured
 ) -> None:
     assert main(["store", "add", "-q", binary]) == 0

@@ -9,7 +9,8 @@ import pytest
 
 import gsym
 from tests.gsymutil_runs import Run, stream
-from tests.hostile import small_file
+
+pytestmark = pytest.mark.usefixtures("folder")
 
 PRINTED_BY_24 = (
     "shapes-be.v1.24",
@@ -21,19 +22,6 @@ PRINTED_BY_24 = (
     "shapes.v1.24",
     "shapes.v2.24",
 )
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the file `small` in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small").write_bytes(small_file(1, "little"))
-    return tmp_path
 
 
 # ---- what version 24 printed
@@ -69,7 +57,7 @@ def test_a_stream_of_addresses_is_answered_as_single_ones_are(real: Path) -> Non
     assert done.stdout.replace(b"\n\n", b"\n") == answers
 
 
-def test_statistics_are_those_of_llvm(real: Path, run: Run) -> None:
+def test_statistics_are_those_of_llvm_gsymutil(real: Path, run: Run) -> None:
     text = Path(f"{real}.stats.txt").read_text()
     line = Path(f"{real}.stats.json").read_text()
     assert run("--statistics", str(real)) == (0, text, "")
@@ -165,7 +153,7 @@ def test_a_miss_with_merged_functions_is_an_error_line(run: Run) -> None:
         assert printed == (0, f'Looking up addresses in "small":\n{line}', "")
 
 
-def test_the_reader_benchmark_says_how_much_it_looked_up(run: Run) -> None:
+def test_reader_benchmark_prints_its_number_of_lookups(run: Run) -> None:
     tail = '(out of 3 addresses) in "small"\n'
     assert run("--benchmark-reader", "small").out == f"Benchmarked 3 lookups {tail}"
     assert run("--benchmark-reader=1,2", "small").out == f"Benchmarked 1 lookups {tail}"

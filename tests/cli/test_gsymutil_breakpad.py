@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.gsymutil_runs import Run
 from tests.inputs.breakpad import Func, Public, Range, Row, text_of
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import elf_of
@@ -15,6 +14,8 @@ from tests.inputs.program import function, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.gsymutil_runs import Run
 
 SYMBOLS = text_of(
     "FILE 0 a.c",
@@ -30,11 +31,6 @@ Loaded 1 functions from PUBLIC records.
 Pruned 1 functions, ended with 2 total
 Duplicate address ranges with different debug info. occurred 1 time(s)
 """
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +62,7 @@ def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None
     )
 
 
-def test_what_cannot_be_converted_is_said(run: Run) -> None:
+def test_conversion_errors_are_printed(run: Run) -> None:
     for arguments, message in [
         (
             ["-breakpad", "app"],

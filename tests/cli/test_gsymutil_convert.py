@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.cli.dropins.gsymutil_convert import _LLVM_CATEGORY
 from gsym.conversion.inputs.dwarf import _CATEGORIES
-from tests.gsymutil_runs import Run
-from tests.hostile import small_file
 from tests.inputs.elf import Elf, Symbol, code_section
 
+if TYPE_CHECKING:
+    from tests.gsymutil_runs import Run
+
+pytestmark = pytest.mark.usefixtures("folder")
+
 _AARCH64 = 183  # e_machine
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the file `small` in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small").write_bytes(small_file(1, "little"))
-    return tmp_path
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,13 @@ import pytest
 
 import gsym
 from gsym.cli.dropins.gsymutil_options import parse_number
-from tests.gsymutil_runs import Run
-from tests.hostile import small_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.gsymutil_runs import Run
 
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the file `small` in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small").write_bytes(small_file(1, "little"))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_help_and_version_go_to_standard_output(run: Run) -> None:

@@ -53,11 +53,6 @@ __attribute__((noinline)) int sink(int x) { return x * 7 + 1; }
 
 
 @pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
-
-
-@pytest.fixture
 def peer(llvm_gsymutil: str) -> Peer:
     """Run llvm-gsymutil 22; its name in messages becomes ours."""
 
@@ -239,14 +234,14 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_made_file_is_dumped_alike(made: Path, run: Run, peer: Peer) -> None:
+def test_handmade_files_are_dumped_alike(made: Path, run: Run, peer: Peer) -> None:
     for order in ("little", "big"):
         path = str(made / order)
         assert run(path) == peer(path)
 
 
 @pytest.mark.parametrize(("order", "options"), [("little", ["--verbose"]), ("big", [])])
-def test_a_made_file_is_looked_up_alike(
+def test_handmade_files_are_looked_up_alike(
     order: str, options: list[str], made: Path, run: Run, peer: Peer
 ) -> None:
     path = str(made / order)

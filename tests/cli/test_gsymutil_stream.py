@@ -15,20 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.long
-
-
-@pytest.fixture
-def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    return Run(capfdbinary)
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the file `small` in it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "small").write_bytes(small_file(1, "little"))
-    return tmp_path
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("folder")]
 
 
 @pytest.fixture
@@ -70,7 +57,7 @@ def test_line_ends_and_spaces_in_paths_are_as_llvm_takes_them(folder: Path) -> N
         assert done.stdout == b"0x0000000000000ff0: symbol\n\n" * 3
 
 
-def test_a_word_that_is_no_number_ends_the_stream() -> None:
+def test_invalid_address_ends_the_stream() -> None:
     done = stream(b"0xff0 small\nzz small\n0xff0 small\n")
     assert (done.returncode, done.stderr) == (1, b"")
     assert done.stdout == (
@@ -102,7 +89,7 @@ def test_a_first_line_without_a_path_is_judged_by_its_address() -> None:
         )
 
 
-def test_a_closed_standard_input_or_output_is_told(folder: Path) -> None:
+def test_closed_standard_streams_are_reported(folder: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$0" "$@" --addresses-from-stdin <&-', *COMMAND],
         capture_output=True,
@@ -119,7 +106,7 @@ def test_a_closed_standard_input_or_output_is_told(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (1, b"standard output is closed\n")
 
 
-def test_a_path_that_is_no_text_is_opened_all_the_same(folder: Path) -> None:
+def test_path_that_is_not_utf8_is_opened(folder: Path) -> None:
     (folder / os.fsdecode(b"sm\xff")).write_bytes(small_file(2, "little"))
     done = stream(b"0xff0 sm\xff\n0xff0 \xfe\n")
     assert done.stdout == b"0x0000000000000ff0: symbol\n\n"
@@ -163,7 +150,7 @@ def test_closed_pipe_is_not_reported() -> None:
         assert process.stderr.read() == b""
 
 
-def test_a_file_may_come_through_standard_input(folder: Path) -> None:
+def test_input_is_read_from_standard_input(folder: Path) -> None:
     for source in ((folder / "small").read_bytes(), b"no GSYM file"):
         done = subprocess.run(
             [*COMMAND, "--address=0xff0", "-"],

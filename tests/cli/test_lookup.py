@@ -48,7 +48,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def test_an_answer_reads_well(file: str, capsys: Captured) -> None:
+def test_answers_are_readable(file: str, capsys: Captured) -> None:
     for address, text in [
         (0x401000, "0x401000: outer at /src/a.c:10\n"),
         (0x401004, "0x401004: outer + 4 at /src/a.c:10\n"),
@@ -129,7 +129,7 @@ def test_a_wrong_command_line_is_a_usage_error(capsys: Captured) -> None:
         assert capsys.readouterr().err.startswith(f"gsym lookup: error: {reason}")
 
 
-def test_a_file_that_is_not_there_is_an_error_of_one_line(capsys: Captured) -> None:
+def test_missing_file_is_an_error_of_one_line(capsys: Captured) -> None:
     assert main(["lookup", "no/such.gsym", "1"]) == 1
     assert capsys.readouterr().err == (
         "gsym: error: no/such.gsym: No such file or directory\n"
@@ -156,7 +156,7 @@ def test_lines_around_a_bad_one_are_answered(file: str) -> None:
     )
 
 
-def test_a_conversation_gets_each_answer_at_once(file: str) -> None:
+def test_each_line_is_answered_at_once(file: str) -> None:
     with subprocess.Popen(
         [*LOOKUP, "--json", file], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -180,7 +180,7 @@ def test_many_lines_span_many_reads(file: str) -> None:
     assert [json.loads(answer)["address"] for answer in answers] == addresses
 
 
-def test_a_damaged_record_is_told_and_the_rest_is_answered(
+def test_damaged_record_is_reported_and_the_rest_is_answered(
     file: str, tmp_path: Path, capsys: Captured
 ) -> None:
     content = bytearray(Path(file).read_bytes())

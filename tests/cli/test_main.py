@@ -71,7 +71,7 @@ def test_an_unknown_verb_is_refused(capsys: Captured) -> None:
         )
 
 
-def test_every_verb_explains_itself_as_the_overview_does(capsys: Captured) -> None:
+def test_help_of_each_verb_agrees_with_the_overview(capsys: Captured) -> None:
     for name in sorted(VERBS):
         assert command.main([*name.split(), "--help"]) == 0
         captured = capsys.readouterr()
@@ -128,9 +128,7 @@ def raising(error: BaseException) -> Callable[[Values], int]:
     return work
 
 
-def test_an_error_becomes_an_exit_code_and_one_line(
-    verb: Verb, capsys: Captured
-) -> None:
+def test_errors_give_an_exit_code_and_one_line(verb: Verb, capsys: Captured) -> None:
     for error, status, message in [
         (gsym.GsymError("no"), 1, "gsym: error: no\n"),
         (
@@ -161,12 +159,12 @@ def test_an_error_becomes_an_exit_code_and_one_line(
         assert capsys.readouterr().err == message
 
 
-def test_the_exit_code_of_a_verb_is_handed_on(verb: Verb) -> None:
+def test_exit_code_of_a_verb_is_returned(verb: Verb) -> None:
     verb.work = lambda values: len(values.operands("WORD"))
     assert command.main(["probe", "a", "b", "c"]) == 3
 
 
-def test_a_mistake_in_the_program_is_not_hidden(verb: Verb) -> None:
+def test_internal_errors_are_raised(verb: Verb) -> None:
     verb.work = raising(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         command.main(["probe"])
@@ -189,7 +187,7 @@ def program(body: str) -> list[str]:
     return [sys.executable, "-c", script]
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_early_closed_pipe_is_not_an_error() -> None:
     with subprocess.Popen(
         program("sys.stdout.writelines(['x' * 80] * 100_000)"),
         stdout=subprocess.PIPE,
@@ -203,7 +201,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.wait() == 0
 
 
-def test_names_that_are_not_utf8_come_out_as_they_went_in() -> None:
+def test_names_that_are_not_utf8_are_printed_unchanged() -> None:
     name = "b'\\xff\\xe9'.decode('utf-8', 'surrogateescape')"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     output = subprocess.check_output(program(f"print({name})"), env=environment)

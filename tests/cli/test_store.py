@@ -60,7 +60,7 @@ def test_the_command_line_is_checked_at_each_level(run: Run) -> None:
 # ---- get
 
 
-def test_a_module_is_found_by_whatever_names_it(store: Store, run: Run) -> None:
+def test_module_is_found_by_each_of_its_names(store: Store, run: Run) -> None:
     entry = put(store, 1).entry
     debug_id, digits = identity(1).debug_id, build_id(1).hex()
     for name in (
@@ -102,7 +102,7 @@ def test_the_list_is_filtered_by_name(store: Store, run: Run) -> None:
         assert found == names
 
 
-def test_a_damaged_module_is_told_and_the_others_are_listed(
+def test_damaged_module_is_reported_and_the_others_are_listed(
     store: Store, run: Run
 ) -> None:
     put(store, 1)

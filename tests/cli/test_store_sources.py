@@ -55,7 +55,7 @@ def test_a_request_names_the_modules_of_its_memory_maps() -> None:
         assert [keys[0] for keys in found] == [key(), key(1, "b")]
 
 
-def test_a_list_of_another_form_is_told() -> None:
+def test_invalid_lists_are_reported() -> None:
     for text, reason in [
         (f"app {debug_id()}\nnonsense", "line 2: 'nonsense' is not NAME ID"),
         ("app xyz", "line 1: 'app/xyz'"),
@@ -113,7 +113,7 @@ def test_the_modules_of_a_list_are_fetched(
     assert prefetch(store, module_list(tmp_path, 1, 2), "--strict") == 0
 
 
-def test_what_was_missing_is_asked_for_again_on_request(
+def test_missing_modules_are_requested_again_on_request(
     store: Store, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = module_list(tmp_path, 7)
@@ -126,7 +126,7 @@ def test_what_was_missing_is_asked_for_again_on_request(
     assert "1 fetched" in capsys.readouterr().out
 
 
-def test_the_list_may_come_from_standard_input_and_the_answer_as_json(
+def test_list_is_read_from_standard_input_and_answered_as_json(
     store: Store,
     tree: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -143,14 +143,14 @@ def test_the_list_may_come_from_standard_input_and_the_answer_as_json(
     assert found[debug_id(9)]["path"] is None
 
 
-def test_a_source_that_is_not_understood_is_a_wrong_command_line(
+def test_invalid_source_is_a_wrong_command_line(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert prefetch(store, module_list(tmp_path, 1), "--source", "ftp://h") == 2
     assert "option '--source': source 'ftp://h'" in capsys.readouterr().err
 
 
-def test_a_list_that_is_not_there_is_a_failure(
+def test_missing_list_is_a_failure(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert prefetch(store, str(tmp_path / "none")) == 1
@@ -186,7 +186,7 @@ def test_the_report_shows_what_was_missed_most_and_why(
     assert capsys.readouterr().out == ""
 
 
-def test_a_store_without_sources_says_that_none_was_asked(
+def test_report_of_a_store_without_sources(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prefetch(store, module_list(tmp_path, 7), "-q")

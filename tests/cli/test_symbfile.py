@@ -57,7 +57,7 @@ def test_dump_indents_no_further_than_calls_nest() -> None:
         assert len(line) - len(line.lstrip()) == blanks
 
 
-def test_a_damaged_zstd_stream_is_told(
+def test_damaged_zstd_stream_is_reported(
     symbfile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     symbfile.write_bytes(zstd.compress(symbfile.read_bytes())[:-5])
@@ -76,7 +76,7 @@ def test_damage_ends_a_dump_with_its_offset(
     assert output.err == f"{where}: unknown message type 0\n"
 
 
-def test_what_is_no_symbfile_is_told(
+def test_other_files_are_not_symbfiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for verb in ["dump", "stats", "verify"]:
@@ -108,7 +108,7 @@ def test_stats_of_an_empty_file_have_no_addresses(
     assert "unknown messages   1, 2 bytes" in text
 
 
-def test_verify_tells_errors_by_its_exit_code(
+def test_verify_fails_on_errors(
     symbfile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     symbfile.write_bytes(b"".join(encode([RECORDS[1]])))

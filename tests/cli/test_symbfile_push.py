@@ -60,7 +60,7 @@ def functions(receiver: Receiver, path: str, kind: str) -> list[str]:
     return [each.func if kind == "ranges" else each.entries[0].func for each in records]
 
 
-def test_an_executable_is_pushed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_push_of_an_executable_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with Receiver() as receiver:
         assert push("-e", "app", "--url", receiver.url, "--api-key", KEY) == 0
     told = capsys.readouterr()
@@ -106,7 +106,7 @@ def test_a_key_can_be_had_without_showing_it(
     assert receiver.requests[0].header("Authorization") == f"APIKey {KEY}"
 
 
-def test_a_key_on_the_command_line_counts_before_that_of_the_environment(
+def test_key_on_the_command_line_has_precedence_over_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GSYM_API_KEY", "other")
@@ -115,7 +115,7 @@ def test_a_key_on_the_command_line_counts_before_that_of_the_environment(
     assert receiver.requests[0].header("Authorization") == f"APIKey {KEY}"
 
 
-def test_what_is_no_key_is_refused_and_not_shown(
+def test_invalid_keys_are_refused_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for key in [
@@ -146,7 +146,7 @@ def test_keys_of_any_size_up_to_8192_are_sent(key: str) -> None:
     assert receiver.requests[0].header("Authorization") == f"APIKey {key}"
 
 
-def test_what_did_not_arrive_is_told_and_the_exit_code_is_1(
+def test_failed_uploads_are_reported_with_exit_code_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     replies = [Reply(), Reply.error(413, f"too large, {KEY}\x1b")]
@@ -166,7 +166,7 @@ def test_what_did_not_arrive_is_told_and_the_exit_code_is_1(
     assert functions(receiver, "lib", "ranges") == ["three"]
 
 
-def test_a_server_that_takes_nothing_spares_the_other_executables(
+def test_refusal_of_a_server_stops_the_other_executables(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Receiver(Reply.error(401, "who are you")) as receiver:
@@ -177,7 +177,7 @@ def test_a_server_that_takes_nothing_spares_the_other_executables(
     assert "nothing was sent of 1 of 2 executables" in told
 
 
-def test_an_executable_that_cannot_be_read_does_not_keep_the_others_back(
+def test_unreadable_executable_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("text").write_text("hello")
@@ -199,7 +199,7 @@ def test_the_same_executable_is_sent_once(capsys: pytest.CaptureFixture[str]) ->
     assert "copy: it has the FileID of app" in capsys.readouterr().err
 
 
-def test_after_a_failure_the_same_executable_may_come_again() -> None:
+def test_failed_executable_can_be_pushed_again() -> None:
     Path("copy").write_bytes(Path("app").read_bytes())
     write_debug_file("app.debug")
     with Receiver() as receiver:
@@ -208,7 +208,7 @@ def test_after_a_failure_the_same_executable_may_come_again() -> None:
     assert functions(receiver, "copy", "ranges") == ["main", "f"]
 
 
-def test_any_text_of_a_server_can_be_told(
+def test_any_text_of_a_server_is_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Receiver(Reply.error(400, "\ud800\udc80\x1b[2J\r\n")) as receiver:
@@ -217,7 +217,7 @@ def test_any_text_of_a_server_can_be_told(
     assert "\x1b" not in line
 
 
-def test_the_same_can_be_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     replies = [Reply.error(503), Reply(), Reply.error(400)]
     with Receiver(*replies) as receiver:
         url = receiver.url.replace("//", "//me:pw@")
@@ -260,7 +260,7 @@ def test_the_same_can_be_told_as_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert "No such file" in gone["error"]
 
 
-def test_why_there_are_no_return_pads_is_told(
+def test_missing_return_pads_are_explained(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_program("app", machine=elf.RISCV)
@@ -272,7 +272,7 @@ def test_why_there_are_no_return_pads_is_told(
     assert "riscv64" in told
 
 
-def test_a_kernel_goes_by_its_build_id() -> None:
+def test_kernel_is_identified_by_its_build_id() -> None:
     with Receiver() as receiver:
         assert push("--kernel", "-e", "app", "--url", receiver.url) == 0
     file_ids = {file_id for file_id, _, _ in receiver.parts}
@@ -346,7 +346,9 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert terminal.getvalue() == ""
 
 
-def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_command_lines_of_push_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for words, reason in [
         (("-e", "app"), "'--url' is missing"),
         (("-u", "http://x"), "'--executable' is missing"),

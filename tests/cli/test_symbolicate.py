@@ -66,7 +66,7 @@ def test_stacks_come_in_through_a_pipe(
     assert capsys.readouterr().out == TEXT
 
 
-def test_a_refused_job_is_told_and_is_a_failure(
+def test_refused_job_is_reported_as_a_failure(
     stacks: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refusal = json.dumps({"title": "job 0 is invalid"}).encode()
@@ -96,7 +96,7 @@ def test_headers_come_from_the_command_line_and_from_a_file(
     assert headers["content-encoding"] == "gzip"
 
 
-def test_an_input_of_another_kind_is_told(
+def test_invalid_inputs_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for text, reason in [
@@ -126,7 +126,7 @@ def test_either_a_server_or_a_store_is_asked(stacks: str) -> None:
         assert main(["symbolicate", *options, stacks]) == 2
 
 
-def test_a_store_that_is_not_there_is_told_and_not_made(
+def test_missing_store_is_reported_and_not_created(
     stacks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("msgspec", reason="the extra `server` is not installed")

@@ -206,7 +206,7 @@ def test_a_line_is_read() -> None:
             assert parse_request(line) == expected
 
 
-def test_a_line_needs_no_module_where_the_command_line_has_one() -> None:
+def test_line_without_a_module_uses_that_of_the_command_line() -> None:
     assert parse_request("0x10", "a") == Request("CODE", "a", b"", "", 16)
     assert parse_request("DATA 1", "", b"i") == Request("DATA", "", b"i", "", 1)
     with pytest.raises(RequestError, match="already been specified"):
@@ -223,9 +223,7 @@ def test_style_gnu(run: Run, file: str) -> None:
     assert run(*options, "--no-inlines", "0x1010").out == "inner(int)\n/src/b.h:3\n"
 
 
-def test_without_inlines_the_outer_name_stands_at_the_inner_line(
-    run: Run, file: str
-) -> None:
+def test_outer_name_has_the_inner_line_without_inlines(run: Run, file: str) -> None:
     options = ("--no-inlines", "-e", file)
     assert run(*options, "0x1010").out == "outer(int)\n/src/b.h:3:0\n\n"
     assert run(*options, "-f=short", "0x1010").out == "inner(int)\n/src/b.h:3:0\n\n"
@@ -309,19 +307,19 @@ def test_data_is_answered_from_symbols(run: Run, tmp_path: Path) -> None:
 # ---- modules
 
 
-def test_a_module_that_cannot_be_read_is_told_once() -> None:
+def test_unreadable_module_is_reported_once() -> None:
     done = stream('"/no/file" 1\n"/no/file" 2\n')
     error = "gsym-symbolizer: error: '/no/file': No such file or directory\n"
     assert done == Printed(0, UNKNOWN * 2, error)
 
 
-def test_a_line_that_is_none_does_not_use_up_the_error_of_its_module() -> None:
+def test_invalid_line_does_not_suppress_the_error_of_its_module() -> None:
     done = stream('"/no/file" 12zz\n"/no/file" 1\n')
     assert done.out == UNKNOWN * 2
     assert done.err.endswith("'/no/file': No such file or directory\n")
 
 
-def test_a_stale_file_beside_a_binary_is_told_on_standard_error(
+def test_stale_file_beside_a_binary_is_reported_on_standard_error(
     run: Run, tmp_path: Path
 ) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
@@ -350,7 +348,7 @@ def test_a_binary_without_functions_knows_nothing(run: Run, tmp_path: Path) -> N
     assert run("-e", path, "0x1000", "main") == (0, UNKNOWN * 2, "")
 
 
-def test_an_architecture_may_stand_behind_the_path(file: str, tmp_path: Path) -> None:
+def test_path_may_have_an_architecture(file: str, tmp_path: Path) -> None:
     done = stream(f'"{file}:x86_64" 0x1000\n"{tmp_path}/a:b" 1\n')
     assert done.out == DIRECT + UNKNOWN
     assert f"'{tmp_path}/a:b': No such file" in done.err
@@ -507,7 +505,7 @@ def test_closed_input_is_an_error(
     )
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly(file: str) -> None:
+def test_closed_pipe_ends_the_symbolizer_quietly(file: str) -> None:
     process = subprocess.Popen(
         [*COMMAND, "-e", file],
         stdin=subprocess.PIPE,
@@ -525,7 +523,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(file: str) -> None:
 # ---- --exact
 
 
-def test_exact_without_llvm_is_told_and_answered_here(
+def test_exact_without_llvm_is_reported_and_answered_here(
     run: Run, file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -104,7 +104,9 @@ def answers(source: IO[str], *, is_json: bool) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_a_recorded_session_gets_its_answers(name: str, module: str) -> None:
+def test_recorded_sessions_of_the_symbolizer_are_answered(
+    name: str, module: str
+) -> None:
     options, asked = SESSIONS[name]
     is_json = "JSON" in options
     with subprocess.Popen(
@@ -177,7 +179,7 @@ def report(program: Path, symbolizer: str, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("arguments", [(), ("more",)])
-def test_asan_reports_what_it_does_with_llvm(
+def test_asan_reports_are_those_with_llvm(
     arguments: tuple[str, ...],
     asan_program: Path,
     tmp_path: Path,

@@ -117,7 +117,7 @@ def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
     assert capsys.readouterr().err.count("No such file") == 2
 
 
-def test_a_wrong_command_line_is_told(capsys: Captured) -> None:
+def test_wrong_command_lines_of_verify_are_refused(capsys: Captured) -> None:
     for arguments in [
         [],
         ["a", "b"],

@@ -154,7 +154,7 @@ def test_no_line_is_lost_and_none_changes_its_place(parts: list[bytes]) -> None:
     st.sampled_from([name for name in STYLES if name != "llvm"]),
     st.sampled_from([None, "^1"]),
 )
-def test_whole_lines_without_an_end_come_out_untouched_when_nothing_comes(
+def test_open_dictionary_is_released_unchanged_when_idle(
     pieces: list[list[bytes]], style: str, demux: str | None
 ) -> None:
     made = MarkupFilter(Modules(), style=style, demux=demux)

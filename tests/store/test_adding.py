@@ -91,7 +91,7 @@ else:
         ),
     ],
 )
-def test_a_real_file_goes_in_with_all_that_it_tells(
+def test_real_files_are_stored_with_their_identities(
     store: Store, fixtures: Path, name: str, expected: ModuleIdentity, quality: Quality
 ) -> None:
     path = fixtures / "symbolic" / name
@@ -133,9 +133,7 @@ def test_the_slices_of_a_fat_file_are_modules(store: Store, tmp_path: Path) -> N
 # ---- a GSYM file tells its UUID only
 
 
-def test_a_gsym_file_is_one_of_linux_unless_told_otherwise(
-    store: Store, tmp_path: Path
-) -> None:
+def test_default_system_of_a_gsym_file_is_linux(store: Store, tmp_path: Path) -> None:
     path = write_gsym(tmp_path / "libx.so.gsym", 1)
     entry = add_file(store, path).entry
     expected = ModuleIdentity("Linux", "", identity(1).debug_id, "", "libx.so")
@@ -143,7 +141,7 @@ def test_a_gsym_file_is_one_of_linux_unless_told_otherwise(
     assert store.get(key_of_build_id(build_id(1))) == entry
 
 
-def test_the_debug_id_asked_for_tells_the_system_of_a_gsym_file(
+def test_requested_debug_id_determines_the_system_of_a_gsym_file(
     store: Store, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.gsym"
@@ -335,7 +333,7 @@ def test_names_with_folders_lose_them(store: Store, tmp_path: Path) -> None:
     assert entry.identity.debug_file == "a.pdb"
 
 
-def test_a_long_identifier_stands_whole_in_the_store(
+def test_long_identifier_is_stored_whole(
     store: Store, tmp_path: Path, compiler: str
 ) -> None:
     source = tmp_path / "a.c"

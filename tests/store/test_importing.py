@@ -61,7 +61,7 @@ def test_all_modules_of_a_tree_are_imported(store: Store, tree: Path) -> None:
     assert all(store.get(key(number)) for number in range(COUNT))
 
 
-def test_an_import_does_not_wait_for_pipes(store: Store, tree: Path) -> None:
+def test_import_does_not_wait_for_pipes(store: Store, tree: Path) -> None:
     os.mkfifo(tree / "pipe")
     assert counts(run(store, tree)) == {"added": COUNT, "skipped": 1, "failed": 1}
 

@@ -93,7 +93,7 @@ def test_names_are_lower_case_in_ssqp(tmp_path: Path, name: str) -> None:
     assert LocalTree(str(tmp_path / "tree")).find(asked, "").path.endswith("/xul.dll")
 
 
-def test_an_empty_file_marks_that_there_is_none(tmp_path: Path) -> None:
+def test_empty_file_means_not_found(tmp_path: Path) -> None:
     folder = tmp_path / "tree" / BUILD_ID
     folder.mkdir(parents=True)
     (folder / "debuginfo").write_bytes(b"")

@@ -70,7 +70,7 @@ def test_refusal_counts_as_long_as_it_has_lasted(
     assert asked == [0, 2, 4, 8, 16, 32, 64]
 
 
-def test_another_outcome_ends_a_row_of_refusals(
+def test_another_outcome_ends_consecutive_refusals(
     misses: NegativeCache, clock: Clock
 ) -> None:
     for attempt in (REFUSED, REFUSED, FAILED, REFUSED):

@@ -184,7 +184,7 @@ def test_a_name_is_looked_up_once_and_its_address_connected_to(
 @pytest.mark.parametrize(
     "answer", [["127.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::1", "8.8.8.8"]]
 )
-def test_a_name_for_a_private_address_is_refused_whatever_else_it_stands_for(
+def test_host_names_with_a_private_address_are_refused(
     answer: list[str], tmp_path: Path, connected: list[tuple[str, int]]
 ) -> None:
     with pytest.raises(SourceError, match=r"rebinding\.example \(.*\) is a"):

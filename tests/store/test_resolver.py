@@ -224,7 +224,7 @@ def put_and_damage(store: Store, name: str, contents: bytes | None) -> Entry:
     return entry.entry
 
 
-def test_a_module_that_goes_before_it_is_opened_is_fetched_again(store: Store) -> None:
+def test_module_removed_before_opening_is_fetched_again(store: Store) -> None:
     class Forgetful(Resolver):
         """Somebody makes the store smaller right after each of the first answers."""
 
@@ -349,7 +349,7 @@ def test_a_source_stays_in_use_if_its_files_cannot_be_kept(
     assert health.is_asked("good")
 
 
-def test_without_an_id_nobody_is_asked(store: Store) -> None:
+def test_keys_without_an_id_are_not_requested(store: Store) -> None:
     for asked in [ModuleKey(), ModuleKey("app"), ModuleKey("app", "0" * 33)]:
         source = Given("good", having(symbols()))
         assert Resolver(store, [source]).resolve(asked).entry is None
@@ -372,7 +372,7 @@ FAULTS = {
 
 
 @pytest.mark.slow
-def test_an_upstream_in_trouble_spoils_nothing_and_is_asked_again_when_it_recovers(
+def test_failing_upstream_stores_nothing_and_is_asked_again(
     store: Store, server: FaultServer, web: Opener
 ) -> None:
     clock = Clock()

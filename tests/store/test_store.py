@@ -183,7 +183,7 @@ def test_other_tools_find_the_files_by_their_own_rules(store: Store) -> None:
         assert Path(store.path, path).exists(), path
 
 
-def test_originals_stand_where_tools_look_for_them(store: Store) -> None:
+def test_originals_are_stored_where_tools_look_for_them(store: Store) -> None:
     with store.temporary_folder() as folder:
         Path(folder, "a.sym").write_text("text of a.sym")
         Path(folder, "a.debug").write_text("bytes of a.debug")

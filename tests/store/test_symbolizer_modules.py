@@ -216,7 +216,7 @@ def test_the_store_is_not_asked_again_at_once(tmp_path: Path) -> None:
     assert name_at(symbolizer, _IDS[1]) == "poor"
 
 
-def test_a_module_that_is_removed_goes_on_to_answer(tmp_path: Path) -> None:
+def test_removed_module_continues_to_answer(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     entry = publish(store, "gone", 1)
     symbolizer = Symbolizer(store, recheck=0)

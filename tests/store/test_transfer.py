@@ -128,14 +128,14 @@ def fetch(tmp_path: Path) -> Fetch:
     ],
     ids=["plain", "no length", "gzip", "zstd", "identity"],
 )
-def test_a_file_comes_whole_and_inflated(
+def test_file_is_fetched_whole_and_inflated(
     fetch: Fetch, server: FaultServer, reply: Reply
 ) -> None:
     server.replies["/a.sym"] = reply
     assert fetch(f"{server.url}/a.sym") == BODY
 
 
-def test_a_request_says_who_asks_and_for_which_host(
+def test_requests_name_the_client_and_the_host(
     fetch: Fetch, server: FaultServer
 ) -> None:
     server.replies["/a?b=c%2Fd"] = Reply(BODY)

@@ -123,7 +123,7 @@ def test_damaged_file_is_reported_and_does_not_stop_the_others(
     assert found["one.sym"] == "added"
 
 
-def test_the_progress_ends_at_the_whole(store: Store, folder: Path) -> None:
+def test_progress_ends_at_the_total(store: Store, folder: Path) -> None:
     (folder / "x.zip").write_bytes(zip_of(folder))
     steps: list[tuple[int, int]] = []
     outcomes(store, folder, progress=lambda *step: steps.append(step))

@@ -115,7 +115,7 @@ def test_a_damaged_module_can_be_collected(store: Store) -> None:
     assert links(store) == set()
 
 
-def test_collecting_a_store_that_does_not_exist_makes_none(store: Store) -> None:
+def test_collecting_a_missing_store_does_not_create_it(store: Store) -> None:
     assert store.collect(0) == (0, 0, 0, 0)
     assert not Path(store.path).exists()
 

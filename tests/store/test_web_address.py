@@ -37,7 +37,7 @@ def test_a_url_has_its_parts(
     assert address.host_header == (header or parts[1])
 
 
-def test_a_url_is_shown_without_what_is_secret() -> None:
+def test_secrets_of_a_url_are_not_shown() -> None:
     address = read_web_address("https://user:secret@h:8443/a/b?token=secret")
     assert str(address) == "https://h:8443/a/b"
     assert len(str(read_web_address("http://h/" + "x" * 5000))) < 600

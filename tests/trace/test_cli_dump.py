@@ -15,7 +15,7 @@ from gsym.trace.fxt.records import Argument, Event
 from gsym.trace.record_formats import RecordText, record_object
 from tests.inputs.fxt import Words, inline, stream
 from tests.trace.fxt_cases import ARGUMENTS, EVENTS, OTHERS, UNKNOWN, unknown_record
-from tests.trace.traces import run, small_trace
+from tests.trace.traces import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     Capture = pytest.CaptureFixture[str]
 
 CASES = {**EVENTS, **ARGUMENTS, **OTHERS}
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "small.fxt"
-    path.write_bytes(small_trace())
-    return path
 
 
 def objects(capsys: Capture, *words: object) -> list[dict[str, Any]]:

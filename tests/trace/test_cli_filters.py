@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.trace.selection import Moment, Patterns, parse_moment
-from tests.trace.traces import run, small_trace
+from tests.trace.traces import run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "small.fxt"
-    path.write_bytes(small_trace())
-    return path
 
 
 def chosen(capsys: Capture, trace: Path, *words: str) -> list[str]:

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.inputs.fxt import Words, stream
-from tests.trace.traces import kernel_object, run, small_trace
+from tests.trace.traces import kernel_object, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "small.fxt"
-    path.write_bytes(small_trace())
-    return path
 
 
 def info(capsys: Capture, *words: object) -> dict[str, Any]:

@@ -22,19 +22,12 @@ from gsym.trace.fxt.records import (
 )
 from gsym.trace.fxt.writer import encode
 from tests.inputs.fxt import Words, inline, stream
-from tests.trace.traces import run, small_trace
+from tests.trace.traces import run
 
 if TYPE_CHECKING:
     from gsym.trace.fxt.records import Record
 
     Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    path = tmp_path / "small.fxt"
-    path.write_bytes(small_trace())
-    return path
 
 
 def figures(capsys: Capture, *words: object) -> dict[str, Any]:
