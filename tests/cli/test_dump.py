@@ -45,3 +45,14 @@ def test_very_deep_inlining_can_be_dumped(
         creator.save(path)
     assert main(["dump", *option, path]) == 0
     assert "depth3000" in capsys.readouterr().out
+
+
+def test_unknown_information_is_dumped_as_bytes(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = str(tmp_path / "extra.gsym")
+    with gsym.Creator() as creator:
+        creator.add(FunctionInfo(0x1000, 0x10, "f", extra={77: b"\x01\xff"}))
+        creator.save(path)
+    assert main(["dump", path]) == 0
+    assert "  InfoType 77: 01ff\n" in capsys.readouterr().out

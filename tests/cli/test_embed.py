@@ -9,7 +9,7 @@ import pytest
 
 from gsym.cli.dropins.gsymutil import main as gsymutil
 from gsym.cli.main import main
-from tests.embeddings import elf, macho, write_gsym
+from tests.embeddings import assert_answers, elf, macho, write_gsym
 from tests.inputs.macho_executable import IDENTITY
 
 if TYPE_CHECKING:
@@ -133,3 +133,15 @@ def test_gsymutil_dumps_strings_of_both_tables(
         line.partition(b'"')[2] for line in strings.partition(b"\n\n")[0].split(b"\n")
     }
     assert {b'main"', b'_ZN3fooEv"', b'inlined_only"', b'/src"'} <= shown
+
+
+def test_shared_strings_are_left_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["embed", "app.gsym", "app", "-o", "out", "--share-strings"]) == 0
+    assert "without what the binary's string table has" in capsys.readouterr().out
+    assert_answers(folder / "out")
+    assert main(["extract", "out", "-o", "again.gsym"]) == 0
+    size = (folder / "again.gsym").stat().st_size
+    assert capsys.readouterr().out == f"out -> again.gsym\n  {size} bytes\n"
+    assert_answers(folder / "again.gsym")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gsym
 from gsym.cli.main import help_text, main
 from gsym.cli.verbs.store import size_text
 from gsym.store.directory import Store
@@ -139,3 +140,30 @@ def test_the_store_of_a_user_is_where_the_environment_says(
     environment: dict[str, str], path: str
 ) -> None:
     assert default_store(environment) == path
+
+
+def test_a_file_is_copied_out(store: Store, run: Run, tmp_path: Path) -> None:
+    put(store, 1, functions=5)
+    output = tmp_path / "out.gsym"
+    assert run("get", identity(1).debug_id, "-o", str(output)) == (0, "", "")
+    with gsym.open(output, uuid=build_id(1)) as reader:
+        assert len(reader) == 5
+    status, _, errors = run("get", identity(1).debug_id, "--original", "sym")
+    assert status == 1
+    assert "no original of kind sym; kept: none" in errors
+
+
+def test_info_says_all_that_is_known(store: Store, run: Run) -> None:
+    entry = put(store, 1, functions=3).entry
+    status, output, _ = run("info", identity(1).debug_id)
+    assert status == 0
+    shown = dict(line.split("  ", 1) for line in output.splitlines())
+    shown = {label.strip(): text.strip() for label, text in shown.items()}
+    assert shown["name"] == "lib1.so"
+    assert shown["identifier"] == build_id(1).hex()
+    assert shown["detail"] == "names"
+    assert shown["functions"] == "3"
+    assert shown["file"] == entry.path
+    record = json.loads(run("info", identity(1).debug_id, "--json")[1])
+    assert record["path"] == entry.path
+    assert record["last_used"] == store.last_used(entry)

@@ -567,3 +567,23 @@ def test_exact_does_not_run_itself_for_ever(tmp_path: Path, file: str) -> None:
     )
     assert done.stdout == DIRECT
     assert "is this program" in done.stderr
+
+
+def test_json_of_a_command_line_is_a_list(run: Run, file: str) -> None:
+    out = run("--output-style=JSON", "-e", file, "0x1015", "1", "bare", "DATA 1").out
+    first, second, third, fourth = json.loads(out)
+    assert first["Address"] == "0x1015"
+    assert first["ModuleName"] == file
+    assert first["Symbol"][0] == {
+        "Column": 0,
+        "Discriminator": 0,
+        "FileName": "/src/b.h",
+        "FunctionName": "inner(int)",
+        "Line": 3,
+        "StartAddress": "0x1010",
+        "StartFileName": "",
+        "StartLine": 0,
+    }
+    assert [each["FunctionName"] for each in second["Symbol"]] == [""]
+    assert third == {"Loc": [], "ModuleName": file, "SymName": "bare"}
+    assert fourth["Data"] == {"Name": "", "Size": "0x0", "Start": "0x0"}
