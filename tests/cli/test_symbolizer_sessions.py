@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import IO
 
+pytestmark = pytest.mark.long
+
 
 class Session(NamedTuple):
     """How a program starts llvm-symbolizer, and what it asks: a line and its answer."""

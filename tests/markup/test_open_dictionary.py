@@ -10,6 +10,8 @@ from gsym.markup.log_stream import OpenDictionary
 from gsym.markup.settings import STYLES, FilterSettings
 from tests.markup_modules import Modules
 
+pytestmark = pytest.mark.long
+
 BEGIN = b"{{{hexdict: A: 0x1041\n"
 PREFIX = b"Nov 22 04:52:59 host app[17]: [    9.99] "
 

@@ -17,6 +17,8 @@ from gsym.store.directory import Store
 from gsym.symbfile.file_id import FileId
 from tests.clock import Clock
 
+pytestmark = pytest.mark.long
+
 ID = FileId(bytes(16))
 SECONDS = 1000.0
 ECHO_SECONDS = 300

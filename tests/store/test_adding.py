@@ -39,6 +39,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("name", "expected", "quality"),

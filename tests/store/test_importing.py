@@ -19,6 +19,8 @@ from tests.symbol_files import debug_id, key, symbols
 if TYPE_CHECKING:
     from gsym.store.tree_adding import FileOutcome
 
+pytestmark = pytest.mark.long
+
 COUNT = 6
 
 

@@ -24,7 +24,7 @@ from tests.store_modules import (
     write_gsym,
 )
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 
 def tree(store: Store) -> set[str]:

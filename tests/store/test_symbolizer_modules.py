@@ -26,6 +26,8 @@ from gsym.store.symbolizer import Symbolizer
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 BASE = 0x400000
 _IDS = [f"{number:032X}0" for number in range(8)]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gsym.store.modules import Entry
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 
 def folder_of(entry: Entry) -> Path:

@@ -31,6 +31,8 @@ from gsym.trace.fxt.records import (
 from gsym.trace.fxt.writer import argument_of, encode
 from tests.inputs.fxt import Words
 
+pytestmark = pytest.mark.long
+
 LITTLE = Words("little")
 CONTEXT: list[Record] = [
     ProviderInfo("p", 1),
