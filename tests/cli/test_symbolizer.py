@@ -434,12 +434,14 @@ def test_a_line_in_many_pieces_is_one(file: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("style", ["LLVM", "GNU", "JSON"])
 @pytest.mark.parametrize(
-    "options",
+    ("options", "style"),
     [
-        *("", "-a", "-p", "-a -p", "-s", "-f=none -p", "-f=short --no-inlines"),
-        *("--no-inlines -a", "--no-demangle", "--adjust-vma=0x10", "--verbose"),
+        *(("", "LLVM"), ("", "GNU"), ("", "JSON"), ("-a", "GNU"), ("-p", "JSON")),
+        *(("-a -p", "LLVM"), ("-s", "GNU"), ("-f=none -p", "LLVM")),
+        *(("-f=short --no-inlines", "GNU"), ("--no-inlines -a", "JSON")),
+        *(("--no-demangle", "LLVM"), ("--adjust-vma=0x10", "JSON")),
+        *(("--verbose", "LLVM"), ("--verbose", "GNU")),
     ],
 )
 def test_many_lines_are_answered_as_one_by_one(
