@@ -6,7 +6,8 @@ Environment:
         they are skipped.
     GSYM_CORPUS: folder of large real binaries, with subfolders `big` and `v`; tests of
         them are skipped without it.
-    GSYM_TEST_PROFILE: hypothesis profile, `quick` (default) or `thorough`.
+    GSYM_TEST_PROFILE: hypothesis profile, `quick` (default; with sanitizers
+        `sanitized`) or `thorough`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gsym.store.directory import Store
+from tests.sanitizer import has_address_sanitizer
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures"))
@@ -35,6 +37,8 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=_PATIENT,
 )
+# Its runs look for errors of memory, which few examples show as well as many.
+settings.register_profile("sanitized", settings.get_profile("quick"), max_examples=6)
 settings.register_profile(
     "thorough",
     max_examples=5_000,
@@ -42,7 +46,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=_PATIENT,
 )
-settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", "quick"))
+_DEFAULT_PROFILE = "sanitized" if has_address_sanitizer() else "quick"
+settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", _DEFAULT_PROFILE))
 
 
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")

@@ -178,6 +178,11 @@ def test_a_symbol_inside_of_a_function_does_not_hide_the_rest_of_it(
             assert found.function.name == "f"
 
 
+def test_the_name_of_a_symbol_that_is_dropped_is_left_out(tmp_path: Path) -> None:
+    convert_bytes(tmp_path, with_symbols(Symbol("inside", 0x1004, 2), debug=True))
+    assert b"inside" not in (tmp_path / "input.gsym").read_bytes()
+
+
 def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
     image = with_symbols(Symbol("huge", 0x1000, 1 << 33), Symbol("main", 0x1100, 8))
     assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.breakpad_meaning import frames_of
+from tests.conversion.breakpad_meaning import frames_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

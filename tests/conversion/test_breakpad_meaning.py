@@ -14,7 +14,7 @@ import gsym
 from gsym.conversion.inputs import breakpad as breakpad_conversion
 from gsym.conversion.inputs.breakpad import _CATEGORIES
 from gsym.engine.native import lib
-from tests.breakpad_meaning import answer, frames_of
+from tests.conversion.breakpad_meaning import answer, frames_of
 from tests.conversions import convert_bytes, describe, settle
 from tests.inputs.breakpad import (
     MODULE,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.differential.differences import CLASSES, Case, Symbol, agrees
 from tests.differential.peers import Frame, parse_frames
-from tests.differential.sampling import Function, function_at, random_addresses, union
+from tests.differential.sampling import Function
 
 ANSWERS = (
     ("error: address 0x1 is not in GSYM", ()),
@@ -30,41 +30,6 @@ def test_an_answer_of_gsymutil_gives_its_frames(
 
 def extents(*ranges: tuple[int, int]) -> list[Function]:
     return [Function(start, end, is_bare=False) for start, end in ranges]
-
-
-def test_functions_that_touch_are_joined() -> None:
-    functions = extents((5, 8), (1, 3), (3, 4), (2, 4), (30, 40), (35, 36))
-    assert union(functions) == [(1, 4), (5, 8), (30, 40)]
-
-
-def test_an_empty_function_reaches_to_the_next_one_or_sixteen_bytes() -> None:
-    functions = extents((5, 5), (7, 9), (9, 9), (9, 10), (20, 20))
-    assert union(functions) == [(5, 10), (20, 36)]
-
-
-def test_random_addresses_reach_every_byte_and_nothing_else() -> None:
-    functions = extents((10, 13), (12, 14), (20, 21))
-    assert set(random_addresses(functions, 500, seed=1)) == {10, 11, 12, 13, 20}
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        (0, []),
-        (10, [(10, 12)]),
-        (12, [(10, 20)]),
-        (15, [(15, 16)]),
-        (16, []),
-        (30, [(30, 30)]),
-        (99, [(30, 30)]),
-    ],
-)
-def test_the_function_of_an_address_is_the_one_llvm_chooses(
-    address: int, expected: list[tuple[int, int]]
-) -> None:
-    functions = extents((10, 12), (10, 20), (15, 16), (30, 30))
-    found = function_at(functions, address)
-    assert ([found] if found else []) == extents(*expected)
 
 
 INNER, OUTER = Frame("inner", "i.h", 5, 4), Frame("outer", "o.c", 9, 36)

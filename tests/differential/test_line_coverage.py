@@ -9,18 +9,13 @@ from __future__ import annotations
 import mmap
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from tests.conftest import find_peer
 from tests.differential import peers
-from tests.differential.building import flavours, program
 from tests.differential.line_coverage import LLVM_DWARFDUMP, Coverage, cover
-
-if TYPE_CHECKING:
-    from tests.differential.programs import Flavour
 
 CORPUS = os.environ.get("GSYM_CORPUS")
 MAGICS = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")
@@ -73,19 +68,6 @@ def check(binary: Path, folder: Path) -> Coverage:
     assert found.missing == []
     assert found.functions > 0
     return found
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the programs stand, built once for all tests."""
-    return tmp_path_factory.mktemp("programs")
-
-
-@flavours
-def test_small_programs_keep_their_lines(
-    flavour: Flavour, folder: Path, tmp_path: Path
-) -> None:
-    check(program(flavour, folder), tmp_path)
 
 
 @pytest.mark.skipif(CORPUS is None, reason="GSYM_CORPUS names no folder")

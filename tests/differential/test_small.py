@@ -34,18 +34,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_answers_equal_those_of_llvm_or_differ_for_a_known_reason(
     flavour: Flavour, folder: Path, tmp_path: Path
 ) -> None:
-    found = compare(program(flavour, folder), tmp_path, ADDRESSES)
+    binary = program(flavour, folder)
+    found = compare(binary, tmp_path, ADDRESSES)
     assert found.unexplained == []
     assert found.misread == {}
     assert found.equal + found.classes.total() == found.addresses == ADDRESSES
-
-
-@flavours
-def test_llvm_gsymutil_dumps_every_function_of_ours(
-    flavour: Flavour, folder: Path, tmp_path: Path
-) -> None:
     ours = tmp_path / "ours.gsym"
-    report = gsym.convert(str(program(flavour, folder)), str(ours))
+    report = gsym.convert(str(binary), str(ours))
     dump = peers.run(peers.LLVM_GSYMUTIL, str(ours))
     assert dump.count("\nFunctionInfo @ ") == report.functions > 0
 
@@ -69,24 +64,24 @@ def test_llvm_gsymutil_finds_the_functions_we_merged(
     assert printed.count("Found 2 functions at address") == report.functions_merged
 
 
-@pytest.mark.parametrize("place", ["beside the program", "--gsym-file-directory"])
 @flavours
 def test_llvm_symbolizer_reads_ours_for_a_stripped_program(
-    flavour: Flavour, place: str, folder: Path, tmp_path: Path
+    flavour: Flavour, folder: Path, tmp_path: Path
 ) -> None:
     if shutil.which("strip") is None:
         pytest.skip("not installed: strip")
     binary = program(flavour, folder)
-    stripped = tmp_path / "program"
+    stripped, elsewhere = tmp_path / "program", tmp_path / "symbols"
     peers.run("strip", "-o", str(stripped), str(binary))
-    directory = tmp_path if place == "beside the program" else tmp_path / "symbols"
-    directory.mkdir(exist_ok=True)
-    ours = directory / "program.gsym"
+    elsewhere.mkdir()
+    ours = elsewhere / "program.gsym"
     gsym.convert(str(binary), str(ours))
     addresses = sampling.random_addresses(sampling.functions(ours), 500, seed=2)
     expected = [
         tuple(frame._replace(offset=-1) for frame in peers.parse_frames(answer))
         for answer in peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
     ]
-    options = () if directory == tmp_path else (f"--gsym-file-directory={directory}",)
-    assert peers.symbolizer_answers(stripped, addresses, *options) == expected
+    option = f"--gsym-file-directory={elsewhere}"
+    assert peers.symbolizer_answers(stripped, addresses, option) == expected
+    ours.rename(tmp_path / "program.gsym")
+    assert peers.symbolizer_answers(stripped, addresses) == expected

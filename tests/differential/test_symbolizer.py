@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,8 +99,9 @@ def carried(text: str, style: str) -> str:
     return json.dumps(answers, indent=1)
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("build", BUILDS, ids=TITLES)
+@pytest.mark.parametrize(
+    ("build", "style"), list(zip(BUILDS, cycle(STYLES), strict=False)), ids="".join
+)
 def test_places_are_those_of_the_debug_information(
     built: Callable[[tuple[str, str, str]], str],
     build: tuple[str, str, str],
@@ -157,20 +159,21 @@ def test_names_are_those_of_the_debug_information_or_symbol_table(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("build", "options"),
     [
-        "-p -a",
-        "-s --output-style=GNU",
-        "-f=none",
-        "--verbose -a",
-        "--verbose --output-style=GNU -p",
-        "--print-source-context-lines=4",
-        "--output-style=JSON -p",
-        "--output-style=JSON --print-source-context-lines=2",
-        "--adjust-vma=0x10 -a",
+        (BUILDS[0], "-p -a"),
+        (BUILDS[7], "-p -a"),
+        (BUILDS[7], "-s --output-style=GNU"),
+        (BUILDS[0], "-f=none"),
+        (BUILDS[7], "--verbose -a"),
+        (BUILDS[0], "--verbose --output-style=GNU -p"),
+        (BUILDS[7], "--print-source-context-lines=4"),
+        (BUILDS[7], "--output-style=JSON -p"),
+        (BUILDS[0], "--output-style=JSON --print-source-context-lines=2"),
+        (BUILDS[7], "--adjust-vma=0x10 -a"),
     ],
+    ids="".join,
 )
-@pytest.mark.parametrize("build", [BUILDS[0], BUILDS[7]], ids=[TITLES[0], TITLES[7]])
 def test_answers_from_our_file_are_those_of_llvm_from_it(
     built: Callable[[tuple[str, str, str]], str],
     build: tuple[str, str, str],
@@ -255,8 +258,13 @@ FRAME "/no/such/file" 0x1
 """
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("options", ["", "-a -p", "--no-inlines -a"])
+@pytest.mark.parametrize(
+    ("style", "options"),
+    [
+        *((style, "") for style in STYLES),
+        *zip(STYLES, ("-a -p", "--no-inlines -a", "-a -p"), strict=True),
+    ],
+)
 def test_lines_are_understood_as_llvm_does(
     built: Callable[[tuple[str, str, str]], str],
     options: str,

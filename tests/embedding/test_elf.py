@@ -109,14 +109,6 @@ def test_only_the_tail_of_a_binary_changes(tmp_path: Path) -> None:
     assert binary.read_bytes()[64:data_end] == before[64:data_end]
 
 
-def test_the_same_bytes_each_time(tmp_path: Path) -> None:
-    source, binary = made(tmp_path)
-    outputs = [tmp_path / "a", tmp_path / "b"]
-    for output in outputs:
-        gsym.embed(source, binary, output, share_strings=True)
-    assert outputs[0].read_bytes() == outputs[1].read_bytes()
-
-
 @pytest.mark.parametrize("mode", [0o755, 0o640, 0o4755])
 def test_an_output_may_be_run_if_the_binary_may(mode: int, tmp_path: Path) -> None:
     source, binary = made(tmp_path)
@@ -241,7 +233,7 @@ def test_a_symbol_table_without_strings_has_none_to_share(tmp_path: Path) -> Non
         gsym.embed(source, binary, share_strings=True)
 
 
-def test_a_payload_behind_the_sections_is_not_hidden(tmp_path: Path) -> None:
+def test_a_payload_after_the_sections_is_refused(tmp_path: Path) -> None:
     data = elf().to_bytes()
     source, binary = made(tmp_path, data + b"archive")
     message = f"7 bytes at offset {len(data):#x} are in no section or segment"
@@ -343,19 +335,10 @@ def test_no_input_is_replaced_by_mistake(tmp_path: Path) -> None:
         gsym.extract(binary, binary)
 
 
-def test_an_output_that_cannot_be_written_leaves_all_as_it_was(tmp_path: Path) -> None:
-    source, binary = made(tmp_path)
-    with pytest.raises(OSError, match="missing"):
-        gsym.embed(source, binary, tmp_path / "missing" / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("program", "program.gsym")
-    ]
-
-
 # ---- binaries without one, and extraction ---------------------------------------
 
 
-def test_a_binary_without_the_section_says_so(tmp_path: Path) -> None:
+def test_a_binary_without_the_section_is_refused(tmp_path: Path) -> None:
     _, binary = made(tmp_path)
     message = "no embedded GSYM file: no section .gsym"
     with pytest.raises(gsym.FormatError, match=message):
@@ -364,7 +347,7 @@ def test_a_binary_without_the_section_says_so(tmp_path: Path) -> None:
         gsym.extract(binary)
 
 
-def test_a_gsym_file_is_no_binary_to_extract_from(tmp_path: Path) -> None:
+def test_extracting_from_a_gsym_file_is_refused(tmp_path: Path) -> None:
     source, _ = made(tmp_path)
     with pytest.raises(gsym.FormatError, match="a GSYM file, not a binary"):
         gsym.extract(source, tmp_path / "out")
@@ -379,13 +362,13 @@ def test_the_default_output_is_named_after_the_binary(tmp_path: Path) -> None:
     assert source.read_bytes() == data
 
 
-def test_a_section_that_holds_something_else_is_a_damaged_file(tmp_path: Path) -> None:
+def test_a_section_with_other_content_is_refused(tmp_path: Path) -> None:
     _, binary = made(tmp_path, elf(sections=GSYM_SECTION))
     with pytest.raises(gsym.FormatError, match="bad magic"):
         gsym.open(binary)
 
 
-def test_a_changed_string_table_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_string_table_is_detected(tmp_path: Path) -> None:
     source, binary = made(tmp_path)
     gsym.embed(source, binary, share_strings=True)
     data = bytearray(binary.read_bytes())
@@ -401,7 +384,7 @@ def test_a_changed_string_table_is_noticed(tmp_path: Path) -> None:
     assert_answers(binary)
 
 
-def test_a_string_table_that_is_gone_is_noticed(tmp_path: Path) -> None:
+def test_a_missing_string_table_is_detected(tmp_path: Path) -> None:
     source, binary = made(tmp_path)
     report = gsym.embed(source, binary, share_strings=True)
     data = bytearray(binary.read_bytes())

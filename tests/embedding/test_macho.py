@@ -11,7 +11,6 @@ import gsym
 from tests.embeddings import (
     FUNCTIONS,
     TARGETS,
-    UUID,
     assert_answers,
     check_round_trip,
     functions_of,
@@ -144,7 +143,7 @@ def test_embedding_again_leaves_no_trace_of_the_first_time(
     ("bits", "byteorder", "kind"),
     [(*target, kind) for target, kind in zip(TARGETS, KINDS, strict=True)],
 )
-def test_the_segment_stands_in_front_of_the_link_edit_data(
+def test_the_segment_precedes_the_link_edit_data(
     bits: int, byteorder: ByteOrder, kind: int, tmp_path: Path
 ) -> None:
     binary = macho(bits, byteorder, type=kind, data_segment=True)
@@ -261,9 +260,7 @@ def test_damaged_fixups_are_refused(at: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [False, True])
-def test_what_stands_behind_the_symbols_of_a_dsym_follows(
-    *, share: bool, tmp_path: Path
-) -> None:
+def test_data_after_the_symbols_of_a_dsym_moves(*, share: bool, tmp_path: Path) -> None:
     binary = macho(type=DSYM)
     end = len(binary.to_bytes())
     name = b"__debug_info".ljust(16, b"\0")
@@ -311,7 +308,7 @@ def test_a_load_command_needs_room(bits: int, size: int, tmp_path: Path) -> None
     assert_answers(path)
 
 
-def test_bytes_behind_the_load_commands_are_not_overwritten(tmp_path: Path) -> None:
+def test_bytes_after_the_load_commands_are_not_overwritten(tmp_path: Path) -> None:
     data = bytearray(macho().to_bytes())
     data[Commands(bytes(data)).end + 8] = 1
     source, path = made(tmp_path, bytes(data))
@@ -319,7 +316,7 @@ def test_bytes_behind_the_load_commands_are_not_overwritten(tmp_path: Path) -> N
         gsym.embed(source, path)
 
 
-def test_an_unknown_load_command_is_not_carried_along(tmp_path: Path) -> None:
+def test_an_unknown_load_command_is_refused(tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(commands=((0x80000099, bytes(8)),)))
     with pytest.raises(
         gsym.UnsupportedError, match="load command 0x80000099 is unknown"
@@ -328,9 +325,7 @@ def test_an_unknown_load_command_is_not_carried_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [1, 3, 4, 5, 9, 11, 12])
-def test_files_that_are_not_linked_for_good_are_refused(
-    kind: int, tmp_path: Path
-) -> None:
+def test_files_that_are_not_linked_are_refused(kind: int, tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(type=kind))
     with pytest.raises(gsym.UnsupportedError, match=f"a Mach-O file of type {kind}"):
         gsym.embed(source, path)
@@ -347,7 +342,7 @@ def test_a_universal_file_is_refused_with_the_way_out(
         gsym.Reader(path.read_bytes())
 
 
-def test_bytes_behind_the_link_edit_data_are_not_hidden(tmp_path: Path) -> None:
+def test_bytes_after_the_link_edit_data_are_refused(tmp_path: Path) -> None:
     source, path = made(tmp_path, macho(tail=b"archive"))
     with pytest.raises(gsym.UnsupportedError, match="bytes after __LINKEDIT"):
         gsym.embed(source, path)
@@ -393,23 +388,7 @@ def test_no_loaded_segment_changes_its_number(memory_size: int, tmp_path: Path) 
     assert_answers(path)
 
 
-def test_a_file_of_another_build_is_not_embedded(tmp_path: Path) -> None:
-    source, path = made(tmp_path, macho(uuid=bytes(16)))
-    with pytest.raises(gsym.UuidMismatchError, match=UUID.hex()):
-        gsym.embed(source, path)
-
-
-def test_a_changed_string_table_is_noticed(tmp_path: Path) -> None:
-    source, path = made(tmp_path, macho())
-    gsym.embed(source, path, share_strings=True)
-    data = bytearray(path.read_bytes())
-    data[data.rindex(b"__ZN3foo")] = ord("X")
-    path.write_bytes(data)
-    with pytest.raises(gsym.FormatError, match="string table changed, embed again"):
-        gsym.open(path)
-
-
-def test_a_dsym_bundle_stands_for_the_file_in_it(tmp_path: Path) -> None:
+def test_a_dsym_bundle_is_its_file(tmp_path: Path) -> None:
     bundle = tmp_path / "program.dSYM"
     member = bundle / "Contents/Resources/DWARF/program"
     member.parent.mkdir(parents=True)

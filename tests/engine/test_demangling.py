@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -64,7 +63,7 @@ def test_names_of_cxx_are_demangled(name: str, text: str) -> None:
         "_Z3foov\0",
     ],
 )
-def test_what_is_not_mangled_stays(name: str) -> None:
+def test_other_names_are_returned_unchanged(name: str) -> None:
     assert gsym.demangle(name) == name
 
 
@@ -90,16 +89,14 @@ def test_a_deep_name_within_the_limits_is_demangled() -> None:
 
 
 def test_a_name_that_stands_for_gigabytes_stays() -> None:
-    started = time.monotonic()
     for levels in range(8, len(SEQUENCE)):
         text = gsym.demangle(bomb(levels))
         assert len(text) <= demangling.MAX_TEXT_SIZE
     assert gsym.demangle(bomb(26)) == bomb(26)
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("repeat", ["S_", "S0_", "T_", "T0_", "SS_", "S1S_", "SZZ_"])
-def test_every_form_of_repetition_is_counted(repeat: str) -> None:
+def test_every_kind_of_repetition_is_counted(repeat: str) -> None:
     name = "_Z1f3foo" + repeat * 64
     name += "".join(f"S{letter}_" for letter in SEQUENCE) * 2
     work = lib.gsym_cxx_name_work(name.encode(), len(name))
@@ -107,23 +104,10 @@ def test_every_form_of_repetition_is_counted(repeat: str) -> None:
 
 
 @given(st.lists(MANGLED_PIECES, max_size=120).map("".join))
-def test_names_by_chance_are_demangled_or_stay(tail: str) -> None:
+def test_random_names_are_demangled_or_unchanged(tail: str) -> None:
     for front in ("_Z", "_Z1f", "_ZN", "__Z", "_R", "_D1", "$s"):
         text = gsym.demangle(front + tail)
         assert text == front + tail or 0 < len(text) <= demangling.MAX_TEXT_SIZE
-
-
-@given(st.binary(max_size=60))
-def test_any_bytes_are_a_name(name: bytes) -> None:
-    assert demangling.demangle_bytes(name) is not None
-    assert demangling.demangle_bytes(b"_Z" + name) is not None
-
-
-def test_without_a_runtime_names_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demangling, "_CXX_RUNTIMES", ("libno-such-runtime.so",))
-    monkeypatch.setattr(demangling, "_cxx_runtime", demangling.CxxRuntime())
-    monkeypatch.setattr(demangling, "_cache", demangling.Cache())
-    assert gsym.demangle("_Z3foov") == "_Z3foov"
 
 
 def test_the_cache_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +171,7 @@ def test_the_package_is_asked_for_its_languages(
 
 
 @pytest.mark.parametrize("name", ["_RNvC5fault", "_RNvC7unknown", "_Dxyz", "_Runknown"])
-def test_what_the_package_cannot_do_stays(
+def test_names_that_the_package_fails_on_are_unchanged(
     package: list[tuple[str, tuple[str, ...]]], name: str
 ) -> None:
     assert gsym.demangle(name) == name
@@ -217,7 +201,7 @@ def test_the_package_demangles_rust_swift_and_d() -> None:
 
 
 @needs_runtime
-def test_lookup_demangles_when_it_is_asked_to(tmp_path: Path) -> None:
+def test_lookup_demangles_on_request(tmp_path: Path) -> None:
     path = tmp_path / "a.gsym"
     inner = gsym.InlineInfo("_Z5innerv", "/a.c", 3, (gsym.Range(0x1000, 0x1010),))
     root = gsym.InlineInfo("_Z5outerv", "", 0, (gsym.Range(0x1000, 0x1010),), (inner,))

@@ -23,15 +23,6 @@ every_version = pytest.mark.parametrize("version", VERSIONS)
 every_byte_order = pytest.mark.parametrize("byteorder", BYTE_ORDERS)
 
 
-@every_version
-@every_byte_order
-def test_the_file_that_is_damaged_below_is_sound(version: int, byteorder: str) -> None:
-    data = small_file(version, byteorder)
-    assert ask(data).reasons == []
-    with gsym.Reader(data) as reader:
-        assert list(reader.functions()) == FUNCTIONS
-
-
 # ---- damage everywhere ---------------------------------------------------------
 
 
@@ -39,10 +30,11 @@ def test_the_file_that_is_damaged_below_is_sound(version: int, byteorder: str) -
 @every_byte_order
 def test_every_prefix_is_answered_or_refused(version: int, byteorder: str) -> None:
     data = small_file(version, byteorder)
+    assert ask(data).reasons == []
     tally = Tally(len(data))
     for size in range(len(data)):
         tally.ask(data[:size])
-    assert len(tally.reasons) >= len(data)  # no prefix is whole
+    assert len(tally.reasons) >= len(data)  # no prefix is complete
     assert all(tally.reasons)
 
 
@@ -170,7 +162,7 @@ def test_a_directory_without_an_end_cannot_be_opened() -> None:
         gsym.Reader(data[:20] + entries)
 
 
-def test_the_last_of_repeated_sections_counts() -> None:
+def test_the_last_of_repeated_sections_is_used() -> None:
     data = small_file(2, "little")
     unknown = ENTRY[77]
     strings = data[ENTRY[3] : ENTRY[3] + 20]
@@ -179,13 +171,6 @@ def test_the_last_of_repeated_sections_counts() -> None:
     moved[ENTRY[3] + 4 : ENTRY[3] + 20] = data[unknown + 4 : unknown + 20]
     with gsym.Reader(bytes(moved)) as reader:
         assert list(reader.functions()) == FUNCTIONS
-
-
-def test_sections_may_overlap() -> None:
-    data = small_file(2, "little")
-    names = data[ENTRY[3] + 4 : ENTRY[3] + 20]
-    shared = data[: ENTRY[5] + 4] + names + data[ENTRY[5] + 20 :]
-    assert ask(shared).reasons
 
 
 # ---- hostile tables ----------------------------------------------------------------
@@ -244,11 +229,9 @@ def test_a_string_without_its_nul_ends_with_the_table(version: int) -> None:
 
 
 @every_version
-@pytest.mark.parametrize("offset", [0, 1, 47, 2**31, 2**32 - 1])
-def test_a_record_anywhere_in_the_file_is_answered_or_refused(
-    version: int, offset: int
-) -> None:
+def test_a_record_anywhere_in_the_file_is_answered_or_refused(version: int) -> None:
     data = small_file(version, "little")
     table, width = (V1_INFO_OFFSETS, 4) if version == 1 else (section_offset(2), 8)
-    for entry in range(3):
-        ask(patch(data, (table + entry * width, width, offset)))
+    for offset in (0, 1, 47, 2**31, 2**32 - 1):
+        for entry in range(3):
+            ask(patch(data, (table + entry * width, width, offset)))

@@ -113,7 +113,7 @@ def test_a_client_reads_answers_of_each_form(answer: bytes, *, closes: bool) -> 
     "answer",
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcde", b"nonsense\r\n\r\n"],
 )
-def test_what_is_no_answer_has_the_status_0(answer: bytes) -> None:
+def test_an_invalid_answer_has_the_status_0(answer: bytes) -> None:
     statuses = []
 
     async def ask(client: Client) -> None:
@@ -148,9 +148,9 @@ def test_one_of_a_hundred_answers_takes_the_99th_percentile() -> None:
 # ---- a symbol server with faults
 
 
-def get(port: int, path: str) -> bytes:
-    """What a client takes for the file; nothing where it sees that it is none."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=0.2)
+def get(port: int, path: str, seconds: float = 60) -> bytes:
+    """The file as a client receives it; nothing if the answer is invalid."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -172,7 +172,7 @@ def test_a_broken_upstream_never_gives_the_file_a_mended_one_does(
     with Upstream(tmp_path) as upstream:
         assert get(upstream.port, path) == right
         upstream.tell("break")
-        assert right not in [get(upstream.port, path) for _ in FAULTS]
+        assert right not in [get(upstream.port, path, 0.2) for _ in FAULTS]
         assert upstream.tell("mend") == {fault.__name__: 1 for fault in FAULTS}
         assert get(upstream.port, path) == right
 
@@ -261,7 +261,7 @@ def leaking(outcome: Outcome) -> None:
     outcome.samples += [(1.0, Resources(200, 100, 500, 3))]
 
 
-def test_a_soak_without_fault_keeps_all_promises() -> None:
+def test_a_soak_without_errors_keeps_all_guarantees() -> None:
     assert kept().broken_promises() == []
 
 
@@ -279,7 +279,7 @@ def test_a_soak_without_fault_keeps_all_promises() -> None:
         (lambda o: o.restarts.append(6.0), "workers were back"),
     ],
 )
-def test_each_broken_promise_is_told(
+def test_each_broken_guarantee_is_reported(
     breaks: Callable[[Outcome], None], said: str
 ) -> None:
     outcome = kept()

@@ -31,7 +31,7 @@ def refuse(_text: Buffer) -> None:
     raise BlockingIOError
 
 
-def test_an_answer_that_nobody_took_is_gone() -> None:
+def test_an_unread_answer_is_discarded() -> None:
     with gsym.Reader(small_file(1, "little")) as reader:
         text = Formatter(reader, text_style(escape=bytes, demangle=True, merged=False))
         with pytest.raises(BlockingIOError):

@@ -130,7 +130,7 @@ def test_names_of_any_bytes_become_json(name: bytes) -> None:
     st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name),
     st.lists(st.sampled_from([-1, *range(0xF00, 0x1200, 0x20)]), max_size=12),
 )
-def test_what_is_written_is_what_lookups_say(name: bytes, offsets: list[int]) -> None:
+def test_frames_are_those_of_lookups(name: bytes, offsets: list[int]) -> None:
     work = work_of(to_str(name), offsets)
     assert written(work) == list(expected(work))
 
@@ -152,7 +152,7 @@ def test_quoted_text_is_json_of_the_same_text(text: str) -> None:
         assert clean_text(text) == text
 
 
-def test_a_module_that_is_not_there_has_frames_without_names() -> None:
+def test_a_missing_module_has_frames_without_names() -> None:
     work = ModuleWork("a.pdb", "A" * 33)
     for offset in (0, -1, 5):
         work.add(offset)
@@ -160,7 +160,7 @@ def test_a_module_that_is_not_there_has_frames_without_names() -> None:
     assert {len(frame) for frame in written(work)} == {3}
 
 
-def test_frames_have_so_many_bytes_and_no_more() -> None:
+def test_the_size_of_frames_is_limited() -> None:
     work = work_of("name", [START + STEP] * 9)
     size = FrameTexts(work, AnswerTexts(), ANY).size
     assert FrameTexts(work, AnswerTexts(), size).size == size
@@ -168,14 +168,14 @@ def test_frames_have_so_many_bytes_and_no_more() -> None:
         FrameTexts(work, AnswerTexts(), size - 1)
 
 
-def test_little_is_refused_that_would_fit() -> None:
+def test_the_limit_is_nearly_exact() -> None:
     work = work_of("name", [START + STEP] * 1000)
     size = FrameTexts(work, AnswerTexts(), ANY).size
     text = json.dumps(written(work), separators=(",", ":"))
     assert size <= 1.3 * len(text)
 
 
-def test_a_long_name_is_not_written_to_be_refused() -> None:
+def test_a_long_name_is_refused_before_it_is_written() -> None:
     with pytest.raises(LimitError):
         FrameTexts(work_of("n" * 5000, [START]), AnswerTexts(), 4999)
 

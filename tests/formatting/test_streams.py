@@ -164,11 +164,8 @@ def test_blocks_of_damaged_files_are_answered_as_single_lines(
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-@pytest.mark.parametrize("version", strategies.VERSIONS)
-def test_blocks_of_damaged_records_are_answered_as_single_lines(
-    name: str, version: int
-) -> None:
-    for end in (b"", END_OF_LIST):
+def test_blocks_of_damaged_records_are_answered_as_single_lines(name: str) -> None:
+    for version, end in ((1, b""), (2, END_OF_LIST)):
         data = file_with(version, DAMAGED[name] + end)
         for output in (NONE, ALL, ALL._replace(json=True)):
             options = dict.fromkeys(OPTIONS, output != NONE)
@@ -176,11 +173,11 @@ def test_blocks_of_damaged_records_are_answered_as_single_lines(
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)
-@pytest.mark.parametrize("version", strategies.VERSIONS)
-def test_blocks_follow_the_rules_that_single_lines_do(name: str, version: int) -> None:
-    data = oracle.encode_file(file_of(DIFFERENCES[name].function, version=version))
-    options = dict.fromkeys(OPTIONS, True)
-    check_all(data, NEAR, Style(options, ALL, 0))
+def test_blocks_follow_the_rules_that_single_lines_do(name: str) -> None:
+    for version in strategies.VERSIONS:
+        data = oracle.encode_file(file_of(DIFFERENCES[name].function, version=version))
+        options = dict.fromkeys(OPTIONS, True)
+        check_all(data, NEAR, Style(options, ALL, 0))
 
 
 def test_blocks_have_offsets_of_32_bits_where_llvm_has() -> None:
@@ -206,8 +203,8 @@ def test_lines_of_any_form_are_taken_or_left_as_single_ones_are(lines: bytes) ->
             check(addr2line(reader, functions=True), lines)
 
 
-def test_more_lines_than_are_looked_up_together_are_all_answered() -> None:
-    asked = list(itertools.islice(itertools.cycle(NEAR), 200_000))
+def test_more_lines_than_one_block_are_all_answered() -> None:
+    asked = list(itertools.islice(itertools.cycle(NEAR), 70_000))
     with gsym.Reader(FILES[1, "little"]) as reader:
         for stream, line in (
             (gsymutil(reader, merged=False), b"%d x\n"),

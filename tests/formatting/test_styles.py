@@ -84,7 +84,7 @@ def answer(reader: gsym.Reader, template: str, offset: int) -> str:
         ("<*merged><?later>, </><function></><function>", 0x3000, "twin, twin"),
     ],
 )
-def test_a_template_says_what_an_answer_is(
+def test_a_template_formats_an_answer(
     reader: gsym.Reader, template: str, offset: int, text: str
 ) -> None:
     assert answer(reader, template, offset) == text

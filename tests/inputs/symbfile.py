@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+from tests.inputs.encoding import uleb
+
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 HEADER, RANGE, RETURN_PAD, STRING_TABLE = range(1, 5)
 MAGIC = b"symbfile"
 HEAD = MAGIC + b"\x00\x01"
 
 
-def varint(value: int) -> bytes:
-    """The shortest form."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
 def message(kind: int, body: bytes = b"") -> bytes:
-    return varint(len(body)) + varint(kind) + body
+    return uleb(len(body)) + uleb(kind) + body
 
 
 def number(field: int, value: int) -> bytes:
-    return varint(field << 3 | VARINT) + varint(value)
+    return uleb(field << 3 | VARINT) + uleb(value)
 
 
 def data(field: int, value: bytes) -> bytes:
-    return varint(field << 3 | BYTES) + varint(len(value)) + value
+    return uleb(field << 3 | BYTES) + uleb(len(value)) + value
 
 
 def packed(field: int, *values: int) -> bytes:
-    return data(field, b"".join(map(varint, values)))
+    return data(field, b"".join(map(uleb, values)))
 
 
 def zigzag(value: int) -> int:

@@ -52,7 +52,7 @@ class Sizes:
 # ---- blocks
 
 
-def test_what_a_pipe_holds_is_read_together() -> None:
+def test_the_content_of_a_pipe_is_read_together() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"1\n" * LEAST)
     os.write(writing, b"2\n")
@@ -68,7 +68,7 @@ def test_what_a_pipe_holds_is_read_together() -> None:
     block_size=st.sampled_from([1, 100, 1 << 12, 1 << 22]),
     least_size=st.sampled_from([1, 100, 1 << 12]),
 )
-def test_blocks_hold_what_came_and_no_more_than_fits(
+def test_blocks_hold_what_arrived_and_no_more_than_fits(
     sizes: list[int], block_size: int, least_size: int
 ) -> None:
     reading, writing = os.pipe()
@@ -109,7 +109,7 @@ def test_a_descriptor_may_have_any_number() -> None:
 
 def test_systems_without_poll_select(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("select.poll", raising=False)
-    test_what_a_pipe_holds_is_read_together()
+    test_the_content_of_a_pipe_is_read_together()
     test_a_descriptor_that_does_not_wait_is_waited_for()
 
 
@@ -132,7 +132,7 @@ def test_a_descriptor_that_does_not_wait_is_waited_for() -> None:
     assert sum(sizes.all) == 4 * LEAST
 
 
-def test_a_failure_is_told_though_nobody_reads_the_answers(small: str) -> None:
+def test_a_failure_is_reported_though_nobody_reads_the_answers(small: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with subprocess.Popen(

@@ -52,13 +52,6 @@ def test_a_function_covers_its_range_and_nothing_else() -> None:
     assert name_at(reader, 2**64 - 1) is None
 
 
-def test_a_symbol_without_a_size_reaches_to_the_next_function() -> None:
-    reader = reader_of(named(0x10, 0, "symbol"), named(0x20, 4, "next"))
-    assert name_at(reader, 0x1F) == "symbol"
-    assert name_at(reader, 0x20) == "next"
-    assert name_at(reader, 0x24) is None
-
-
 def test_of_functions_with_one_start_the_first_that_covers_answers() -> None:
     starts = (
         named(0x10, 4, "short"),
@@ -81,12 +74,9 @@ def test_a_function_hides_the_outer_one_up_to_its_end() -> None:
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
-@pytest.mark.parametrize("version", [1, 2])
-def test_tables_of_every_width_are_searched(
-    version: int, width: int, byteorder: str
-) -> None:
+def test_tables_of_every_width_are_searched(width: int, byteorder: str) -> None:
     generator = random.Random(width)  # noqa: S311 - a reproducible sample
-    for count in (1, 2, 3, 7, 64, 100):
+    for version, count in ((1, 1), (2, 2), (1, 3), (2, 7), (1, 64), (2, 100)):
         limit = min(2 ** (8 * width), 2**63)
         offsets = sorted({generator.randrange(limit - 2) for _ in range(count)})
         functions = tuple(
@@ -164,7 +154,7 @@ def nested(depth: int) -> gsym.FunctionInfo:
 
 
 @pytest.mark.parametrize("depth", [1, 62, 63, 64, 65, 1000])
-def test_frames_of_any_depth_are_handed_out_innermost_first(depth: int) -> None:
+def test_frames_of_any_depth_are_returned_innermost_first(depth: int) -> None:
     reader = reader_of(nested(depth))
     for _ in range(2):  # the second time with room that is large enough
         answer = reader.lookup(START + 1)
@@ -243,16 +233,6 @@ def test_patterns_belong_to_the_return_address_alone() -> None:
     }
     assert patterns.pop(4) == ("callee", "other.*")
     assert set(patterns.values()) == {()}
-
-
-def test_any_number_of_patterns_is_handed_out() -> None:
-    words = tuple(f"callee_{number}" for number in range(100))
-    function = gsym.FunctionInfo(
-        START, 16, "main", call_sites=(gsym.CallSite(8, 0, words),)
-    )
-    answer = reader_of(function).lookup(START + 8)
-    assert answer is not None
-    assert answer.call_site_patterns == words
 
 
 def test_unknown_kinds_of_information_are_skipped() -> None:

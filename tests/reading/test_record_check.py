@@ -66,7 +66,7 @@ def test_a_sound_file_passes(version: int, byteorder: str) -> None:
 
 @every_version
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_record_that_is_not_whole_is_told(version: int, name: str) -> None:
+def test_an_incomplete_record_is_reported(version: int, name: str) -> None:
     ends = name not in {"no end of the list", "nothing behind the name"}
     data = file_with(version, DAMAGED[name] + (END_OF_LIST if ends else b""))
     with pytest.raises(gsym.FormatError) as caught:
@@ -102,7 +102,7 @@ UNSOUND: dict[str, Callable[[int], bytes]] = {
 
 @every_version
 @pytest.mark.parametrize("body", SOUND.values(), ids=SOUND)
-def test_a_record_may_name_what_is_there(
+def test_a_record_with_valid_references_passes(
     version: int, body: Callable[[int], bytes]
 ) -> None:
     checked(file_with(version, body(version) + END_OF_LIST))
@@ -110,7 +110,7 @@ def test_a_record_may_name_what_is_there(
 
 @every_version
 @pytest.mark.parametrize("complaint", UNSOUND)
-def test_what_a_record_names_has_to_be_there(version: int, complaint: str) -> None:
+def test_a_dangling_reference_is_reported(version: int, complaint: str) -> None:
     data = file_with(version, UNSOUND[complaint](version) + END_OF_LIST)
     with pytest.raises(gsym.FormatError, match=complaint):
         checked(data)
@@ -124,7 +124,7 @@ def test_a_function_has_a_name(version: int, name: int) -> None:
 
 
 @every_version
-def test_what_is_told_is_a_fault_for_the_thorough_check_too(
+def test_what_is_reported_fails_the_thorough_check_too(
     version: int, tmp_path: Path
 ) -> None:
     data = small_file(version, "little")
@@ -143,7 +143,7 @@ def test_what_is_told_is_a_fault_for_the_thorough_check_too(
     assert told > len(data) // 10
 
 
-def test_functions_out_of_order_are_told() -> None:
+def test_functions_out_of_order_are_reported() -> None:
     data = small_file(1, "little")
     with gsym.Reader(data) as reader:
         starts = [function.address for function in reader.functions()]

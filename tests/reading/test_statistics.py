@@ -23,7 +23,7 @@ KINDS = [(1, "little"), (1, "big"), (2, "little"), (2, "big")]
 
 
 @pytest.mark.parametrize(("version", "byteorder"), KINDS)
-def test_the_parts_add_up_to_the_whole(version: int, byteorder: str) -> None:
+def test_the_parts_add_up_to_the_file(version: int, byteorder: str) -> None:
     data = small_file(version, byteorder)
     with gsym.Reader(data) as reader:
         found = measure(reader)
@@ -70,7 +70,7 @@ def test_sections_without_a_meaning_are_counted_by_type() -> None:
         assert measure(reader).unknown_sections == ((77, 3), (99, 1))
 
 
-def test_llvms_padding_holds_what_llvm_does_not_know() -> None:
+def test_the_padding_of_llvm_includes_unknown_content() -> None:
     with gsym.Reader(small_file(2, "little")) as reader:
         found = measure(reader)
     sizes = json.loads(as_json(found, "x", pretty=False))["byte-sizes"]

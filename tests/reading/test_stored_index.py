@@ -24,7 +24,7 @@ from tests.engine_image import Image, outcome
 from tests.guarded import GuardedMemory
 from tests.handmade import SIZE, START, file_of
 from tests.inputs.elf import Symbol
-from tests.large_functions import chain_of_calls, random_function
+from tests.reading.large_functions import chain_of_calls, random_function
 
 if TYPE_CHECKING:
     from pathlib import Path

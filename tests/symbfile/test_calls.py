@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
@@ -66,23 +66,41 @@ def found(reader: gsym.Reader, pieces: dict[int, bytes]) -> list[int]:
 # ---- where calls are looked for
 
 
-def test_calls_outside_of_functions_are_none() -> None:
-    with file_with((START + 7, 7)) as reader:
-        calls = machine_code.find_calls(reader, {START: BODY * 3})
-    assert list(calls) == [(START + 8, START + 13)]
-    assert (calls.ranges, calls.instructions, calls.ended_early) == (1, 3, 0)
+class Searched(NamedTuple):
+    """Functions as (start, size) from START, the code at START, and what is found."""
+
+    functions: list[tuple[int, int]]
+    code: bytes
+    calls: list[int]  # from START
+    ranges: int  # of code that was gone through
+    ended_early: int = 0
 
 
-def test_a_function_without_a_size_goes_up_to_the_next_one() -> None:
-    with file_with((START, 0), (START + 14, 7)) as reader:
-        calls = machine_code.find_calls(reader, {START: BODY * 3})
-    assert [address - START for address, _ in calls] == [1, 8, 15]
-    assert calls.ranges == 2
+SEARCHED = {
+    "calls outside of functions are none": Searched([(7, 7)], BODY * 3, [8], 1),
+    "a function without a size goes up to the next one": Searched(
+        [(0, 0), (14, 7)], BODY * 3, [1, 8, 15], 2
+    ),
+    "both sides of a nested function": Searched(
+        [(0, 21), (7, 7)], BODY * 3, [1, 8, 15], 3
+    ),
+    "a call that the end of a function cuts is none": Searched(
+        [(0, 11)], BODY * 2, [1], 1, ended_early=1
+    ),
+    "code after an undefined instruction is left out": Searched(
+        [(0, 11), (11, 7)], CALL + UNDEFINED + CALL + BODY, [0, 12], 2, ended_early=1
+    ),
+}
 
 
-def test_calls_are_looked_for_on_both_sides_of_a_nested_function() -> None:
-    with file_with((START, 21), (START + 7, 7)) as reader:
-        assert found(reader, {START: BODY * 3}) == [START + 1, START + 8, START + 15]
+@pytest.mark.parametrize("name", SEARCHED)
+def test_calls_are_searched_for_in_functions(name: str) -> None:
+    case = SEARCHED[name]
+    functions = [(START + start, size) for start, size in case.functions]
+    with file_with(*functions) as reader:
+        calls = machine_code.find_calls(reader, {START: case.code})
+    assert [address - START for address, _ in calls] == case.calls
+    assert (calls.ranges, calls.ended_early) == (case.ranges, case.ended_early)
 
 
 def test_functions_that_start_together_are_gone_through_once() -> None:
@@ -91,26 +109,6 @@ def test_functions_that_start_together_are_gone_through_once() -> None:
         calls = machine_code.find_calls(reader, {START: BODY * 2})
     assert [address - START for address, _ in calls] == [1, 8]
     assert calls.ranges == 1
-
-
-def test_a_function_that_its_code_ends_within_is_gone_through_as_far() -> None:
-    with file_with((START, 100)) as reader:
-        calls = machine_code.find_calls(reader, {START: BODY})
-    assert (len(calls), calls.ended_early) == (1, 0)
-
-
-def test_a_call_that_the_end_of_a_function_cuts_is_none() -> None:
-    with file_with((START, 11)) as reader:
-        calls = machine_code.find_calls(reader, {START: BODY * 2})
-    assert [address - START for address, _ in calls] == [1]
-    assert calls.ended_early == 1
-
-
-def test_what_is_behind_an_undefined_instruction_does_not_count() -> None:
-    with file_with((START, 11), (START + 11, 7)) as reader:
-        calls = machine_code.find_calls(reader, {START: CALL + UNDEFINED + CALL + BODY})
-    assert [address - START for address, _ in calls] == [0, 12]
-    assert calls.ended_early == 1
 
 
 def test_functions_are_found_in_the_piece_that_they_are_in() -> None:
@@ -122,7 +120,7 @@ def test_functions_are_found_in_the_piece_that_they_are_in() -> None:
 
 
 @pytest.mark.parametrize("name", ["runtime.goexit", "runtime.goexit.abi0"])
-def test_a_goroutine_returns_behind_the_first_instruction_of_its_exit(
+def test_a_goroutine_returns_after_the_first_instruction_of_its_exit(
     name: str,
 ) -> None:
     with file_with((START, 7), (START + 7, 7), name=name) as reader:
@@ -146,7 +144,7 @@ def test_a_damaged_function_costs_itself() -> None:
     assert ([address - START for address, _ in calls], calls.damaged) == ([1], 1)
 
 
-def test_starts_that_go_back_have_no_code_gone_through_twice() -> None:
+def test_descending_starts_do_not_repeat_code() -> None:
     starts = (START, START + 0x40, START, START + 0x40, START)
     functions = [oracle.FunctionInfo(start, 0x20, 1) for start in starts]
     with gsym.Reader(oracle.encode_file(file_of(*functions))) as reader:
@@ -154,25 +152,25 @@ def test_starts_that_go_back_have_no_code_gone_through_twice() -> None:
     assert calls.ranges <= 2
 
 
-@pytest.mark.parametrize("size", range(WINDOW + 2))
-def test_nothing_is_read_past_the_end_of_the_code(size: int) -> None:
+def test_nothing_is_read_past_the_end_of_the_code() -> None:
     memory = GuardedMemory(64)
-    for byte in (0x66, 0xE8, 0x62, 0x90, 0x48, 0xC4, 0x0F, 0x81):
-        code = memory.hold(bytes([byte]) * size)
-        assert go_through(bytes(code)).instructions <= size
-        with file_with((START, 0)) as reader:
-            machine_code.find_calls(reader, {START: code})
+    for size in range(WINDOW + 2):
+        for byte in (0x66, 0xE8, 0x62, 0x90, 0x48, 0xC4, 0x0F, 0x81):
+            code = memory.hold(bytes([byte]) * size)
+            assert go_through(bytes(code)).instructions <= size
+            with file_with((START, 0)) as reader:
+                machine_code.find_calls(reader, {START: code})
 
 
 # ---- AArch64
 
 
-@pytest.mark.parametrize("line", BRANCHES.strip().splitlines())
-def test_calls_of_aarch64(line: str) -> None:
-    word, _, kind = (part.strip() for part in line.split("|"))
-    code = int(word, 16).to_bytes(4, "little")
-    calls = [(4, 4)] if kind == "call" else []
-    assert go_through(bytes(4) + code, AARCH64) == Found(calls, 2)
+def test_calls_of_aarch64() -> None:
+    for line in BRANCHES.strip().splitlines():
+        word, name, kind = (part.strip() for part in line.split("|"))
+        code = int(word, 16).to_bytes(4, "little")
+        calls = [(4, 4)] if kind == "call" else []
+        assert go_through(bytes(4) + code, AARCH64) == Found(calls, 2), name
 
 
 def test_a_word_that_is_cut_off_ends_a_function_of_aarch64() -> None:
@@ -199,14 +197,6 @@ def program(tmp_path: Path, **changes: object) -> Path:
     path = tmp_path / "program"
     path.write_bytes(elf.Elf(**{**options, **changes}).to_bytes())  # type: ignore[arg-type]
     return path
-
-
-def test_the_calls_of_an_elf_file(tmp_path: Path) -> None:
-    with file_with((START, 7), (START + 7, 7)) as reader:
-        assert list(find_calls(reader, program(tmp_path))) == [
-            (START + 1, START + 6),
-            (START + 8, START + 13),
-        ]
 
 
 def test_a_file_without_sections_has_its_code_in_segments(tmp_path: Path) -> None:
@@ -297,16 +287,6 @@ def test_sections_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
         find_calls(reader, path)
 
 
-def test_what_is_no_binary_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    path.write_bytes(b"a line of text\n")
-    with (
-        file_with((START, 7)) as reader,
-        pytest.raises(FormatError, match="not a binary"),
-    ):
-        find_calls(reader, path)
-
-
 # ---- call sites
 
 
@@ -331,8 +311,3 @@ def test_a_call_site_that_functions_share_is_recalled_once() -> None:
     with gsym.Reader(create(functions)) as reader:
         returns = [behind - START for _, behind in recall_calls(reader)]
     assert returns == [0x18, 0x20]
-
-
-def test_a_file_without_call_sites_recalls_none() -> None:
-    with file_with((START, 7)) as reader:
-        assert list(recall_calls(reader)) == []

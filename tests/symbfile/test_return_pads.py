@@ -24,7 +24,7 @@ from tests.inputs.line_program import LineProgram
 from tests.inputs.program import function, program, unit
 from tests.machine_code import START
 from tests.strategies import function_lists, odd_files, overlapping_lists
-from tests.symbfile_sweep import looked_up
+from tests.symbfile.sweep import looked_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,11 +95,6 @@ def test_pads_of_call_sites_are_those_of_the_same_calls() -> None:
         assert pads_of(reader, recall_calls(reader)) == PADS
 
 
-def test_a_function_without_lines_has_pads_without_files() -> None:
-    pads = pads_in(gsym.FunctionInfo(START, len(CODE), "main"))
-    assert pads == [pad(at, ("main", "", 0)) for at in (5, 11, 16)]
-
-
 def test_the_exit_of_goroutines_has_a_pad_without_a_line() -> None:
     rows = (gsym.LineEntry(START, "/asm.s", 7),)
     assert pads_in(gsym.FunctionInfo(START, 7, "runtime.goexit", rows)) == [
@@ -163,11 +158,6 @@ def test_pads_are_the_same_whatever_is_visited_together(
         for size in (1, 2, 19, 20, 21):
             monkeypatch.setattr(extraction, "_ENTRIES_AT_ONCE", size)
             assert pads_of(reader, calls) == expected
-
-
-def test_a_program_without_calls_has_no_pads() -> None:
-    with gsym.Reader(create([chain()])) as reader:
-        assert pads_of(reader, machine_code.find_calls(reader, {START: RETURN})) == []
 
 
 def test_a_closed_reader_has_no_pads() -> None:
@@ -258,16 +248,6 @@ def test_the_pads_of_a_binary_are_made_of_its_own_code() -> None:
     assert report.counts["instructions"] == 6
 
 
-@pytest.mark.usefixtures("folder")
-def test_extract_writes_either_kind_or_both(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("a.gsym", "--kind=returnpads", "--binary=a", "-o", "pads") == 0
-    assert "3 return pads in 1 functions" in capsys.readouterr().out
-    assert run("a.gsym", "--kind=ranges", "-o", "ranges") == 0
-    assert run("a.gsym", "--kind=both", "--binary=a") == 0
-    assert read("pads") == read("a.gsym.returnpads.symbfile") == PADS
-    assert read("ranges") == read("a.gsym.ranges.symbfile") != []
-
-
 @pytest.mark.parametrize("words", [(), ("--part-size=4000",)])
 def test_any_number_of_threads_writes_the_same_files(
     words: tuple[str, ...], fixtures: Path, tmp_path: Path
@@ -286,13 +266,6 @@ def test_any_number_of_threads_writes_the_same_files(
     assert any("returnpads" in name for name in files[0])
 
 
-@pytest.mark.usefixtures("folder")
-def test_parts_of_pads_are_whole_symbfiles() -> None:
-    assert run("a.gsym", "--kind=both", "--binary=a", "--part-size=60", "-ox") == 0
-    parts = [f"x.returnpads.symbfile-{at}" for at in range(3)]
-    assert [record for part in parts for record in read(part)] == PADS
-
-
 def test_without_code_there_are_only_ranges_and_a_reason(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -305,7 +278,7 @@ def test_without_code_there_are_only_ranges_and_a_reason(
     assert "use --binary" in capsys.readouterr().err
 
 
-def test_call_sites_stand_in_for_code(
+def test_call_sites_replace_code(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sites = tuple(gsym.CallSite(at, 0, ()) for at in (6, 12, 17))
@@ -339,7 +312,7 @@ def test_code_for_another_processor_leaves_the_call_sites(folder: Path) -> None:
     assert read("riscv.returnpads.symbfile") == read("out")
 
 
-def test_code_for_another_processor_without_call_sites_is_told(
+def test_code_for_another_processor_without_call_sites_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     image = bytearray((folder / "a").read_bytes())
@@ -351,7 +324,7 @@ def test_code_for_another_processor_without_call_sites_is_told(
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_code_could_not_be_read_is_told(
+def test_code_that_cannot_be_decoded_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = (folder / "a").read_bytes().replace(CODE, CODE[:6] + b"\x06" + CODE[7:])
@@ -371,7 +344,7 @@ def test_what_code_could_not_be_read_is_told(
         (("--kind=returnpads", "-o", "a.gsym"), "would replace the input"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_options_are_refused(
     words: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("a.gsym", *words) == 2

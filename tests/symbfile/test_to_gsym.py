@@ -26,10 +26,10 @@ from gsym.symbfile.to_gsym import FunctionTrees, convert_symbfiles
 from gsym.writing.creator import Creator
 from tests.creations import create, decoded
 from tests.strategies import function_lists
+from tests.symbfile.sweep import NO_NAME, sweep
 from tests.symbfile.test_extraction import addresses_round, ranges_of
 from tests.symbfile.test_format import record_lists
-from tests.symbfile_sweep import NO_NAME, sweep
-from tests.symbfile_trees import iter_functions
+from tests.symbfile.trees import iter_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -77,24 +77,22 @@ def answer(reader: gsym.Reader, address: int) -> tuple[ChainFrame, ...] | None:
 # ---- lookups
 
 
-@pytest.mark.parametrize(
-    ("address", "chain"),
-    [
-        (0xF, None),
-        (0x10, (("f", "", 0),)),
-        (0x14, (("f", "/f.c", 7),)),
-        (0x18, (("g", "/g.c", 1), ("f", "/f.c", 3))),
-        (0x19, (("h", "", 0), ("f", "/f.c", 3))),
-        (0x1C, (("f", "/f.c", 9),)),
-        (0x2F, (("f", "/f.c", 9),)),
-        (0x30, None),
-    ],
-)
-def test_a_lookup_takes_return_pads_first_and_ranges_by_depth(
-    address: int, chain: tuple[ChainFrame, ...] | None
-) -> None:
-    assert AddressIndex([F, G, PAD]).lookup(address) == chain
-    assert AddressIndex([PAD, F, G]).lookup(address) == chain
+CHAINS: dict[int, tuple[ChainFrame, ...] | None] = {
+    0xF: None,
+    0x10: (ChainFrame("f", "", 0),),
+    0x14: (ChainFrame("f", "/f.c", 7),),
+    0x18: (ChainFrame("g", "/g.c", 1), ChainFrame("f", "/f.c", 3)),
+    0x19: (ChainFrame("h", "", 0), ChainFrame("f", "/f.c", 3)),
+    0x1C: (ChainFrame("f", "/f.c", 9),),
+    0x2F: (ChainFrame("f", "/f.c", 9),),
+    0x30: None,
+}
+
+
+def test_a_lookup_takes_return_pads_first_and_ranges_by_depth() -> None:
+    for records in ([F, G, PAD], [PAD, F, G]):
+        index = AddressIndex(records)
+        assert {at: index.lookup(at) for at in CHAINS} == CHAINS
 
 
 def test_a_call_without_a_file_is_in_that_of_its_caller() -> None:
@@ -102,13 +100,6 @@ def test_a_call_without_a_file_is_in_that_of_its_caller() -> None:
     assert index.lookup(0x18) == (("g", "/g.c", 1), ("f", "/f.c", 3))
     unknown = AddressIndex([F, G._replace(call_file=None, call_line=0)])
     assert unknown.lookup(0x18) == (("g", "/g.c", 1), ("f", "", 0))
-
-
-def test_functions_that_overlap_are_all_looked_at() -> None:
-    wide = Range(0, 0x100, "wide")
-    assert AddressIndex([wide, Range(0x10, 4, "in it")]).lookup(0x50) == (
-        ("wide", "", 0),
-    )
 
 
 @given(function_lists())
@@ -182,14 +173,6 @@ def test_parts_of_one_function_have_lines_of_different_files_side_by_side(
     assert engine_and_second_opinion_agree(records)
 
 
-def test_a_call_without_a_file_but_with_a_line_is_in_that_of_its_caller() -> None:
-    for call_line, path in ((3, "/f.c"), (0, "")):
-        call = G._replace(call_file=None, call_line=call_line)
-        (function,) = functions_of(F, call)
-        assert function.inline is not None
-        assert function.inline.children[0].call_path == path
-
-
 def test_rows_after_the_end_of_their_range_are_left_out() -> None:
     rows = (row(0, 1), row(8, 2), row(2**32 + 2, 3))
     call = Range(0x1004, 8, "g", "/g.c", depth=1, line_table=rows)
@@ -235,18 +218,6 @@ def test_the_engine_makes_of_any_ranges_what_the_second_opinion_makes(
     assert engine_and_second_opinion_agree(records)
 
 
-def test_a_function_that_was_split_is_one_again() -> None:
-    parts = (Range(0, 8, "f", "/a.c", line_table=(row(0, 1),)), F._replace(elf_va=8))
-    (function,) = functions_of(*parts)
-    assert (function.address, function.size) == (0, 0x28)
-    assert function.line_table == (
-        (0, "/a.c", 1),
-        (8, "", 0),
-        (12, "/f.c", 7),
-        (16, "/f.c", 9),
-    )
-
-
 def test_functions_that_are_too_large_as_one_stay_two() -> None:
     first = Range(0, 0xFFFFFFFF, "f", "/a.c", line_table=(row(0, 1),))
     second = Range(0xFFFFFFFF, 2, "f", "/b.c", line_table=(row(0, 1),))
@@ -262,11 +233,6 @@ def test_functions_without_a_name_are_kept() -> None:
     assert function.inline is not None
     names = (function.name, function.inline.children[0].name)
     assert names == ("<name omitted>", "<name omitted>")
-
-
-def test_functions_of_one_name_side_by_side_stay_two() -> None:
-    assert len(functions_of(Range(0, 8, "f"), Range(8, 8, "f"))) == 2
-    assert len(functions_of(F, F._replace(elf_va=0x30))) == 2
 
 
 def test_a_range_of_4_gib_is_refused() -> None:
@@ -306,13 +272,8 @@ def test_the_base_of_addresses_is_the_first_one_or_as_said(
         assert answer(reader, 0x14) == (("f", "/f.c", 7),)
 
 
-def test_a_nul_in_a_name_becomes_a_question_mark() -> None:
-    (function,) = functions_of(Range(1, 1, "a\0b"))
-    assert function.name == "a?b"
-
-
 def test_a_function_keeps_its_names_while_a_reader_gives_its_numbers_up() -> None:
-    large = 15 << 20  # a reader keeps up to 64 MB of names
+    large = 14 << 20  # a reader keeps up to 64 MB of names
     empty = [Range(0x18, 0, f"{n}" * large, depth=1) for n in range(5)]
     late = Range(0x1A, 1, "late", "/h.h", "/late.c", 1, 1, (row(0, 5),))
     after = Range(0x30, 8, "after", "/after.c", line_table=(row(0, 6),))
@@ -332,7 +293,7 @@ def test_a_closed_creator_takes_no_functions() -> None:
         FunctionTrees(creator)
 
 
-def test_reads_that_were_left_out_are_told() -> None:
+def test_skipped_reads_are_an_error() -> None:
     records = [Range(n, 1, f"{n}") for n in range(1 << 15)]  # of more than one read
     reads = Decoder(encode(records)).reads()
     decoder = Decoder([])
@@ -421,7 +382,7 @@ def spelled(chain: tuple[ChainFrame, ...] | None) -> tuple[ChainFrame, ...] | No
     )
 
 
-def test_convert_tells_what_it_wrote_as_json(
+def test_convert_prints_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = [
@@ -437,7 +398,7 @@ def test_convert_tells_what_it_wrote_as_json(
     assert told["file_size"] == output.stat().st_size
 
 
-def test_a_range_that_cannot_be_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_impossible_range_is_reported_with_its_offset(tmp_path: Path) -> None:
     source = written(tmp_path / "ranges", F, PAD, Range(2**64 - 4, 4, "f"))
     with pytest.raises(FormatError) as found:
         convert_symbfiles([source], tmp_path / "out.gsym")
@@ -462,7 +423,7 @@ def test_return_pads_alone_make_no_gsym_file(tmp_path: Path) -> None:
         (("--output-version", "3"), "choose 1 or 2"),
     ],
 )
-def test_convert_refuses_what_makes_no_sense(
+def test_convert_refuses_invalid_options(
     words: tuple[str, ...],
     reason: str,
     tmp_path: Path,

@@ -48,7 +48,7 @@ F = Range(0x10, 0x20, "f", "/f.c", line_table=(row(0),))
         (Range(1, 1, "symbol"),),
     ],
 )
-def test_nothing_is_said_of_sound_records(records: tuple[Record, ...]) -> None:
+def test_sound_records_have_no_findings(records: tuple[Record, ...]) -> None:
     assert found(*records) == []
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_said_of_sound_records(records: tuple[Record, ...]) -> None:
         ((ReturnPad(4, (ReturnPadEntry("", "/a", 1),)),), "fields", 4),
     ],
 )
-def test_an_error_is_told_with_its_rule(
+def test_an_error_is_reported_with_its_rule(
     records: tuple[Record, ...], rule: str, at: int
 ) -> None:
     assert (rule, at, True) in found(*records)
@@ -90,7 +90,7 @@ def test_an_error_is_told_with_its_rule(
         ((F._replace(line_table=(row(8),)), inlined(0x10, 7, 1)), "hole"),
     ],
 )
-def test_what_is_not_known_is_a_note(records: tuple[Record, ...], rule: str) -> None:
+def test_missing_information_is_a_note(records: tuple[Record, ...], rule: str) -> None:
     assert found(*records) == [(rule, 0x10, False)]
 
 
@@ -101,7 +101,7 @@ def test_a_finding_has_the_offset_of_the_message() -> None:
 
 
 @given(record_lists)
-def test_any_records_are_looked_through(records: list[Record]) -> None:
+def test_any_records_are_verified(records: list[Record]) -> None:
     for finding in verify(Decoder(encode(records))):
         assert finding.reason
 
@@ -124,12 +124,12 @@ def test_differences_lead_from_one_file_to_the_other(
     assert sorted(map(repr, left)) == sorted(map(repr, new))
 
 
-def test_a_changed_record_is_told_with_its_fields() -> None:
+def test_a_changed_record_is_reported_with_its_fields() -> None:
     changed = F._replace(func="h", length=3)
     assert list(compare([F, PAD], [PAD, changed])) == [Difference(F, changed)]
     assert differing_fields(Difference(F, changed)) == ("length", "func")
 
 
-def test_records_of_one_file_only_are_told_alone() -> None:
+def test_records_of_one_file_only_are_reported_alone() -> None:
     assert list(compare([F], [PAD])) == [Difference(F, None), Difference(None, PAD)]
     assert differing_fields(Difference(F, None)) == ()

@@ -82,7 +82,7 @@ def test_names_in_a_supplementary_file_are_compared(tmp_path: Path) -> None:
     assert (difference.binary, difference.gsym) == ("another", SHARED_NAME)
 
 
-def test_split_units_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+def test_split_units_are_left_out_and_reported(tmp_path: Path) -> None:
     built = build("in_split")
     binary = place(tmp_path / "app", built.binary)
     place(tmp_path / "a.dwo", built.splits[0])

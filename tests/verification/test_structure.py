@@ -50,7 +50,7 @@ def test_files_of_llvm_are_sound(gsym_fixtures: Path) -> None:
     }
 
 
-def test_an_empty_file_is_no_gsym_file(tmp_path: Path) -> None:
+def test_an_empty_file_is_not_a_gsym_file(tmp_path: Path) -> None:
     assert findings(tmp_path, b"") == [(0, "the file is empty")]
 
 
@@ -108,7 +108,7 @@ RECORD_DAMAGES: list[tuple[str, Change]] = [
 @pytest.mark.parametrize(
     ("reason", "change"), RECORD_DAMAGES, ids=[reason for reason, _ in RECORD_DAMAGES]
 )
-def test_a_senseless_record_is_found(
+def test_an_invalid_record_is_found(
     tmp_path: Path, version: int, byteorder: str, reason: str, change: Change
 ) -> None:
     file = small_records(version, byteorder)
@@ -181,7 +181,7 @@ TABLE_DAMAGES = [
 
 @pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize("damage", TABLE_DAMAGES, ids=lambda damage: damage.reason)
-def test_a_senseless_table_is_found(
+def test_an_invalid_table_is_found(
     tmp_path: Path, version: int, byteorder: str, damage: TableDamage
 ) -> None:
     file = damage.change(small_records(version, byteorder))

@@ -111,7 +111,7 @@ def test_all_kinds_of_output_can_be_compared(
     assert compare(path, program).differences == []
 
 
-def test_rewritten_paths_are_told_to_the_comparison(
+def test_rewritten_paths_are_compared(
     program: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     rules = ((os.fspath(tmp_path_factory.getbasetemp()), "/src"), ("/src", "/never"))
@@ -367,7 +367,7 @@ def test_a_function_of_several_units_is_left_open_by_a_sample(
     assert (sampled.differences, sampled.undecided) == ([], 1)
 
 
-def test_progress_ends_at_the_whole(program: str) -> None:
+def test_progress_ends_at_the_total(program: str) -> None:
     steps: list[tuple[int, int]] = []
     compare(convert(program), program, progress=partial(_note, steps))
     assert steps
@@ -391,7 +391,7 @@ def test_a_binary_without_debug_information_has_symbols_to_compare(
     assert found.symbols > 2
 
 
-def test_a_file_that_is_no_elf_is_an_error(program: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_elf_is_an_error(program: str, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"no ELF")
     with pytest.raises(gsym.UnsupportedError, match="only ELF"):

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.cli.main import main
 from gsym.model import CallSite
 from gsym.writing.call_sites import read_call_sites
 from tests import strategies
@@ -165,7 +164,7 @@ SITE = HEAD + "  callsites:\n  - return_offset: 1\n"
         ("functions: " + "[" * 100_000, 1, 13, "not a mapping"),
     ],
 )
-def test_faults_have_a_place(
+def test_errors_name_line_and_column(
     text: str, line: int, column: int | None, reason: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.yaml"
@@ -231,15 +230,6 @@ def test_the_first_function_of_a_name_gets_them(tmp_path: Path) -> None:
     assert sites_of(found) == {"f": [(1, 0, "p")], "s": [(2, 0, "p")]}
 
 
-def test_entries_of_one_function_add_up(tmp_path: Path) -> None:
-    text = "functions:\n" + entry("f", 1, "a") + entry("g", 2) + entry("f", 1, "b")
-    found = converted(tmp_path, TWICE, text)
-    assert sites_of(found) == {
-        "f": [(1, 0, "a"), (1, 0, "b")],
-        "g": [(2, 0, "p")],
-    }
-
-
 def test_a_symbol_that_repeats_a_function_gives_it_its_call_sites(
     tmp_path: Path,
 ) -> None:
@@ -271,7 +261,7 @@ def test_a_symbol_inside_a_function_gives_it_its_call_sites_at_their_place(
         assert found.call_site_patterns == ("p",)
 
 
-def test_they_come_behind_those_of_the_debug_information(tmp_path: Path) -> None:
+def test_they_follow_those_of_the_debug_information(tmp_path: Path) -> None:
     site = Die(Tag.call_site, {At.call_return_pc: 0x1008, At.call_origin: None})
     site.attributes.pop(At.call_origin)
     data = program(unit(function("f", 0x1000, 0x1040, site)))
@@ -410,30 +400,6 @@ def test_segments_and_merged_files_keep_call_sites(tmp_path: Path) -> None:
 
 
 # ---- command lines
-
-
-def test_the_option_of_convert(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source, yaml = tmp_path / "in", tmp_path / "a.yaml"
-    source.write_bytes(TWICE)
-    yaml.write_text("functions:\n" + entry("f"))
-    assert main(["convert", str(source), "--call-sites-yaml", str(yaml)]) == 0
-    assert sites_of(read_functions(f"{source}.gsym")) == {"f": [(1, 0, "p")]}
-    assert f"\n  with {yaml}\n" in capsys.readouterr().out
-    yaml.write_text("functions: [\n")
-    assert main(["convert", str(source), "--call-sites-yaml", str(yaml)]) == 1
-    assert f"{yaml}: line 2, column 1: " in capsys.readouterr().err
-    arguments = [
-        "convert",
-        str(source),
-        "--call-sites-yaml",
-        str(yaml),
-        "-o",
-        str(yaml),
-    ]
-    assert main(arguments) == 1
-    assert "would replace an input" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from gsym.verification.check import compare
 from tests import oracle
 from tests.conversions import convert_bytes
 from tests.creations import create
-from tests.inputs.breakpad import text_of
 from tests.inputs.dies import Ref
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.line_program import LineProgram, sequence
@@ -68,12 +67,6 @@ def test_a_nested_symbol_does_not_cut_its_outer_one(tmp_path: Path) -> None:
     assert names_of((tmp_path / "input.gsym").read_bytes()) == NAMES
     assert (report.functions, report.functions_continued) == (3, 1)
     assert [each.size for each in functions] == [0x40, 0x10, 0x28]
-
-
-def test_a_nested_func_record_does_not_cut_its_outer_one(tmp_path: Path) -> None:
-    text = text_of("FUNC 1000 40 0 big", "FUNC 1008 10 0 inner")
-    convert_bytes(tmp_path, text)
-    assert names_of((tmp_path / "input.gsym").read_bytes()) == NAMES
 
 
 def test_a_cut_function_of_another_writer_is_completed_when_converted_or_merged(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,12 +15,8 @@ from gsym.reading.reader import Reader
 from gsym.writing.creator import Creator, iter_finished
 from tests import oracle
 from tests.creations import create, decoded, finish, handle_of
-from tests.strategies import BYTE_ORDERS, U32_MAX, VERSIONS
+from tests.strategies import U32_MAX, VERSIONS
 from tests.views import U64_MAX, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 # ---- layout ---------------------------------------------------------------------
 
@@ -45,89 +40,6 @@ WORK = FunctionInfo(
 )
 HEAD = FunctionInfo(START - 0x10, 0, "end", extra={9: b"x"})
 UUID = bytes(range(1, 8))
-
-STRINGS = b"\0work\0/a/bc\0inlined.c\0leaf\0end\0"
-LINE_TABLE = bytes.fromhex("7f 01 04 05 16 2d 00")
-
-
-def packed(byteorder: str, *fields: tuple[str, int] | bytes) -> bytes:
-    """Fields as (struct code, value), and bytes as they are, one after the other."""
-    order = "<" if byteorder == "little" else ">"
-    return b"".join(
-        field if isinstance(field, bytes) else struct.pack(order + field[0], field[1])
-        for field in fields
-    )
-
-
-def work_record(byteorder: str, strp: str) -> bytes:
-    """The worked example of the format description, but for the number of `leaf`."""
-    inline = packed(
-        byteorder,
-        *(bytes.fromhex("01 00 30 01"), (strp, 1), bytes.fromhex("00 00")),
-        *(bytes.fromhex("01 06 0d 00"), (strp, 0x16), bytes.fromhex("01 04")),
-        bytes.fromhex("00"),
-    )
-    return packed(
-        byteorder,
-        *(("I", 0x30), (strp, 1)),
-        *(("I", 1), ("I", len(LINE_TABLE)), LINE_TABLE),
-        *(("I", 2), ("I", len(inline)), inline),
-        *(("I", 0), ("I", 0)),
-    )
-
-
-def head_record(byteorder: str, strp: str) -> bytes:
-    fields = ("I", 0), (strp, 0x1B), ("I", 9), ("I", 1), b"x", ("I", 0), ("I", 0)
-    return packed(byteorder, *fields)
-
-
-def version_1_file(byteorder: str) -> bytes:
-    header = packed(
-        byteorder,
-        *(("I", 0x4753594D), ("H", 1), ("B", 1), ("B", 7)),
-        *(("Q", START - 0x10), ("I", 2), ("I", 0x50), ("I", 0x1F), UUID, bytes(13)),
-    )
-    tables = packed(
-        byteorder,
-        *(("B", 0), ("B", 0x10), bytes(2)),
-        *(("I", 0x70), ("I", 0x8C)),
-        *(("I", 2), ("I", 0), ("I", 0), ("I", 6), ("I", 12)),
-    )
-    records = head_record(byteorder, "I") + bytes(3) + work_record(byteorder, "I")
-    return header + tables + STRINGS + bytes(1) + records
-
-
-def version_2_file(byteorder: str) -> bytes:
-    records = head_record(byteorder, "Q") + bytes(3) + work_record(byteorder, "Q")
-    directory = [
-        *((6, 160, 7), (1, 167, 2), (2, 176, 16), (4, 192, 36), (3, 228, 0x1F)),
-        *((5, 260, len(records)), (0, 0, 0)),
-    ]
-    return packed(
-        byteorder,
-        *(("I", 0x4753594D), ("H", 2), ("B", 1), ("B", 0)),
-        *(("Q", START - 0x10), ("I", 2)),
-        *(
-            field
-            for kind, at, size in directory
-            for field in (("I", kind), ("Q", at), ("Q", size))
-        ),
-        *(UUID, ("B", 0), ("B", 0x10), bytes(7)),
-        *(("Q", 0), ("Q", 32)),
-        *(("I", 2), ("Q", 0), ("Q", 0), ("Q", 6), ("Q", 12)),
-        *(STRINGS, bytes(1), records),
-    )
-
-
-@pytest.mark.parametrize("byteorder", BYTE_ORDERS)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_file_is_what_the_format_description_says(
-    version: int, byteorder: str
-) -> None:
-    expected = (version_1_file if version == 1 else version_2_file)(byteorder)
-    made = create([WORK, HEAD], version=version, byteorder=byteorder, uuid=UUID)
-    assert made.hex(" ") == expected.hex(" ")
-    assert oracle.encode_file(oracle.decode_file(expected)) == expected
 
 
 @pytest.mark.parametrize(("version", "byteorder"), [(1, "little"), (2, "big")])
@@ -167,16 +79,16 @@ def test_a_file_is_read_out_in_pieces_of_any_size(
         (U64_MAX - 0x20, 8),
     ],
 )
-@pytest.mark.parametrize("version", VERSIONS)
 def test_address_offsets_are_as_narrow_as_the_last_start_allows(
-    span: int, width: int, version: int
+    span: int, width: int
 ) -> None:
     functions = [FunctionInfo(0x10, 4, "a"), FunctionInfo(0x10 + span, 4, "z")]
-    data = create(functions[-1:] if span == 0 else functions, version=version)
-    file = oracle.decode_file(data)
-    assert file.addr_off_size == width
-    assert file.functions[-1].start == 0x10 + span
-    assert oracle.encode_file(file) == data
+    for version in VERSIONS:
+        data = create(functions[-1:] if span == 0 else functions, version=version)
+        file = oracle.decode_file(data)
+        assert file.addr_off_size == width
+        assert file.functions[-1].start == 0x10 + span
+        assert oracle.encode_file(file) == data
 
 
 def test_offsets_count_from_the_base_address_that_was_asked_for() -> None:
@@ -264,15 +176,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("function", REFUSED.values(), ids=REFUSED.keys())
-def test_a_function_that_contradicts_itself_is_refused_and_leaves_no_trace(
-    function: FunctionInfo,
-) -> None:
-    with Creator() as creator:
-        with pytest.raises(ValueError, match=r"."):
-            creator.add(function)
-        creator.add(WORK)
-        assert decoded(creator.to_bytes()) == [WORK]
+def test_an_inconsistent_function_is_refused_and_leaves_no_trace() -> None:
+    for name, function in REFUSED.items():
+        with Creator() as creator:
+            with pytest.raises(ValueError, match=r"."):
+                creator.add(function)
+            creator.add(WORK)
+            assert decoded(creator.to_bytes()) == [WORK], name
 
 
 def test_a_uuid_may_be_text() -> None:
@@ -338,15 +248,13 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize(("path", "parts"), PATHS.items(), ids=map(ascii, PATHS))
-def test_a_path_is_split_only_where_joining_restores_it(
-    path: str, parts: tuple[str, str]
-) -> None:
-    function = FunctionInfo(0x10, 4, "f", (LineEntry(0x10, path, 1),))
-    file = oracle.decode_file(create([function]))
-    stored = tuple(text(file.string(strp)) for strp in file.files[1])
-    assert stored == parts
-    assert join_path(*stored) == path
+def test_a_path_is_split_only_where_joining_restores_it() -> None:
+    for path, parts in PATHS.items():
+        function = FunctionInfo(0x10, 4, "f", (LineEntry(0x10, path, 1),))
+        file = oracle.decode_file(create([function]))
+        stored = tuple(text(file.string(strp)) for strp in file.files[1])
+        assert stored == parts
+        assert join_path(*stored) == path
 
 
 @given(st.text(st.sampled_from("ab/\\:. "), min_size=1, max_size=12))
@@ -476,7 +384,7 @@ def test_names_made_to_share_a_hash_are_interned(key: int) -> None:
     word = (0x6A09E667F3BCC909 ^ key) & (1 << 64) - 1
     strp, error = ffi.new("uint64_t *"), new_error()
     with Creator() as creator:
-        for i in range(50_000):
+        for i in range(10_000):
             name = struct.pack("<Q", word) + b"%08d" % i
             status = lib.gsym_creator_add_string(
                 handle_of(creator), name, len(name), strp, error
@@ -486,23 +394,6 @@ def test_names_made_to_share_a_hash_are_interned(key: int) -> None:
 
 
 # ---- LLVM reads what we write ---------------------------------------------------
-
-
-def test_llvm_reads_a_version_1_file(llvm_gsymutil: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.gsym"
-    for byteorder in ("little", "big"):
-        path.write_bytes(create([WORK, HEAD], byteorder=byteorder, uuid=UUID))
-        dump = run(llvm_gsymutil, str(path))
-        assert '[0x0000000000401000 - 0x0000000000401030) "work"' in dump
-        assert "0x0000000000401013 /a/bc/inlined.c:4" in dump
-        assert "leaf called from /a/bc/inlined.c:4" in dump
-        answer = run(llvm_gsymutil, "--address=0x401007", str(path))
-        assert "leaf + 1 @ /a/bc/inlined.c:3 [inlined]" in answer
-        assert "work + 7 @ /a/bc/inlined.c:4" in answer
-
-
-def run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_a_root_without_calls_is_not_written() -> None:

@@ -144,7 +144,7 @@ def test_a_selection_of_functions_keeps_variables(binary: Path, tmp_path: Path) 
     assert names_in(tmp_path / "b.gsym") == names_in(path)
 
 
-def test_what_leaves_no_place_for_variables_is_told(
+def test_outputs_without_room_for_variables_are_reported(
     binary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, other = tmp_path / "a.gsym", tmp_path / "b.gsym"
@@ -167,7 +167,7 @@ def test_what_leaves_no_place_for_variables_is_told(
     assert "Variable omitted: no place for it in segments" in capsys.readouterr().err
 
 
-def test_where_no_variable_is_found_it_is_told(compiler: str, tmp_path: Path) -> None:
+def test_an_input_without_variables_is_reported(compiler: str, tmp_path: Path) -> None:
     (tmp_path / "b.c").write_text("int f(int x) { return x; }\n")
     command = [compiler, "-g", "-c", "b.c"]
     subprocess.run(command, check=True, cwd=tmp_path)
@@ -216,7 +216,7 @@ def test_a_binary_holds_variables_too(
     assert capfdbinary.readouterr().out == b"flag\n"
 
 
-def test_embedding_tells_that_variables_are_left_out(
+def test_embedding_reports_that_variables_are_left_out(
     binary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, target = tmp_path / "a.gsym", tmp_path / "a.so"
@@ -262,7 +262,7 @@ def test_imported_and_prefetched_modules_have_variables_on_request(
         assert ("counter" in names_in(made)) == bool(option)
 
 
-def test_llvm_gsymutil_passes_over_them(
+def test_llvm_gsymutil_ignores_them(
     binary: Path, tmp_path: Path, llvm_gsymutil: str
 ) -> None:
     path, plain = tmp_path / "a.gsym", tmp_path / "plain.gsym"

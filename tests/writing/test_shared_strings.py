@@ -124,7 +124,7 @@ class Shared:
     st.binary(max_size=200),
     st.sampled_from([0, 8, 1000]),
 )
-def test_a_file_and_the_table_behind_it_say_all(
+def test_a_file_and_the_table_after_it_are_complete(
     functions: list[gsym.FunctionInfo],
     version: int,
     byteorder: str,
@@ -147,7 +147,7 @@ def test_a_file_and_the_table_behind_it_say_all(
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("distance", [0, 24])
-def test_the_record_in_front_of_the_strings_says_what_is_shared(
+def test_the_record_before_the_strings_describes_what_is_shared(
     version: int, byteorder: str, distance: int
 ) -> None:
     table = b"\0_main\0_ZN3fooEv\0"

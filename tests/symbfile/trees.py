@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.errors import FormatError, LimitError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range as AddressRange
 from gsym.symbfile.format import Range
-from tests.symbfile_sweep import call_file, chain_at
+from tests.symbfile.sweep import call_file, chain_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
