@@ -223,10 +223,10 @@ def test_every_prefix_and_many_changed_bytes_end_in_an_answer(tmp_path: Path) ->
         1000-1010 f
         1100-2000 g
     """)
-    for size in range(0, len(whole), 11):
+    for size in range(0, len(whole), 37):
         settle(tmp_path, whole[:size])
     commands = HEADER + struct.unpack_from("<I", whole, 20)[0]
-    for place in range(0, commands, 2):
+    for place in range(0, commands, 3):
         value = b"\xff" if place % 4 else b"\0"
         settle(tmp_path, whole[:place] + value + whole[place + 1 :])
 

@@ -196,7 +196,7 @@ def test_no_prefix_of_a_file_becomes_a_file(
     version: int, byteorder: str, tmp_path: Path
 ) -> None:
     data = create(FUNCTIONS, version=version, byteorder=byteorder)
-    for size in range(len(data)):
+    for size in range(0, len(data), 3):
         with pytest.raises(gsym.FormatError, match=r"in\.gsym: "):
             again(tmp_path, data[:size])
     assert not (tmp_path / "out.gsym").exists()

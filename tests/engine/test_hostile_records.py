@@ -163,7 +163,7 @@ def test_inlined_calls_nested_without_end_are_answered_or_refused(version: int) 
 
 
 @every_version
-def test_nesting_as_deep_as_templates_make_it_is_answered(version: int) -> None:
+def test_deep_nesting_is_answered(version: int) -> None:
     body = info(INLINE_INFO, nested_inlines(version, 500)) + END_OF_LIST
     with gsym.Reader(file_with(version, body)) as reader:
         answer = reader.lookup(START)

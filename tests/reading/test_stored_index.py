@@ -256,15 +256,6 @@ def test_each_segment_has_its_own(tmp_path: Path) -> None:
     assert check_structure(merged) == []
 
 
-def test_a_part_of_a_file_has_its_own(tmp_path: Path) -> None:
-    source = _written(tmp_path / "made", created())
-    target = str(tmp_path / "part")
-    gsym.convert(source, target, keep_functions=["f2"])
-    with gsym.open(target) as reader:
-        assert (len(reader), reader.stored_index_size > 0) == (1, True)
-    assert check_structure(target) == []
-
-
 def test_an_embedded_file_keeps_it(tmp_path: Path) -> None:
     source = _written(tmp_path / "made", created(uuid=UUID))
     for number, made in enumerate((elf().to_bytes(), macho().to_bytes())):
@@ -413,6 +404,7 @@ def test_damaged_records_do_no_harm() -> None:
     data, start = small_indexed(1, "little")
     first = gsym.Reader(data).header.strtab_offset
     memory = GuardedMemory(len(data))
-    for at, value in itertools.product(range(first, start, 5), (0x00, 0x80, 0xFF)):
+    for at in range(first, start, 5):
+        value = (0x00, 0x80, 0xFF)[at % 3]
         damaged = data[:at] + bytes([value]) + data[at + 1 :]
         ask_everything(memory.hold(damaged))

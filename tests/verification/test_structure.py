@@ -104,18 +104,18 @@ RECORD_DAMAGES: list[tuple[str, Change]] = [
 ]
 
 
-@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize(
     ("reason", "change"), RECORD_DAMAGES, ids=[reason for reason, _ in RECORD_DAMAGES]
 )
 def test_an_invalid_record_is_found(
-    tmp_path: Path, version: int, byteorder: str, reason: str, change: Change
+    tmp_path: Path, reason: str, change: Change
 ) -> None:
-    file = small_records(version, byteorder)
-    symbol, full, last = file.functions
-    data = oracle.encode_file(replace(file, functions=(symbol, change(full), last)))
-    found = findings(tmp_path, data)
-    assert any(reason in text and "record 1" in text for _, text in found), found
+    for version, byteorder in BOTH_VERSIONS:
+        file = small_records(version, byteorder)
+        symbol, full, last = file.functions
+        changed = replace(file, functions=(symbol, change(full), last))
+        found = findings(tmp_path, oracle.encode_file(changed))
+        assert any(reason in text and "record 1" in text for _, text in found), found
 
 
 @pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
@@ -179,14 +179,12 @@ TABLE_DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 @pytest.mark.parametrize("damage", TABLE_DAMAGES, ids=lambda damage: damage.reason)
-def test_an_invalid_table_is_found(
-    tmp_path: Path, version: int, byteorder: str, damage: TableDamage
-) -> None:
-    file = damage.change(small_records(version, byteorder))
-    found = findings(tmp_path, oracle.encode_file(file))
-    assert any(damage.reason in text for _, text in found), found
+def test_an_invalid_table_is_found(tmp_path: Path, damage: TableDamage) -> None:
+    for version, byteorder in BOTH_VERSIONS:
+        file = damage.change(small_records(version, byteorder))
+        found = findings(tmp_path, oracle.encode_file(file))
+        assert any(damage.reason in text for _, text in found), found
 
 
 # ---- bytes
@@ -278,15 +276,14 @@ def test_every_prefix_has_findings(
 
 
 @pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
-@pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
 def test_no_damaged_byte_stops_the_check(
-    tmp_path: Path, version: int, byteorder: str, mask: int
+    tmp_path: Path, version: int, byteorder: str
 ) -> None:
     data = small_file(version, byteorder)
     noticed = 0
     for offset in range(len(data)):
         damaged = bytearray(data)
-        damaged[offset] ^= mask
+        damaged[offset] ^= (0x01, 0x80, 0xFF)[offset % 3]
         noticed += bool(findings(tmp_path, bytes(damaged)))
     # Letters of strings, lines and the like may change without making nonsense.
     assert noticed > len(data) // 4

@@ -81,8 +81,9 @@ def convert(program: str, **options: object) -> str:
 # ---- both sides agree
 
 
-@pytest.mark.parametrize("version", [2, 3, 4, 5])
-@pytest.mark.parametrize("optimisation", ["-O0", "-O2"])
+@pytest.mark.parametrize(
+    ("version", "optimisation"), [(2, "-O2"), (3, "-O0"), (4, "-O2"), (5, "-O0")]
+)
 def test_a_converted_program_is_as_pyelftools_reads_it(
     compiler: str, tmp_path: Path, version: int, optimisation: str
 ) -> None:
@@ -96,9 +97,10 @@ def test_a_converted_program_is_as_pyelftools_reads_it(
     assert found.units == found.units_in_all > 0
 
 
-@pytest.mark.parametrize("merged_functions", [False, True])
-@pytest.mark.parametrize("call_sites", [False, True])
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("version", "call_sites", "merged_functions"),
+    [(1, True, False), (1, False, True), (2, True, True), (2, False, False)],
+)
 def test_all_kinds_of_output_can_be_compared(
     program: str, *, version: int, call_sites: bool, merged_functions: bool
 ) -> None:

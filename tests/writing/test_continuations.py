@@ -12,10 +12,8 @@ from gsym import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.cli.main import main
 from gsym.verification.check import compare
 from tests import oracle
-from tests.conversions import convert_bytes
 from tests.creations import create
 from tests.inputs.dies import Ref
-from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
 from tests.strategies import BYTE_ORDERS, VERSIONS
@@ -58,15 +56,6 @@ def test_a_nested_function_does_not_cut_its_outer_one(
     options = {"version": version, "byteorder": byteorder}
     assert names_of(create([INNER, BIG], **options)) == NAMES
     assert names_of(create([BIG, INNER], index=True, **options)) == NAMES
-
-
-def test_a_nested_symbol_does_not_cut_its_outer_one(tmp_path: Path) -> None:
-    symbols = Symbol("big", 0x1000, 0x40), Symbol("inner", 0x1008, 0x10)
-    image = Elf([code_section(0x100)], symbols=symbols).to_bytes()
-    report, functions = convert_bytes(tmp_path, image)
-    assert names_of((tmp_path / "input.gsym").read_bytes()) == NAMES
-    assert (report.functions, report.functions_continued) == (3, 1)
-    assert [each.size for each in functions] == [0x40, 0x10, 0x28]
 
 
 def test_a_cut_function_of_another_writer_is_completed_when_converted_or_merged(

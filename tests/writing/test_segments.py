@@ -9,7 +9,6 @@ import pytest
 import gsym
 from gsym.writing.selection import write_segments
 from tests import oracle
-from tests.hostile import FUNCTIONS, small_file
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
@@ -67,16 +66,6 @@ def test_each_segment_belongs_to_the_binary_of_the_whole(
             )
             assert (reader.uuid, reader.header.base_address) == (UUID, 0x800)
         assert path == f"{tmp_path}/out-{first:#x}"
-
-
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
-def test_all_that_a_record_holds_goes_into_its_segment(
-    version: int, byteorder: str, tmp_path: Path
-) -> None:
-    whole = small_file(version, byteorder)
-    paths, _ = write_segments(whole, str(tmp_path / "out"), 260)
-    assert len(paths) > 1
-    assert [info for path in paths for info in functions_of(path)] == FUNCTIONS
 
 
 def test_a_function_is_added_while_the_size_is_not_reached(tmp_path: Path) -> None:
