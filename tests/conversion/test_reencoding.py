@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import gsym
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import check, lib, new_error
 from gsym.errors import ClosedError, FormatError, LimitError
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.reading.reader import Reader
@@ -49,41 +49,6 @@ def copied(data: bytes, creator: Creator) -> bytes:
         return creator.to_bytes()
 
 
-# ---- real files -----------------------------------------------------------------
-
-
-def creator_like(file: oracle.GsymFile) -> Creator:
-    """With strings and files numbered as in *file*, those of pruned functions too."""
-    creator = Creator(file.version, file.byteorder, file.base_address, file.uuid)
-    handle, error = handle_of(creator), new_error()
-    strp, number = ffi.new("uint64_t *"), ffi.new("uint32_t *")
-    for raw in file.strings[1:].split(b"\0")[:-1]:
-        check(lib.gsym_creator_add_string(handle, raw, len(raw), strp, error), error)
-    for index, entry in enumerate(file.files):
-        check(lib.gsym_creator_add_file(handle, *entry, number, error), error)
-        assert number[0] == index
-    return creator
-
-
-def real_files(folder: Path) -> dict[str, bytes]:
-    files = {path.name: path.read_bytes() for path in sorted(folder.glob("*.gsym"))}
-    assert files
-    return files
-
-
-def test_functions_of_real_files_are_encoded_as_they_were(gsym_fixtures: Path) -> None:
-    for name, data in real_files(gsym_fixtures).items():
-        with creator_like(oracle.decode_file(data)) as creator:
-            for function in decoded(data):
-                creator.add(function)
-            assert creator.to_bytes() == data, name
-
-
-def test_real_files_are_copied_byte_for_byte(gsym_fixtures: Path) -> None:
-    for name, data in real_files(gsym_fixtures).items():
-        assert copied(data, creator_like(oracle.decode_file(data))) == data, name
-
-
 # ---- between versions and byte orders -------------------------------------------
 
 
@@ -110,43 +75,6 @@ def test_two_files_become_one() -> None:
 # ---- sections of unknown types --------------------------------------------------
 
 SECTIONS = {7: b"seven", 8: b"8", 0xFFFF_FFFF: bytes(range(9))}
-
-
-@pytest.mark.parametrize("byteorder", strategies.BYTE_ORDERS)
-def test_unknown_sections_follow_all_others(byteorder: str) -> None:
-    file = replace(
-        to_oracle([EVERYTHING], 2, byteorder, uuid=b"id"), extra_sections=SECTIONS
-    )
-    again = copied(oracle.encode_file(file), Creator(2, byteorder, uuid=b"id"))
-    assert oracle.decode_file(again).extra_sections == SECTIONS
-    plain = create([EVERYTHING], version=2, byteorder=byteorder, uuid=b"id")
-    assert decoded(again) == [EVERYTHING]
-
-    entries = directory(again, byteorder)
-    ours = directory(plain, byteorder)
-    assert [kind for kind, _, _ in entries] == [
-        *(kind for kind, _, _ in ours[:-1]),
-        *SECTIONS,
-        0,
-    ]
-    assert [size for _, _, size in entries[:6]] == [size for _, _, size in ours[:6]]
-    end = entries[5][1] + entries[5][2]
-    for _, offset, size in entries[6:9]:
-        assert offset == (end + 7) // 8 * 8
-        assert again[end:offset] == bytes(offset - end)
-        end = offset + size
-    assert len(again) == end
-
-
-def directory(data: bytes, byteorder: str) -> list[tuple[int, int, int]]:
-    """Entries of a version-2 file as (type, offset, size), with the last."""
-    cursor = oracle.Cursor(data, byteorder, strp_size=8)
-    cursor.offset = 20
-    entries: list[tuple[int, int, int]] = []
-    while not entries or entries[-1][0]:
-        fields = cursor.unsigned(4), cursor.unsigned(8), cursor.unsigned(8)
-        entries.append(fields)
-    return entries
 
 
 def test_unknown_sections_are_left_out_of_version_1() -> None:

@@ -174,7 +174,7 @@ SLOW = (pytest.mark.slow, pytest.mark.hostile)
 
 @pytest.mark.parametrize(
     ("shape", "depth"),
-    [(shape, depth) for shape in DEEP for depth in (100, 3_000)]
+    [(shape, depth) for shape in DEEP for depth in (100, 5_000)]
     + [pytest.param("lexical blocks", 100_000, marks=SLOW)],
 )
 def test_deep_nesting(shape: str, depth: int, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("uvloop")
 
 from benchmarks.breakpad_tree import place
 from benchmarks.faulty_upstream import FAULTS, Wish
-from benchmarks.http_load import Client, ask_in_turn, percentiles, request
+from benchmarks.http_load import Client, ask_in_turn, request
 from benchmarks.large_breakpad import grow
 from benchmarks.serving import Resources
 from benchmarks.soak import Outcome
@@ -24,7 +24,7 @@ from benchmarks.symbolication_load import Module, mixed_requests
 from tests.debuginfod_server import Answer, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
 SYM = """\
@@ -39,7 +39,6 @@ INLINE 0 7 0 0 1008 8
 PUBLIC 2000 0 g
 """
 DEBUG_ID = "A" * 32 + "0"
-HEAD_OF_CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def symbol_file(folder: Path) -> Path:
@@ -49,78 +48,6 @@ def symbol_file(folder: Path) -> Path:
 
 
 # ---- clients
-
-
-async def _serve(
-    answers: list[bytes], *, closes: bool, ask: Callable[[Client], Awaitable[None]]
-) -> int:
-    """Give the answers, one a request; how many connections there were."""
-    connections = 0
-    left = list(answers)
-
-    async def handle(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        nonlocal connections
-        connections += 1
-        while left:
-            try:
-                await reader.readuntil(b"\r\n\r\n")
-            except asyncio.IncompleteReadError:
-                break
-            for byte in left.pop(0):
-                writer.write(bytes([byte]))
-            await writer.drain()
-            if closes:
-                break
-        writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    async with server:
-        client = Client("127.0.0.1", server.sockets[0].getsockname()[1], 5)
-        await ask(client)
-        client.close()
-    return connections
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nabcde",
-        HEAD_OF_CHUNKS + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n",
-        b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nabcde",
-    ],
-    ids=["stated length", "chunks", "to the end"],
-)
-@pytest.mark.parametrize("closes", [True, False])
-def test_a_client_reads_answers_of_each_form(answer: bytes, *, closes: bool) -> None:
-    bodies = []
-    until_closed = b"HTTP/1.0" in answer
-
-    async def ask(client: Client) -> None:
-        for _ in range(3):
-            found = await client.ask(request("x", "/"))
-            bodies.append((found.status, found.body))
-
-    connections = asyncio.run(
-        _serve([answer] * 3, closes=closes or until_closed, ask=ask)
-    )
-    assert bodies == [(200, b"abcde")] * 3
-    assert connections == (3 if closes or until_closed else 1)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcde", b"nonsense\r\n\r\n"],
-)
-def test_an_invalid_answer_has_the_status_0(answer: bytes) -> None:
-    statuses = []
-
-    async def ask(client: Client) -> None:
-        statuses.append((await client.ask(request("x", "/"))).status)
-
-    asyncio.run(_serve([answer], closes=True, ask=ask))
-    assert statuses == [0]
 
 
 def test_messages_are_asked_in_turn() -> None:
@@ -138,11 +65,6 @@ def test_messages_are_asked_in_turn() -> None:
         )
     assert kept == [(0, 200), (1, 200), (2, 200), (0, 200), (1, 200)]
     assert [path for path, _ in server.requests] == ["/a", "/b", "/c", "/a", "/b"]
-
-
-def test_one_of_a_hundred_answers_takes_the_99th_percentile() -> None:
-    assert percentiles([float(n) for n in range(1, 201)]) == (100.5, 199.0)
-    assert percentiles([3.0]) == (3.0, 3.0)
 
 
 # ---- a symbol server with faults

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -83,58 +82,6 @@ def test_real_files_are_answered_as_llvm_does(gsym_fixtures: Path, name: str) ->
             printed_text(address, answer, merged=merged)
             for address, answer in zip(addresses, answers, strict=True)
         )
-
-
-def test_every_address_of_a_real_file_is_answered_as_llvm_does(
-    gsym_fixtures: Path, llvm_gsymutil: str
-) -> None:
-    path = gsym_fixtures / "shapes.v1.24.gsym"
-    with gsym.open(path) as reader:
-        functions = list(reader.functions())
-        first, last = functions[0].address, functions[-1].address
-        addresses = range(first - 2, last + functions[-1].size + 2)
-        text = "".join(
-            answer_text(address, reader.lookup(address), patterns=False) + "\n"
-            for address in addresses
-        )
-    answered = subprocess.run(
-        [llvm_gsymutil, "--addresses-from-stdin"],
-        input="".join(f"{address:#x} {path}\n" for address in addresses),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert text == answered.stdout
-
-
-def test_merged_functions_are_answered_as_llvm_does(
-    tmp_path: Path, llvm_gsymutil: str
-) -> None:
-    rows = tuple(gsym.LineEntry(START + at, "/src/a.c", 10 + at) for at in (0, 4, 9))
-    twins = tuple(
-        gsym.FunctionInfo(START, 16, f"twin{at}", rows[:at] or None) for at in range(3)
-    )
-    path = tmp_path / "merged.gsym"
-    with gsym.Creator() as creator:
-        creator.add(gsym.FunctionInfo(START, 16, "main", rows, None, twins))
-        creator.save(path)
-    addresses = range(START, START + 16)
-    with gsym.open(path) as reader:
-        text = "".join(
-            printed_text(address, reader.lookup(address, merged=True), merged=True)
-            for address in addresses
-        )
-    answered = subprocess.run(
-        [
-            *(llvm_gsymutil, "--merged-functions", str(path)),
-            *(f"--address={address:#x}" for address in addresses),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert text == answered.stdout.partition("\n")[2]
-    assert "Found 4 functions" in text
 
 
 # ---- where the rules differ --------------------------------------------------------

@@ -74,13 +74,6 @@ def test_equal_content_is_no_difference() -> None:
     assert (report.duplicates_different, report.functions_pruned) == (0, 2)
 
 
-def test_of_bare_functions_the_last_is_kept() -> None:
-    names = ["a", "b", "c"]
-    kept, report = keep(FunctionInfo(0x10, 4, name) for name in names)
-    assert kept == [FunctionInfo(0x10, 4, "c")]
-    assert report.duplicates_different == 0
-
-
 def test_of_equal_symbols_the_last_is_kept_and_beats_a_bare_function() -> None:
     symbols = [FunctionInfo(0x10, 4, name) for name in ("b", "c")]
     assert keep([FunctionInfo(0x10, 4, "a")], symbols)[0] == symbols[1:]
@@ -146,25 +139,9 @@ def test_a_symbol_inside_of_another_symbol_is_kept() -> None:
     assert keep([], symbols)[0] == symbols
 
 
-def test_an_earlier_long_function_covers_symbols_behind_a_later_short_one() -> None:
-    functions = [FunctionInfo(0x10, 0x40, "long"), FunctionInfo(0x18, 4, "short")]
-    assert keep(functions, [FunctionInfo(0x20, 4, "symbol")])[0] == functions
-
-
 def test_an_empty_function_of_the_debug_information_covers_nothing() -> None:
     empty, symbol = FunctionInfo(0x10, 0, "empty"), FunctionInfo(0x11, 4, "symbol")
     assert keep([empty], [symbol])[0] == [empty, symbol]
-
-
-def test_a_symbol_at_address_0_is_kept() -> None:
-    symbols = [FunctionInfo(0, 0, "zero"), FunctionInfo(1, 1, "one")]
-    assert keep([], symbols)[0] == symbols
-
-
-def test_a_bare_function_keeps_its_place_when_a_symbol_names_it() -> None:
-    outer = FunctionInfo(0x10, 0x40, "outer")
-    bare, symbol = FunctionInfo(0x20, 4, "bare"), FunctionInfo(0x20, 4, "symbol")
-    assert keep([outer, bare], [symbol])[0] == [outer, symbol]
 
 
 RENAMES = {
