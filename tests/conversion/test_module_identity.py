@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,15 @@ from gsym.conversion.identity import (
     uuid_debug_id,
 )
 from tests.inputs.elf import Elf, Section
+from tests.inputs.pe import (
+    CODEVIEW,
+    I386,
+    REPRO,
+    X86_64,
+    Pe,
+    code_section as pe_code,
+    codeview,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,54 +206,32 @@ def test_the_identity_of_an_elf_file(
     assert identify(str(path)) == expected._replace(debug_file="lib app.so.1")
 
 
-def pe(
-    *,
-    magic: int = 0x20B,
-    codeview: bytes = b"RSDS" + BUILD_ID[:16] + b"\x02\0\0\0C:\\out\\the app.pdb\0",
-    kind: int = 2,
-    address: int = 0x1010,
-    machine: int = 0x8664,
-) -> bytes:
-    """An image with one section, which holds a debug directory at 0x1010."""
-    directories_at = 96 if magic == 0x10B else 112
-    optional = bytearray(directories_at + 16 * 8)
-    struct.pack_into("<H", optional, 0, magic)
-    struct.pack_into("<I", optional, 56, 0x9000)
-    struct.pack_into("<II", optional, directories_at + 6 * 8, address, 28)
-    head = bytearray(0x40)
-    head[:2] = b"MZ"
-    struct.pack_into("<I", head, 0x3C, 0x40)
-    coff = struct.pack(
-        "<4sHHIIIHH", b"PE\0\0", machine, 1, 0x5AB38077, 0, 0, len(optional), 0x22
-    )
-    contents_at = len(head) + len(coff) + len(optional) + 40
-    entry = struct.pack(
-        "<IIHHIIII", 0, 0, 0, 0, kind, len(codeview), 0, contents_at + 0x10 + 28
-    )
-    contents = bytes(0x10) + entry + codeview
-    section = struct.pack(
-        "<8sIIII16x", b".rdata", len(contents), 0x1000, len(contents), contents_at
-    )
-    return bytes(head + coff + optional + section + contents)
+RECORD = codeview(BUILD_ID[:16], 2, r"C:\out\the app.pdb")
 
 
-@pytest.mark.parametrize("magic", [0x10B, 0x20B])
-def test_the_identity_of_a_pe_file(magic: int, tmp_path: Path) -> None:
+def pe(*debug: tuple[int, bytes], machine: int = X86_64) -> bytes:
+    return Pe([pe_code()], machine=machine, image_base=0x400000, debug=debug).to_bytes()
+
+
+@pytest.mark.parametrize(("machine", "name"), [(I386, "x86"), (X86_64, "x86_64")])
+def test_the_identity_of_a_pe_file(machine: int, name: str, tmp_path: Path) -> None:
     path = tmp_path / "app.exe"
-    path.write_bytes(pe(magic=magic))
+    path.write_bytes(pe((CODEVIEW, RECORD), machine=machine))
     assert identify(str(path)) == ModuleIdentity(
-        *("windows", "x86_64", SWAPPED + "2", "5AB380779000", "the app.pdb", "app.exe")
+        *("windows", name, SWAPPED + "2", "5F3759DF100000", "the app.pdb", "app.exe")
     )
 
 
 @pytest.mark.parametrize(
     "image",
     [
-        pe(codeview=b"NB10" + bytes(40)),
-        pe(codeview=b"RSDS"),
-        pe(kind=12),
-        pe(address=0x5000),
-        pe(magic=0x107),
+        pe((CODEVIEW, b"NB10" + bytes(40))),
+        pe((CODEVIEW, b"RSDS")),
+        pe((REPRO, RECORD)),
+        pe(),
+        pe((CODEVIEW, RECORD)).replace(
+            b"\x0b\x02" + bytes(22), b"\x07\x01" + bytes(22)
+        ),
     ],
 )
 def test_a_pe_file_without_codeview_has_no_debug_id(
@@ -260,8 +246,8 @@ def test_a_pe_file_without_codeview_has_no_debug_id(
 
 def test_every_prefix_of_a_pe_file_is_identified_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "app.exe"
-    image = pe()
-    for size in range(1, len(image)):
+    image = pe((CODEVIEW, RECORD))
+    for size in range(1, len(image), 3):
         path.write_bytes(image[:size])
         with suppress(gsym.FormatError):
             assert identify(str(path)).os == "windows"

@@ -90,7 +90,8 @@ CHAINS: dict[int, tuple[ChainFrame, ...] | None] = {
 
 
 def test_a_lookup_takes_return_pads_first_and_ranges_by_depth() -> None:
-    for records in ([F, G, PAD], [PAD, F, G]):
+    orders: list[list[Record]] = [[F, G, PAD], [PAD, F, G]]
+    for records in orders:
         index = AddressIndex(records)
         assert {at: index.lookup(at) for at in CHAINS} == CHAINS
 
