@@ -203,6 +203,15 @@ def test_a_file_without_functions_says_so(tmp_path: Path) -> None:
         convert_bytes(tmp_path, Elf([code_section()]).to_bytes())
 
 
+def test_section_headers_too_small_for_their_fields_are_refused(
+    tmp_path: Path,
+) -> None:
+    image = bytearray(Elf([code_section()], symbols=[MAIN]).to_bytes())
+    struct.pack_into("<H", image, 58, 63)
+    with pytest.raises(gsym.FormatError, match="section header size 63 is too small"):
+        convert_bytes(tmp_path, bytes(image))
+
+
 def test_a_class_or_byte_order_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     image = Elf([code_section()], symbols=[MAIN]).to_bytes()
     for place in (4, 5):

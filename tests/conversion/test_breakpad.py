@@ -826,7 +826,7 @@ def test_a_failure_of_the_encoder_ends_the_conversion(
 
     monkeypatch.setattr(breakpad_conversion, "Encoding", failing)
     with pytest.raises(MemoryError, match="planted"):
-        convert_bytes(tmp_path, many_functions(300), {"threads": threads})
+        convert_bytes(tmp_path, many_functions(6000), {"threads": threads})
     assert not (tmp_path / "input.gsym").exists()
 
 

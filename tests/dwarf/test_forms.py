@@ -292,6 +292,7 @@ def test_all_forms_together_are_skipped(layout: Layout, tmp_path: Path) -> None:
         Form.strx1(Raw(0xFF)),
         Form.strx4(Raw(0xFFFFFFFF)),
         Form.strx(Raw(0xFFFFFFFFFFFFFFFF)),
+        Form.udata(7),  # not a form of strings
     ],
     ids=str,
 )
