@@ -282,7 +282,10 @@ def test_a_debug_file_is_converted_and_has_variables(
 def test_missing_folder_option_is_explained(
     run: Run, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    hint = b"gsym: --gsym-dir DIR says where binaries, debug files or GSYM files are\n"
+    hint = (
+        b"gsym: use --gsym-dir DIR to name folders of binaries, debug files or GSYM "
+        b"files\n"
+    )
     assert hint not in run(CONTEXT + b"{{{pc:0x1080:pc}}}\n").err
     main(["filter", run.path])
     assert capfdbinary.readouterr().err.endswith(hint)
@@ -294,8 +297,8 @@ def test_unresolved_addresses_are_summarized_at_the_end(run: Run) -> None:
     log = b"{{{module:0:x:elf:12}}}\n{{{mmap:0:0x10:load:0:r:0}}}\n{{{pc:0x1}}}\n" * 1
     done = run(log, "--debug-file-directory=/nowhere")
     assert done.err.startswith(b"gsym: 1 unresolved in 'x' (build id 12): ")
-    assert b"/nowhere: is no folder" in done.err
-    assert b"symbols: has no file of this build id" in done.err
+    assert b"/nowhere: is not a folder" in done.err
+    assert b"symbols: has no file with this build id" in done.err
     assert run(log, "--no-summary").err == b""
 
 
@@ -706,4 +709,4 @@ def test_a_file_of_another_build_is_not_used(run: Run, folder: str) -> None:
     log = CONTEXT.replace(b"elf:abcdef", b"elf:abcdee") + FRAME
     done = run(log, "--context=elide")
     assert done.out == b"    #0    0x0000000000001011 (a.o+0x11)\n"
-    assert b"abcdee.gsym is of abcdef" in done.err
+    assert b"abcdee.gsym has UUID abcdef" in done.err

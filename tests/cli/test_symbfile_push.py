@@ -174,7 +174,7 @@ def test_refusal_of_a_server_stops_the_other_executables(
     assert len(receiver.requests) == 1
     told = capsys.readouterr().err
     assert "lib: not sent: HTTP status 401: error 1000: who are you" in told
-    assert "nothing was sent of 1 of 2 executables" in told
+    assert "nothing was sent for 1 of 2 executables" in told
 
 
 def test_unreadable_executable_does_not_stop_the_others(
@@ -187,8 +187,8 @@ def test_unreadable_executable_does_not_stop_the_others(
     assert functions(receiver, "app", "ranges") == ["one", "two"]
     told = capsys.readouterr().err
     assert "gsym: error: gone: No such file" in told
-    assert "gsym: error: text: it has no machine code" in told
-    assert "nothing was sent of 2 of 3 executables" in told
+    assert "gsym: error: text: no machine code" in told
+    assert "nothing was sent for 2 of 3 executables" in told
 
 
 def test_the_same_executable_is_sent_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +196,7 @@ def test_the_same_executable_is_sent_once(capsys: pytest.CaptureFixture[str]) ->
     with Receiver() as receiver:
         assert push("-e", "app", "-e", "copy", "--url", receiver.url) == 1
     assert len(receiver.requests) == 2
-    assert "copy: it has the FileID of app" in capsys.readouterr().err
+    assert "copy: same FileID as app" in capsys.readouterr().err
 
 
 def test_failed_executable_can_be_pushed_again() -> None:
@@ -350,8 +350,8 @@ def test_wrong_command_lines_of_push_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for words, reason in [
-        (("-e", "app"), "'--url' is missing"),
-        (("-u", "http://x"), "'--executable' is missing"),
+        (("-e", "app"), "'--url' is required"),
+        (("-u", "http://x"), "'--executable' is required"),
         (("-e", "app", "-u", "http://x", "--kind", "pads"), "choose ranges or"),
         (("-e", "app", "-u", "http://x", "--names", "x"), "choose symblib or"),
         (("-e", "app", "-u", "http://x", "--part-size", "0"), "less than 1"),

@@ -74,7 +74,7 @@ def test_refused_job_is_reported_as_a_failure(
         assert main(["symbolicate", "--json", "--server", server.url, stacks]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"results": [{"error": "job 0 is invalid"}]}
-    assert printed.err == "gsym: job 0 is refused: job 0 is invalid\n"
+    assert printed.err == "gsym: job 0 refused: job 0 is invalid\n"
 
 
 def test_headers_come_from_the_command_line_and_from_a_file(
@@ -102,8 +102,8 @@ def test_invalid_inputs_are_reported(
     for text, reason in [
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("3", "no symbolication request"),
-        ('{"jobs": 3}', "no symbolication request"),
+        ("3", "not a symbolication request"),
+        ('{"jobs": 3}', "not a symbolication request"),
     ]:
         path = tmp_path / "x.json"
         path.write_text(text)
@@ -169,4 +169,4 @@ def test_stacks_are_answered_from_a_store(
         f"job 1, stack 0\n  0  lib1.so  f1_1\n  1  no.so  0x5\nno symbols: no.so/{ID}\n"
     )
     refusal = "job 0 is invalid: no stacks specified"
-    assert printed.err == f"gsym: job 0 is refused: {refusal}\n"
+    assert printed.err == f"gsym: job 0 refused: {refusal}\n"

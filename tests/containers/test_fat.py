@@ -240,5 +240,7 @@ def test_a_gsym_file_is_for_no_architecture(tmp_path: Path) -> None:
     with gsym.Creator() as creator:
         creator.add(gsym.FunctionInfo(0x1000, 0x10, "f"))
         creator.save(path)
-    with pytest.raises(gsym.UnsupportedError, match="does not say what architecture"):
+    with pytest.raises(
+        gsym.UnsupportedError, match="does not contain its architecture"
+    ):
         gsym.convert_slices(path, arch=["arm64"])

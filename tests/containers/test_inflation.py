@@ -76,7 +76,7 @@ def test_no_prefix_and_no_other_size_is_taken(kind: int) -> None:
                 inflated(payload[:end], len(data), kind)
             assert (caught.value.path, caught.value.offset) == ("app", 0x40)
         for size in (0, 1, len(data) - 1, len(data) + 1):
-            with pytest.raises(gsym.FormatError, match="does not hold the"):
+            with pytest.raises(gsym.FormatError, match="does not have"):
                 inflated(payload, size, kind)
 
 

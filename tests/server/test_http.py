@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.server.compression import choose_coding
+from gsym.server.compression import choose_coding, zstd
 from gsym.server.load_limits import RateLimit, client_of
-from gsym.server.zstd import zstd
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job

@@ -48,7 +48,7 @@ def test_a_gsym_file_is_found_by_every_id_of_its_uuid(tmp_path: Path) -> None:
 
 
 def test_file_added_later_is_found(tmp_path: Path) -> None:
-    source = LooseFiles(str(tmp_path), look_again_after=-1)
+    source = LooseFiles(str(tmp_path), rescan_seconds=-1)
     with pytest.raises(NotFoundError):
         source.find(key(), "")
     (tmp_path / "x.sym").write_bytes(symbols())

@@ -97,7 +97,7 @@ def test_a_damaged_record_is_named_with_the_reason(tmp_path: Path) -> None:
         record = a_record()
         damage(record)
         (tmp_path / "module.json").write_text(json.dumps(record))
-        with pytest.raises(FormatError, match=r"module\.json: what is written .*: .+"):
+        with pytest.raises(FormatError, match=r"module\.json: damaged record .*: .+"):
             read_entry(str(tmp_path))
 
 

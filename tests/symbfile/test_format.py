@@ -497,7 +497,7 @@ HALF = "f" * (MAX_MESSAGE_SIZE // 2)
         (Range(-1, 1, "f"), OverflowError, "."),
         (Range(1, 1, "f", depth=2**32), OverflowError, "."),
         (Range(1, 1, "\udcff"), ValueError, "surrogates not allowed"),
-        (Range(1, 1, None), ValueError, "no string 0"),  # type: ignore[arg-type]
+        (Range(1, 1, None), ValueError, "string 0 does not exist"),  # type: ignore[arg-type]
         (Range(1, 1, HALF, HALF.upper()), LimitError, "16 MiB"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -134,7 +134,7 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         Option("--no-inlines", "no frames of inlined calls; not in style llvm"),
         *DEMANGLE,
         Option("--basenames", "paths without folders", short="-s"),
-        Option("--relativenames", "complete paths: GSYM files have no others"),
+        Option("--relativenames", "ignored: GSYM files have complete paths"),
         Option(
             "--context",
             "lines about loaded modules: summary (default), elide, keep",
@@ -214,9 +214,7 @@ def filter_logs(values: Values) -> int:
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(DumpList(path))
         if values.last_of("--relativenames", "--basenames", default=False):
-            _print(
-                "--relativenames: complete paths are shown: GSYM files have no others"
-            )
+            _print("--relativenames is ignored: GSYM files have complete paths")
         if values.last_of("--summary", "--no-summary", default=style.name != "llvm"):
             has_locations = any(map(values.texts, PLACES))
             stack.callback(_print_summary, log_filter, has_locations=has_locations)

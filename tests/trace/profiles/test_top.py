@@ -58,7 +58,9 @@ def test_rows_are_grouped_as_requested(
 
 
 def test_an_unknown_group_is_refused() -> None:
-    with pytest.raises(ValueError, match="'colour' is none of function, module"):
+    with pytest.raises(
+        ValueError, match="unknown group 'colour': expected function, module"
+    ):
         top_rows(small_profile(), "colour")
 
 
