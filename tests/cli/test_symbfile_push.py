@@ -358,9 +358,12 @@ def test_wrong_command_lines_of_push_are_refused(
         (("-e", "app", "-u", "http://x", "--attempts", "0"), "less than 1"),
         (("-e", "app", "-u", "http://x", "--timeout", "0"), "invalid time"),
         (("-e", "app", "-e", "b", "-d", "c", "-u", "http://x"), "one '--debug-file'"),
-        (("-e", "app", "-e", "b", "-u", "http://x", "c"), "is of one '--executable'"),
-        (("-e", "app", "-u", "http://x", "c", "-d", "b"), "sent as it is"),
-        (("-e", "app", "-u", "http://x", "c", "--part-size=9"), "sent as it is"),
+        (
+            ("-e", "app", "-e", "b", "-u", "http://x", "c"),
+            "needs exactly one '--executable'",
+        ),
+        (("-e", "app", "-u", "http://x", "c", "-d", "b"), "sent unchanged"),
+        (("-e", "app", "-u", "http://x", "c", "--part-size=9"), "sent unchanged"),
         (
             ("-e", "app", "-u", "http://x", "--api-key=a", "--api-key-file=b"),
             "excludes",
