@@ -304,7 +304,7 @@ static gsym_status recall_entry(call_recall *recall, uint32_t index, gsym_error 
     if (status == GSYM_E_NO_MEMORY) return status;
     if (recall->visited > image->size)
         return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(image, index),
-                         "records lie over each other");
+                         "records overlap");
     if (status != GSYM_OK) {
         recall->calls->counts.damaged++;
         return GSYM_OK;

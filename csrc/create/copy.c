@@ -69,7 +69,7 @@ static gsym_status copy_string(entry_copy *copy, uint64_t strp, uint64_t *strp_r
     copy->strings_size += size;
     if (copy->strings_size > image->header.strtab_size + image->size)
         return gsym_fail(error, GSYM_E_FORMAT, image->header.strtab_offset + strp,
-                         "strings lie over each other");
+                         "strings overlap");
     GSYM_TRY(gsym_creator_add_string(copy->creator, bytes, size, strp_ret, error));
     if (!number_map_set(&copy->strings, strp, *strp_ret))
         return gsym_fail_memory(error);
@@ -281,7 +281,7 @@ static gsym_status add_record(entry_copy *copy, uint32_t index, gsym_error *erro
     copy->records_size += record_size(copy->record);
     if (copy->records_size > copy->image->size)
         return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(copy->image, index),
-                         "records lie over each other");
+                         "records overlap");
     GSYM_TRY(image_check_function(copy->image, decoded,
                                   image_record_offset(copy->image, index), error));
     if (!reserve_all(copy, decoded, decoded->merged_count + 1))
@@ -334,7 +334,7 @@ static gsym_status add_new_sections(gsym_creator *creator, const gsym_image *ima
             continue;
         if (section.size > image->size - size)
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
-                             "sections lie over each other");
+                             "sections overlap");
         size += section.size;
         GSYM_TRY(gsym_creator_add_section(creator, section.type,
                                           image->data + section.offset,

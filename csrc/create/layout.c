@@ -396,7 +396,7 @@ static void add_entries(buffer *made, const gsym_image *image) {
     for (uint32_t i = 0; i < image->header.num_addresses; ++i) {
         cursor record;
         gsym_error ignored;
-        /* Records that lie over each other may stand for more than a file holds. */
+        /* Records that overlap may stand for more than a file holds. */
         if (made->size > image->size) return;
         if (image_record(image, i, &record, &ignored) == GSYM_OK)
             index_section_add(made, i, &record, image->strp_size);

@@ -79,13 +79,13 @@ bool function_walk_is_call(const gsym_image *image, const gsym_inline_node *node
     return is_call(image, node->depth == 0, node->call_file);
 }
 
-/* Records that lie over each other would cost time without end. */
+/* Records that overlap would cost time without end. */
 static gsym_status count_bytes(function_walk *walk, uint32_t index, uint64_t size,
                                gsym_error *error) {
     walk->visited_bytes += size;
     if (walk->visited_bytes / 2 <= walk->image->size) return GSYM_OK; /* two visits */
     return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(walk->image, index),
-                     "records lie over each other");
+                     "records overlap");
 }
 
 static gsym_status collect_calls(const function_walk *walk, const record_info *calls,

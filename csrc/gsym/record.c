@@ -182,7 +182,7 @@ gsym_status gsym_image_all_functions(const gsym_image *image, gsym_function_rang
         size += record_bytes;
         if (size > image->size)
             return gsym_fail(error, GSYM_E_FORMAT, image_record_offset(image, index),
-                             "records lie over each other");
+                             "records overlap");
     }
     *count_ret = total;
     return GSYM_OK;

@@ -54,7 +54,7 @@ typedef struct go_function {
     bool is_gap; /* between code of one section and another: no function */
 } go_function;
 
-/* Take words from the work that is left. Sections may lie over each other, and what stands
+/* Take words from the work that is left. Sections may overlap, and what stands
  * in a file once may be tried for many things: none of it takes more than a time that the
  * size of the file sets. */
 static inline bool go_pclntab_spend(go_pclntab *table, uint64_t words) {

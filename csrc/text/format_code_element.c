@@ -223,13 +223,13 @@ static void put_message(gsym_text *text, const code_element *element) {
 /* The text between the frames of an element: the text after it, a newline, the text before
  * it, as far as repeated. */
 typedef struct frame_gap {
-    const char *behind, *before;
-    size_t behind_size, before_size;
+    const char *after, *before;
+    size_t after_size, before_size;
     bool has_return;
 } frame_gap;
 
 static void put_gap(const markup_work *work, const frame_gap *gap) {
-    put_log_text(work, gap->behind, gap->behind_size);
+    put_log_text(work, gap->after, gap->after_size);
     if (gap->has_return) text_put_char(work->text, '\r');
     text_put_char(work->text, '\n');
     put_log_text(work, gap->before, gap->before_size);
@@ -259,7 +259,7 @@ static bool is_blank(const char *bytes, size_t size) {
 
 static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
                         size_t end, size_t size) {
-    frame_gap gap = {.behind = line + end,
+    frame_gap gap = {.after = line + end,
                      .before = line,
                      .has_return = size > 1 && line[size - 2] == '\r'};
     gap.before_size = work->job->prefix_size < begin ? work->job->prefix_size : begin;
@@ -270,7 +270,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
     while (size > end && (line[size - 1] == '\r' || line[size - 1] == '\n')) --size;
     if (begin + (size - end) > GSYM_MARKUP_MOST_REPEATED) return gap;
     gap.before_size = begin;
-    gap.behind_size = size - end;
+    gap.after_size = size - end;
     return gap;
 }
 

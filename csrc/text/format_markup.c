@@ -5,7 +5,7 @@
  *     PREFIX{{{bt:NUMBER:0xADDRESS:ra}}}SUFFIX
  *
  * becomes a line for each frame at the address, the innermost first, with the suffix
- * behind the last of them:
+ * after the last of them:
  *
  *     PREFIX    #0.1  0x0000000000401135 FUNCTION DIRECTORY/FILE:LINE (MODULE+0x1135)
  *         #0    0x0000000000401135 FUNCTION DIRECTORY/FILE:LINE (MODULE+0x1135)SUFFIX

@@ -117,7 +117,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     """
     old, equals, new = text.partition("=")
     if not old or not equals:
-        raise UsageError(f"option '{option}': '{text}' is not of the form OLD=NEW")
+        raise UsageError(f"option '{option}': '{text}': expected OLD=NEW")
     return old, new
 
 
@@ -130,10 +130,10 @@ def _address_range(option: str, text: str) -> tuple[int, int]:
     start, dash, end = text.partition("-")
     what = f"option '{option}'"
     if not dash:
-        raise UsageError(f"{what}: '{text}' is not of the form START-END")
+        raise UsageError(f"{what}: '{text}': expected START-END")
     bounds = parse_number(start, what), parse_number(end, what)
     if not bounds[0] < bounds[1] < _ADDRESS_END:
-        raise UsageError(f"{what}: '{text}' contains no address")
+        raise UsageError(f"{what}: '{text}' is empty or exceeds 64 bits")
     return bounds
 
 

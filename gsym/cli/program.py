@@ -43,7 +43,7 @@ def run_program(work: Callable[[], int], complain: Callable[[str], object]) -> i
 
     Args:
         work: Prints to standard output.
-        complain: Gets one line on what failed, behind all output.
+        complain: Gets one line on what failed, after all output.
 
     Raises:
         SystemExit: The process received SIGTERM.

@@ -23,7 +23,7 @@ _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 # Programs whose files are no logs, by how these begin.
 _OTHER_MAGICS = {b"\xfd7zXZ\0": "xz", b"BZh91AY&SY": "bzip2", b"PK\3\4": "zip"}
 _BLOCK_SIZE = 1 << 21
-_LEAST_SIZE = 1 << 12  # of a read behind which there may be more
+_LEAST_SIZE = 1 << 12  # of a read after which there may be more
 _LONGEST_LINE = 1 << 16
 
 
@@ -105,7 +105,7 @@ def _is_ready(source: int, timeout: float | None) -> bool:
 
 
 def log_pieces(paths: Sequence[str]) -> Iterator[bytes]:
-    """The bytes of all files, one behind the other; IDLE where a pipe is silent.
+    """The bytes of all files, one after the other; IDLE where a pipe is silent.
 
     Args:
         paths: `-` is standard input; so it is without any.

@@ -62,7 +62,7 @@ def escape_for_output() -> Callable[[bytes], bytes] | None:
 
 
 def shortened(text: str) -> str:
-    """*text*, or its beginning with three dots behind: a message is to be read."""
+    """*text*, or its beginning with three dots after: a message is to be read."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 

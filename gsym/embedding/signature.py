@@ -210,5 +210,5 @@ def _read_blobs(data: bytes) -> Iterable[tuple[int, bytes]]:
             raise ValueError("a blob outside of it")
         total += blob_size
         if total > len(data):
-            raise ValueError("blobs that lie over each other")
+            raise ValueError("blobs overlap")
         yield slot, data[offset : offset + blob_size]

@@ -83,7 +83,7 @@ def verify_store(
     """
     ids = list(store.debug_ids())
     if not ids and not os.path.exists(os.path.join(store.path, MARKER)):
-        raise GsymError("there is no store", path=store.path)
+        raise GsymError("not a store", path=store.path)
     verification = _Verification(store.path, repair=repair, quick=quick)
     # Checked again at the end, as a new folder is not locked immediately.
     temporary = verification.abandoned_folders()

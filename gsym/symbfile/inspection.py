@@ -281,10 +281,10 @@ def _check_hole(caller: _Open, record: Range) -> Iterator[Finding]:
     """Bytes before the first line should belong to inlined calls."""
     at = record.elf_va
     end = min(at + record.line_table[0].offset, caller.end)
-    for start, behind, _ in caller.calls:
+    for start, after, _ in caller.calls:
         if start > at:
             break
-        at = max(at, behind)
+        at = max(at, after)
     if at < end:
         reason = f"bytes from {at:#x} on, before the first line, have no line"
         yield Finding(caller.offset, record.elf_va, "hole", reason, is_error=False)

@@ -403,7 +403,7 @@ def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
         ("a --segment-size 0", "option '--segment-size': 0 is less than 1"),
         ("a --uuid xyz", "option '--uuid': 'xyz' is not a string of hex bytes"),
         ("a --uuid=", "option '--uuid': '' is not a string of hex bytes"),
-        ("a --path-map /src", "option '--path-map': '/src' is not of the form OLD=NEW"),
+        ("a --path-map /src", "option '--path-map': '/src': expected OLD=NEW"),
         ("a --verify --uuid 01", "option '--verify' excludes '--uuid'"),
         (
             "a --verify --segment-size 9",
@@ -417,8 +417,8 @@ def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
             "a --segment-size 9 --data-symbols",
             "option '--data-symbols' excludes '--segment-size'",
         ),
-        ("a --path-map =/src", "option '--path-map': '=/src' is not of the form"),
-        ("a --object-prefix-map /o", "option '--object-prefix-map': '/o' is not of"),
+        ("a --path-map =/src", "option '--path-map': '=/src': expected OLD=NEW"),
+        ("a --object-prefix-map /o", "option '--object-prefix-map': '/o': expected OLD=NEW"),
     ]:
         assert main(["convert", *arguments.split()]) == 2
         assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")

@@ -141,7 +141,7 @@ def test_a_wrong_option_is_a_usage_error(source: Path, capsys: Captured) -> None
 
 def test_the_format_must_be_chosen(source: Path, capsys: Captured) -> None:
     assert main(["export", str(source)]) == 2
-    assert "option '--to' is missing: choose breakpad" in capsys.readouterr().err
+    assert "option '--to' is required: breakpad" in capsys.readouterr().err
 
 
 def test_the_binary_is_not_replaced(

@@ -132,7 +132,7 @@ def test_missing_store_is_reported_and_not_created(
     pytest.importorskip("msgspec", reason="the extra `server` is not installed")
     store = tmp_path / "none"
     assert main(["symbolicate", "--store", str(store), stacks]) == 1
-    assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+    assert capsys.readouterr().err == f"gsym: error: {store}: not a store\n"
     assert not store.exists()
 
 
@@ -145,7 +145,7 @@ def test_without_a_choice_the_store_of_the_user_answers(
     path = tmp_path / "stacks.json"
     path.write_text(json.dumps(job))
     assert main(["symbolicate", str(path)]) == 1
-    assert "own: there is no store" in capsys.readouterr().err
+    assert "own: not a store" in capsys.readouterr().err
     put(Store(tmp_path / "own"), 1)
     assert main(["symbolicate", str(path)]) == 0
     assert capsys.readouterr().out == "job 0, stack 0\n  0  lib1.so  f1_1\n"

@@ -131,5 +131,5 @@ def test_records_that_lie_over_each_other_are_refused(parts: str, state: str) ->
     if state == "damaged":
         end = int.from_bytes(image[at : at + 4], "little") + 900
         image[end:] = b"\xff" * (len(image) - end)
-    with pytest.raises(gsym.FormatError, match="records lie over each other"):
+    with pytest.raises(gsym.FormatError, match="records overlap"):
         export(bytes(image))

@@ -292,9 +292,9 @@ def test_entries_that_share_a_record_are_refused(tmp_path: Path) -> None:
     rows = info(1, b"\0\0\1\1\0" + b"\4" * 5000 + b"\0")
     record = struct.pack("<II", 1, 1) + rows + END
     data = entries_at(1000, [record], b"\0f\0")
-    with pytest.raises(gsym.FormatError, match="records lie over each other"):
+    with pytest.raises(gsym.FormatError, match="records overlap"):
         again(tmp_path, data)
-    with pytest.raises(gsym.FormatError, match="records lie over each other"):
+    with pytest.raises(gsym.FormatError, match="records overlap"):
         again(tmp_path, data, keep_functions=["f"])
 
 
@@ -302,7 +302,7 @@ def test_overlapping_names_are_refused(tmp_path: Path) -> None:
     count = 4000
     strings = b"\0" + b"x" * (count + 1) + b"\0"
     records = [struct.pack("<II", 1, 1 + i) + END for i in range(count)]
-    with pytest.raises(gsym.FormatError, match="strings lie over each other"):
+    with pytest.raises(gsym.FormatError, match="strings overlap"):
         again(tmp_path, entries_at(count, records, strings))
 
 
@@ -328,7 +328,7 @@ def test_sections_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
         struct.pack("<IQQ", kind, at + shift, size) for kind, at, size in directory
     )
     moved = data[:20] + packed + bytes(20) + data[entry + 40 :]
-    with pytest.raises(gsym.FormatError, match="sections lie over each other"):
+    with pytest.raises(gsym.FormatError, match="sections overlap"):
         again(tmp_path, moved)
 
 

@@ -220,7 +220,7 @@ def two_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["a", "b"], 2, "option '--output' is missing"),
+        (["a", "b"], 2, "option '--output' is required"),
         (["-o", "c"], 2, "FILE is missing"),
         (["a", "b", "-o", "c"], 1, "force merges them all the same"),
         (["a", "-o", "a"], 1, "would replace an input"),

@@ -267,7 +267,7 @@ def test_the_command_verifies(store: Store, capsys: pytest.CaptureFixture[str]) 
     assert main([*arguments, "--repair"]) == 0
     assert capsys.readouterr().out.endswith(" (repaired)\n")
     assert main([*arguments[:3], f"{store.path}-2"]) == 1
-    assert "there is no store" in capsys.readouterr().err
+    assert "not a store" in capsys.readouterr().err
 
 
 # ---- export
@@ -381,7 +381,7 @@ def test_missing_store_is_not_an_empty_store(
     for words in ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]:
         store = tmp_path / "none"
         assert main(["store", *words.split(), "--store", str(store)]) == 1
-        assert capsys.readouterr().err == f"gsym: error: {store}: there is no store\n"
+        assert capsys.readouterr().err == f"gsym: error: {store}: not a store\n"
         assert not store.exists()
 
 

@@ -68,7 +68,7 @@ _OPTIONS = (
     ),
     Option(
         "--out-file",
-        "Where the converted file goes (default: input path with .gsym behind it)",
+        "Where the converted file goes (default: input path with .gsym after it)",
         metavar="value",
     ),
     Option("-o", "Same as --out-file", metavar="value"),

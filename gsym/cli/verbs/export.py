@@ -69,7 +69,7 @@ servers and profilers, but without unwind records (STACK), which GSYM does not h
 def export(values: Values) -> int:
     """Write the output; what it cannot say is told on standard error."""
     if values.choice("--to") is None:
-        raise UsageError("option '--to' is missing: choose breakpad")
+        raise UsageError("option '--to' is required: breakpad")
     path = values.operand("FILE")
     output = values.text("--output") or path.removesuffix(".gsym") + ".sym"
     given, binary = module_identity(values), values.text("--binary")

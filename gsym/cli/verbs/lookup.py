@@ -211,22 +211,22 @@ class LookupStream:
         view, at = memoryview(lines), 0
         while True:
             at += self._text.answer(view[at:], sys.stdout.buffer.write)
-            behind = self._answer_one(lines, at)
-            if not behind:
+            after = self._answer_one(lines, at)
+            if not after:
                 break
-            at = behind
+            at = after
         self._line_count += lines.count(b"\n")
         return lines[lines.rfind(b"\n") + 1 :]
 
     def _answer_one(self, lines: bytes, at: int) -> int:
-        """Answer the next line that is not blank: the place behind it, 0 for none."""
-        while behind := lines.find(b"\n", at) + 1:
-            word = lines[at:behind].strip()
+        """Answer the next line that is not blank: the place after it, 0 for none."""
+        while after := lines.find(b"\n", at) + 1:
+            word = lines[at:after].strip()
             if word:
                 sys.stdout.buffer.write(self._text_of(word, lines, at))
                 break
-            at = behind
-        return behind
+            at = after
+        return after
 
     def _text_of(self, word: bytes, lines: bytes, at: int) -> bytes:
         try:

@@ -46,7 +46,7 @@ def merge(values: Values) -> int:
     """Merge the files; the exit code is 3 as `--strict` says."""
     output = values.text("--output")
     if output is None:
-        raise UsageError("option '--output' is missing")
+        raise UsageError("option '--output' is required")
     chosen = ("if_changed", "output_version", "byteorder", "segment_size")
     try:
         report = merge_files(

@@ -51,7 +51,7 @@ def existing_store(values: Values) -> Store:
     """
     store = open_store(values)
     if not store.exists():
-        raise GsymError("there is no store", path=store.path)
+        raise GsymError("not a store", path=store.path)
     return store
 
 
@@ -317,7 +317,7 @@ def export_files(values: Values) -> int:
     """Write the modules and print a line for each."""
     output = values.text("--output")
     if output is None:
-        raise UsageError("option '--output' is missing")
+        raise UsageError("option '--output' is required")
     kind = _KINDS[values.chosen("--to")]
     problems: list[FormatError] = []
     store = existing_store(values)

@@ -50,7 +50,7 @@ def collect(values: Values) -> int:
     if values.flag("--cache"):
         done, what = collect_cache(wanted or 0), "files"
     elif wanted is None:
-        raise UsageError("option '--max-size' is missing")
+        raise UsageError("option '--max-size' is required")
     else:
         done, what = existing_store(values).collect(wanted), "modules"
     if values.flag("--json"):

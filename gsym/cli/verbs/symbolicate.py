@@ -147,7 +147,7 @@ def answer_locally(
         ) from None
     folder = store or default_store()
     if not sources and not Store(folder).exists():
-        raise GsymError("there is no store", path=folder)
+        raise GsymError("not a store", path=folder)
     read = [_read_job(number, job) for number, job in enumerate(jobs)]
     symbolizer = make_symbolizer(Settings(store=folder, sources=sources))
     try:
