@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gsym.errors import EmptyError, FormatError, GsymError
@@ -43,12 +44,14 @@ def open_gsym(
 
         print(f"gsym: {printable(note)}", file=sys.stderr)
     if found.reader is None:
-        raise EmptyError("names no function", path=path)
+        raise EmptyError("no debug information and no symbols", path=path)
     return found.reader
 
 
 def _of_another_family(path: str) -> GsymError | None:
     """The error about a file that other verbs read."""
+    if not os.path.isfile(path):  # a pipe cannot be read twice
+        return None
     from gsym.errors import UnsupportedError
     from gsym.trace.fxt.reader import is_trace_file
 

@@ -113,13 +113,15 @@ def writes_file(work: Callable[[Values], int]) -> Callable[[Values], int]:
         import sys
         from tempfile import TemporaryDirectory
 
+        from gsym.conversion.reuse import KEY_SUFFIX
+
         with TemporaryDirectory(prefix="gsym-") as folder:
             path = os.path.join(folder, "output")
             quiet = values.with_text(QUIET.name, "yes")
             status = work(quiet.with_text("--output", path))
             if status == EXIT_FAILED and not os.path.exists(path):
                 return status
-            if {*os.listdir(folder)} - {"output.key"} != {"output"}:
+            if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
                 raise GsymError("standard output takes one file: give -o a path")
             with open(path, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)

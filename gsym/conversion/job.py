@@ -112,10 +112,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         no_symbols: Omit functions that only a symbol table contains.
         path_map: (old, new) prefixes of source paths; the first match is used.
         verbose: Report each warning, not only counts.
-        if_changed: Do not rewrite an output that would not change. `OUTPUT.key` beside
-            it records sizes and times of all files, the options and the version of
-            gsym; if one of them differs, the input is converted and the bytes are
-            compared.
+        if_changed: Do not rewrite an output that would not change. `OUTPUT.gsym-key`
+            records sizes and times of all files, the options and the version of gsym;
+            if one of them differs, the input is converted and the bytes are compared.
         full_walk: Visit every DIE, also those that cannot contain code. The result is
             the same; this checks that.
         pclntab: When to read the function table of a Go binary: "auto" if no debug

@@ -192,8 +192,7 @@ class ConvertOptions(NamedTuple):
     )
     if_changed: bool = _declared(
         FLAG,
-        "leave an output that would stay the same as it is; OUT.key "
-        "records what it was made from",
+        "do not rewrite an output that would not change",
         default=False,
     )
     full_walk: bool = _declared(

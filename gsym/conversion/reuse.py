@@ -1,8 +1,8 @@
 """The key of an output: whether a conversion would write the same file again.
 
-`OUTPUT.key` beside an output of `if_changed` holds, as JSON, the version of gsym, the
-options, size and time of modification of each file that was read or written, and the
-report. While all these are the same, there is nothing to convert. A conversion that
+`OUTPUT.gsym-key` beside an output of `if_changed` holds, as JSON, the version of gsym,
+the options, size and time of modification of each file that was read or written, and
+the report. While all these are the same, there is nothing to convert. A conversion that
 missed a file that belongs to its input leaves no key: the file may be there next time.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion.output import ConversionRequest
 
-_SUFFIX = ".key"
+KEY_SUFFIX = ".gsym-key"
 _TICK = 0.01  # seconds: more than the precision of times of modification
 _BYTES = ("uuid", "build_id")
 _LISTS = ("outputs", "companions", "notes")
@@ -36,7 +36,7 @@ def unchanged_report(request: ConversionRequest) -> ConversionReport | None:
     None where the output has no key, or anything differs.
     """
     try:
-        with open(request.output + _SUFFIX, encoding="utf-8") as file:
+        with open(request.output + KEY_SUFFIX, encoding="utf-8") as file:
             key = json.load(file)
         if key["made by"] != _maker(request) or key["files"] != _stamps(key["files"]):
             return None
@@ -63,7 +63,7 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    path = request.output + _SUFFIX
+    path = request.output + KEY_SUFFIX
     read = _stamps([report.input, *report.companions])
     files = read | _stamps(report.outputs)
     is_complete = report.functions_debug_info and not report.notes

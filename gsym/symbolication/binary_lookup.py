@@ -122,14 +122,7 @@ def open(  # the name is the API
     """
     name = os.fspath(path)
     found = open_module(name, uuid, index_limit=index_limit, read_ahead=read_ahead)
-    if found.notes:
-        from warnings import warn
-
-        for note in found.notes:
-            warn(note, stacklevel=2)
-    if found.reader is None:
-        raise EmptyError("names no function", path=name)
-    return found.reader
+    return _reader_of(found, name)
 
 
 def lookup(
@@ -152,8 +145,25 @@ def lookup(
         GsymError: As `open` does, or the record of the function is damaged.
         OSError: The file cannot be read.
     """
-    with open(path, uuid) as reader:
+    name = os.fspath(path)
+    with _reader_of(open_module(name, uuid), name) as reader:
         return reader.lookup(address)
+
+
+def _reader_of(found: FoundGsym, path: str) -> Reader:
+    """What was found, with warnings that point at the caller of the public function.
+
+    Raises:
+        EmptyError: There is no function.
+    """
+    if found.notes:
+        from warnings import warn
+
+        for note in found.notes:
+            warn(note, stacklevel=3)
+    if found.reader is None:
+        raise EmptyError("no debug information and no symbols", path=path)
+    return found.reader
 
 
 def is_gsym(path: str) -> bool:
@@ -266,7 +276,8 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
         if kept is not None:
             return FoundGsym(kept, tuple(notes), f"{kept.path}, in the store")
         key = _cache_key(binary, search)
-    found = _convert(path, search, key)
+        has_debug_info = binary.has_section(b".debug_info")
+    found = _convert(path, search, key, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -281,8 +292,8 @@ def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
     from gsym.store.directory import Store
     from gsym.store.modules import ModuleKey
 
-    entry = Store(default_store()).get(ModuleKey(code_id=binary.uuid.hex()))
     try:
+        entry = Store(default_store()).get(ModuleKey(code_id=binary.uuid.hex()))
         return None if entry is None else _open(entry.path, search)
     except (GsymError, OSError):
         return None
@@ -334,18 +345,32 @@ def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
     return ""
 
 
-def _convert(path: str, search: BinarySearch, key: str | None) -> FoundGsym:
-    """The file in the cache, or a new conversion; *key* None: always a new one."""
+def _convert(
+    path: str, search: BinarySearch, key: str | None, *, has_debug_info: bool = False
+) -> FoundGsym:
+    """The file in the cache, or a new conversion.
+
+    Args:
+        path: The file.
+        search: How to make it.
+        key: Its path in the cache; None: it is always converted.
+        has_debug_info: Whether it has debug information, of which parts may be in
+            other files.
+    """
     if key is not None:
         kept = os.path.join(_cache_folder(search), key)
         try:
             found = _open(kept, search)
-            os.utime(kept)  # the eviction order
-            return FoundGsym(found, origin=f"{kept}, made before")
         except (OSError, GsymError):
             pass  # missing or damaged: convert again
+        else:
+            try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
+                os.utime(kept)  # the eviction order
+            except OSError:
+                pass  # a cache that is read-only
+            return FoundGsym(found, origin=f"{kept}, from the cache")
         if _is_writable(os.path.dirname(kept)):
-            made = _make(path, kept, search)
+            made = _make(path, kept, search, has_debug_info=has_debug_info)
             collect_cache(root=search.cache, kept=kept)
             return made._replace(origin=f"{kept}, converted from {path}")
     from tempfile import TemporaryDirectory
@@ -364,11 +389,13 @@ def _is_writable(folder: str) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
+def _make(
+    path: str, output: str, search: BinarySearch, *, has_debug_info: bool = False
+) -> FoundGsym:
     from gsym.conversion.job import convert
 
     try:
-        convert(
+        report = convert(
             path,
             output,
             arch=search.architecture,
@@ -378,7 +405,13 @@ def _make(path: str, output: str, search: BinarySearch) -> FoundGsym:
         )
     except EmptyError:
         return FoundGsym(None)
-    return FoundGsym(_open(output, search))
+    if not report.notes or not has_debug_info:
+        return FoundGsym(_open(output, search))
+    # Files that belong to its debug information are missing, perhaps not for long.
+    partial = f"{output}.incomplete{_SUFFIX}"
+    os.replace(output, partial)
+    notes = tuple(f"{path}: {note}" for note in report.notes)
+    return FoundGsym(_open(partial, search), notes)
 
 
 def _cache_folder(search: BinarySearch) -> str:

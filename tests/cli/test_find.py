@@ -81,7 +81,7 @@ def test_a_binary_is_converted_into_the_cache_once(
     first, second = used(capsys, binary), used(capsys, binary)
     assert first.startswith(str(tmp_path / "cache"))
     assert first.endswith(f", converted from {binary}")
-    assert second == first.replace(f"converted from {binary}", "made before")
+    assert second == first.replace(f"converted from {binary}", "from the cache")
     assert main(["store", "gc", "--cache"]) == 0
     assert capsys.readouterr().out.startswith("1 files removed: ")
     assert used(capsys, binary) == first

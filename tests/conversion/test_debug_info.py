@@ -258,3 +258,16 @@ def test_no_function_at_all_names_what_was_tried(tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "bin/app")
     assert f"tried {tmp_path}/bin/app.dbg (not an ELF" in caught.value.reason
     assert not (tmp_path / "bin/app.gsym").exists()
+
+
+def test_functions_of_the_symbol_table_may_be_omitted(tmp_path: Path) -> None:
+    place(tmp_path / "lib" / ID_PATH, debug_file(ID))
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    folders = [str(tmp_path / "lib")]
+    report = gsym.convert(path, no_symbols=True, debug_file_directories=folders)
+    assert report.functions_symbol_table == 0
+    assert names_of(report) == ["in_debug"]
+    with pytest.raises(gsym.EmptyError):
+        gsym.convert(path, no_symbols=True, debug_file_directories=())
+    with pytest.raises(gsym.UnsupportedError, match="no symbol table to leave out"):
+        gsym.convert(report.outputs[0], tmp_path / "again", no_symbols=True)

@@ -39,7 +39,7 @@ def convert(binary: Path, **options: object) -> gsym.ConversionReport:
 
 
 def key_of(binary: Path) -> Path:
-    return Path(f"{binary}.gsym.key")
+    return Path(f"{binary}.gsym.gsym-key")
 
 
 def without_measures(report: gsym.ConversionReport) -> gsym.ConversionReport:

@@ -32,7 +32,7 @@ ASKED_FUNCTIONS = 12
 STREAM_ADDRESSES = 5_000
 START_SECONDS = 60
 UNSTABLE = re.compile(
-    r"[.]lock$|[.]key$|-shm$|-wal$|sqlite3$|server[.]log$|[.]tar$|/[.]imports/"
+    r"[.]lock$|[.]gsym-key$|-shm$|-wal$|sqlite3$|server[.]log$|[.]tar$|/[.]imports/"
 )
 """Names of files whose names or bytes differ from run to run."""
 VOLATILE = {"date", "content-length", "etag", "last-modified", "x-request-id"}

@@ -12,6 +12,7 @@ import pytest
 import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
+from tests.conversion.test_split_units import build
 from tests.inputs.elf import CODE, Elf, Section
 
 SEARCH = BinarySearch(debug_file_directories=())
@@ -161,6 +162,32 @@ def test_a_file_that_is_not_a_binary_is_refused(tmp_path: Path) -> None:
         find_gsym(f"{path}.not")
 
 
+def test_a_split_unit_that_arrives_later_is_read(tmp_path: Path) -> None:
+    built = build("in_split")
+    path = place(tmp_path / "app", built.binary)
+    with pytest.warns(UserWarning, match=r"\.dwo"):
+        before = [each.name for each in gsym.open(path)]
+    place(tmp_path / "app.dwp", built.package)
+    with gsym.open(path) as reader:
+        assert "in_split" in [each.name for each in reader]
+    assert "in_split" not in before
+
+
+def test_a_cache_that_is_read_only_is_used(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place(tmp_path / "app", stripped(build_id=ID))
+    find_gsym(path, SEARCH)
+
+    def refuse(_path: str) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    found = find_gsym(path, SEARCH)
+    assert found.reader is not None
+    assert found.origin == f"{made(cache)[0]}, from the cache"
+
+
 # ---- the public calls
 
 
@@ -186,7 +213,7 @@ def test_a_file_of_another_build_is_a_warning(tmp_path: Path) -> None:
 
 def test_a_binary_without_functions_is_an_error(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(symbols=()))
-    with pytest.raises(gsym.EmptyError, match="names no function"):
+    with pytest.raises(gsym.EmptyError, match="no debug information and no symbols"):
         gsym.open(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 
 from gsym.cli.conversion import (
@@ -19,6 +20,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import printable, progress_for, warn
+from gsym.errors import GsymError
 from gsym.symbolication.binary_lookup import is_gsym
 from gsym.verification.check import check_answers, check_structure, compare
 
@@ -71,6 +73,9 @@ def check(values: Values) -> int:
     if not is_gsym(path):
         with open_gsym(path, values) as reader:
             path = reader.path or path
+        if not os.path.exists(path):
+            reason = "it cannot be cached: set GSYM_CACHE_DIR to a writable folder"
+            raise GsymError(reason, path=path)
     is_valid = verify(
         path,
         binary,
