@@ -24,7 +24,8 @@ _MAX_DIGITS = 1024
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 GSYM_FILE = Operand(
-    "FILE", "GSYM file, or a binary: its GSYM file is found or made and kept"
+    "FILE",
+    "GSYM file, or a binary, which is converted and cached if it has no GSYM file",
 )
 JSON = Option("--json", "print JSON, one object a line")
 QUIET = Option("--quiet", "print errors only", short="-q")
@@ -122,7 +123,9 @@ def writes_file(work: Callable[[Values], int]) -> Callable[[Values], int]:
             if status == EXIT_FAILED and not os.path.exists(path):
                 return status
             if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
-                raise GsymError("standard output takes one file: give -o a path")
+                raise GsymError(
+                    "cannot write several files to standard output; use -o PATH"
+                )
             with open(path, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         return status

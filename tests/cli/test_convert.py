@@ -307,7 +307,9 @@ def test_standard_output_takes_one_file(
     binary: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["convert", binary, "-o", "-", "--segment-size", "75"]) == 1
-    assert capsys.readouterr().err.endswith("takes one file: give -o a path\n")
+    assert capsys.readouterr().err.endswith(
+        "several files to standard output; use -o PATH\n"
+    )
 
 
 # ---- verification

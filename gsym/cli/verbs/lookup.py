@@ -66,8 +66,8 @@ if TYPE_CHECKING:
         VERBOSE,
     ),
     """\
-Frames stand innermost first; [inlined] marks a call that the compiler folded into
-the function below it. `+ N` counts bytes from the start of the function.""",
+Frames are listed innermost first; [inlined] marks a call inlined into the function
+on the next line. `+ N` counts bytes from the start of the function.""",
 )
 def lookup(values: Values) -> int:
     """Look up every address; the exit code is 3 for misses under `--strict`."""
@@ -134,9 +134,9 @@ class _Session:
         outside = next((each for each in addresses if not start <= each < end), None)
         if outside is not None:
             print(
-                f"gsym: note: {outside:#x} is outside of the module, whose addresses "
-                f"are {start:#x}-{end:#x}: is it of a running process? "
-                "(see --load-address)",
+                f"gsym: note: {outside:#x} is outside the module "
+                f"({start:#x}-{end:#x}); for an address of a running process, use "
+                "--load-address",
                 file=sys.stderr,
             )
 
