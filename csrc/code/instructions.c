@@ -75,7 +75,7 @@ static const uint8_t one_byte_shapes[256] = {
     P, o, P,  P,  o, o, G, G, o, o, o, o,  o,  o, G, G, /* F0 */
 };
 
-/* After 0F. A ModRM that never tells of memory is an immediate byte (20 to 23). */
+/* After 0F. A ModRM that never refers to memory is an immediate byte (20 to 23). */
 static const uint8_t two_byte_shapes[256] = {
     M, M, M,  M,  X, Co, o, o, o, o, X, o, X,  M, o, Mb, /* 00: 0F is 3DNow! */
     M, M, M,  M,  M, M, M, M, M, M, M, M,  M,  M, M, M, /* 10 */

@@ -155,8 +155,8 @@ class Values:
         given = [name for name, _ in self._given if name in {yes, no}]
         return given[-1] == yes if given else default
 
-    def with_text(self, name: str, text: str) -> Values:
-        """The same with one more value of an option, which counts last."""
+    def with_text(self, name: str, text: str = _GIVEN) -> Values:
+        """The same with one more option, or value of one, at the end."""
         options = [*self._given, (name, text)]
         return Values([*self._declared.values()], options, self._operands)
 

@@ -100,26 +100,25 @@ def output_option(help: str) -> Option:  # noqa: A002 - the word for it
 def writes_file(work: Callable[[Values], int]) -> Callable[[Values], int]:
     """A verb with `output_option`, for which `-o -` is standard output.
 
-    *work* writes a file in any case; then it is a temporary one, and what else would be
-    printed is left out as by `QUIET`.
+    *work* then writes a temporary file, and prints as with `QUIET`.
     """
 
     def run(values: Values) -> int:
         if values.text("--output") != STANDARD_STREAM:
             return work(values)
-        if values.has(JSON.name) and values.flag(JSON.name):
-            raise UsageError("option '--json' excludes '--output -'")
+        for option in (JSON.name, "--depfile", "--json-summary", "--segment-size"):
+            if values.has(option) and values.flag(option):
+                raise UsageError(f"option '{option}' excludes '--output -'")
         import os
         import shutil
         import sys
         from tempfile import TemporaryDirectory
 
-        from gsym.conversion.reuse import KEY_SUFFIX
+        from gsym.conversion.output_key import KEY_SUFFIX
 
         with TemporaryDirectory(prefix="gsym-") as folder:
             path = os.path.join(folder, "output")
-            quiet = values.with_text(QUIET.name, "yes")
-            status = work(quiet.with_text("--output", path))
+            status = work(values.with_text(QUIET.name).with_text("--output", path))
             if status == EXIT_FAILED and not os.path.exists(path):
                 return status
             if {*os.listdir(folder)} - {"output" + KEY_SUFFIX} != {"output"}:
@@ -170,21 +169,22 @@ def hex_bytes(option: str, text: str | None) -> bytes | None:
     return value
 
 
-def demangles(values: Values) -> bool:
-    """Whether names are printed demangled: as options of `DEMANGLE` say, else in text.
+def demangles(values: Values) -> bool | None:
+    """Which of the options `DEMANGLE` was given last; None: neither.
 
-    JSON has the names of the linker, and demangled ones beside them.
+    By default text has demangled names; JSON has those of the linker, and demangled
+    ones beside them.
     """
-    if values.flag("--no-demangle"):
-        return False
-    return values.flag("--demangle") or not values.flag("--json")
+    if not values.flag("--demangle") and not values.flag("--no-demangle"):
+        return None
+    return values.last_of("--demangle", "--no-demangle", default=False)
 
 
 def text_names(values: Values) -> Callable[[str], str]:
     """How a name is printed for people."""
     from gsym.cli.terminal import printable
 
-    if not demangles(values):
+    if demangles(values) is False:
         return printable
     from gsym.engine.demangling import demangle
 
@@ -195,10 +195,9 @@ def json_names(values: Values) -> Callable[[str], dict[str, str]]:
     """The fields of JSON for a name."""
     from gsym.engine.demangling import demangle
 
-    if values.flag("--demangle"):
-        return lambda name: {"name": demangle(name)}
-    if values.flag("--no-demangle"):
-        return lambda name: {"name": name}
+    chosen = demangles(values)
+    if chosen is not None:
+        return lambda name: {"name": demangle(name) if chosen else name}
     return lambda name: {"name": name, "demangled": demangle(name)}
 
 

@@ -168,7 +168,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     )
     _check(request)
     if options.if_changed:
-        from gsym.conversion.reuse import unchanged_report, write_key
+        from gsym.conversion.output_key import unchanged_report, write_key
 
         kept = unchanged_report(request)
         if kept is not None:

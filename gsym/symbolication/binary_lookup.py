@@ -376,7 +376,8 @@ def _convert(
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
-        made = _make(path, os.path.join(temporary, "out" + _SUFFIX), search)
+        output = os.path.join(temporary, "out" + _SUFFIX)
+        made = _make(path, output, search, has_debug_info=has_debug_info)
         return made._replace(origin=f"{path}, converted")
 
 

@@ -303,13 +303,14 @@ def test_an_output_may_be_standard_output(
     assert printed == (folder / "out").read_bytes()
 
 
-def test_standard_output_takes_one_file(
-    binary: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "option", [["--segment-size", "75"], ["--depfile", "d"], ["--json-summary", "j"]]
+)
+def test_options_about_output_paths_exclude_standard_output(
+    option: list[str], binary: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["convert", binary, "-o", "-", "--segment-size", "75"]) == 1
-    assert capsys.readouterr().err.endswith(
-        "several files to standard output; use -o PATH\n"
-    )
+    assert main(["convert", binary, "-o", "-", *option]) == 2
+    assert f"option '{option[0]}' excludes '--output -'" in capsys.readouterr().err
 
 
 # ---- verification

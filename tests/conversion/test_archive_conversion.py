@@ -291,6 +291,15 @@ def test_an_output_may_be_named_and_verified(
     assert "structure is valid" in capsys.readouterr().out
 
 
+def test_several_members_do_not_fit_standard_output(
+    archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", str(archive), "--member", "*", "-o", "-"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "cannot write several files to standard output" in captured.err
+
+
 # ---- damage -------------------------------------------------------------------------
 
 

@@ -222,6 +222,8 @@ def test_lookup_demangles_on_request(tmp_path: Path) -> None:
         )
     assert '"name": "outer()", "start"' in lookup("--json", "-C")
     assert '"name": "_Z5outerv", "start"' in lookup("--json", "--no-demangle")
+    assert "outer()" in lookup("--no-demangle", "-C")  # the last one counts
+    assert '"_Z5outerv"' in lookup("--json", "-C", "--no-demangle")
     both = json.loads(lookup("--json"))
     assert [
         (each["name"], each["demangled"])

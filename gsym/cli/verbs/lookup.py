@@ -180,10 +180,9 @@ class _Session:
 def _style(values: Values) -> Style:
     demangle, merged = demangles(values), values.flag("--merged-functions")
     if values.flag("--json"):
-        is_chosen = values.flag("--demangle") or values.flag("--no-demangle")
-        return json_style(demangle=demangle if is_chosen else None, merged=merged)
+        return json_style(demangle=demangle, merged=merged)
     style = line_style if values.flag("--oneline") else text_style
-    return style(escape=printable_bytes, demangle=demangle, merged=merged)
+    return style(escape=printable_bytes, demangle=demangle is not False, merged=merged)
 
 
 class LookupStream:
@@ -219,7 +218,7 @@ class LookupStream:
         return lines[lines.rfind(b"\n") + 1 :]
 
     def _answer_one(self, lines: bytes, at: int) -> int:
-        """Answer the next line that is not blank: the place after it, 0 for none."""
+        """Answer the next line that is not blank; the offset after it, 0 at the end."""
         while after := lines.find(b"\n", at) + 1:
             word = lines[at:after].strip()
             if word:
