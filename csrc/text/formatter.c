@@ -424,9 +424,24 @@ static void run(answer *of, const style_op *op) {
             case STYLE_LINE: at = put_decimal_covered(at, of->frame->line); continue;
             case STYLE_OFFSET: at = put_decimal_covered(at, of->named->offset); continue;
             case STYLE_FRAME_START: at = put_hex(at, frame_start(of), 1); continue;
+            case STYLE_LINE_OR:
+                if (of->frame->line == 0) continue;
+                at = put_decimal_covered(at, of->frame->line);
+                op += op->next;
+                continue;
             /* Operations that may run out of memory. */
             case STYLE_NAME: at = put_name(of, at, of->named->name); break;
             case STYLE_PATH: at = put_path(of, at, STYLE_PATH); break;
+            case STYLE_NAME_OR:
+                if (!has_name(of)) continue;
+                at = put_name(of, at, of->named->name);
+                op += op->next;
+                break;
+            case STYLE_PATH_OR:
+                if (path_of(of)->size == 0) continue;
+                at = put_path(of, at, STYLE_PATH);
+                op += op->next;
+                break;
             case STYLE_DIRECTORY: at = put_path(of, at, STYLE_DIRECTORY); break;
             case STYLE_FILENAME: at = put_path(of, at, STYLE_FILENAME); break;
             case STYLE_RARE: at = run_rare(of, at, &op); break;

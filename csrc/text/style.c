@@ -208,10 +208,36 @@ static void set_next(template_reader *reader, size_t op) {
     style->ops.items[op].next = (uint32_t)(style->ops.count - op - 1);
 }
 
+/* The one operation for a condition and the field that it is about; or STYLE_END. */
+static style_kind joined_kind(style_kind condition, style_kind field) {
+    if (condition == STYLE_IF_NAME && field == STYLE_NAME) return STYLE_NAME_OR;
+    if (condition == STYLE_IF_PATH && field == STYLE_PATH) return STYLE_PATH_OR;
+    if (condition == STYLE_IF_LINE && field == STYLE_LINE) return STYLE_LINE_OR;
+    return STYLE_END;
+}
+
+/* Whether the part has just its field, which is then joined with the condition. */
+static bool join_field(template_reader *reader, const open_part *part) {
+    gsym_style *style = reader->style;
+    style_op *condition = style->ops.items + part->op, *field = condition + 1;
+    style_kind kind;
+    if (style->ops.count != part->op + 2 || field->size > 0 || reader->pending.size > 0)
+        return false;
+    kind = joined_kind(part->kind, field->kind);
+    if (kind == STYLE_END) return false;
+    condition->kind = (uint8_t)kind;
+    style->ops.count--;
+    return true;
+}
+
 static gsym_status begin_else(template_reader *reader, gsym_error *error) {
     open_part *part = reader->open + reader->open_count;
     if (reader->open_count == 0 || is_loop((--part)->kind) || part->kind == STYLE_GOTO)
         return fail(reader, "<:> outside a condition", error);
+    if (join_field(reader, part)) {
+        part->kind = STYLE_GOTO;
+        return GSYM_OK;
+    }
     GSYM_TRY(add_op(reader, STYLE_GOTO, error));
     set_next(reader, part->op);
     *part = (open_part){STYLE_GOTO, reader->style->ops.count - 1};

@@ -39,6 +39,11 @@ typedef enum style_kind {
     STYLE_LINE,
     STYLE_OFFSET,
     STYLE_FRAME_START,
+    /* <?name><name><:>...</> and the like: the field, and skip `next` operations; without
+     * it go on with them. */
+    STYLE_NAME_OR,
+    STYLE_PATH_OR,
+    STYLE_LINE_OR,
     /* Executed by a separate function: `rare` is one of the following. */
     STYLE_RARE,
     STYLE_IF_OUTSIDE,
