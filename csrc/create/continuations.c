@@ -111,17 +111,15 @@ static size_t rows_below(const gsym_function *function, uint64_t address) {
     return low;
 }
 
-/* The last row before the part is repeated at its start. */
-static bool cut_rows(function_parts *parts, const gsym_function *function,
-                     const continuation *part) {
-    row_list *rows = &parts->rows;
-    size_t first = rows_below(function, part->start);
+bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
+                      uint64_t last) {
+    size_t first = rows_below(function, start);
     size_t end = first;
-    while (end < function->row_count && function->rows[end].address <= part->last) end++;
+    while (end < function->row_count && function->rows[end].address <= last) end++;
     if (!ARRAY_RESERVE(*rows, end - first + 1)) return false;
-    if (first > 0 && (first == end || function->rows[first].address != part->start)) {
+    if (first > 0 && (first == end || function->rows[first].address != start)) {
         rows->items[rows->count] = function->rows[first - 1];
-        rows->items[rows->count++].address = part->start;
+        rows->items[rows->count++].address = start;
     }
     for (size_t i = first; i < end; ++i) rows->items[rows->count++] = function->rows[i];
     return true;
@@ -184,7 +182,8 @@ static bool cut_function(part_maker *maker, const gsym_function *function,
     size_t rows = parts->rows.count, nodes = parts->nodes.count;
     size_t ranges = parts->ranges.count, sites = parts->call_sites.count;
     maker->visits += function->node_count + function->call_site_count;
-    if (!cut_rows(parts, function, part) || !cut_nodes(parts, function, part) ||
+    if (!creator_cut_rows(&parts->rows, function, part->start, part->last) ||
+        !cut_nodes(parts, function, part) ||
         !cut_sites(parts, function, part) || !ARRAY_RESERVE(maker->set.functions, 1))
         return false;
     maker->set.functions.items[maker->set.functions.count++] = (gsym_function){

@@ -42,6 +42,7 @@ void gsym_creator_destroy(gsym_creator *creator) {
     for (size_t i = 0; i < creator->owned.count; ++i) free(creator->owned.items[i]);
     free(creator->owned.items);
     free(creator->records.items);
+    free(creator->lines.items);
     free(creator->text_ranges.items);
     free(creator->sections.items);
     free(creator->call_sites.items);
@@ -189,6 +190,10 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     if (!ARRAY_RESERVE(*list, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         GSYM_TRY(check_extent(records[i].address, records[i].size, error));
+        if ((records[i].origin & CREATOR_LINES) != 0) {
+            if (!LIST_ADD(creator->lines, records[i])) return gsym_fail_memory(error);
+            continue;
+        }
         count_record(creator, &records[i]);
         list->items[list->count++] = records[i];
     }
@@ -226,15 +231,15 @@ void creator_count_symbols(gsym_creator *creator, uint64_t count) {
 void creator_let_base_sink(gsym_creator *creator) { creator->base_may_sink = true; }
 
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
-                                const char *name, size_t name_size, bool is_weak,
-                                gsym_error *error) {
+                                const char *name, size_t name_size,
+                                uint32_t binding, gsym_error *error) {
     creator_record record = {
         .address = address,
         .size = size,
         .blob = (const uint8_t *)name,
         .blob_size = (uint32_t)name_size,
         .origin = GSYM_ORIGIN_SYMBOL_TABLE | RECORD_NAME_PENDING |
-                  (is_weak ? (uint32_t)RECORD_WEAK : 0),
+                  binding << RECORD_BINDING_SHIFT,
     };
     if (name_size == 0 || name_size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
@@ -306,6 +311,7 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     GSYM_TRY(check_filled(creator, error));
     GSYM_TRY(creator_prune(creator, error));
     GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
+    GSYM_TRY(creator_give_lines(creator, error));
     GSYM_TRY(creator_place_call_sites(creator, error));
     GSYM_TRY(creator_continue(creator, error));
     creator->is_finished = true;

@@ -14,11 +14,15 @@ typedef struct creator_record {
     uint32_t blob_size;
     uint32_t row_count;
     uint32_t node_count; /* inline nodes below the root */
-    uint32_t origin;     /* gsym_origin, and CREATOR_NAMELESS */
+    uint32_t origin;     /* gsym_origin, and CREATOR_ flags */
 } creator_record;
 
 /* The function gets the name of a symbol of its range; without one it is omitted. */
 #define CREATOR_NAMELESS 8
+/* No function, but lines for the symbols of its addresses. */
+#define CREATOR_LINES 32
+/* A symbol of its range has a better name, unless the function's is a linkage name. */
+#define CREATOR_NAMED_BY_SYMBOL 16
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
@@ -56,12 +60,22 @@ void creator_count_symbols(gsym_creator *creator, uint64_t count);
 /* The base address a binary gives itself may lie above its first function; then the
  * function's start is taken. */
 void creator_let_base_sink(gsym_creator *creator);
+/* The binding of a symbol: of those of one range, the lowest gives the name. */
+typedef enum symbol_binding {
+    SYMBOL_GLOBAL,
+    SYMBOL_WEAK,
+    SYMBOL_LOCAL,
+    SYMBOL_BINDINGS = 3,
+    /* Added for a symbol without a type or size of its own, which yields to any function
+     * that covers its address. */
+    SYMBOL_LABEL = 4
+} symbol_binding;
+
 /* Keep a function of a symbol table. Its name is interned only if it survives
- * pruning, so `name` must live until gsym_creator_finish. `is_weak` marks a
- * symbol that yields to any function that covers its address (NOTYPE). */
+ * pruning, so `name` must live until gsym_creator_finish. */
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
-                                const char *name, size_t name_size, bool is_weak,
-                                gsym_error *error);
+                                const char *name, size_t name_size,
+                                uint32_t binding, gsym_error *error);
 /* The last function, when its size is 0, is extended to the end of the text range
  * that contains it. Ranges may be in any order. */
 gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,

@@ -2,12 +2,13 @@
  * symbols that only repeat a better source.
  *
  * In order of address, all functions of one start at a time:
- *   - of one range the record that says most stays; a name that only the symbol
- *     table has mangled moves to it, or any name where it has none itself;
+ *   - of one range the record that says most stays. If DWARF has no linkage name for
+ *     it, it takes that of the symbol of its range: of several the one that contains its own
+ *     name, else a global before a weak before a local one, of equals the last;
  *   - an empty range yields to any other range with its start;
  *   - a symbol inside a function of the debug information is dropped: it would
  *     hide the tail of that function from lookups (LLVM keeps it);
- *   - a weak symbol yields to every function that covers its address.
+ *   - a label yields to every function that covers its address.
  * Other ranges that overlap are all kept and counted. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,8 +32,20 @@ typedef struct pruning {
     uint64_t any_last;
 } pruning;
 
-static bool is_weak(const creator_record *record) {
-    return (record->origin & RECORD_WEAK) != 0;
+static bool is_symbol(const creator_record *record) {
+    return creator_record_origin(record) == GSYM_ORIGIN_SYMBOL_TABLE;
+}
+
+static bool is_label(const creator_record *record) {
+    return (creator_record_binding(record) & SYMBOL_LABEL) != 0;
+}
+
+/* Which of two symbols of one range names it. */
+static const creator_record *better_symbol(const creator_record *symbol,
+                                           const creator_record *later) {
+    return symbol == NULL || creator_record_binding(later) <= creator_record_binding(symbol)
+               ? later
+               : symbol;
 }
 
 static bool is_rich(const gsym_creator *creator, const creator_record *record) {
@@ -55,10 +68,16 @@ static text record_name(const gsym_creator *creator, const creator_record *recor
     return (text){bytes, strlen(bytes)};
 }
 
+/* Of C++, Rust, D or Swift. */
 static bool is_mangled(text name) {
-    return name.size > 2 &&
-           (memcmp(name.bytes, "_Z", 2) == 0 || memcmp(name.bytes, "$s", 2) == 0 ||
-            memcmp(name.bytes, "$S", 2) == 0);
+    static const char prefixes[][3] = {"_Z", "_R", "_D", "$s", "$S"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
+        if (name.size > 2 && memcmp(name.bytes, prefixes[i], 2) == 0) return true;
+    return false;
+}
+
+static bool is_same(text left, text right) {
+    return left.size == right.size && memcmp(left.bytes, right.bytes, left.size) == 0;
 }
 
 /* Which function comes first, and which of two is more complete.
@@ -102,8 +121,8 @@ static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
     for (size_t i = 0; i < count; ++i) sorted[next[key_digit(&keys[i], digit)]++] = keys[i];
 }
 
-static gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
-                                     gsym_error *error) {
+gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
+                              gsym_error *error) {
     uint32_t counts[DIGITS][DIGIT_VALUES];
     size_t count = records->count;
     record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
@@ -189,15 +208,29 @@ static bool record_order_is_poorer(const gsym_creator *creator,
     return has_lower_rows(creator, left, right);
 }
 
-/* Whether a mangled name spells this identifier, as in `_ZN1a3fooEv` and `foo`. */
-static bool spells(text mangled, text name) {
+/* Of `a::f<int>` the `f`. */
+static text identifier(text name) {
+    const char *end = memchr(name.bytes, '<', name.size);
+    const char *start = end == NULL ? name.bytes + name.size : end;
+    size_t size;
+    while (start > name.bytes && start[-1] != ':') --start;
+    size = (size_t)((end == NULL ? name.bytes + name.size : end) - start);
+    return (text){start, size};
+}
+
+/* Whether a symbol contains a name, as `_ZN1a1fEv` or `f.cold` does `f`. */
+static bool spells(text symbol, text name) {
     char digits[24];
-    int digit_count = snprintf(digits, sizeof digits, "%zu", name.size);
-    size_t prefix = (size_t)digit_count;
-    if (name.size > SPELLED_SIZE_LIMIT || mangled.size > MANGLED_SIZE_LIMIT) return false;
-    for (size_t at = 0; at + prefix + name.size <= mangled.size; ++at)
-        if (memcmp(mangled.bytes + at, digits, prefix) == 0 &&
-            memcmp(mangled.bytes + at + prefix, name.bytes, name.size) == 0)
+    size_t prefix;
+    if (symbol.size > name.size && symbol.bytes[name.size] == '.' &&
+        memcmp(symbol.bytes, name.bytes, name.size) == 0)
+        return true;
+    name = identifier(name);
+    if (name.size > SPELLED_SIZE_LIMIT || symbol.size > MANGLED_SIZE_LIMIT) return false;
+    prefix = (size_t)snprintf(digits, sizeof digits, "%zu", name.size);
+    for (size_t at = 0; at + prefix + name.size <= symbol.size; ++at)
+        if (memcmp(symbol.bytes + at, digits, prefix) == 0 &&
+            memcmp(symbol.bytes + at + prefix, name.bytes, name.size) == 0)
             return true;
     return false;
 }
@@ -213,20 +246,44 @@ static gsym_status intern_pending(gsym_creator *creator, const creator_record *r
                           string_hash(name.bytes, name.size), strp_ret, error);
 }
 
-/* Give `winner` the mangled name that a bare record of its range has for it. */
-static gsym_status take_mangled_name(const pruning *p, const record_key *run, size_t count,
-                                     creator_record *winner, gsym_error *error) {
+enum { UNSPELLED = 8, NO_RANK = 16 }; /* greater than any binding */
+
+/* Whether a record of its start is a symbol that may name `winner`. */
+static bool may_name(const pruning *p, const record_key *key,
+                     const creator_record *winner) {
+    const creator_record *other = &p->records[key->index];
+    return is_symbol(other) && !is_rich(p->creator, other) &&
+           (is_label(other) || key->size == winner->size);
+}
+
+/* How well a symbol names a function; the lowest is best. */
+static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
+    bool is_spelled = spells(symbol_name, name);
+    if (is_label(symbol) && !(is_spelled && is_mangled(symbol_name))) return NO_RANK;
+    return (is_spelled ? 0 : UNSPELLED) + creator_record_binding(symbol);
+}
+
+/* Give a function without a linkage name that of the symbol of its range. `keys` are those
+ * of its start. */
+static gsym_status take_symbol_name(const pruning *p, const record_key *keys, size_t count,
+                                    creator_record *winner, gsym_error *error) {
     text name = record_name(p->creator, winner);
+    const creator_record *best = NULL;
+    unsigned least = NO_RANK - 1;
     if (is_mangled(name)) return GSYM_OK;
-    for (size_t i = count; i-- > 0;) {
-        const creator_record *other = &p->records[run[i].index];
-        text other_name;
-        if (is_weak(other) || is_rich(p->creator, other)) continue;
-        other_name = record_name(p->creator, other);
-        if (is_mangled(other_name) && spells(other_name, name))
-            return intern_pending(p->creator, other, &winner->name, error);
+    for (size_t i = 0; i < count; ++i) {
+        const creator_record *symbol = &p->records[keys[i].index];
+        text symbol_name;
+        unsigned rank;
+        if (!may_name(p, &keys[i], winner)) continue;
+        symbol_name = record_name(p->creator, symbol);
+        if (is_same(symbol_name, name)) return GSYM_OK;
+        rank = name_rank(symbol, symbol_name, name);
+        if (rank > least) continue;
+        least = rank;
+        best = symbol;
     }
-    return GSYM_OK;
+    return best == NULL ? GSYM_OK : intern_pending(p->creator, best, &winner->name, error);
 }
 
 static bool is_nameless(const creator_record *record) {
@@ -244,26 +301,25 @@ static gsym_status name_nameless(const pruning *p, const creator_record *nameles
     return intern_pending(p->creator, other, &winner_ret->name, error);
 }
 
-/* The record to keep of a run of equal ranges; none where all are weak or nameless. */
+/* The record to keep of a run of equal ranges; none where all are labels or nameless. */
 static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                           creator_record *winner_ret, bool *is_found_ret,
                           gsym_error *error) {
-    const creator_record *rich = NULL, *bare = NULL, *nameless = NULL, *weak = NULL;
+    const creator_record *rich = NULL, *bare = NULL, *nameless = NULL, *symbol = NULL;
     bool is_debug_info = false;
     for (size_t i = 0; i < count; ++i) {
         const creator_record *record = &p->records[run[i].index];
-        if (is_weak(record)) {
-            weak = record;
-            continue;
-        }
         if (is_nameless(record)) {
             if (nameless == NULL || !record_order_is_poorer(p->creator, record, nameless))
                 nameless = record;
             continue;
         }
-        is_debug_info |= creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO;
+        is_debug_info |= !is_symbol(record);
         if (!is_rich(p->creator, record)) {
-            bare = record;
+            if (is_symbol(record))
+                symbol = better_symbol(symbol, record);
+            else
+                bare = record;
         } else if (rich == NULL) {
             rich = record;
         } else if (!record_order_same_bytes(rich, record)) {
@@ -271,16 +327,21 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
             if (!record_order_is_poorer(p->creator, record, rich)) rich = record;
         }
     }
-    if (rich == NULL && nameless != NULL && (bare != NULL || weak != NULL)) {
+    if (bare == NULL) bare = symbol;
+    if (rich == NULL && nameless != NULL && bare != NULL) {
         *is_found_ret = true;
-        return name_nameless(p, nameless, bare != NULL ? bare : weak, winner_ret, error);
+        return name_nameless(p, nameless, bare, winner_ret, error);
     }
-    *is_found_ret = rich != NULL || bare != NULL;
-    if (!*is_found_ret) return GSYM_OK;
-    *winner_ret = rich != NULL ? *rich : *bare;
+    if (rich == NULL) rich = bare;
+    *is_found_ret = rich != NULL && !is_label(rich);
+    if (!*is_found_ret) { /* symbols of other ranges may have its lines */
+        bool has_lines = nameless != NULL && nameless->size > 0;
+        return !has_lines || LIST_ADD(p->creator->lines, *nameless)
+                   ? GSYM_OK
+                   : gsym_fail_memory(error);
+    }
+    *winner_ret = *rich;
     if (is_debug_info) winner_ret->origin &= ~(uint32_t)GSYM_ORIGIN_SYMBOL_TABLE;
-    if (rich != NULL && bare != NULL)
-        GSYM_TRY(take_mangled_name(p, run, count, winner_ret, error));
     return GSYM_OK;
 }
 
@@ -288,10 +349,6 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
 
 static uint64_t last_address(const creator_record *record) {
     return record->size == 0 ? record->address : record->address + (record->size - 1);
-}
-
-static bool is_symbol(const creator_record *record) {
-    return creator_record_origin(record) == GSYM_ORIGIN_SYMBOL_TABLE;
 }
 
 /* Whether a function that starts below `address` and ends at `last` contains it. */
@@ -324,9 +381,18 @@ static void drop_symbols_from(pruning *p, size_t first) {
     p->kept.count = count;
 }
 
-static void keep_last_weak(pruning *p, const record_key *keys, size_t count) {
-    while (count > 0 && is_nameless(&p->records[keys[count - 1].index])) --count;
-    if (count > 0) keep(p, &p->records[keys[count - 1].index]);
+/* Of the labels of one start the longest ones are last. */
+static void keep_label(pruning *p, const record_key *keys, size_t count) {
+    const creator_record *label = NULL;
+    uint32_t size = 0;
+    for (size_t i = count; i-- > 0;) {
+        const creator_record *record = &p->records[keys[i].index];
+        if (is_nameless(record)) continue;
+        if (label != NULL && keys[i].size != size) break;
+        size = keys[i].size;
+        label = label == NULL ? record : better_symbol(record, label);
+    }
+    if (label != NULL) keep(p, label);
 }
 
 /* Keys of one start address, by ascending size. */
@@ -342,6 +408,8 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
         if (!is_found) continue;
         has_function = true;
+        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0)
+            GSYM_TRY(take_symbol_name(p, keys, count, &winner, error));
         if (is_symbol(&winner) && !is_rich(p->creator, &winner) &&
             is_covered(winner.address, p->debug_info_last) &&
             last_address(&winner) <= p->debug_info_last)
@@ -355,7 +423,7 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         keep(p, &winner);
     }
     if (!has_function && !is_covered(keys[0].address, p->any_last))
-        keep_last_weak(p, keys, count);
+        keep_label(p, keys, count);
     extend_cover(p, first);
     return GSYM_OK;
 }

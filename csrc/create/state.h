@@ -2,6 +2,7 @@
  *
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
  * leaves out strings that the binary around the file has, merge.c sorts, prunes and merges,
+ * symbol_lines.c gives lines to symbols,
  * call_sites.c adds call sites to the remaining functions, continuations.c adds entries for
  * the rest of functions after those nested in them, layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
@@ -15,7 +16,7 @@
 
 /* creator_record.origin is a gsym_origin with these bits. */
 enum {
-    RECORD_WEAK = 2, /* yields to any function that covers its address */
+    RECORD_BINDING_SHIFT = 8, /* of the symbol_binding, in the highest bits */
     /* Its name is not interned: `blob` and `blob_size` are the name's text. A
      * symbol that survives has no blob, as its record is size and name alone. */
     RECORD_NAME_PENDING = 4
@@ -81,6 +82,7 @@ struct gsym_creator {
     string_table strings;
     file_table files;
     record_list records;
+    record_list lines; /* for symbols: see CREATOR_LINES */
     range_list text_ranges;
     foreign_section_list sections;
     named_call_sites_list call_sites;
@@ -110,6 +112,10 @@ static inline gsym_origin creator_record_origin(const creator_record *record) {
     return (gsym_origin)(record->origin & 1);
 }
 
+static inline uint32_t creator_record_binding(const creator_record *record) {
+    return record->origin >> RECORD_BINDING_SHIFT;
+}
+
 /* ---- merge.c --------------------------------------------------------- */
 
 /* Sorted by address, then size, then the order in which they were kept. */
@@ -118,6 +124,10 @@ typedef struct record_key {
     uint32_t size;
     uint32_t index; /* in creator->records */
 } record_key;
+
+/* The keys of at least one record, to be freed. */
+gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
+                              gsym_error *error);
 
 /* A record's bytes, cut at the information of one type. */
 typedef struct record_parts {
@@ -134,10 +144,16 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
 
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
+/* Give the lines that no function has to symbols. */
+gsym_status creator_give_lines(gsym_creator *creator, gsym_error *error);
 /* Put the call sites that came by name into the records. */
 gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
+/* Append the rows of the addresses from `start` to `last`; a row before them is repeated at
+ * `start`. False: out of memory. */
+bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
+                      uint64_t last);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);
 
 /* Sizes in a file. */

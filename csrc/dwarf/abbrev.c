@@ -142,8 +142,6 @@ static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_ranges] = FIELD_RANGES + 1,
     [DW_AT_abstract_origin] = FIELD_ABSTRACT_ORIGIN + 1,
     [DW_AT_specification] = FIELD_SPECIFICATION + 1,
-    [DW_AT_decl_file] = FIELD_DECL_FILE + 1,
-    [DW_AT_decl_line] = FIELD_DECL_LINE + 1,
     [DW_AT_declaration] = FIELD_DECLARATION + 1,
     [DW_AT_call_file] = FIELD_CALL_FILE + 1,
     [DW_AT_call_line] = FIELD_CALL_LINE + 1,
@@ -152,6 +150,8 @@ static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
 };
 
 static const uint8_t inlined_fields[STANDARD_ATTRIBUTES] = {
+    [DW_AT_name] = FIELD_NAME + 1,
+    [DW_AT_linkage_name] = FIELD_LINKAGE_NAME + 1,
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
     [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
     [DW_AT_ranges] = FIELD_RANGES + 1,

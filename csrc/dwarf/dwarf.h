@@ -123,8 +123,6 @@ enum dwarf_field {
     FIELD_RANGES,
     FIELD_ABSTRACT_ORIGIN,
     FIELD_SPECIFICATION,
-    FIELD_DECL_FILE,
-    FIELD_DECL_LINE,
     FIELD_DECLARATION,
     FIELD_CALL_FILE,
     FIELD_CALL_LINE,
@@ -311,6 +309,7 @@ typedef struct dwarf_unit {
     gsym_debug_section section; /* that contains its DIEs */
     uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
     uint64_t first_child; /* offset of the DIE after the root */
+    uint16_t tag; /* of the root */
     bool has_children;
     bool has_stmt_list;
     uint64_t stmt_list;
@@ -448,10 +447,6 @@ void line_table_deinit(line_table *table);
  * are left out. False where memory ran out or the budget is spent; damage is a warning. */
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings);
-/* Read the files of the unit's line table, without its rows. Takes the size of the table
- * from *budget; a table that exceeds it is left unread. */
-bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
-                           warning_list *warnings);
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which stands for no file. */
 const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none);
@@ -475,11 +470,7 @@ typedef struct walk_function {
     uint32_t node_end;
     uint32_t site_first;
     uint32_t site_end;
-    uint64_t decl_file;
-    uint64_t decl_line;
     uint64_t stmt_sequence; /* UINT64_MAX: none */
-    bool has_decl_file;
-    bool has_decl_line;
 } walk_function;
 
 typedef struct walk_node {
@@ -581,21 +572,6 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 /* The same for a function of the walk, starting with its DIE. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
-/* The open unit that contains a DIE, or NULL; valid until the next call. */
-const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset);
-
-/* Where a function was declared. */
-typedef struct dwarf_declaration {
-    uint64_t file;
-    uint64_t file_die; /* in whose unit `file` is an index; 0: in the function's */
-    uint64_t line;
-    bool has_file;
-    bool has_line;
-} dwarf_declaration;
-
-/* From the function's DIE or one that it refers to. */
-dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
-                                         const walk_function *function);
 /* Whether names without a linkage name get the scopes around them in front. */
 bool dwarf_language_has_scopes(uint64_t language);
 

@@ -417,23 +417,6 @@ static void clear(line_table *table, const dwarf_unit *unit) {
     table->sequences.count = table->by_high.count = 0;
 }
 
-bool dwarf_read_line_files(line_table *table, const dwarf_unit *unit, uint64_t *budget,
-                           warning_list *warnings) {
-    line_header header = {0};
-    cursor c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
-    cursor length = c;
-    uint64_t size = cursor_u32(&length);
-    bool is_known;
-    clear(table, unit);
-    if (size == 0xffffffff) size = cursor_u64(&length);
-    if (size > *budget) {
-        dwarf_warn(warnings, GSYM_WARN_LIMIT, unit->stmt_list, size);
-        return true;
-    }
-    *budget -= size;
-    return read_header(table, &header, unit, &c, &is_known);
-}
-
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings) {
     line_header header = {0};

@@ -17,6 +17,7 @@ typedef struct die_chain {
     dwarf_string name;
     uint64_t key;            /* of the name that counts, as in known_name */
     const known_name *known; /* that name, instead of its bytes */
+    bool is_call; /* described by its own DIE: not declared in a scope */
 } die_chain;
 
 bool dwarf_language_has_scopes(uint64_t language) {
@@ -39,6 +40,7 @@ static void chain_init(die_chain *chain) {
     chain->linkage_name = chain->name = (dwarf_string){"", 0};
     chain->key = 0;
     chain->known = NULL;
+    chain->is_call = false;
 }
 
 static bool unit_holds(const dwarf_unit *unit, uint64_t offset) {
@@ -60,7 +62,8 @@ static bool open_foreign(name_resolver *resolver, const dwarf_input *input,
     return is_open;
 }
 
-const dwarf_unit *dwarf_unit_of(name_resolver *resolver, uint64_t offset) {
+/* The open unit that contains a DIE, or NULL; valid until the next call. */
+static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
     const dwarf_input *input = resolver->unit->input;
     const dwarf_unit_header *header;
     if (unit_holds(resolver->unit, offset)) return resolver->unit;
@@ -158,12 +161,14 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
     bool is_plain =
         linkage_names_count && !dwarf_language_has_scopes(resolver->unit->language);
     while (offset != 0 && chain->count < DWARF_MAX_REFERENCE_CHAIN) {
-        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
+        const dwarf_unit *unit = unit_of(resolver, offset);
         dwarf_fields fields;
-        if (unit == NULL || read_die(unit, offset, &fields) == NULL) {
+        const abbrev *a = unit == NULL ? NULL : read_die(unit, offset, &fields);
+        if (a == NULL) {
             warn_of_reference(resolver, offset);
             return;
         }
+        chain->is_call = a->action == ACTION_INLINED;
         chain->offsets[chain->count++] = offset;
         offset = next_of(unit, &fields);
         if (linkage_names_count && dwarf_has(&fields, FIELD_LINKAGE_NAME) &&
@@ -267,7 +272,7 @@ static const walk_scope *innermost(const walk_scope *scopes, size_t count,
 
 /* Offset of the scope around the DIE at `offset`, or 0. */
 static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
-    const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
+    const dwarf_unit *unit = unit_of(resolver, offset);
     const scope_list *scanned;
     const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
@@ -350,7 +355,8 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
         *ret = (resolved_name){.size = known->size, .strp = known->strp, .hash = known->hash};
         return true;
     }
-    if (has_linkage_name || name->size == 0 || is_made_of_linkage_name(name) ||
+    if (has_linkage_name || name->size == 0 || chain->is_call ||
+        is_made_of_linkage_name(name) ||
         !dwarf_language_has_scopes(resolver->unit->language))
         return true;
     return compose(resolver, chain, ret);
@@ -373,36 +379,4 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
     chain.name = function->name;
     if (chain.linkage_name.size == 0) follow(resolver, function->origin, true, &chain);
     return name_of_chain(resolver, &chain, ret);
-}
-
-/* Whether file indices mean the same in both units. */
-static bool shares_lines(const dwarf_unit *unit, const dwarf_unit *other) {
-    return unit == other || (unit->input == other->input && unit->has_stmt_list &&
-                             other->has_stmt_list && unit->stmt_list == other->stmt_list);
-}
-
-dwarf_declaration dwarf_find_declaration(name_resolver *resolver,
-                                         const walk_function *function) {
-    dwarf_declaration found = {.file = function->decl_file,
-                               .line = function->decl_line,
-                               .has_file = function->has_decl_file,
-                               .has_line = function->has_decl_line};
-    uint64_t offset = function->origin;
-    for (unsigned i = 0; i < DWARF_MAX_REFERENCE_CHAIN && offset != 0; ++i) {
-        const dwarf_unit *unit = dwarf_unit_of(resolver, offset);
-        dwarf_fields fields;
-        if (found.has_file && found.has_line) break;
-        if (unit == NULL || read_die(unit, offset, &fields) == NULL) break;
-        if (!found.has_file && dwarf_has(&fields, FIELD_DECL_FILE)) {
-            found.has_file = true;
-            found.file = fields.raw[FIELD_DECL_FILE];
-            found.file_die = shares_lines(unit, resolver->unit) ? 0 : offset;
-        }
-        if (!found.has_line && dwarf_has(&fields, FIELD_DECL_LINE)) {
-            found.has_line = true;
-            found.line = fields.raw[FIELD_DECL_LINE];
-        }
-        offset = next_of(unit, &fields);
-    }
-    return found;
 }

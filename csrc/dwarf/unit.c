@@ -207,6 +207,7 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     }
     unit->first_child = cursor_offset(&c);
     unit->has_code = dwarf_has(&fields, FIELD_LOW_PC) || dwarf_has(&fields, FIELD_RANGES);
+    unit->tag = a->tag;
     unit->has_children = a->has_children;
     read_bases(unit, &fields, skeleton);
     if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];

@@ -163,10 +163,6 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     if (function->linkage_name.size == 0 && dwarf_has(fields, FIELD_NAME))
         function->name =
             dwarf_name_value(w->unit, fields, FIELD_NAME, offset, w->warnings);
-    function->has_decl_file = dwarf_has(fields, FIELD_DECL_FILE);
-    if (function->has_decl_file) function->decl_file = fields->raw[FIELD_DECL_FILE];
-    function->has_decl_line = dwarf_has(fields, FIELD_DECL_LINE);
-    if (function->has_decl_line) function->decl_line = fields->raw[FIELD_DECL_LINE];
     if (dwarf_has(fields, FIELD_STMT_SEQUENCE) &&
         fields->raw[FIELD_STMT_SEQUENCE] != UINT32_MAX)
         function->stmt_sequence = fields->raw[FIELD_STMT_SEQUENCE];
@@ -191,6 +187,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node = &walk->nodes.items[walk->nodes.count++];
     node->offset = offset;
     node->origin = origin_of(w, fields);
+    if (node->origin == 0) node->origin = offset | w->unit->place; /* its own name */
     node->function = w->level.function;
     node->depth = w->level.inline_depth + 1;
     node->range_first = (uint32_t)first;

@@ -459,7 +459,7 @@ static gsym_status keep_uncovered(gsym_breakpad *breakpad, gsym_error *error) {
         if (items[i].next < next) next = items[i].next;
         GSYM_TRY(creator_keep_symbol(breakpad->creator, items[i].address,
                                      size_up_to(&items[i], next), items[i].name,
-                                     items[i].name_size, false, error));
+                                     items[i].name_size, SYMBOL_GLOBAL, error));
     }
     return GSYM_OK;
 }

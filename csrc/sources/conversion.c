@@ -20,6 +20,7 @@ typedef struct unit_span {
     uint32_t worker;
     uint32_t count;
     size_t first;
+    uint64_t lines_key; /* of the unit */
 } unit_span;
 
 typedef struct conversion_worker {
@@ -261,6 +262,7 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     gsym_status status;
     learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
+    span->lines_key = unit->lines_key;
     span->first = encoder->records.count;
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->records.count - span->first);
@@ -421,6 +423,13 @@ static size_t list_moved(gsym_conversion *conversion) {
     return count;
 }
 
+/* Whether a record has lines that another unit may have functions for. */
+static bool has_shared_lines(const gsym_conversion *conversion, const unit_span *span,
+                             const encoded_function *record) {
+    return (record->record.origin & CREATOR_LINES) != 0 &&
+           shared_lines_has(conversion->lines, span->lines_key);
+}
+
 /* Hand all records over in the order of the DIEs that described them last. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
     size_t moved_count = list_moved(conversion);
@@ -435,7 +444,8 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
                 GSYM_TRY(creator_keep(
                     conversion->creator,
                     &record_of(conversion, moved->unit, moved->index)->record, 1, error));
-            if (!own->is_moved)
+            if (!own->is_moved &&
+                !has_shared_lines(conversion, &conversion->spans[unit], own))
                 GSYM_TRY(creator_keep(conversion->creator, &own->record, 1, error));
         }
         for (; moved < end && moved->last_unit == unit; ++moved)

@@ -9,6 +9,8 @@
 
 #define TYPE_MASK 0x0e
 #define TYPE_IN_SECTION 0x0e
+#define TYPE_EXTERNAL 0x01
+#define DESCRIPTION_WEAK 0x80 /* N_WEAK_DEF */
 
 macho_symbols macho_symbols_open(const macho_object *macho) {
     macho_symbols symbols = {
@@ -38,11 +40,15 @@ static uint64_t code_address(const macho_object *macho, uint64_t address) {
 bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
     const macho_object *macho = symbols->macho;
     cursor *c = &symbols->entries;
+    uint16_t description;
     if (cursor_left(c) < macho_symbol_size(macho)) return false;
     symbol->name = cursor_u32_covered(c);
     symbol->type = cursor_u8_covered(c);
     symbol->section = cursor_u8_covered(c);
-    (void)cursor_u16_covered(c); /* n_desc */
+    description = cursor_u16_covered(c);
+    symbol->binding = (symbol->type & TYPE_EXTERNAL) == 0        ? SYMBOL_LOCAL
+                      : (description & DESCRIPTION_WEAK) != 0 ? SYMBOL_WEAK
+                                                              : SYMBOL_GLOBAL;
     symbol->address = code_address(macho, macho->object.header.is_64
                                               ? cursor_u64_covered(c)
                                               : cursor_u32_covered(c));
@@ -107,7 +113,8 @@ static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *
     if (name[0] == '_') ++name, --name_size;
     if (name_size == 0) return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               size > UINT32_MAX ? 0 : size, name, name_size, true, error);
+                               size > UINT32_MAX ? 0 : size, name, name_size,
+                               symbol->binding | SYMBOL_LABEL, error);
 }
 
 /* Functions of a Mach-O file that do nothing but call one of another
@@ -159,7 +166,7 @@ static gsym_status add_stub(stub_reader *reader, uint64_t address, uint32_t size
     if (name->failed) return gsym_fail_memory(error);
     GSYM_TRY(creator_store(creator, name->bytes, name->size, &stored, error));
     return creator_keep_symbol(creator, address, size, (const char *)stored, name->size,
-                               true, error);
+                               SYMBOL_LOCAL | SYMBOL_LABEL, error);
 }
 
 static gsym_status add_section(stub_reader *reader, const macho_section *section,

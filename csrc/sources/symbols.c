@@ -28,11 +28,14 @@ uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint
 #define SYMBOL_FUNC 2
 #define SYMBOL_GNU_IFUNC 10
 
+#define BINDING_LOCAL 0
+#define BINDING_WEAK 2
+
 #define INDEX_UNDEFINED 0
 
 typedef struct elf_symbol {
     uint32_t name;
-    uint8_t type;
+    uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
@@ -76,7 +79,7 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
     if (cursor_left(c) < (table->is_64 ? 24u : 16u)) return false;
     symbol->name = cursor_u32_covered(c);
     if (table->is_64) {
-        symbol->type = cursor_u8_covered(c) & 0xf;
+        symbol->info = cursor_u8_covered(c);
         (void)cursor_u8_covered(c);
         symbol->section = cursor_u16_covered(c);
         symbol->address = cursor_u64_covered(c);
@@ -84,7 +87,7 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
     } else {
         symbol->address = cursor_u32_covered(c);
         symbol->size = cursor_u32_covered(c);
-        symbol->type = cursor_u8_covered(c) & 0xf;
+        symbol->info = cursor_u8_covered(c);
         (void)cursor_u8_covered(c);
         symbol->section = cursor_u16_covered(c);
     }
@@ -120,20 +123,34 @@ static bool has_valid_range(const elf_symbol *symbol) {
                                  symbol->address <= UINT64_MAX - (symbol->size - 1));
 }
 
+static uint32_t elf_binding(const elf_symbol *symbol) {
+    switch (symbol->info >> 4) {
+        case BINDING_LOCAL: return SYMBOL_LOCAL;
+        case BINDING_WEAK: return SYMBOL_WEAK;
+        default: return SYMBOL_GLOBAL;
+    }
+}
+
+/* The size of a name without a version, as of `open@@V1`. */
+static size_t unversioned_size(const char *name, size_t size) {
+    const char *at = size < 2 ? NULL : memchr(name + 1, '@', size - 1);
+    return at == NULL ? size : (size_t)(at - name);
+}
+
 static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object *elf,
-                              const symbol_table *table, elf_symbol *symbol,
-                              gsym_error *error) {
-    bool is_weak = symbol->type == SYMBOL_NOTYPE;
+                                  const symbol_table *table, elf_symbol *symbol,
+                                  gsym_error *error) {
+    unsigned type = symbol->info & 0xf;
+    bool is_label = type == SYMBOL_NOTYPE;
     const char *name;
     size_t size;
-    if (symbol->type != SYMBOL_FUNC && symbol->type != SYMBOL_GNU_IFUNC && !is_weak)
-        return GSYM_OK;
+    if (type != SYMBOL_FUNC && type != SYMBOL_GNU_IFUNC && !is_label) return GSYM_OK;
     if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
         symbol->address += elf->placements[symbol->section].address;
     /* Where sections touch each other, the end of one is no place in the next. */
-    if ((is_weak || elf->placements != NULL) && !stands_in_code(elf, symbol))
+    if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
-    if (!is_weak && elf->object.header.machine == ELF_MACHINE_ARM)
+    if (!is_label && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the Thumb bit */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, symbol->name, &size);
@@ -142,9 +159,10 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                    symbol->address);
         return GSYM_OK;
     }
-    if (size == 0 || (is_weak && names_no_function(name))) return GSYM_OK;
+    if (size == 0 || (is_label && names_no_function(name))) return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               symbol->size, name, size, is_weak, error);
+                               symbol->size, name, unversioned_size(name, size),
+                               elf_binding(symbol) | (is_label ? SYMBOL_LABEL : 0), error);
 }
 
 /* The symbols of a container. */
@@ -190,6 +208,7 @@ typedef struct function_symbol {
     const char *name; /* NULL: unreadable */
     size_t name_size;
     uint64_t address;
+    symbol_binding binding;
 } function_symbol;
 
 /* ---- the symbol table --------------------------------------------------------------- */
@@ -235,6 +254,9 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
         section = pe_section_at(pe, (uint32_t)symbol.section - 1);
         if (!section.holds_code || symbol.value >= section.memory_size) continue;
         ret->address = section.address + symbol.value;
+        ret->binding = symbol.class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
+                       : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
+                                                      : SYMBOL_WEAK;
         read_name(pe, &symbol, ret);
         if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
     }
@@ -298,6 +320,7 @@ static bool next_export(symbol_reader *reader, export_table *exports,
             (ret->address >= exports->extent.start && ret->address < exports->extent.end))
             continue;
         ret->name = object_symbol_name(name, 0, &ret->name_size);
+        ret->binding = SYMBOL_GLOBAL;
         return true;
     }
     return false;
@@ -355,7 +378,7 @@ static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol 
     if (symbol->name_size == 0) return GSYM_OK;
     return creator_keep_symbol(conversion_creator(reader->conversion), symbol->address,
                                size > UINT32_MAX ? 0 : size, symbol->name,
-                               symbol->name_size, true, error);
+                               symbol->name_size, symbol->binding | SYMBOL_LABEL, error);
 }
 
 static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,

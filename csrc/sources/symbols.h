@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "containers/macho.h"
 #include "containers/object.h"
+#include "create/creator.h"
 
 /* Sizes of symbols in a table without sizes: a function is assumed to end where the
  * next known start of its section is. */
@@ -29,6 +30,7 @@ typedef struct macho_symbol {
     uint32_t name; /* its offset in the names; 0: none */
     uint8_t type;
     uint8_t section;
+    symbol_binding binding;
     uint64_t address; /* without the Thumb bit */
 } macho_symbol;
 

@@ -38,9 +38,6 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     encoder->rows.count = 0;
     if (!ARRAY_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
     rows = encoder->rows.items;
-    if (function->decl_file >= PATH_FIRST)
-        rows[count++] = (gsym_line_row){start, file_of_code(unit, function->decl_file),
-                                        function->decl_line};
     for (; row < end; ++row) {
         uint32_t code = row->file < unit->file_codes.count ? unit->file_codes.items[row->file]
                                                            : FILE_INVALID;
@@ -119,6 +116,14 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     return GSYM_OK;
 }
 
+/* Rows that begin in the function; of lines without a function, the first may not. */
+static uint32_t own_rows(const unit_functions *unit, const unit_function *function,
+                         size_t row_count) {
+    bool is_before = function->is_lines && row_count > 0 &&
+                     unit->rows.items[function->row_first].address < function->address;
+    return (uint32_t)row_count - is_before;
+}
+
 static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                 const unit_function *function, gsym_error *error) {
     bool is_nameless = function->name == NO_INDEX;
@@ -142,10 +147,12 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                    .name = encoded.name,
                    .blob = (const uint8_t *)offset,
                    .blob_size = (uint32_t)(encoder->chunk.size - offset),
-                   .row_count = (uint32_t)encoded.row_count,
+                   .row_count = own_rows(unit, function, encoded.row_count),
                    .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
                    .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
-                             (is_nameless ? CREATOR_NAMELESS : 0u)},
+                             (function->is_lines ? CREATOR_LINES
+                              : is_nameless      ? CREATOR_NAMELESS
+                                                 : CREATOR_NAMED_BY_SYMBOL)},
         .position = function->position};
     return GSYM_OK;
 }
@@ -211,9 +218,7 @@ static void mark_head(const unit_functions *result, unit_function *function) {
     if (function->shift != 0) fingerprint = mix(fingerprint, function->shift);
     fingerprint = mix(fingerprint, function->size);
     fingerprint = mix(fingerprint, mark_of_name(result, function->name));
-    fingerprint = mix(fingerprint, function->row_count);
-    fingerprint = mix(fingerprint, fingerprint_of_file(result, function->decl_file));
-    function->fingerprint = mix(fingerprint, function->decl_line);
+    function->fingerprint = mix(fingerprint, function->row_count);
 }
 
 void fingerprint_function(const unit_functions *result, unit_function *function) {

@@ -1,22 +1,16 @@
 /* unit_files.c - the source files that a unit's functions name, as numbered paths.
  *
- * Rows and calls name files of the unit's own line table. A declaration may stand in
- * another unit, whose table is read for its files alone. */
+ * Rows and calls name files of the unit's own line table. */
 #include "base/system.h"
 #include "base/tables.h"
 #include "create/creator.h"
 #include "sources/unit_functions.h"
 
-#define FOREIGN_BYTES_PER_BYTE 1024 /* of line tables of others, to a byte of DIEs */
-
 bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
     const line_table *lines = joiner->lines;
-    const dwarf_unit_header *header = joiner->unit.header;
     size_t count = lines->version == 0 ? 0 : lines->files.count + 1;
     size_t cleared = result->file_codes.capacity;
     uint32_t *codes;
-    joiner->foreign_lines.input = NULL;
-    joiner->foreign_budget = FOREIGN_BYTES_PER_BYTE * (header->end - header->offset);
     result->file_codes.count = 0;
     if (!ARRAY_RESERVE(result->file_codes, count + 1)) return false;
     /* Units may share a table of many files and each use only a few. */
@@ -58,24 +52,6 @@ bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_i
     if (!LIST_ADD(result->seen_files, (uint32_t)file_index)) return false;
     return add_path(result, joiner->budget, joiner->lines, &unit->comp_dir,
                     unit->input->path_rules, file_index, code_ret);
-}
-
-bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
-                               const dwarf_declaration *declaration, uint32_t *code_ret) {
-    line_table *lines = &joiner->foreign_lines;
-    const dwarf_unit *own = joiner->line_unit, *unit;
-    if (declaration->file_die == 0)
-        return unit_file_code(result, joiner, declaration->file, code_ret);
-    unit = dwarf_unit_of(&joiner->resolver, declaration->file_die);
-    *code_ret = FILE_NONE;
-    if (unit == NULL || !unit->has_stmt_list) return true;
-    if ((lines->input != unit->input || lines->offset != unit->stmt_list) &&
-        !dwarf_read_line_files(lines, unit, &joiner->foreign_budget, joiner->warnings))
-        return false;
-    if (lines->version == 0) return true;
-    return add_path(result, joiner->budget, lines,
-                    unit->comp_dir.size == 0 ? &own->comp_dir : &unit->comp_dir,
-                    own->input->path_rules, declaration->file, code_ret);
 }
 
 /* Line tables that several units name, run once for all of them.
@@ -142,6 +118,11 @@ static bool find_or_run(shared_lines *lines, const dwarf_unit *unit, dwarf_budge
     if (!lines->tables.items[index]->table.has_indexed_strings)
         *table_ret = lines->tables.items[index];
     return true;
+}
+
+bool shared_lines_has(const shared_lines *lines, uint64_t key) {
+    uint64_t index;
+    return number_map_find(&lines->known, key, &index) && lines->tables.items[index] != NULL;
 }
 
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,

@@ -24,11 +24,11 @@ void unit_functions_deinit(unit_functions *result) {
 void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
     line_table_deinit(&joiner->own_lines);
-    line_table_deinit(&joiner->foreign_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
     name_resolver_deinit(&joiner->resolver);
     number_map_deinit(&joiner->name_map);
     free(joiner->parents.items);
+    free(joiner->covered.items);
     free(joiner->known);
 }
 
@@ -210,29 +210,6 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-static bool has_row_at_start(const unit_functions *result, const unit_function *function) {
-    return function->row_count > 0 &&
-           result->rows.items[function->row_first].address <= function->address;
-}
-
-/* A function without a row at its start starts at least where it was declared. */
-static bool use_declaration(unit_functions *result, unit_joiner *joiner,
-                            const walk_function *source, unit_function *function) {
-    dwarf_declaration declaration;
-    if (joiner->lines->version == 0) return true;
-    declaration = dwarf_find_declaration(&joiner->resolver, source);
-    if (!declaration.has_file) return true;
-    if (!unit_files_of_declaration(result, joiner, &declaration, &function->decl_file))
-        return false;
-    if (function->decl_file == FILE_INVALID)
-        dwarf_warn(joiner->warnings, GSYM_WARN_DECL_FILE_INDEX, source->offset,
-                   declaration.file);
-    if (function->decl_file < PATH_FIRST || !declaration.has_line)
-        function->decl_file = FILE_UNSEEN;
-    function->decl_line = (uint32_t)declaration.line;
-    return true;
-}
-
 /* Take `cost` from what a unit may cost; a cut is counted once a function. */
 static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t offset) {
     if (GSYM_LIKELY(cost <= *budget)) {
@@ -406,8 +383,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .shift = dwarf_shift_at(joiner->unit.code, range.start),
                               .die_offset = source->offset,
                               .position = (uint32_t)result->functions.count,
-                              .name = name,
-                              .decl_file = FILE_UNSEEN};
+                              .name = name};
     /* The rest of it does not fit after the last address. */
     if (function.shift != 0 &&
         function.address + function.shift > UINT64_MAX - (function.size - 1)) {
@@ -417,9 +393,6 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     if (joiner->lines->version != 0 &&
         (!find_rows(result, joiner, source, &range, &function) ||
          !number_row_files(result, joiner, &function)))
-        return false;
-    if (!has_row_at_start(result, &function) &&
-        !use_declaration(result, joiner, source, &function))
         return false;
     if (!find_nodes(result, joiner, source_index, &range, &function) ||
         !find_call_sites(result, joiner, source_index, &range, &function) ||
@@ -451,13 +424,86 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
+/* ---- rows without a function ---------------------------------------------------- */
+
+/* Addresses after a function that are no more than padding, if no row starts there. */
+#define PADDING_SIZE 16
+
+/* Add the rows of addresses in a sequence that no function has. */
+static bool add_lines(unit_functions *result, unit_joiner *joiner,
+                      const line_sequence *sequence, gsym_range range) {
+    unit_function lines = {.address = range.start,
+                           .size = range.end - range.start,
+                           .shift = dwarf_shift_at(joiner->unit.code, range.start),
+                           .die_offset = joiner->unit.header->offset,
+                           .position = (uint32_t)result->functions.count,
+                           .name = NO_INDEX,
+                           .is_lines = true};
+    rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first, &lines.row_count);
+    if (lines.row_count == 1 && lines.size < PADDING_SIZE &&
+        joiner->rows->items[lines.row_first].address < range.start)
+        return true;
+    if (lines.size > UINT32_MAX) return true;
+    if (!number_row_files(result, joiner, &lines)) return false;
+    lines.fingerprint = 0;
+    return LIST_ADD(result->functions, lines);
+}
+
+/* The same in an object file, whose functions the linker has moved one by one. */
+static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
+                               const line_sequence *sequence, gsym_range range) {
+    const dwarf_input *code = joiner->unit.code;
+    size_t low = 0;
+    if (code->span_count == 0) return add_lines(result, joiner, sequence, range);
+    SEARCH_SORTED(low, code->span_count, code->spans[middle].end <= range.start);
+    for (; low < code->span_count && code->spans[low].start < range.end; ++low) {
+        gsym_range part = {code->spans[low].start, code->spans[low].end};
+        if (part.start < range.start) part.start = range.start;
+        if (part.end > range.end) part.end = range.end;
+        if (part.start < part.end && !add_lines(result, joiner, sequence, part))
+            return false;
+    }
+    return true;
+}
+
+/* A table of several units is left out: others may have functions for its rows. */
+static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
+    const line_table *lines = joiner->lines;
+    range_list *covered = &joiner->covered;
+    if (lines != &joiner->own_lines || lines->version == 0) return true;
+    covered->count = 0;
+    if (!ARRAY_RESERVE(*covered, result->functions.count + 1)) return false;
+    for (size_t i = 0; i < result->functions.count; ++i) {
+        const unit_function *function = &result->functions.items[i];
+        covered->items[covered->count++] =
+            (gsym_range){function->address, function->address + function->size};
+    }
+    ranges_join(covered, 0);
+    for (size_t i = 0; i < lines->sequences.count; ++i) {
+        const line_sequence *sequence = sequence_by_high(lines, i);
+        gsym_range gap = {sequence->low, sequence->high};
+        size_t at = 0;
+        SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
+        for (; gap.start < sequence->high; ++at) {
+            gap.end = sequence->high;
+            if (at < covered->count && covered->items[at].start < gap.end)
+                gap.end = covered->items[at].start;
+            if (gap.start < gap.end && !add_lines_of_spans(result, joiner, sequence, gap))
+                return false;
+            if (gap.end == sequence->high) break;
+            gap.start = covered->items[at].end;
+        }
+    }
+    return true;
+}
+
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 
 /* Empty the lists; each has memory afterwards, for an offset to a null pointer is
  * undefined. */
 static bool clear(unit_functions *result, size_t index) {
     result->unit_index = index;
-    result->lines_end = 0;
+    result->lines_key = result->lines_end = 0;
     result->rows.count = result->file_codes.count = 0;
     result->names.count = result->paths.count = 0;
     result->functions.count = result->nodes.count = 0;
@@ -507,6 +553,7 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
         return false;
     joiner->warnings->file = result->file;
     result->lines_end = joiner->lines->end;
+    if (unit->has_stmt_list) result->lines_key = dwarf_key(unit->input, unit->stmt_list);
     return true;
 }
 
@@ -517,7 +564,10 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->abbrevs.limit = OWN_TABLES;
     if (!open_unit(result, joiner, source)) return true;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
-    if (joiner->walk.functions.count == 0) return true;
+    /* A part that dwz moved out of several units has the line table of one of them. */
+    if (joiner->walk.functions.count == 0 &&
+        (joiner->line_unit->tag == DW_TAG_partial_unit || !joiner->line_unit->has_stmt_list))
+        return true;
     if (!read_lines(result, joiner) || !unit_files_reset(result, joiner) ||
         !number_map_reset(&joiner->name_map, joiner->walk.functions.count +
                                                  joiner->walk.nodes.count / 4))
@@ -536,6 +586,6 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                         joiner->walk.call_sites.count) +
         65536;
     joiner->visit_budget = UINT64_C(1) << 26;
-    return add_functions(result, joiner) &&
+    return add_functions(result, joiner) && add_uncovered_lines(result, joiner) &&
            dwarf_spend(&joiner->budget->rows, row_budget - joiner->row_budget);
 }

@@ -35,8 +35,7 @@ typedef struct unit_function {
     uint32_t node_count; /* with the root; 0: no inlined call */
     uint32_t site_first;
     uint32_t site_count;
-    uint32_t decl_file; /* used when there is no row; FILE_UNSEEN: none */
-    uint32_t decl_line;
+    bool is_lines; /* rows of the line table that no function has, and nothing else */
 } unit_function;
 
 typedef struct unit_call_site {
@@ -48,6 +47,7 @@ typedef struct unit_call_site {
 typedef struct unit_functions {
     size_t unit_index;
     uint32_t file; /* that contains its DIEs */
+    uint64_t lines_key; /* dwarf_key of the line table; 0: none */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
@@ -93,13 +93,12 @@ typedef struct unit_joiner {
     line_table own_lines;
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* the same */
-    line_table foreign_lines; /* files only, of a unit that declares what is defined here */
-    uint64_t foreign_budget;
     abbrev_cache abbrevs;
     name_resolver resolver;
     warning_list *warnings;
     number_map name_map; /* origin -> name */
     LIST(joined_parent) parents; /* per inline depth */
+    range_list covered; /* addresses of the unit's functions */
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */
@@ -123,6 +122,8 @@ void shared_lines_destroy(shared_lines *lines);
  * run the line program itself. False if memory ran out or the budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        const shared_table **table_ret);
+/* Whether several units have asked for a table, by its dwarf_key. */
+bool shared_lines_has(const shared_lines *lines, uint64_t key);
 
 /* The source files that a unit's functions name, as numbered paths. */
 
@@ -132,9 +133,6 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner);
 /* Number the path of a DWARF file index that was not seen before. */
 bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
                     uint32_t *code_ret);
-/* The code of the file that a declaration names. */
-bool unit_files_of_declaration(unit_functions *result, unit_joiner *joiner,
-                               const dwarf_declaration *declaration, uint32_t *code_ret);
 
 /* The code of a DWARF file index of the unit's own line table. */
 static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,

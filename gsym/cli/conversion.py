@@ -165,10 +165,15 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
     table = ", that is the pclntab" if report.functions_pclntab else ""
     if 0 < report.functions_pclntab < report.functions_debug_info:
         table = f", {report.functions_pclntab} of them in the pclntab"
+    unused = (
+        f", line rows without a function {report.line_rows_unused}"
+        if report.line_rows_unused
+        else ""
+    )
     yield (
         f"  found in debug information {report.functions_debug_info}{table}, "
         f"in the symbol table {report.functions_symbol_table}; "
-        f"pruned {report.functions_pruned}{merged}{dropped}"
+        f"pruned {report.functions_pruned}{merged}{dropped}{unused}"
     )
     yield f"  {of}{uuid}"
     if report.companions:

@@ -43,6 +43,8 @@ class ConversionReport(NamedTuple):
         functions: Functions in the output.
         functions_with_lines: Of these, functions with a line table.
         functions_with_inlines: Of these, functions with inlined calls.
+        line_rows_unused: Rows of line tables for addresses that neither a function
+            nor a symbol covers.
         duplicates_different: Pairs of equal ranges with different contents.
         overlapping: Functions that overlap the one before them.
         strings: Strings in the output.
@@ -77,6 +79,7 @@ class ConversionReport(NamedTuple):
     functions: int
     functions_with_lines: int
     functions_with_inlines: int
+    line_rows_unused: int
     duplicates_different: int
     overlapping: int
     strings: int

@@ -50,6 +50,7 @@ class CreatorReport(NamedTuple):
     functions: int
     functions_with_lines: int
     functions_with_inlines: int
+    line_rows_unused: int
     duplicates_different: int
     overlapping: int
     strings: int

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.conversions import Case, convert_bytes, describe
+from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf_constants import At, Form, Tag, Value
 from tests.inputs.encoding import uleb
@@ -114,13 +114,17 @@ CONSTANTS = [
 
 @pytest.mark.parametrize("stored", CONSTANTS, ids=str)
 def test_a_constant_in_every_form(stored: Stored, tmp_path: Path) -> None:
-    """The file and line of a declaration, which stand in for missing rows."""
-    attributes = {At.decl_file: stored.value, At.decl_line: stored.value}
-    f = function("f", 0x1000, 0x1010, attributes=attributes)
+    """The file and line of a call."""
+    call = inlined(Ref("f"), (0x1000, 0x1010))
+    call.attributes |= {At.call_file: stored.value, At.call_line: stored.value}
+    f = function("f", 0x1000, 0x1010, call, label="f")
     for layout in stored.layouts():
         image = layout.program(f, lines=FILES if layout.version >= 5 else OLD_FILES)
         functions = convert_bytes(tmp_path, image).functions
-        assert describe(functions) == "1000-1010 f\n  1000 /src/b.h:1\n", layout
+        assert describe(functions) == words("""
+            1000-1010 f
+              inlined f 1000-1010 from /src/b.h:1
+        """), layout
 
 
 REFERENCES = [

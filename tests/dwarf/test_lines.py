@@ -9,7 +9,7 @@ import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dwarf_constants import At, Content, Form
-from tests.inputs.elf import code_section
+from tests.inputs.elf import NOTYPE, Symbol, code_section
 from tests.inputs.encoding import Encoding, uleb
 from tests.inputs.line_program import (
     CONST_ADD_PC,
@@ -354,19 +354,10 @@ ROWS_OF_A_FUNCTION = [
         """),
     ),
     Case(
-        "without rows the declaration gives one",
+        "the line of a declaration is not one of its code",
         f_with(lines(), decl_file=2, decl_line=33),
-        rows("1000 b.h:33"),
-    ),
-    Case(
-        "a declaration without a line gives none",
-        f_with(lines(), decl_file=2),
         "1000-1040 f\n",
-    ),
-    Case(
-        "a declaration in no file gives none",
-        f_with(lines(), decl_file=9, decl_line=33),
-        "1000-1040 f\n",
+        "llvm-gsymutil gives it to functions without rows",
     ),
 ]
 
@@ -565,3 +556,142 @@ def test_a_row_without_a_file_keeps_its_line(tmp_path: Path) -> None:
         (0x1008, "", 6),
         (0x1010, "/src/a.c", 7),
     )
+
+
+# ---- rows without a function ----------------------------------------------------
+
+# Rows 5, 6 and 7 at 1000, 1010 and 1018, up to 1040.
+UNCOVERED = lines(*sequence((0x1000, 5), (0x1010, 6), (0x1018, 7, 2), end=0x1040))
+SYMBOL_LINES = [
+    (
+        "each symbol has the rows of its addresses",
+        [Symbol("f", 0x1000, 0x10), Symbol("g", 0x1010, 0x30)],
+        """
+        1000-1010 f
+          1000 /src/a.c:5
+        1010-1040 g
+          1010 /src/a.c:6
+          1018 /src/b.h:7
+        """,
+    ),
+    (
+        "a row before a symbol is continued in it",
+        [Symbol("f", 0x1014, 0x10)],
+        """
+        1014-1024 f
+          1014 /src/a.c:6
+          1018 /src/b.h:7
+        """,
+    ),
+    (
+        "after the end of the lines they are unknown",
+        [Symbol("f", 0x1018, 0x30)],
+        """
+        1018-1048 f
+          1018 /src/b.h:7
+          1040 /src/b.h:0
+        """,
+    ),
+    (
+        "a symbol may begin before the lines",
+        [Symbol("f", 0xFF0, 0x18)],
+        """
+        ff0-1008 f
+          1000 /src/a.c:5
+        """,
+    ),
+    (
+        "a symbol without a size has those up to the next one",
+        [Symbol("f", 0x1000, 0, NOTYPE), Symbol("g", 0x1018, 0x28)],
+        """
+        1000-1000 f
+          1000 /src/a.c:5
+          1010 /src/a.c:6
+        1018-1040 g
+          1018 /src/b.h:7
+        """,
+    ),
+    (
+        "a label in a symbol does not cut it",
+        [Symbol("f", 0x1000, 0x40), Symbol("label", 0x1018, 0, NOTYPE)],
+        """
+        1000-1040 f
+          1000 /src/a.c:5
+          1010 /src/a.c:6
+          1018 /src/b.h:7
+        """,
+    ),
+    (
+        "a symbol around another goes on after it",
+        [Symbol("f", 0x1000, 0x40), Symbol("g", 0x1008, 8)],
+        """
+        1000-1040 f
+          1000 /src/a.c:5
+          1010 /src/a.c:6
+          1018 /src/b.h:7
+        1008-1010 g
+          1008 /src/a.c:5
+        1010-1040 f
+          1010 /src/a.c:6
+          1018 /src/b.h:7
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("symbols", "expected"),
+    [case[1:] for case in SYMBOL_LINES],
+    ids=[case[0] for case in SYMBOL_LINES],
+)
+def test_symbols_have_the_rows_that_no_function_has(
+    symbols: list[Symbol], expected: str, tmp_path: Path
+) -> None:
+    image = program(
+        unit(version=4, lines=UNCOVERED), symbols=symbols, text=[code_section(0xE00)]
+    )
+    conversion = convert_bytes(tmp_path, image)
+    assert describe(conversion.functions) == words(expected)
+    assert conversion.report.line_rows_unused == 0
+
+
+def test_a_symbol_beside_functions_has_the_rows_between_them(tmp_path: Path) -> None:
+    image = program(
+        unit(function("f", 0x1000, 0x1010), version=4, lines=UNCOVERED),
+        symbols=[Symbol("f", 0x1000, 0x10), Symbol("thunk", 0x1014, 4)],
+    )
+    conversion = convert_bytes(tmp_path, image)
+    assert describe(conversion.functions) == words("""
+        1000-1010 f
+          1000 /src/a.c:5
+        1014-1018 thunk
+          1014 /src/a.c:6
+    """)
+
+
+def test_rows_that_nothing_covers_are_counted(tmp_path: Path) -> None:
+    elsewhere = Symbol("f", 0x1800, 0x10)
+    image = program(unit(version=4, lines=UNCOVERED), symbols=[elsewhere])
+    assert convert_bytes(tmp_path, image).report.line_rows_unused == 3
+    image = program(
+        unit(function("f", 0x1000, 0x1010), version=4, lines=UNCOVERED),
+        symbols=[elsewhere],
+    )
+    assert convert_bytes(tmp_path, image).report.line_rows_unused == 2
+
+
+def test_rows_of_a_table_of_several_units_are_for_functions_only(
+    tmp_path: Path,
+) -> None:
+    """Which of the units is read first would decide otherwise."""
+    first = unit(function("f", 0x1000, 0x1010), version=4, lines=UNCOVERED)
+    second = unit(function("g", 0x1010, 0x1018), version=4)
+    second.root.attributes[At.stmt_list] = Form.sec_offset(0)
+    image = program(first, second, symbols=[Symbol("s", 0x1020, 0x10)])
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1010 f
+          1000 /src/a.c:5
+        1010-1018 g
+          1010 /src/a.c:6
+        1020-1030 s
+    """)

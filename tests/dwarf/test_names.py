@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
-from tests.inputs.elf import NOTYPE, Symbol
+from tests.inputs.elf import GLOBAL, LOCAL, NOTYPE, WEAK, Symbol
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
 
@@ -486,12 +487,15 @@ G = "1010-1020 g\n  1010 /src/a.c:3\n"
     ("symbols", "expected"),
     [
         ([Symbol("f", 0x1000, 0x10)], "1000-1010 f\n  1000 /src/a.c:3\n" + G),
-        ([Symbol("f", 0x1000, 8)], "1000-1008 f\n" + G),
+        ([Symbol("f", 0x1000, 8)], "1000-1008 f\n  1000 /src/a.c:3\n" + G),
         (
             [Symbol("label", 0x1000, 0x10, NOTYPE)],
             "1000-1010 label\n  1000 /src/a.c:3\n" + G,
         ),
-        ([Symbol("label", 0x1000, 0, NOTYPE)], "1000-1000 label\n" + G),
+        (
+            [Symbol("label", 0x1000, 0, NOTYPE)],
+            "1000-1000 label\n  1000 /src/a.c:3\n" + G,
+        ),
         ([], G),
     ],
     ids=["of the same range", "shorter", "without a type", "without a size", "none"],
@@ -517,4 +521,88 @@ def test_of_two_functions_of_a_range_the_one_with_a_name_is_kept(
 def test_merged_functions_have_names_of_their_own(tmp_path: Path) -> None:
     image = nameless(Symbol("f", 0x1000, 0x10))
     functions = convert_bytes(tmp_path, image, {"merged_functions": True}).functions
-    assert describe(functions) == "1000-1010 f\n" + G
+    assert describe(functions) == "1000-1010 f\n  1000 /src/a.c:3\n" + G
+
+
+# ---- names of symbols -------------------------------------------------------------
+
+# (name in DWARF, symbols of its range, the name that is kept)
+NAMED_BY_SYMBOLS = [
+    ("foo", ["_Z3foov"], "_Z3foov"),
+    ("foo", ["foo", "_Z3foov"], "foo"),
+    ("foo", ["foo.cold"], "foo.cold"),
+    ("foo", ["__foo"], "__foo"),
+    ("a::foo", ["_ZN1a3fooEi"], "_ZN1a3fooEi"),
+    ("operator[]", ["_ZN1AixEi"], "_ZN1AixEi"),
+    ("~vector", ["_ZN6vectorD2Ev"], "_ZN6vectorD2Ev"),
+    ("loop<int*, a::b<int> >", ["_ZN1a4loopIPiNS_1bIiEEEEvv"], None),
+    ("a::run", ["_ZN1a3runEv", "_ZN1a4stopEv"], "_ZN1a3runEv"),
+    ("a::run", ["_ZN1a3runEi", "_ZN1a3runEv"], "_ZN1a3runEv"),
+    ("_Z3foov", ["_Z3barv"], "_Z3foov"),
+    ("_RNvC1a3foo", ["_RNvC1b3foo"], "_RNvC1a3foo"),
+    (
+        "f" * 257,
+        [f"_Z257{'f' * 257}v", "_Z1gv"],
+        "_Z1gv",
+    ),  # long names are not searched
+    ("foo", [f"_Z3foo{'i' * 8187}", "_Z1gv"], "_Z1gv"),
+]
+
+
+@pytest.mark.parametrize(("name", "symbols", "expected"), NAMED_BY_SYMBOLS)
+def test_a_function_without_a_linkage_name_has_that_of_its_symbol(
+    name: str, symbols: list[str], expected: str | None, tmp_path: Path
+) -> None:
+    of_range = [Symbol(each, 0x1000, 0x10) for each in symbols]
+    image = program(unit(function(name, 0x1000, 0x1010)), symbols=of_range)
+    (kept,) = convert_bytes(tmp_path, image).functions
+    assert kept.name == (expected or symbols[0])
+
+
+def test_a_global_symbol_names_before_a_weak_before_a_local_one(tmp_path: Path) -> None:
+    bindings = {"local": LOCAL, "weak": WEAK, "global": GLOBAL}
+    for dies in ([], [function("f", 0x1000, 0x1010)]):
+        for count in (3, 2, 1):
+            names = [*bindings][:count]
+            for order in permutations(names):
+                symbols = [
+                    Symbol(each, 0x1000, 0x10, binding=bindings[each]) for each in order
+                ]
+                image = program(unit(*dies), symbols=symbols)
+                (kept,) = convert_bytes(tmp_path, image).functions
+                assert kept.name == names[-1]
+
+
+def test_a_symbol_of_another_range_does_not_name_a_function(tmp_path: Path) -> None:
+    symbols = [Symbol("_Z3foov", 0x1000, 8), Symbol("_Z3fooi", 0x1001, 8)]
+    image = program(unit(function("foo", 0x1000, 0x1010)), symbols=symbols)
+    (kept,) = convert_bytes(tmp_path, image).functions
+    assert kept.name == "foo"
+
+
+def test_a_label_names_a_function_if_it_is_its_mangled_name(tmp_path: Path) -> None:
+    for label, expected in {"_Z3foov": "_Z3foov", "_Z3barv": "foo", "x": "foo"}.items():
+        image = program(
+            unit(function("foo", 0x1000, 0x1010)),
+            symbols=[Symbol(label, 0x1000, 0, NOTYPE)],
+        )
+        (kept,) = convert_bytes(tmp_path, image).functions
+        assert kept.name == expected
+
+
+def test_the_version_of_a_symbol_is_not_part_of_its_name(tmp_path: Path) -> None:
+    names = {"open@@V1": "open", "read@V2": "read", "@plt": "@plt"}
+    for symbol, expected in names.items():
+        image = program(unit(), symbols=[Symbol(symbol, 0x1000, 0x10)])
+        (kept,) = convert_bytes(tmp_path, image).functions
+        assert kept.name == expected
+
+
+def test_an_inlined_call_without_an_origin_has_its_own_name(tmp_path: Path) -> None:
+    call = inlined(None, (0x1004, 0x1008))
+    call.attributes.pop(At.abstract_origin)
+    call.attributes[At.name] = "g"
+    image = program(unit(function("f", 0x1000, 0x1010, call)))
+    (kept,) = convert_bytes(tmp_path, image).functions
+    assert kept.inline is not None
+    assert [each.name for each in kept.inline.children] == ["g"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conversions import describe, words
+from tests.conversions import describe
 from tests.dwarf_files import SUPPLEMENTARY, DwarfFile, Outcome, convert_files
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf, Unit
@@ -201,30 +201,6 @@ def test_inlined_calls_are_named_by_the_file(tmp_path: Path) -> None:
     [found] = outcome.functions
     assert found.inline is not None
     assert [each.name for each in found.inline.children] == ["N::C::f"]
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_a_declaration_there_names_a_file_of_its_own_table(
-    version: int, tmp_path: Path
-) -> None:
-    declared = Die(
-        Tag.subprogram,
-        {At.name: "f", At.decl_file: 1, At.decl_line: 7, At.declaration: True},
-        label="f",
-    )
-    theirs = LineProgram(files=(File("x.h"), File("y.h")))
-    other = shared(partial_unit(declared, version=version, lines=theirs))
-    own = LineProgram(ops=sequence((0x1008, 3), end=0x1010), files=(File("a.c"),) * 2)
-    main = unit(
-        refers(Form.GNU_ref_alt, other.place_of("f")), version=version, lines=own
-    )
-    directory = "" if version >= 5 else "/shared/"
-    file = "y.h" if version >= 5 else "x.h"
-    assert describe(convert(tmp_path, other, main).functions) == words(f"""
-        1000-1010 f
-          1000 {directory}{file}:7
-          1008 {"" if version >= 5 else "/src/"}a.c:3
-    """)
 
 
 def test_line_tables_may_have_their_strings_there(tmp_path: Path) -> None:

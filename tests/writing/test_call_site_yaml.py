@@ -243,7 +243,7 @@ def test_a_symbol_that_repeats_a_function_gives_it_its_call_sites(
     )
     (f,) = converted(tmp_path, data, "functions:\n" + entry("t", 3) + entry("f", 4))
     assert f.line_table
-    assert sites_of([f]) == {"f": [(4, 0, "p"), (3, 0, "p")]}
+    assert sites_of([f]) == {"t": [(4, 0, "p"), (3, 0, "p")]}
 
 
 def test_a_symbol_inside_a_function_gives_it_its_call_sites_at_their_place(

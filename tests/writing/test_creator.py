@@ -358,6 +358,7 @@ def test_the_report_counts_what_the_file_holds() -> None:
         "functions": 2,
         "functions_with_lines": 1,
         "functions_with_inlines": 1,
+        "line_rows_unused": 0,
         "duplicates_different": 0,
         "overlapping": 0,
         "strings": file.strings.count(b"\0"),

@@ -74,9 +74,11 @@ def test_equal_content_is_no_difference() -> None:
     assert (report.duplicates_different, report.functions_pruned) == (0, 2)
 
 
-def test_of_equal_symbols_the_last_is_kept_and_beats_a_bare_function() -> None:
+def test_of_equal_symbols_the_last_is_kept_and_yields_to_a_bare_function() -> None:
     symbols = [FunctionInfo(0x10, 4, name) for name in ("b", "c")]
-    assert keep([FunctionInfo(0x10, 4, "a")], symbols)[0] == symbols[1:]
+    function = FunctionInfo(0x10, 4, "a")
+    assert keep([], symbols)[0] == symbols[1:]
+    assert keep([function], symbols)[0] == [function]
 
 
 def test_an_empty_function_yields_to_a_range_with_its_start() -> None:
@@ -144,37 +146,9 @@ def test_an_empty_function_of_the_debug_information_covers_nothing() -> None:
     assert keep([empty], [symbol])[0] == [empty, symbol]
 
 
-RENAMES = {
-    ("foo", "_Z3foov"): "_Z3foov",
-    ("foo", "_ZN1a3fooEi"): "_ZN1a3fooEi",
-    ("foo", "$s1m3fooyyF"): "$s1m3fooyyF",
-    ("foo", "$S1m3fooyyF"): "$S1m3fooyyF",
-    ("foo", "foo"): "foo",
-    ("foo", "__foo"): "foo",
-    ("foo", "_Z3barv"): "foo",
-    ("foo", "_Z4foo2v"): "foo",
-    ("a::foo", "_ZN1a3fooEi"): "a::foo",
-    ("f" * 256, f"_Z256{'f' * 256}v"): f"_Z256{'f' * 256}v",
-    ("f" * 257, f"_Z257{'f' * 257}v"): "f" * 257,
-    ("foo", f"_Z3foo{'i' * 8186}"): f"_Z3foo{'i' * 8186}",
-    ("foo", f"_Z3foo{'i' * 8187}"): "foo",
-    ("_Z3foov", "_ZN1a7_Z3foovEi"): "_Z3foov",
-    ("$s3foo", "_Z6$s3foov"): "$s3foo",
-}
-
-
-def test_a_mangled_name_of_the_symbol_table_moves_to_the_function() -> None:
-    for (name, symbol), expected in RENAMES.items():
-        function = lines(name, (0, 1))
-        for version in (1, 2):
-            kept, _ = keep([function], [lines(symbol)], version=version)
-            assert kept == [function._replace(name=expected)], (symbol, version)
-
-
-def test_the_last_mangled_name_that_fits_is_taken() -> None:
-    symbols = [lines(name) for name in ("_ZN3fooC1Ev", "_ZN3fooC2Ev", "alias")]
-    (kept,), _ = keep([lines("foo", (0, 1))], symbols)
-    assert kept.name == "_ZN3fooC2Ev"
+def test_a_symbol_does_not_rename_a_function_that_was_given_a_name() -> None:
+    function = lines("foo", (0, 1))
+    assert keep([function], [lines("_Z3foov")])[0] == [function]
 
 
 # ---- symbols without a type -------------------------------------------------------
@@ -263,7 +237,7 @@ def kept_by_the_rules(
 ) -> list[FunctionInfo]:
     """Every rule applied to every pair."""
     best: dict[tuple[int, int], FunctionInfo] = {}
-    for info in (*functions, *symbols):
+    for info in (*symbols, *functions):
         key = info.address, info.size
         if key not in best or richness(info) >= richness(best[key]):
             best[key] = info

@@ -108,6 +108,7 @@ typedef struct gsym_creator_report {
     uint64_t functions;              /* in the file */
     uint64_t functions_with_lines;
     uint64_t functions_with_inlines;
+    uint64_t line_rows_unused; /* at addresses that no function covers */
     uint64_t duplicates_different; /* equal ranges, different debug info */
     uint64_t overlapping;
     uint64_t strings;

@@ -45,7 +45,6 @@ _CATEGORIES = {
     lib.GSYM_WARN_LINE_PROGRAM: "Damaged line program",
     lib.GSYM_WARN_LINE_FILE_INDEX: "Invalid file index in DWARF line table",
     lib.GSYM_WARN_LINE_ORDER: "Non-monotonically increasing addresses",
-    lib.GSYM_WARN_DECL_FILE_INDEX: "Invalid file index in DW_AT_decl_file",
     lib.GSYM_WARN_CALL_FILE_INDEX: "Invalid file index in DW_AT_call_file",
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),

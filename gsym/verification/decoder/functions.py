@@ -128,22 +128,8 @@ class UnitFunctions:
             start,
             end,
             sequence.value if sequence else None,
-            lambda: self._declaration(die, start),
         )
         return entries or None
-
-    def _declaration(self, die: DIE, address: int) -> LineEntry | None:
-        """Where the function was declared: better than nothing."""
-        file = self._units.find(die, "DW_AT_decl_file")
-        line = self._units.find(die, "DW_AT_decl_line")
-        if file is None or line is None:
-            return None
-        value, holder = file
-        unit = self._unit
-        if holder.cu is not unit.cu:
-            unit = self._units.open_around(holder)
-        path = unit.lines.path(value.value) if unit.lines is not None else None
-        return LineEntry(address, path, line[0].value) if path else None
 
     def _inline(self, scope: _Scope, span: Range, name: str) -> InlineInfo | None:
         """The tree of inlined calls that lie inside *span*."""

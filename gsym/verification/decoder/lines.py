@@ -122,7 +122,6 @@ class LineTable:
         start: int,
         end: int,
         stmt_sequence: int | None,
-        declaration: Callable[[], LineEntry | None],
     ) -> tuple[LineEntry, ...]:
         """Rows of the function [start, end).
 
@@ -130,7 +129,6 @@ class LineTable:
             start: Address.
             end: First address after the function.
             stmt_sequence: Only the sequence at this offset in .debug_line counts.
-            declaration: Gives the row of a start that no sequence has a row for.
         """
         sequences = self._covering(start, end)
         if stmt_sequence is not None:
@@ -139,9 +137,6 @@ class LineTable:
                 sequences = chosen
         rows = _rows(sequences, start, end)
         entries: list[LineEntry] = []
-        if not rows or rows[0][0] > start:
-            declared = declaration()
-            entries += [] if declared is None else [declared]
         last_address = 0
         for address, file, line in rows:
             path = self.path(file)

@@ -1,0 +1,142 @@
+/* symbol_lines.c - lines for symbols that the debug information does not describe.
+ *
+ * Line tables also cover code without a DIE: of assemblers, of -gline-tables-only, thunks,
+ * folded functions. Each symbol without lines gets the rows of its addresses. Of several
+ * tables for an address, the rows of the one that starts first count. */
+#include "create/state.h"
+
+enum {
+    /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */
+    VISIT_LIMIT = 1 << 28,
+    GROWTH_LIMIT = 32,
+    FREE_GROWTH = 1 << 20
+};
+
+typedef struct line_giver {
+    gsym_creator *creator;
+    const record_key *keys; /* of the lines */
+    size_t first;           /* of those that may cover a later symbol */
+    gsym_record *record;    /* of the lines decoded last */
+    const gsym_function *decoded;
+    uint32_t decoded_index;
+    row_list rows; /* of the symbol */
+    uint64_t visits_left, bytes_left;
+} line_giver;
+
+static uint64_t last_address(const creator_record *record) {
+    return record->address + (record->size - 1);
+}
+
+static gsym_status decode(line_giver *giver, uint32_t index, gsym_error *error) {
+    const creator_record *lines = &giver->creator->lines.items[index];
+    if (giver->decoded != NULL && giver->decoded_index == index) return GSYM_OK;
+    giver->decoded_index = index;
+    giver->visits_left -= lines->row_count < giver->visits_left ? lines->row_count
+                                                                : giver->visits_left;
+    return record_decode(giver->record,
+                         cursor_at(lines->blob, lines->blob_size, 0,
+                                   creator_big_endian(giver->creator)),
+                         giver->creator->strp_size, lines->address, &giver->decoded, error);
+}
+
+/* From `address` on the line is unknown; the file stays, as LLVM finds no name without. */
+static bool put_gap(row_list *rows, uint64_t address) {
+    const gsym_line_row *row = &rows->items[rows->count - 1];
+    return row->line == 0 || LIST_ADD(*rows, (gsym_line_row){address, row->file, 0});
+}
+
+/* Add the decoded rows of the addresses from `start` to `last`; before `next` all have
+ * been looked for. */
+static bool add_rows(line_giver *giver, uint64_t next, uint64_t start, uint64_t last) {
+    if (giver->rows.count > 0 && start > next && !put_gap(&giver->rows, next)) return false;
+    return creator_cut_rows(&giver->rows, giver->decoded, start, last);
+}
+
+/* List the rows of the addresses from `start` to `last`. */
+static gsym_status gather(line_giver *giver, uint64_t start, uint64_t last,
+                          gsym_error *error) {
+    record_list *all = &giver->creator->lines;
+    uint64_t next = start;
+    giver->rows.count = 0;
+    while (giver->first < all->count &&
+           last_address(&all->items[giver->keys[giver->first].index]) < start)
+        giver->first++;
+    for (size_t i = giver->first; i < all->count && giver->visits_left > 0; ++i) {
+        uint32_t index = giver->keys[i].index;
+        creator_record *lines = &all->items[index];
+        uint64_t from = lines->address < next ? next : lines->address;
+        uint64_t to = last_address(lines) < last ? last_address(lines) : last;
+        giver->visits_left--;
+        if (lines->address > last) break;
+        if (to < from) continue;
+        GSYM_TRY(decode(giver, index, error));
+        if (!add_rows(giver, next, from, to)) return gsym_fail_memory(error);
+        lines->row_count = 0; /* none is unused */
+        if (to == last) return GSYM_OK;
+        next = to + 1;
+    }
+    return giver->rows.count == 0 || put_gap(&giver->rows, next) ? GSYM_OK
+                                                                 : gsym_fail_memory(error);
+}
+
+static gsym_status give(line_giver *giver, creator_record *record, uint64_t last,
+                        gsym_error *error) {
+    gsym_creator *creator = giver->creator;
+    gsym_function function = {
+        .address = record->address, .size = record->size, .name = record->name};
+    buffer *out = &creator->encoded;
+    GSYM_TRY(gather(giver, record->address, last, error));
+    if (giver->rows.count == 0) return GSYM_OK;
+    function.rows = giver->rows.items;
+    function.row_count = giver->rows.count;
+    out->size = 0;
+    GSYM_TRY(function_info_encode(out, creator->strp_size, &function, error));
+    if (out->size > giver->bytes_left) {
+        giver->visits_left = 0;
+        return GSYM_OK;
+    }
+    giver->bytes_left -= out->size;
+    record->row_count = (uint32_t)function.row_count;
+    record->blob_size = (uint32_t)out->size;
+    creator->report.functions_with_lines++;
+    return creator_store(creator, out->bytes, out->size, &record->blob, error);
+}
+
+/* Records without a size extend to the next one. */
+static gsym_status give_all(line_giver *giver, gsym_error *error) {
+    record_list *records = &giver->creator->records;
+    for (size_t i = 0; i < records->count && giver->visits_left > 0; ++i) {
+        creator_record *record = &records->items[i];
+        uint64_t last = UINT64_MAX;
+        if (creator_record_size(giver->creator, record) >
+            creator_bare_size(giver->creator))
+            continue;
+        if (record->size > 0)
+            last = last_address(record);
+        else if (i + 1 < records->count)
+            last = records->items[i + 1].address - 1;
+        GSYM_TRY(give(giver, record, last, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status creator_give_lines(gsym_creator *creator, gsym_error *error) {
+    const record_list *lines = &creator->lines;
+    line_giver giver = {
+        .creator = creator, .visits_left = VISIT_LIMIT, .bytes_left = FREE_GROWTH};
+    record_key *keys = NULL;
+    gsym_status status;
+    if (lines->count == 0) return GSYM_OK;
+    for (size_t i = 0; i < lines->count; ++i)
+        giver.bytes_left += GROWTH_LIMIT * (uint64_t)lines->items[i].blob_size;
+    status = gsym_record_create(&giver.record, error);
+    if (status == GSYM_OK) status = record_order_sort(lines, &keys, error);
+    giver.keys = keys;
+    if (status == GSYM_OK) status = give_all(&giver, error);
+    for (size_t i = 0; i < lines->count; ++i)
+        creator->report.line_rows_unused += lines->items[i].row_count;
+    gsym_record_destroy(giver.record);
+    free(giver.rows.items);
+    free(keys);
+    return status;
+}
