@@ -160,6 +160,8 @@ class _Generator:
         else:
             attributes[At.name] = self.name()
         attributes |= self.linkage(0.2)
+        if self.chance(0.3):
+            attributes[At.decl_line] = self.random.randint(0, 50)
         children = self.children(extents, depth, 0)
         if children and self.chance(0.3):
             attributes[At.sibling] = SIBLING
