@@ -69,10 +69,6 @@ class EmptyError(GsymError):
     """The input contains no function."""
 
 
-class MissingDebugInfoError(GsymError):
-    """The files with the debug information of a binary are missing."""
-
-
 class UuidMismatchError(GsymError):
     """The file belongs to another binary than requested."""
 

@@ -131,9 +131,9 @@ static uint32_t elf_binding(const elf_symbol *symbol) {
     }
 }
 
-/* The size of a name without a version, as of `open@@V1`. */
+/* The size of a name without a version, as of `open@@V1`. NASM has labels `..@1.name`. */
 static size_t unversioned_size(const char *name, size_t size) {
-    const char *at = size < 2 ? NULL : memchr(name + 1, '@', size - 1);
+    const char *at = size < 2 || name[0] == '.' ? NULL : memchr(name + 1, '@', size - 1);
     return at == NULL ? size : (size_t)(at - name);
 }
 

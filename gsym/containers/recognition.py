@@ -157,13 +157,11 @@ def refuse(kind: str, path: str) -> NoReturn:
     )
 
 
-def refuse_pdb_user(pdb: bytes, path: str) -> NoReturn:
-    """Refuse a PE file whose debug information is in another file.
+def describe_pdb(pdb: bytes) -> str:
+    """Where the debug information of a PE file is, and how it can be converted.
 
-    Raises:
-        UnsupportedError: Always.
+    Args:
+        pdb: The path in the file.
     """
     name = pdb.replace(b"\\", b"/").rpartition(b"/")[2].decode("utf-8", "replace")
-    raise UnsupportedError(
-        f"its debug information is in {name}: {_FROM_PDB}", path=path
-    )
+    return f"it is in {name}: {_FROM_PDB}"

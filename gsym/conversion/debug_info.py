@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.containers.recognition import refuse_pdb_user
+from gsym.containers.recognition import describe_pdb
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.companions.elf import (
     debug_files,
@@ -67,9 +67,8 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     Split units are found later, by the attributes of their skeleton units.
 
     Raises:
-        UnsupportedError: It contains split units only, or its debug information is in a
-            PDB, or the package for web servers is not installed.
-        MissingDebugInfoError: Its debug map lists object files that are all missing.
+        UnsupportedError: It contains split units only, or the package for web servers
+            is not installed.
     """
     if binary.is_macho and not _has_dwarf(binary):
         from gsym.conversion.companions.macho import find_macho_debug_info
@@ -100,7 +99,7 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     """The debug file of *binary*; if not found, itself and a message about that.
 
     Raises:
-        UnsupportedError: It contains split units, or refers to a PDB.
+        UnsupportedError: It contains split units.
     """
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
@@ -109,8 +108,8 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     for candidate in debug_files(search, options):
         return candidate, ""
     if binary.pdb_path:
-        refuse_pdb_user(binary.pdb_path, binary.path)
-    if search.tried:
+        note = describe_pdb(binary.pdb_path)
+    elif search.tried:
         note = f"tried {search.describe()}"
     else:
         note = "neither a build id nor .gnu_debuglink names a file that has it"

@@ -141,7 +141,6 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             and none is selected.
         MemberError: It is an archive with several object files and none is selected, or
             has no *member*.
-        MissingDebugInfoError: It is a Mach-O file whose object files are all missing.
         EmptyError: It contains no function, none is selected, or *pclntab* is "only"
             and it has no pclntab.
         GsymError: A function in *call_sites_yaml* does not exist.

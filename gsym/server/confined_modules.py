@@ -24,7 +24,6 @@ from gsym.errors import (
     EmptyError,
     FormatError,
     GsymError,
-    MissingDebugInfoError,
     UuidMismatchError,
 )
 from gsym.records import NamedTuple
@@ -311,7 +310,7 @@ def add_alone(
         answer = {"modules": [describe(published.entry)]}
     except UuidMismatchError as error:
         answer = {"mismatch": error.reason}
-    except (EmptyError, MissingDebugInfoError) as error:
+    except EmptyError as error:
         answer = {"failure": error.reason}
     return {**answer, "refused": _refused(opened)}
 

@@ -14,7 +14,6 @@ from gsym.errors import (
     EmptyError,
     FormatError,
     GsymError,
-    MissingDebugInfoError,
     UnsupportedError,
 )
 from gsym.records import NamedTuple
@@ -104,7 +103,7 @@ _MAX_URL = 8192
 _URL_FORM = "application/x-www-form-urlencoded"
 _IN_BREAKPAD_TREE = 3  # parts of a path: NAME/ID/FILE
 # Files with these errors are skipped: they are valid, but not modules with functions.
-_SKIPPED = (UnsupportedError, EmptyError, MissingDebugInfoError, ArchitectureError)
+_SKIPPED = (UnsupportedError, EmptyError, ArchitectureError)
 
 
 def member_key(name: str) -> ModuleKey:

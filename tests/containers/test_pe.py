@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -165,11 +166,18 @@ def test_the_guid_of_the_pdb_is_the_identifier(name: str, tmp_path: Path) -> Non
     assert report.uuid == report.build_id == expected
 
 
-def test_debug_information_in_a_pdb_is_refused_with_advice(tmp_path: Path) -> None:
+def test_of_a_binary_with_a_pdb_the_symbols_are_read_with_advice(
+    tmp_path: Path,
+) -> None:
     record = codeview(GUID, 1, r"D:\build\app.pdb")
-    image = Pe([code_section()], debug=[(CODEVIEW, record)]).to_bytes()
-    with pytest.raises(gsym.UnsupportedError, match=r"in app\.pdb: .*dump_syms"):
-        convert_bytes(tmp_path, image)
+    image = replace(image_of(), debug=[(CODEVIEW, record)], sections=[code_section()])
+    advice = r"in app\.pdb: .*dump_syms"
+    with pytest.raises(gsym.EmptyError, match=advice):
+        convert_bytes(tmp_path, image.to_bytes())
+    image = replace(image, symbols=[Symbol("f", 0)])
+    conversion = convert_bytes(tmp_path, image.to_bytes())
+    assert [each.name for each in conversion.functions] == ["f"]
+    assert re.search(advice, conversion.report.notes[0])
 
 
 def test_dwarf_counts_more_than_a_pdb(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.containers.recognition import recognise, refuse, refuse_pdb_user
+from gsym.containers.recognition import describe_pdb, recognise, refuse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,5 +70,6 @@ def test_each_kind_without_a_reader_is_refused() -> None:
     [(b"a.pdb", "a.pdb"), (rb"D:\x\a.pdb", "a.pdb"), (b"/x/\xff.pdb", "\ufffd.pdb")],
 )
 def test_the_pdb_of_a_program_is_named(pdb: bytes, name: str) -> None:
-    with pytest.raises(gsym.UnsupportedError, match=f"in {name}: .*dump_syms"):
-        refuse_pdb_user(pdb, "input")
+    note = describe_pdb(pdb)
+    assert note.startswith(f"it is in {name}: ")
+    assert "dump_syms" in note

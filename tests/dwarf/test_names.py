@@ -591,7 +591,7 @@ def test_a_label_names_a_function_if_it_is_its_mangled_name(tmp_path: Path) -> N
 
 
 def test_the_version_of_a_symbol_is_not_part_of_its_name(tmp_path: Path) -> None:
-    names = {"open@@V1": "open", "read@V2": "read", "@plt": "@plt"}
+    names = {"open@@V1": "open", "read@V2": "read", "@plt": "@plt", "..@1.x": "..@1.x"}
     for symbol, expected in names.items():
         image = program(unit(), symbols=[Symbol(symbol, 0x1000, 0x10)])
         (kept,) = convert_bytes(tmp_path, image).functions

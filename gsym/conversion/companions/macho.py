@@ -17,7 +17,7 @@ from gsym.containers.recognition import recognise
 from gsym.conversion.companions.search import CompanionSearch, reason_of
 from gsym.conversion.debug_info import DebugInfo
 from gsym.engine.native import ffi, lib, new_object, to_str
-from gsym.errors import FormatError, GsymError, MissingDebugInfoError, UuidMismatchError
+from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -142,12 +142,7 @@ def _fitting_slice(data: memoryview, path: str, uuid: bytes | None) -> memoryvie
 
 
 def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
-    """The files to read for *binary*, which has no DWARF of its own.
-
-    Raises:
-        MissingDebugInfoError: It names object files, and none of them is there, and
-            no bundle is.
-    """
+    """The files to read for *binary*, which has no DWARF of its own."""
     search = CompanionSearch(binary)
 
     def mismatch(candidate: ObjectFile) -> str:
@@ -159,13 +154,11 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
     for bundle in search.open_all(bundles_beside(binary.path), mismatch):
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
     tried = f"tried {search.describe()}"
-    try:
-        debug_map = DebugMap(binary, options.object_prefix_map)
-    except MissingDebugInfoError as error:
-        reason = f"{error.reason}; no dSYM bundle: {tried}"
-        raise MissingDebugInfoError(reason, path=error.path) from None
+    debug_map = DebugMap(binary, options.object_prefix_map)
     if not debug_map.objects:
-        missing = f"no debug information: {tried}"
+        missing = f"no debug information: {debug_map.missing or tried}"
+        if debug_map.missing:
+            missing += f"; no dSYM bundle: {tried}"
         return DebugInfo(binary, None, (binary,), (), (), missing=missing)
     paths = tuple(debug_map.paths)
     return DebugInfo(binary, None, (binary,), paths, debug_map.notes, debug_map)
@@ -198,9 +191,7 @@ class DebugMap:
         handle: The engine's `gsym_debug_map *`.
         objects: The object files that are there.
         paths: Those of the files and archives that were read.
-
-    Raises:
-        MissingDebugInfoError: It names object files, and none of them is there.
+        missing: Why none of the object files that it names is used; "" if one is.
     """
 
     def __init__(
@@ -222,12 +213,12 @@ class DebugMap:
             for entry in self._entries()
         ]
         self.objects = tuple(self._open(entries))
+        self.missing = ""
         if self._missing and not self.objects:
-            raise MissingDebugInfoError(
-                f"its debug information is in {len(entries)} object files, and none of "
-                f"them is there: {_some(self._missing)}; say with "
-                "--object-prefix-map where they are now, or run dsymutil there",
-                path=binary.path,
+            self.missing = (
+                f"it is in {len(entries)} object files, and none of them is there: "
+                f"{_some(self._missing)}; give their location with "
+                "--object-prefix-map, or run dsymutil where they are"
             )
 
     @property
