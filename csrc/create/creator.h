@@ -47,6 +47,8 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
  * ascend. */
 bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
                        size_t count);
+/* Whether the file has to answer for an address in [start, end); see gsym_creator_ask. */
+bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t end);
 /* Strings will come from input of so many bytes: see string_table_supply. */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
 /* The limit on bytes of strings, for all input so far. */

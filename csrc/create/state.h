@@ -2,7 +2,7 @@
  *
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
  * leaves out strings that the binary around the file has, merge.c sorts, prunes and merges,
- * symbol_lines.c gives lines to symbols,
+ * symbol_lines.c gives lines to symbols, asked.c leaves out what was not asked for,
  * call_sites.c adds call sites to the remaining functions, continuations.c adds entries for
  * the rest of functions after those nested in them, layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
@@ -23,6 +23,7 @@ enum {
 };
 
 typedef LIST(creator_record) record_list;
+typedef LIST(uint64_t) address_list;
 
 /* A version-2 section that is copied unchanged. */
 typedef struct foreign_section {
@@ -83,6 +84,7 @@ struct gsym_creator {
     file_table files;
     record_list records;
     record_list lines; /* for symbols: see CREATOR_LINES */
+    address_list asked; /* ascending; none: all addresses */
     range_list text_ranges;
     foreign_section_list sections;
     named_call_sites_list call_sites;
@@ -142,6 +144,8 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
 
 /* ---- what gsym_creator_finish calls, in this order ------------------------------- */
 
+/* Leave out records that matter to none of the addresses asked for. */
+gsym_status creator_keep_asked(gsym_creator *creator, gsym_error *error);
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Give the lines that no function has to symbols. */

@@ -123,6 +123,7 @@ static inline int form_size(uint64_t form, const abbrev_table *table) {
 /* Field + 1 by attribute, for the DIEs of each kind that is read. */
 static const uint8_t root_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_low_pc] = FIELD_LOW_PC + 1,
+    [DW_AT_high_pc] = FIELD_HIGH_PC + 1,
     [DW_AT_ranges] = FIELD_RANGES + 1,
     [DW_AT_stmt_list] = FIELD_STMT_LIST + 1,
     [DW_AT_language] = FIELD_LANGUAGE + 1,
@@ -411,8 +412,8 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
     }
 }
 
-/* False where memory ran out. */
-static bool compile_table(abbrev_table *table, cursor c) {
+/* Up to the abbreviation with code `last`; 0: all. False where memory ran out. */
+static bool compile_table(abbrev_table *table, cursor c, uint64_t last) {
     int8_t sizes[DW_FORM_addrx4 + 1];
     resolve_form_sizes(table, sizes);
     table->count = table->op_count = 0;
@@ -441,6 +442,7 @@ static bool compile_table(abbrev_table *table, cursor c) {
         a->op_count = (uint32_t)table->op_count - a->op_first;
         a->leaf_size = is_stepped_over(a) ? a->fixed_size : UINT32_MAX;
         if (a->code != ++table->count) table->is_sequential = false;
+        if (a->code == last) break;
     }
     table->is_damaged = c.failed;
     if (!table->is_sequential)
@@ -537,10 +539,18 @@ static cursor table_bytes(const dwarf_input *input, uint64_t offset, bool *is_cu
     return c;
 }
 
+/* The code of the abbreviation of a unit's root DIE. */
+static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
+    cursor c = dwarf_section(input, header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
+                             header->offset + header->header_size);
+    return cursor_uleb(&c);
+}
+
 const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
     cursor bytes;
+    if (cache->has_roots) forget(cache); /* the next one may have another code */
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
     slot = find_slot(cache, input, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
@@ -557,7 +567,8 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
     bytes = table_bytes(input, header->abbrev_offset, &table->is_cut);
-    if (!compile_table(table, bytes)) {
+    if (!compile_table(table, bytes,
+                       cache->has_roots ? root_code(input, header) : 0)) {
         cache->spare = table;
         return NULL;
     }

@@ -210,6 +210,7 @@ typedef struct abbrev_cache {
     abbrev_table **slots;
     size_t count, capacity;
     size_t limit; /* forget all when this many are held; 0: none */
+    bool has_roots; /* tables are compiled as far as root DIEs need, and not kept */
     abbrev_table *spare;
 } abbrev_cache;
 
@@ -342,6 +343,9 @@ static inline bool dwarf_may_be_skeleton(const dwarf_input *input,
 /* Whether it is one, and has code. Then all but the split unit is filled in. */
 bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
                          const dwarf_unit_header *header, abbrev_cache *abbrevs);
+/* The addresses that the root DIE claims; to be called with the `abbrevs` that the unit was
+ * opened with. False where memory ran out. */
+bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings);
 /* A cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,

@@ -43,6 +43,7 @@ struct gsym_conversion {
     bool keeps_repeated;
     debug_files files;
     shared_lines *lines;
+    const gsym_unit_index *index; /* of all units, where some were selected; or NULL */
     dwarf_budget budget;
     warning_list warnings;
     unit_span *spans;
@@ -157,6 +158,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         conversion_worker *worker = &conversion->workers[i];
         worker->warnings.keep = conversion->warnings.keep;
         worker->joiner.warnings = &worker->warnings;
+        worker->joiner.creator = conversion->creator;
         worker->joiner.keeps_nameless = !conversion->keeps_repeated;
         worker->joiner.shared_lines = conversion->lines;
         worker->joiner.budget = &conversion->budget;
@@ -173,6 +175,22 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
     GSYM_TRY(debug_files_scan(&conversion->files, &conversion->warnings, error));
     return create_workers(conversion, error);
+}
+
+gsym_status gsym_conversion_select(gsym_conversion *conversion,
+                                   const gsym_unit_index *index, const uint32_t *units,
+                                   size_t count, gsym_error *error) {
+    debug_files *files = &conversion->files;
+    if (files->skeletons.count > 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units with split units are not selected");
+    for (size_t i = 0; i < count; ++i) {
+        if (units[i] >= files->units.count || (i > 0 && units[i] <= units[i - 1]))
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units to select do not ascend");
+        files->units.items[i] = files->units.items[units[i]];
+    }
+    files->units.count = count;
+    conversion->index = index;
+    return GSYM_OK;
 }
 
 /* ---- working ---------------------------------------------------------------------------- */
@@ -427,7 +445,9 @@ static size_t list_moved(gsym_conversion *conversion) {
 static bool has_shared_lines(const gsym_conversion *conversion, const unit_span *span,
                              const encoded_function *record) {
     return (record->record.origin & CREATOR_LINES) != 0 &&
-           shared_lines_has(conversion->lines, span->lines_key);
+           (shared_lines_has(conversion->lines, span->lines_key) ||
+            (conversion->index != NULL &&
+             unit_index_shares_lines(conversion->index, span->lines_key)));
 }
 
 /* Hand all records over in the order of the DIEs that described them last. */

@@ -405,11 +405,32 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
     return true;
 }
 
+/* Whether some range of a function is asked for; those of others are added bare. */
+static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
+                             const walk_function *source, bool *is_asked_ret) {
+    const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
+    *is_asked_ret = false;
+    for (uint32_t i = 0; i < source->range_count; ++i)
+        *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start, ranges[i].end);
+    for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
+        if (!LIST_ADD(result->functions,
+                      (unit_function){.address = ranges[i].start,
+                                      .size = ranges[i].end - ranges[i].start,
+                                      .die_offset = source->offset,
+                                      .position = (uint32_t)result->functions.count,
+                                      .name = NO_INDEX}))
+            return false;
+    return true;
+}
+
 static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
     for (uint32_t i = 0; i < walk->functions.count; ++i) {
         const walk_function *source = &walk->functions.items[i];
         uint32_t name;
+        bool is_asked;
+        if (!add_unless_asked(result, joiner, source, &is_asked)) return false;
+        if (!is_asked) continue;
         if (!name_of_function(result, joiner, source, &name)) return false;
         if (name == NO_INDEX) {
             dwarf_warn(joiner->warnings, GSYM_WARN_NO_NAME, source->offset,
@@ -443,7 +464,9 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
     if (lines.row_count == 1 && lines.size < PADDING_SIZE &&
         joiner->rows->items[lines.row_first].address < range.start)
         return true;
-    if (lines.size > UINT32_MAX) return true;
+    if (lines.size > UINT32_MAX ||
+        !creator_answers_in(joiner->creator, range.start, range.end))
+        return true;
     if (!number_row_files(result, joiner, &lines)) return false;
     lines.fingerprint = 0;
     return LIST_ADD(result->functions, lines);

@@ -96,6 +96,7 @@ typedef struct unit_joiner {
     abbrev_cache abbrevs;
     name_resolver resolver;
     warning_list *warnings;
+    const gsym_creator *creator; /* what it is not asked for has no contents */
     number_map name_map; /* origin -> name */
     LIST(joined_parent) parents; /* per inline depth */
     range_list covered; /* addresses of the unit's functions */

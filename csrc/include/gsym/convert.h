@@ -267,6 +267,25 @@ gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char
 /* Find the units of the main files; call once, before the workers. */
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error);
 
+/* Which units have code at an address, by their root DIEs. */
+typedef struct gsym_unit_index gsym_unit_index;
+
+/* Index the units of a conversion that has been scanned. */
+gsym_status gsym_unit_index_create(gsym_conversion *conversion,
+                                   gsym_unit_index **index_ret, gsym_error *error);
+void gsym_unit_index_destroy(gsym_unit_index *index);
+/* The units that may have code at one of `addresses`, ascending; at most `capacity` are
+ * stored. *size_ret is the sum of their sizes in .debug_info, *total_ret that of all. */
+gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
+                                 size_t address_count, uint32_t *units, size_t capacity,
+                                 size_t *count_ret, uint64_t *size_ret,
+                                 uint64_t *total_ret, gsym_error *error);
+/* Convert only these units, which ascend; between scan and workers, of a conversion of the
+ * files that `index` was made of, without skeletons. */
+gsym_status gsym_conversion_select(gsym_conversion *conversion,
+                                   const gsym_unit_index *index, const uint32_t *units,
+                                   size_t count, gsym_error *error);
+
 /* A skeleton unit of a main file. */
 typedef struct gsym_skeleton {
     uint64_t unit_offset; /* in .debug_info */

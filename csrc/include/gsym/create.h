@@ -117,6 +117,11 @@ typedef struct gsym_creator_report {
     uint64_t index_size; /* of the index in the file */
 } gsym_creator_report;
 
+/* The file is only to answer for `addresses`, which ascend; what matters to none of them is
+ * left out. */
+gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
+                             gsym_error *error);
+
 /* Sort, resolve duplicates, lay out. Nothing can be added afterwards. */
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error);

@@ -76,7 +76,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
         )
         output.set_uuid(source.uuid)
         found = _find(source, request)
-        job = _Job(source, found, output, request)
+        job = DwarfJob(source, found, output, request)
         job.read()
         job.add_go_functions()
         if request.options.merged_functions:
@@ -127,10 +127,11 @@ def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
     return found._replace(symbols=(ObjectFile(data, path),), companions=companions)
 
 
-class _Job:
+class DwarfJob:
     """The engine's handles for one conversion and what they borrow.
 
     Attributes:
+        handle: The `gsym_conversion *`, from `scan` on.
         companions: Paths of the files with split units that were read.
         go_functions: How many functions the pclntab gave.
         notes: Sentences on split units that were not found, and on a pclntab that
@@ -154,16 +155,29 @@ class _Job:
         self._sections: list[Any] = []
         self._threads = _thread_count(request.options.threads, self._info_size())
         self._missing_functions = 0  # of linked objects
-        self._handle: Any = None
+        self.handle: Any = None
         self.companions: tuple[str, ...] = ()
         self.go_functions = 0
         self.notes: tuple[str, ...] = ()
 
     def read(self) -> None:
         """Read all units; afterwards the creator has their functions."""
+        self.scan()
+        if lib.gsym_conversion_skeleton_count(self.handle):
+            self._find_split_units()
+        self.convert_units()
+
+    def scan(self, sections: dict[int, Section] | None = None) -> None:
+        """Find the units.
+
+        Args:
+            sections: Of the DWARF, if they are loaded.
+        """
         self._create()
         if self._request.options.pclntab != "only":
-            self._set_sections(0, _load_debug_sections(self._source, self._threads))
+            if sections is None:
+                sections = load_debug_sections(self._source, self._threads)
+            self._set_sections(0, sections)
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
@@ -173,14 +187,15 @@ class _Job:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
-        if lib.gsym_conversion_skeleton_count(self._handle):
-            self._find_split_units()
+
+    def convert_units(self) -> None:
+        """Read the units that were found."""
         progress = self._request.progress
         run_workers(
             self._work,
             self._threads,
             None if progress is None else self._poll(progress),
-            lambda: lib.gsym_conversion_cancel(self._handle),
+            lambda: lib.gsym_conversion_cancel(self.handle),
         )
         self._call(lib.gsym_conversion_collect)
         self._sections.clear()
@@ -223,7 +238,7 @@ class _Job:
     def warnings(self) -> dict[str, int]:
         counts = {}
         for category, text in _CATEGORIES.items():
-            count = lib.gsym_conversion_warning_count(self._handle, category)
+            count = lib.gsym_conversion_warning_count(self.handle, category)
             if count:
                 counts[text] = count
         if self._missing_functions:
@@ -239,7 +254,7 @@ class _Job:
         if not self._flags & lib.GSYM_CONVERT_KEEP_WARNINGS:
             return ()
         size = ffi.new("size_t *")
-        items = lib.gsym_conversion_warnings(self._handle, size)
+        items = lib.gsym_conversion_warnings(self.handle, size)
         return tuple(
             ConversionWarning(_CATEGORIES[item.category], item.offset, item.value)
             for item in (items[i] for i in range(size[0]))
@@ -250,7 +265,7 @@ class _Job:
         options.flags = self._flags
         options.thread_count = self._threads
         options.big_endian = self._source.big_endian
-        self._handle = new_object(
+        self.handle = new_object(
             *("conversion", lib.gsym_conversion_create, lib.gsym_conversion_destroy),
             *(self._output.creator, options),
             path=self._source.path,
@@ -258,7 +273,7 @@ class _Job:
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
         is_split = role == lib.GSYM_DWARF_SPLIT
-        sections = _load_debug_sections(file, self._threads, split=is_split)
+        sections = load_debug_sections(file, self._threads, split=is_split)
         number = ffi.new("uint32_t *")
         self._call(lib.gsym_conversion_add_file, role, number)
         self._set_sections(number[0], sections)
@@ -310,7 +325,7 @@ class _Job:
     def _incomplete_skeletons(self) -> Iterator[tuple[str, str]]:
         """DW_AT_dwo_name and DW_AT_comp_dir of those that have no split unit yet."""
         skeleton = ffi.new("gsym_skeleton *")
-        for index in range(lib.gsym_conversion_skeleton_count(self._handle)):
+        for index in range(lib.gsym_conversion_skeleton_count(self.handle)):
             self._call(lib.gsym_conversion_skeleton, index, skeleton)
             if not skeleton.is_complete:
                 name = ffi.buffer(skeleton.dwo_name, skeleton.dwo_name_size)
@@ -328,19 +343,19 @@ class _Job:
 
     def _work(self) -> None:
         error: Any = new_error()
-        check(lib.gsym_conversion_work(self._handle, error), error, self._source.path)
+        check(lib.gsym_conversion_work(self.handle, error), error, self._source.path)
 
     def _poll(self, progress: Callable[[int, int], None]) -> Callable[[], None]:
         done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
 
         def poll() -> None:
-            lib.gsym_conversion_progress(self._handle, done, total)
+            lib.gsym_conversion_progress(self.handle, done, total)
             progress(done[0], total[0])
 
         return poll
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        self._check(function(self._handle, *arguments, self._error))
+        self._check(function(self.handle, *arguments, self._error))
 
     def _check(self, status: int) -> None:
         check(status, self._error, self._source.path)
@@ -350,7 +365,7 @@ class _Job:
 _SECTION_BYTES_PER_THREAD = 1 << 20
 
 
-def _load_debug_sections(
+def load_debug_sections(
     file: ObjectFile, threads: int, *, split: bool = False
 ) -> dict[int, Section]:
     """The sections that *file* has, by `gsym_debug_section`.

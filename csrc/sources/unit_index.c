@@ -1,0 +1,166 @@
+/* unit_index.c - which units have code at an address.
+ *
+ * The root DIE of a unit has its address ranges. Units without any are walked: most have
+ * only types and data, which takes little time. */
+#include "base/system.h"
+#include "sources/conversion.h"
+#include "sources/debug_files.h"
+
+typedef struct unit_extent {
+    uint64_t start;
+    uint64_t end;
+    uint32_t unit;
+} unit_extent;
+
+struct gsym_unit_index {
+    LIST(unit_extent) extents; /* by start */
+    LIST(uint64_t) ends;       /* the greatest of the extents up to each */
+    LIST(uint64_t) sizes;      /* of the units, in .debug_info */
+    uint64_t total_size;
+    number_map line_tables; /* dwarf_key -> number of units that name it */
+};
+
+/* Scratch for reading root DIEs. */
+typedef struct index_reader {
+    gsym_unit_index *index;
+    abbrev_cache roots, abbrevs;
+    range_list ranges;
+    unit_walk walk;
+    warning_list ignored; /* the conversion reports them */
+} index_reader;
+
+static bool add_line_table(gsym_unit_index *index, const dwarf_unit *unit) {
+    uint64_t key, count = 0;
+    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0) return true;
+    key = dwarf_key(unit->input, unit->stmt_list);
+    (void)number_map_find(&index->line_tables, key, &count);
+    return number_map_set(&index->line_tables, key, count + 1);
+}
+
+/* Linkers leave ranges of code that they dropped. */
+static bool add_extents(index_reader *reader, const dwarf_input *input,
+                        const range_list *ranges, uint32_t unit) {
+    for (size_t i = 0; i < ranges->count; ++i) {
+        gsym_range range = ranges->items[i];
+        if (range.start < range.end && dwarf_in_text(input, range.start) &&
+            !LIST_ADD(reader->index->extents,
+                      (unit_extent){range.start, range.end, unit}))
+            return false;
+    }
+    return true;
+}
+
+/* Functions of a unit whose root DIE does not claim any address. */
+static bool add_functions(index_reader *reader, const unit_source *source, uint32_t unit) {
+    dwarf_unit opened;
+    if (!dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->abbrevs,
+                         &reader->ignored))
+        return true;
+    return dwarf_walk_unit(&reader->walk, &opened, &reader->ignored) &&
+           add_extents(reader, source->input, &reader->walk.ranges, unit);
+}
+
+static bool add_unit(index_reader *reader, const unit_source *source, uint32_t unit) {
+    gsym_unit_index *index = reader->index;
+    uint64_t size = unit_source_size(source);
+    dwarf_unit opened;
+    if (!LIST_ADD(index->sizes, size)) return false;
+    index->total_size += size;
+    if (source->header->type == DW_UT_type || source->header->type == DW_UT_split_type ||
+        !dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->roots,
+                         &reader->ignored))
+        return true;
+    reader->ranges.count = 0;
+    if (!add_line_table(index, &opened) ||
+        !dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored))
+        return false;
+    if (reader->ranges.count == 0) return add_functions(reader, source, unit);
+    return add_extents(reader, source->input, &reader->ranges, unit);
+}
+
+static int compare_extents(const void *left, const void *right) {
+    const unit_extent *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+static bool sort_extents(gsym_unit_index *index) {
+    uint64_t end = 0;
+    size_t count = index->extents.count;
+    if (!ARRAY_RESERVE(index->ends, count)) return false;
+    if (count > 1)
+        qsort(index->extents.items, count, sizeof *index->extents.items, compare_extents);
+    for (size_t i = 0; i < count; ++i) {
+        if (index->extents.items[i].end > end) end = index->extents.items[i].end;
+        index->ends.items[index->ends.count++] = end;
+    }
+    return true;
+}
+
+gsym_status gsym_unit_index_create(gsym_conversion *conversion,
+                                   gsym_unit_index **index_ret, gsym_error *error) {
+    const debug_files *files = conversion_files(conversion);
+    index_reader reader = {.roots = {.has_roots = true}, .abbrevs = {.limit = SCAN_TABLES}};
+    bool is_made;
+    reader.index = calloc(1, sizeof *reader.index);
+    if (reader.index == NULL) return gsym_fail_memory(error);
+    is_made = files->units.count <= UINT32_MAX;
+    for (size_t i = 0; i < files->units.count && is_made; ++i)
+        is_made = add_unit(&reader, &files->units.items[i], (uint32_t)i);
+    is_made = is_made && sort_extents(reader.index);
+    abbrev_cache_deinit(&reader.roots);
+    abbrev_cache_deinit(&reader.abbrevs);
+    unit_walk_deinit(&reader.walk);
+    free(reader.ranges.items);
+    if (!is_made) {
+        gsym_unit_index_destroy(reader.index);
+        return gsym_fail_memory(error);
+    }
+    *index_ret = reader.index;
+    return GSYM_OK;
+}
+
+void gsym_unit_index_destroy(gsym_unit_index *index) {
+    if (index == NULL) return;
+    free(index->extents.items);
+    free(index->ends.items);
+    free(index->sizes.items);
+    number_map_deinit(&index->line_tables);
+    free(index);
+}
+
+bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {
+    uint64_t count;
+    return number_map_find(&index->line_tables, key, &count) && count > 1;
+}
+
+/* Mark the units that have code at the address. */
+static void mark_units(const gsym_unit_index *index, uint64_t address, bool *marks) {
+    size_t low = 0;
+    SEARCH_SORTED(low, index->extents.count,
+                  index->extents.items[middle].start <= address);
+    while (low > 0 && index->ends.items[low - 1] > address) {
+        const unit_extent *extent = &index->extents.items[--low];
+        if (extent->end > address) marks[extent->unit] = true;
+    }
+}
+
+gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
+                                 size_t address_count, uint32_t *units, size_t capacity,
+                                 size_t *count_ret, uint64_t *size_ret,
+                                 uint64_t *total_ret, gsym_error *error) {
+    bool *marks = calloc(index->sizes.count + 1, sizeof *marks);
+    if (marks == NULL) return gsym_fail_memory(error);
+    *count_ret = 0;
+    *size_ret = 0;
+    *total_ret = index->total_size;
+    for (size_t i = 0; i < address_count; ++i) mark_units(index, addresses[i], marks);
+    for (size_t i = 0; i < index->sizes.count; ++i) {
+        if (!marks[i]) continue;
+        if (*count_ret < capacity) units[*count_ret] = (uint32_t)i;
+        ++*count_ret;
+        *size_ret += index->sizes.items[i];
+    }
+    free(marks);
+    return GSYM_OK;
+}

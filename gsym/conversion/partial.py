@@ -1,0 +1,135 @@
+"""Convert only the units of a binary that have code at a few addresses."""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+from gsym.conversion.inputs.dwarf import DwarfJob, load_debug_sections
+from gsym.conversion.output import ConversionOutput, ConversionRequest
+from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.errors import EmptyError
+from gsym.records import NamedTuple
+from gsym.writing.creator import finish_creator, iter_finished
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.debug_info import DebugInfo
+    from gsym.conversion.options import ConvertOptions
+
+
+class UnitSelection(NamedTuple):
+    """The units that may have code at some addresses.
+
+    Attributes:
+        units: Their numbers, ascending.
+        size: Bytes of them in .debug_info.
+        total: Bytes of all units there.
+    """
+
+    units: Sequence[int]
+    size: int
+    total: int
+
+
+class PartialConversion:
+    """A binary of which parts are converted as addresses are asked for.
+
+    Thread-safe. The binary must stay open.
+
+    Args:
+        binary: The binary.
+        found: The files with its debug information.
+        options: As for a conversion of all units.
+
+    Attributes:
+        has_split_units: Whether the rest of units is in other files; then there are no
+            partial conversions.
+    """
+
+    def __init__(
+        self, binary: ObjectFile, found: DebugInfo, options: ConvertOptions
+    ) -> None:
+        self._binary = binary
+        self._found = found
+        self._request = ConversionRequest(
+            time.perf_counter(), binary.path, "", options._replace(threads=1)
+        )
+        self._sections = {
+            which: (data, False)
+            for which, (data, _) in load_debug_sections(found.dwarf, 1).items()
+        }
+        _, job = self._scanned()
+        self.has_split_units = bool(lib.gsym_conversion_skeleton_count(job.handle))
+        self._index: Any = new_object(
+            *("unit_index", lib.gsym_unit_index_create, lib.gsym_unit_index_destroy),
+            job.handle,
+            path=binary.path,
+        )
+
+    def units_at(self, addresses: Sequence[int]) -> UnitSelection:
+        """The units that may have code at one of *addresses*."""
+        column = array("Q", addresses)
+        view = ffi.from_buffer("uint64_t[]", column)
+        count, error = ffi.new("size_t *"), new_error()
+        size, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        capacity = 16
+        while True:
+            units = ffi.new("uint32_t[]", capacity)
+            status = lib.gsym_unit_index_find(
+                *(self._index, view, len(column), units, capacity),
+                *(count, size, total, error),
+            )
+            check(status, error, self._binary.path)
+            if count[0] <= capacity:
+                return UnitSelection(list(units[0 : count[0]]), size[0], total[0])
+            capacity = count[0]
+
+    def convert(self, addresses: Sequence[int], units: Sequence[int]) -> bytes | None:
+        """A GSYM file that answers for *addresses* as one of the whole binary does.
+
+        Args:
+            addresses: Ascending.
+            units: All that may have code there.
+
+        Returns:
+            None where neither a function nor a symbol is at any of them.
+        """
+        output, job = self._scanned()
+        error = new_error()
+        numbers = ffi.new("uint32_t[]", list(units))
+        check(
+            lib.gsym_conversion_select(
+                job.handle, self._index, numbers, len(units), error
+            ),
+            error,
+            self._binary.path,
+        )
+        column = ffi.from_buffer("uint64_t[]", array("Q", addresses))
+        check(
+            lib.gsym_creator_ask(output.creator, column, len(addresses), error),
+            error,
+            self._binary.path,
+        )
+        job.convert_units()
+        job.add_symbols()
+        try:
+            finish_creator(output.creator, self._binary.path)
+        except EmptyError:
+            return None
+        return b"".join(map(bytes, iter_finished(output.creator)))
+
+    def _scanned(self) -> tuple[ConversionOutput, DwarfJob]:
+        output = ConversionOutput(
+            self._request,
+            big_endian=self._binary.big_endian,
+            base_address=self._binary.base_address,
+        )
+        output.set_uuid(self._binary.uuid)
+        job = DwarfJob(self._binary, self._found, output, self._request)
+        job.scan(self._sections)
+        return output, job
