@@ -23,6 +23,10 @@ if TYPE_CHECKING:
         convert_members as convert_members,
         convert_slices as convert_slices,
     )
+    from gsym.conversion.many import (
+        Conversion as Conversion,
+        convert_many as convert_many,
+    )
     from gsym.conversion.merging import (
         MergeReport as MergeReport,
         merge_files as merge_files,
@@ -96,6 +100,7 @@ _MODULE_OF = {
     "CancelledError": "errors",
     "ClientSettings": "symbolication.client.symbolication_client",
     "ClosedError": "errors",
+    "Conversion": "conversion.many",
     "ConversionReport": "conversion.report",
     "Creator": "writing.creator",
     "EmbeddingReport": "embedding.transfer",
@@ -133,6 +138,7 @@ _MODULE_OF = {
     "UuidMismatchError": "errors",
     "add_file": "store.adding",
     "convert": "conversion.job",
+    "convert_many": "conversion.many",
     "convert_members": "conversion.job",
     "convert_slices": "conversion.job",
     "demangle": "engine.demangling",

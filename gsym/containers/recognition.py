@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
 
@@ -90,14 +88,14 @@ _BREAKPAD_RECORDS = (
     *(b"STACK CFI ", b"STACK WIN "),
     *(b"FILE %d" % digit for digit in range(10)),
 )
-_HEAD_SIZE = 4096
+HEAD_SIZE = 4096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def recognise_file(path: str) -> str:
     """The kind of the file at *path*, as `recognise` names it."""
     with open(path, "rb", buffering=0) as file:
-        return recognise(file.read(_HEAD_SIZE))
+        return recognise(file.read(HEAD_SIZE))
 
 
 def recognise(head: bytes) -> str:
@@ -142,13 +140,11 @@ def refuse(kind: str, path: str) -> NoReturn:
 
     Raises:
         UnsupportedError: It is of a known kind.
-        FormatError: It is of an unknown kind, or empty.
+        FormatError: It is of an unknown kind.
     """
     for known in _KINDS:
         if known.name == kind and known.refusal:
             raise UnsupportedError(known.refusal, path=path)
-    if os.path.getsize(path) == 0:
-        raise FormatError("the file is empty", path=path, offset=0)
     raise FormatError(
         "neither a binary (ELF, Mach-O, PE) nor an archive of such, a Breakpad .sym "
         "file or a GSYM file",

@@ -11,30 +11,30 @@ import time
 
 from gsym.arguments import strings_of
 from gsym.containers.archive import (
-    is_archive,
     matching_members,
     member_label,
     object_members,
     open_member,
 )
 from gsym.containers.fat import list_slices, matching_slices
-from gsym.containers.mapped_file import map_file
-from gsym.containers.recognition import recognise_file, refuse
+from gsym.containers.recognition import refuse
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import read_options
 from gsym.conversion.output import ConversionRequest
 from gsym.errors import MemberError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
-from gsym.writing.selection import Selection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from gsym.conversion.input_file import Input
+    from gsym.conversion.options import ConvertOptions
     from gsym.conversion.report import ConversionReport
+    from gsym.writing.selection import Selection
 
 _SUFFIX = ".gsym"
 _INDEX_AND_MORE = 2  # the version that can have an index and variables
@@ -43,9 +43,10 @@ _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
 
 def convert(  # noqa: PLR0913 - keywords, each a choice of its own
-    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    input: Input,  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
+    name: str | os.PathLike[str] | None = None,
     arch: str | None = None,
     member: str | None = None,
     threads: int | None = None,
@@ -80,8 +81,13 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
 
     Args:
         input: ELF, Mach-O, PE, Breakpad or GSYM file, a static archive, or a dSYM
-            bundle; recognized by its content.
-        output: File to write; by default the input's path with `.gsym` added.
+            bundle; recognized by its content. A path, which is mapped; or its bytes, or
+            a binary file object, which is read to its end.
+        output: File to write; by default the input's path with `.gsym` added. Bytes and
+            file objects need one.
+        name: Path of bytes or of a file object, for messages and the report; files that
+            belong to the input are searched for beside it. By default the file object's
+            own name.
         arch: The slice of a fat file to convert, by name (`arm64`) or by
             machine number; another file must be for it.
         member: The object file in an archive to convert; `NAME#2` is the second one of
@@ -147,22 +153,20 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         LimitError: The output does not fit in version 1, because of its size or of an
             identifier of more than 20 bytes; the text suggests version 2.
         OSError: A file cannot be read or written.
-        TypeError: A single string was given instead of several.
+        TypeError: A single string was given instead of several, or a file object is not
+            binary.
         ValueError: An argument is out of range or not a regular expression, or *output*
-            is an input.
+            is an input or missing.
     """
     options = read_options(locals())  # first: other names are not options
     started = time.perf_counter()
-    source_path = bundle_member(os.fspath(input))
-    target = _output_path(input, output)
+    source = open_input(input, name)
     request = ConversionRequest(
         started=started,
-        input=source_path,
-        output=target,
+        source=source,
+        output=_output_path(source, output),
         options=options,
-        selection=Selection(
-            options.keep_functions, options.drop_functions, options.address_ranges
-        ),
+        selection=_selection(options),
         progress=progress,
     )
     _check(request)
@@ -180,8 +184,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
 
 def _convert(request: ConversionRequest) -> ConversionReport:
     """Convert the input by the converter of its kind."""
-    options, source_path = request.options, request.input
-    kind = recognise_file(source_path)
+    options, source_path, kind = request.options, request.input, request.source.kind
     if options.member is not None and kind != "archive":
         raise MemberError("not an archive: it has no members", path=source_path)
     found = INPUTS.get(kind)
@@ -196,15 +199,16 @@ def _convert(request: ConversionRequest) -> ConversionReport:
     if options.pclntab == "only" and not found.is_binary:
         raise UnsupportedError("it has no pclntab, its binary has", path=source_path)
     if kind == "archive" and options.member is None:
-        names = _member_names(source_path, ())
+        names = _member_names(request.source, ())
         request = request.with_options(member=names[0])
     return found.convert(request)
 
 
 def convert_slices(
-    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    input: Input,  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
+    name: str | os.PathLike[str] | None = None,
     arch: Sequence[str] = (),
     **options: Any,
 ) -> tuple[ConversionReport, ...]:
@@ -213,6 +217,7 @@ def convert_slices(
     Args:
         input: As for `convert`.
         output: As for `convert`; of several slices each adds `.ARCHITECTURE`.
+        name: As for `convert`.
         arch: The slices to convert, by name or by machine number; none:
             all of them.
         options: Other keywords of `convert`.
@@ -222,16 +227,19 @@ def convert_slices(
         GsymError: As for `convert`; slices before stay converted.
         OSError: A file cannot be read or written.
     """
+    architectures = strings_of("arch", arch)  # before anything is opened
+    source = open_input(input, name)
     return tuple(
-        convert(input, path, arch=each, **options)
-        for each, path in slice_outputs(input, output, arch)
+        convert(source, path, arch=each, **options)
+        for each, path in slice_outputs(source, output, architectures)
     )
 
 
 def convert_members(
-    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    input: Input,  # noqa: A002 - what it is
     output: str | os.PathLike[str] | None = None,
     *,
+    name: str | os.PathLike[str] | None = None,
     members: Sequence[str] = ("*",),
     **options: Any,
 ) -> tuple[ConversionReport, ...]:
@@ -240,6 +248,7 @@ def convert_members(
     Args:
         input: The archive, of GNU or BSD tools; a thin one has its files beside it.
         output: As for `convert`; of several members each adds its name.
+        name: As for `convert`.
         members: The object files to convert: names, or patterns such as `lib*.o`.
         options: Other keywords of `convert`.
 
@@ -248,30 +257,30 @@ def convert_members(
         GsymError: As for `convert`; members before stay converted.
         OSError: A file cannot be read or written.
     """
+    patterns = strings_of("members", members)  # before anything is opened
+    source = open_input(input, name)
     return tuple(
-        convert(input, path, member=member, **options)
-        for member, path in member_outputs(input, output, members)
+        convert(source, path, member=member, **options)
+        for member, path in member_outputs(source, output, patterns)
     )
 
 
 def slice_outputs(
-    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    source: InputFile,
     output: str | os.PathLike[str] | None,
     arch: Sequence[str],
     member: str | None = None,
 ) -> tuple[tuple[str | None, str], ...]:
     """(architecture, output) of each slice that `convert_slices` converts."""
-    architectures = strings_of("arch", arch)
-    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
-    kind = recognise_file(path)
-    if not architectures and member is None and kind != "fat":
+    target, kind = _output_path(source, output), source.kind
+    if not arch and member is None and kind != "fat":
         return ((None, target),)
-    data, label = map_file(path), path
+    data, label = source.data, source.path
     if member is None and kind in INPUTS and not INPUTS[kind].is_binary:
-        return ((_one_architecture(data, architectures), target),)
+        return ((_one_architecture(data, arch), target),)
     if member is not None:
-        data, label = open_member(data, path, member), member_label(path, member)
-    slices = matching_slices(list_slices(data, label), architectures, label)
+        data, label = open_member(data, label, member), member_label(label, member)
+    slices = matching_slices(list_slices(data, label), arch, label)
     if len(slices) == 1:
         return ((slices[0].architecture, target),)
     return tuple(
@@ -291,7 +300,7 @@ def _one_architecture(data: memoryview, wanted: Sequence[str]) -> str:
 
 
 def member_outputs(
-    input: str | os.PathLike[str],  # noqa: A002 - what it is
+    source: InputFile,
     output: str | os.PathLike[str] | None,
     members: Sequence[str],
 ) -> tuple[tuple[str | None, str], ...]:
@@ -299,11 +308,10 @@ def member_outputs(
 
     For a file that is not an archive, if no members are wanted, it is (None, output).
     """
-    members = strings_of("members", members)
-    path, target = bundle_member(os.fspath(input)), _output_path(input, output)
-    if not members and recognise_file(path) != "archive":
+    target = _output_path(source, output)
+    if not members and source.kind != "archive":
         return ((None, target),)
-    names = _member_names(path, members)
+    names = _member_names(source, members)
     if len(names) == 1:
         return ((names[0], target),)
     stem = target.removesuffix(_SUFFIX)
@@ -312,21 +320,30 @@ def member_outputs(
     return tuple((name, f"{stem}.{name.translate(_NO_PATH)}{suffix}") for name in names)
 
 
-def _member_names(path: str, wanted: Sequence[str]) -> tuple[str, ...]:
-    data = map_file(path)
-    if not is_archive(data):
-        raise MemberError("not an archive: it has no members", path=path)
-    names = (name for name, _ in object_members(data, path))
-    return matching_members(names, wanted, path)
+def _member_names(source: InputFile, wanted: Sequence[str]) -> tuple[str, ...]:
+    if source.kind != "archive":
+        raise MemberError("not an archive: it has no members", path=source.path)
+    names = (name for name, _ in object_members(source.data, source.path))
+    return matching_members(names, wanted, source.path)
 
 
-def _output_path(
-    source: str | os.PathLike[str], output: str | os.PathLike[str] | None
-) -> str:
+def _output_path(source: InputFile, output: str | os.PathLike[str] | None) -> str:
     if output is not None:
         return os.fspath(output)
+    if not source.given:
+        raise ValueError("output: an input that is not a path needs one")
     # The path of a bundle may end in a slash.
-    return os.fspath(source).rstrip(os.sep) + _SUFFIX
+    return source.given.rstrip(os.sep) + _SUFFIX
+
+
+def _selection(options: ConvertOptions) -> Selection | None:
+    """What to keep; None for all, since few conversions need the module."""
+    kept, dropped = options.keep_functions, options.drop_functions
+    if not (kept or dropped or options.address_ranges):
+        return None
+    from gsym.writing.selection import Selection
+
+    return Selection(kept, dropped, options.address_ranges)
 
 
 def _check(request: ConversionRequest) -> None:

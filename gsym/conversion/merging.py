@@ -10,6 +10,7 @@ import time
 
 from gsym.arguments import paths_of
 from gsym.containers.mapped_file import map_file
+from gsym.conversion.input_file import InputFile
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
@@ -117,7 +118,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         _check_alike(sources, paths)
     request = ConversionRequest(
         started=started,
-        input=target,
+        source=InputFile(target, target, memoryview(b""), "gsym"),
         output=target,
         options=ConvertOptions(
             output_version=output_version,

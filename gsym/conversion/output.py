@@ -22,22 +22,28 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
+    from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionWarning
     from gsym.writing.selection import Selection
 
 
 class ConversionRequest(NamedTuple):
-    """A conversion: its files as `str`, and what is wanted of it.
+    """A conversion: its input, its output, and what is wanted of it.
 
     *started* is the value of `time.perf_counter` at its start.
     """
 
     started: float
-    input: str
+    source: InputFile
     output: str
     options: ConvertOptions = ConvertOptions()
     selection: Selection | None = None
     progress: Callable[[int, int], None] | None = None
+
+    @property
+    def input(self) -> str:
+        """The name of the input."""
+        return self.source.path
 
     @property
     def search(self) -> SearchOptions:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gsym.reading.reader
 from gsym.containers.fat import list_slices
-from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.recognition import recognise_file, refuse
-from gsym.conversion.companions.macho import bundle_member
+from gsym.containers.recognition import refuse
 from gsym.conversion.identity import (
     ModuleIdentity,
     breakpad_identity,
@@ -15,6 +13,7 @@ from gsym.conversion.identity import (
     identify,
     uuid_debug_id,
 )
+from gsym.conversion.input_file import open_input
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
 from gsym.records import NamedTuple
 
@@ -55,8 +54,7 @@ def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
         UnsupportedError: It is not a module, or of an unsupported kind.
         UuidMismatchError: It is a GSYM file whose UUID does not match *wanted*.
     """
-    file = bundle_member(path)
-    kind = recognise_file(file)
+    _, file, data, kind = open_input(path)
     if kind == "breakpad":
         return (_of_breakpad(file),)
     if kind == "gsym":
@@ -66,7 +64,6 @@ def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
         raise UnsupportedError(reason, path=path)
     if kind not in {"object", "fat"}:
         refuse(kind, file)
-    data = map_file(file)
     slices = list_slices(data, file)
     return tuple(
         _of_object(

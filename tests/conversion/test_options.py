@@ -15,7 +15,7 @@ from gsym.conversion.options import DECLARED, ConvertOptions, engine_flags, read
 from gsym.engine.native import lib
 
 # The keywords of `gsym.convert` that are no options: files, and a callback.
-OTHERS = {"input", "output", "progress"}
+OTHERS = {"input", "output", "name", "progress"}
 # Options without a spelling on a command line: a check of ours, and a drop-in's.
 OF_THE_API = {"full_walk", "symbol_table"}
 

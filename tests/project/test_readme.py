@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 import gsym
+from tests.companions import ID, debug_file
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -158,6 +160,27 @@ def test_the_calls_of_the_manual_run(checkout: Path) -> None:
     source, error = run(f"{sys.executable} example.py")
     assert source.endswith("tools/demo/stairs.c")
     assert error == "app.gsym: no function is selected"
+
+
+def test_the_recipes_for_many_inputs_and_in_memory_run(
+    tmp_path: Path,
+) -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Convert\n")[2].partition("\n## ")[0]
+    (tmp_path / "stairs").write_bytes(debug_file(ID))
+    with tarfile.open(tmp_path / "build.tar", "w") as archive:
+        archive.add(tmp_path / "stairs", "stairs")
+    start = "import gsym, tarfile\npaths = ['stairs', 'build.tar']"
+    script = "\n".join([start, *blocks("python", section)])
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=True
+    )
+    first, second = result.stdout.decode().splitlines()
+    assert re.fullmatch(r"stairs \d+", first)
+    assert second.startswith("build.tar build.tar: offset 0x0: neither")
+    assert (tmp_path / "app.gsym").read_bytes() == (
+        tmp_path / "symbols/stairs.gsym"
+    ).read_bytes()
 
 
 def test_the_recipes_for_columns_run() -> None:

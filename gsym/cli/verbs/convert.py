@@ -13,23 +13,29 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
 from gsym.containers.archive import open_member
 from gsym.containers.mapped_file import map_file
-from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert, member_outputs, slice_outputs
+from gsym.conversion.many import (
+    FAILURES,
+    first_replaced,
+    output_paths,
+    run_side_by_side,
+    without_frames,
+)
 from gsym.conversion.options import DECLARED
 from gsym.errors import GsymError
-from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ParamSpec
+    from collections.abc import Callable, Iterator
+    from typing import Any, ParamSpec, TypeAlias
 
     from gsym.cli.grammar import Values
     from gsym.conversion.report import ConversionReport
 
-    Converter = Callable[[str, str, str | None, str | None], ConversionReport]
     P = ParamSpec("P")
-    SliceStep = Callable[[str, str | None, str | None, str], bool]
+    Outcome: TypeAlias = "ConversionReport | Exception"
+    Progress = Callable[[int, int], None]
 
 # With these the output does not say what its input says.
 _UNVERIFIABLE = (
@@ -98,46 +104,87 @@ def convert_all(values: Values) -> int:
         if values.flag("--verify") and values.texts(option):
             raise UsageError(f"option '--verify' excludes '{option}'")
     _check_data_symbols(values)
-    jobs = _jobs(values)
-    converter = _converter(values)
-    sources = [source for source, _ in jobs] + values.texts("--call-sites-yaml")[-1:]
-    outputs = [target for _, target in jobs if not values.texts("--segment-size")]
+    sources = values.operands("INPUT")
+    targets = _targets(values, sources)
+    read = [*sources, *values.texts("--call-sites-yaml")[-1:]]
+    outputs = [] if values.texts("--segment-size") else [*targets]
     outputs += values.texts("--depfile")[-1:] + values.texts("--json-summary")[-1:]
-    _spare_inputs(outputs, sources)
+    _spare_inputs(outputs, read)
     folder = values.text("--output-dir")
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
+    keywords = convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
+    threads = keywords.pop("threads", None)
     reports: list[ConversionReport] = []
+    done: list[bool] = []
 
-    def convert_one(source: str, target: str) -> bool:
-        members = member_outputs(source, target, values.texts("--member"))
-        done = [_try(convert_member, source, *each) for each in members]
-        return all(done)
+    def convert_one(
+        number: int, threads: int | None, progress: Progress | None
+    ) -> list[Outcome]:
+        named = keywords | {"threads": threads, "progress": progress}
+        return [*_convert(sources[number], targets[number], values, named, read)]
 
-    def convert_member(source: str, member: str | None, target: str) -> bool:
-        slices = slice_outputs(source, target, values.texts("--arch"), member)
-        step = convert_slice if len(slices) == 1 else _naming_slice(convert_slice)
-        done = [_try(step, source, member, *each) for each in slices]
-        return all(done)
+    label = sources[0] if len(sources) == 1 else f"{len(sources)} files"
+    with progress_for(label, quiet=values.flag("--quiet")) as progress:
 
-    def convert_slice(
-        source: str, member: str | None, architecture: str | None, target: str
-    ) -> bool:
-        if not values.texts("--segment-size"):
-            _spare_inputs([target], [*sources, bundle_member(source)])
-        report = converter(source, target, member, architecture)
-        reports.append(report)
-        _tell(report, values)
-        return not values.flag("--verify") or _verify(report, values)
+        def take(outcomes: list[Outcome]) -> None:
+            progress.clear()
+            done.extend(_try(_finish, each, values, reports) for each in outcomes)
 
-    # One bad input does not stop the others, nor what is written of them all.
-    done = [_try(convert_one, source, target) for source, target in jobs]
+        # One bad input does not stop the others, nor what is written of them all.
+        run_side_by_side(
+            sources, convert_one, take, threads=threads, progress=progress.callback
+        )
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
         done.append(_try(conversion_report.write_depfile, depfile, reports))
     if summary is not None:
         done.append(_try(conversion_report.write_json, summary, reports))
     return _exit_code(reports, all(done), strict=values.flag("--strict"))
+
+
+def _convert(
+    path: str,
+    target: str,
+    values: Values,
+    keywords: dict[str, Any],
+    read: list[str],
+) -> Iterator[Outcome]:
+    """The reports and errors of all members and slices of an input."""
+    try:
+        source = open_input(path)
+        if not values.texts("--segment-size"):
+            _spare_inputs([target], [source.path])
+        members = member_outputs(source, target, values.texts("--member"))
+    except FAILURES as error:
+        yield without_frames(error)
+        return
+    for member, output in members:
+        try:
+            slices = slice_outputs(source, output, values.texts("--arch"), member)
+        except FAILURES as error:
+            yield without_frames(error)
+            continue
+        for architecture, place in slices:
+            try:
+                if place != target and not values.texts("--segment-size"):
+                    _spare_inputs([place], [source.path, *read])
+                yield convert(
+                    source, place, member=member, arch=architecture, **keywords
+                )
+            except FAILURES as error:  # noqa: PERF203 - as above
+                if len(slices) > 1 and isinstance(error, GsymError):
+                    error.reason = f"for {architecture}: {error.reason}"
+                yield without_frames(error)
+
+
+def _finish(outcome: Outcome, values: Values, reports: list[ConversionReport]) -> bool:
+    """Report a conversion, and verify its output if that is wanted."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    reports.append(outcome)
+    _tell(outcome, values)
+    return not values.flag("--verify") or _verify(outcome, values)
 
 
 def _exit_code(reports: list[ConversionReport], is_done: bool, *, strict: bool) -> int:
@@ -170,72 +217,30 @@ def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) 
         return False
 
 
-def _naming_slice(step: SliceStep) -> SliceStep:
-    """*step* for one of several slices: its errors say which."""
-
-    def run_step(
-        source: str, member: str | None, architecture: str | None, target: str
-    ) -> bool:
-        try:
-            return step(source, member, architecture, target)
-        except GsymError as error:
-            error.reason = f"for {architecture}: {error.reason}"
-            raise
-
-    return run_step
-
-
 def _spare_inputs(outputs: list[str], sources: list[str]) -> None:
     """Refuse to write over an input.
 
     Raises:
         GsymError: One of the outputs is an input.
     """
-    for output in outputs:
-        if any(is_same_file(output, source) for source in sources):
-            raise GsymError("the output would replace an input", path=output)
+    replaced = first_replaced(outputs, sources)
+    if replaced is not None:
+        raise GsymError("the output would replace an input", path=replaced)
 
 
-def _jobs(values: Values) -> list[tuple[str, str]]:
-    """(input, output) of each conversion."""
-    sources = values.operands("INPUT")
+def _targets(values: Values, sources: list[str]) -> list[str]:
+    """The output of each input."""
     output, folder = values.text("--output"), values.text("--output-dir")
-    if output is not None:
-        if folder is not None:
-            raise UsageError("option '--output' excludes '--output-dir'")
-        if len(sources) > 1:
-            raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
-        return [(sources[0], output)]
-    jobs: list[tuple[str, str]] = []
-    taken: dict[str, str] = {}
-    for source in sources:
-        name = source if folder is None else os.path.basename(source)
-        target = os.path.join(folder or "", name + ".gsym")
-        if target in taken:
-            raise UsageError(f"'{taken[target]}' and '{source}' have the same output")
-        taken[target] = source
-        jobs.append((source, target))
-    return jobs
-
-
-def _converter(values: Values) -> Converter:
-    """`gsym.convert` with all options but the paths, which are checked here."""
-    keywords = convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
-
-    def run_conversion(
-        source: str, target: str, member: str | None, architecture: str | None
-    ) -> ConversionReport:
-        with progress_for(source, quiet=values.flag("--quiet")) as progress:
-            return convert(
-                source,
-                target,
-                member=member,
-                arch=architecture,
-                progress=progress.callback,
-                **keywords,
-            )
-
-    return run_conversion
+    if output is None:
+        try:
+            return output_paths(sources, folder)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    if folder is not None:
+        raise UsageError("option '--output' excludes '--output-dir'")
+    if len(sources) > 1:
+        raise UsageError("option '--output' takes one INPUT; use '--output-dir'")
+    return [output]
 
 
 def _tell(report: ConversionReport, values: Values) -> None:

@@ -32,10 +32,10 @@ class InputKind(NamedTuple):
     @property
     def convert(self) -> Callable[[ConversionRequest], ConversionReport]:
         """Carries a request out; `gsym.convert` lists what it raises."""
-        from importlib import import_module
-
         function: Callable[[ConversionRequest], ConversionReport]
-        function = import_module(f"{__name__}.{self.module}").convert
+        # `importlib` would import `warnings`, which takes longer than a small input.
+        module = __import__(f"{__name__}.{self.module}", fromlist=("convert",))
+        function = module.convert
         return function
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import _thread
-import os
 
+from gsym.containers.mapped_file import give_back
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     CData = Any  # a cffi object
     from collections.abc import Iterator
-    from io import FileIO
 
     from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
@@ -280,35 +279,33 @@ class _Text:
             self._call(lib.gsym_breakpad_add_path_map, old, len(old), new, len(new))
 
     def read(self) -> None:
-        """Read the complete file and add its functions to the creator."""
-        with open(self._request.input, "rb", buffering=0) as file:
-            total = os.fstat(file.fileno()).st_size
-            encoding = self._start_encoding(total)
-            try:
-                self._feed(file, total, encoding)
-                self._call(lib.gsym_breakpad_finish)
-                self._hand_over(encoding)
-                encoding.finish()
-            finally:
-                encoding.stop()
+        """Read the complete text and add its functions to the creator."""
+        encoding = self._start_encoding()
+        try:
+            self._feed(encoding)
+            self._call(lib.gsym_breakpad_finish)
+            self._hand_over(encoding)
+            encoding.finish()
+        finally:
+            encoding.stop()
 
-    def _start_encoding(self, size: int) -> Encoding:
+    def _start_encoding(self) -> Encoding:
         threads = self._request.options.threads or core_count()
+        size = len(self._request.source.data)
         ahead = threads > 1 and size >= _LEAST_FOR_THREAD
         return Encoding(self._check, self._keep, ahead=ahead)
 
-    def _feed(self, file: FileIO, total: int, encoding: Encoding) -> None:
-        progress = self._request.progress
-        block = bytearray(_BLOCK_SIZE)
-        target = ffi.from_buffer("uint8_t[]", block)
-        done = blocks = 0
-        while size := file.readinto(block):
-            self._call(lib.gsym_breakpad_feed, target, size)
+    def _feed(self, encoding: Encoding) -> None:
+        """Read the text in blocks, and release the pages of each after that."""
+        progress, data = self._request.progress, self._request.source.data
+        text = ffi.from_buffer("uint8_t[]", data)
+        for number, start in enumerate(range(0, len(data), _BLOCK_SIZE), 1):
+            size = min(_BLOCK_SIZE, len(data) - start)
+            self._call(lib.gsym_breakpad_feed, text + start, size)
             self._hand_over(encoding)
-            done += size
-            blocks += 1
-            if progress is not None and blocks % _BLOCKS_PER_PROGRESS == 0:
-                progress(done, max(done, total))
+            give_back(data, start, size)
+            if progress is not None and number % _BLOCKS_PER_PROGRESS == 0:
+                progress(start + size, len(data))
 
     def _hand_over(self, encoding: Encoding) -> None:
         """Let the functions that are read be encoded, if they are many."""

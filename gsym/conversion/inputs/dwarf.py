@@ -104,7 +104,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
 
 def _open(request: ConversionRequest) -> tuple[memoryview, str]:
     """The bytes to convert, and what errors call them."""
-    data, path = map_file(request.input), request.input
+    data, path = request.source.data, request.input
     if request.options.member is not None:
         data = open_member(data, path, request.options.member)
         path = member_label(path, request.options.member)

@@ -8,7 +8,6 @@ the other version and back is the same again.
 
 from __future__ import annotations
 
-from gsym.containers.mapped_file import map_file
 from gsym.conversion.output import ConversionOutput
 from gsym.engine.native import ffi, lib
 from gsym.errors import UnsupportedError
@@ -39,7 +38,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
         raise UnsupportedError(
             "a GSYM file does not contain its architecture", path=request.input
         )
-    data = map_file(request.input)
+    data = request.source.data
     source, data_part = ImageSource(data, request.input), data_part_of(data)
     header = source.header
     if request.options.data_symbols and not data_part:

@@ -1,0 +1,89 @@
+"""The input of a conversion, opened once: a path, bytes or a binary file object."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.recognition import HEAD_SIZE, recognise
+from gsym.errors import FormatError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, TypeAlias
+
+    from typing_extensions import Buffer
+
+    Input: TypeAlias = "str | os.PathLike[str] | Buffer | BinaryIO | InputFile"
+
+_NO_NAME = "<input>"
+
+
+class InputFile(NamedTuple):
+    """An opened input.
+
+    Attributes:
+        given: Its path as given, of a bundle that of the folder; "" for bytes and
+            file objects, which have none.
+        path: Its name in messages and reports. Files that belong to it are searched
+            for beside it.
+        data: Its bytes.
+        kind: As `recognise` names it.
+    """
+
+    given: str
+    path: str
+    data: memoryview
+    kind: str
+
+
+def open_input(given: Input, name: str | os.PathLike[str] | None = None) -> InputFile:
+    """Open an input; one that is open stays as it is.
+
+    Args:
+        given: As for `gsym.convert`.
+        name: The path of bytes or of a file object.
+
+    Raises:
+        FormatError: It is empty, not a regular file, or a bundle without a file.
+        OSError: It cannot be read.
+        TypeError: A file object is not binary.
+        ValueError: A path was given a name.
+    """
+    if isinstance(given, InputFile):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        data = _bytes_of(given)
+        path = _name_of(given) if name is None else os.fspath(name)
+        if not data:
+            raise FormatError("the file is empty", path=path, offset=0)
+        return InputFile("", path, data, _kind_of(data))
+    if name is not None:
+        raise ValueError("name: only for bytes and file objects; a path is its name")
+    path = member = os.fspath(given)
+    try:
+        data = map_file(path)
+    except IsADirectoryError:
+        from gsym.conversion.companions.macho import bundle_member
+
+        member = bundle_member(path)
+        data = map_file(member)
+    return InputFile(path, member, data, _kind_of(data))
+
+
+def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
+    read = getattr(given, "read", None)
+    content: Buffer = given if read is None else read()  # type: ignore[assignment]
+    if isinstance(content, str):
+        raise TypeError("the file object is not binary: open it with mode 'rb'")
+    return memoryview(content).cast("B")
+
+
+def _name_of(given: Buffer | BinaryIO) -> str:
+    name = getattr(given, "name", None)  # of a pipe it is a number
+    return name if isinstance(name, str) else _NO_NAME
+
+
+def _kind_of(data: memoryview) -> str:
+    return recognise(bytes(data[:HEAD_SIZE]))

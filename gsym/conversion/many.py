@@ -1,0 +1,246 @@
+"""Convert many files side by side in one process.
+
+Most debug files of a distribution are small, too small for several threads. So they are
+converted side by side, each by one thread, the biggest first, so that none of these is
+left for the end. Big files come before, one at a time with all threads: that bounds the
+memory.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gsym.arguments import paths_of
+from gsym.conversion.job import convert
+from gsym.engine.workers import core_count, run_workers
+from gsym.errors import GsymError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeVar
+
+    from gsym.conversion.report import ConversionReport
+
+    Result = TypeVar("Result")
+    Progress = Callable[[int, int], None]
+
+# What a file may fail with while the others are converted.
+FAILURES = (GsymError, OSError, MemoryError)
+_ALONE = 16 << 20  # bytes of a file
+_PER_CORE = 2  # half of the threads wait until the disk has their files
+_MAX_AT_ONCE = 32
+
+
+class Conversion(NamedTuple):
+    """What became of an input of `convert_many`.
+
+    Attributes:
+        input: Its path.
+        output: The path of the output, written if there is a report.
+        report: The report, or None.
+        error: Why it failed, or None.
+    """
+
+    input: str
+    output: str
+    report: ConversionReport | None
+    error: Exception | None
+
+
+def convert_many(
+    inputs: Iterable[str | os.PathLike[str]],
+    output_dir: str | os.PathLike[str],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> tuple[Conversion, ...]:
+    """Convert files side by side, each to a file in *output_dir*.
+
+    A file that fails does not stop the others. Files of at least 16 MiB are converted
+    one at a time, of the others up to 32.
+
+    Args:
+        inputs: Paths, as for `convert`.
+        output_dir: Folder, which is created; an output is named as its input with
+            `.gsym` added.
+        threads: Worker threads; by default two per core, for half of them wait for the
+            disk.
+        progress: Called regularly from this thread with (bytes done, total bytes) of
+            all inputs.
+        options: Other keywords of `convert`.
+
+    Returns:
+        What became of each input, in their order.
+
+    Raises:
+        OSError: *output_dir* cannot be created.
+        TypeError: A keyword is not one of `convert`, or *inputs* are not paths.
+        ValueError: An option is out of range, two inputs have the same output, or an
+            output is an input.
+    """
+    paths = paths_of("inputs", inputs)
+    folder = os.fspath(output_dir)
+    outputs = output_paths(paths, folder)
+    replaced = first_replaced(outputs, paths)
+    if replaced is not None:
+        raise ValueError(f"{replaced}: the output would replace an input")
+    os.makedirs(folder, exist_ok=True)
+
+    def convert_one(
+        number: int, threads: int | None, progress: Progress | None
+    ) -> Conversion:
+        path, output = paths[number], outputs[number]
+        try:
+            report = convert(
+                path, output, threads=threads, progress=progress, **options
+            )
+        except FAILURES as error:
+            return Conversion(path, output, None, without_frames(error))
+        return Conversion(path, output, report, None)
+
+    done: list[Conversion] = []
+    run_side_by_side(
+        paths, convert_one, done.append, threads=threads, progress=progress
+    )
+    return tuple(done)
+
+
+def without_frames(error: Exception) -> Exception:
+    """*error*, kept for later: its frames would keep open what a conversion had."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+def output_paths(inputs: Sequence[str], folder: str | None) -> list[str]:
+    """The path of the output of each input: in *folder*, or beside it.
+
+    Raises:
+        ValueError: Two have the same output.
+    """
+    taken: dict[str, str] = {}
+    for source in inputs:
+        name = source if folder is None else os.path.basename(source)
+        target = os.path.join(folder or "", name + ".gsym")
+        if target in taken:
+            raise ValueError(f"'{taken[target]}' and '{source}' have the same output")
+        taken[target] = source
+    return list(taken)
+
+
+def first_replaced(outputs: Iterable[str], inputs: Iterable[str]) -> str | None:
+    """The first of *outputs* that is one of *inputs*."""
+    files = {*map(_identity, inputs)} - {None}
+    return next((path for path in outputs if _identity(path) in files), None)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What two paths of one file have in common; None of a file that does not exist."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def run_side_by_side(
+    paths: Sequence[str],
+    work: Callable[[int, int | None, Progress | None], Result],
+    take: Callable[[Result], object],
+    *,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Do *work* for each of *paths*, for small files side by side, the biggest first.
+
+    Args:
+        paths: Files; one that cannot be read counts as empty.
+        work: Called with an index of *paths*, the threads that it may use, and what it
+            should report its progress to.
+        take: Gets the results in the order of *paths*, as soon as they are there, in
+            this thread.
+        threads: All worker threads; None: two per core.
+        progress: Called by this thread with (bytes done, total bytes).
+
+    Raises:
+        BaseException: The exception of the first *work* that failed.
+    """
+    sizes = [*map(_size, paths)]
+    order = sorted(range(len(paths)), key=sizes.__getitem__, reverse=True)
+    results = _Results(take, progress, sizes)
+    alone = len(order) if len(order) == 1 else sum(size >= _ALONE for size in sizes)
+    for number in order[:alone]:
+        results.put(number, work(number, threads, results.part(number)))
+        results.hand_over()
+    small = order[alone:]
+    waiting = iter(small)  # which the threads share
+
+    def work_off() -> None:
+        for number in waiting:
+            results.put(number, work(number, 1, None))
+
+    if small:
+        most = _PER_CORE * core_count() if threads is None else threads
+        count = min(most, _MAX_AT_ONCE, len(small))
+        run_workers(work_off, count, results.hand_over, small.clear)
+        results.hand_over()
+
+
+class _Results:
+    """Results of files that end in any order, handed over in the order of the files.
+
+    Args:
+        take: Gets each result.
+        progress: Called with (bytes done, total bytes), or None.
+        sizes: Bytes of each file.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[Any], object],
+        progress: Progress | None,
+        sizes: Sequence[int],
+    ) -> None:
+        self._take = take
+        self._progress = progress
+        self._sizes = sizes
+        self._total = sum(sizes)
+        self._finished: list[int] = []  # sizes, to which several threads add
+        self._waiting: dict[int, Any] = {}
+        self._next = 0
+
+    def put(self, number: int, result: object) -> None:
+        """Keep the result of a file; called by any thread."""
+        self._waiting[number] = result
+        self._finished.append(self._sizes[number])
+
+    def hand_over(self) -> None:
+        """Hand over what is next in order, and report the progress."""
+        while self._next in self._waiting:
+            self._take(self._waiting.pop(self._next))
+            self._next += 1
+        self._report(0)
+
+    def part(self, number: int) -> Progress | None:
+        """What the conversion of one file reports its progress to."""
+
+        def report_part(done: int, total: int) -> None:
+            self._report(self._sizes[number] * done // max(total, 1))
+
+        return None if self._progress is None else report_part
+
+    def _report(self, more: int) -> None:
+        if self._progress is not None:
+            self._progress(sum(self._finished) + more, self._total)
+
+
+def _size(path: str) -> int:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0
+    # A bundle, whose file may have any size.
+    return _ALONE if stat.S_ISDIR(status.st_mode) else status.st_size
