@@ -245,13 +245,21 @@ class MappedImage:
 
     def merged_count(self, address: int) -> int:
         """How many functions are merged into the one at *address*."""
+        return int(self._answer(address).merged_count)
+
+    def entry_at(self, address: int) -> int | None:
+        """Index in the address table of the function at *address*; None for none."""
+        try:
+            answer = self._answer(address)
+        except OverflowError:  # it has more than 64 bits, or a sign
+            return None
+        return int(answer.entry) if answer.found else None
+
+    def _answer(self, address: int) -> CData:
         answer, error = ffi.new("gsym_answer *"), new_error()
-        check(
-            _lookup(self.image, address, 0, 0, ffi.NULL, answer, error),
-            error,
-            self.path,
-        )
-        return int(answer.merged_count)
+        status = _lookup(self.image, address, 0, 0, ffi.NULL, answer, error)
+        check(status, error, self.path)
+        return answer
 
     def _outer_frames(self, scratch: _Scratch, count: int) -> tuple[Frame, ...]:
         strings, files, frames = self.strings, self.files, []

@@ -311,6 +311,23 @@ class Reader:
             )
         return FunctionDecoder(mapped).decode(index)
 
+    def function_at(self, address: int) -> FunctionInfo | None:
+        """The complete function that `lookup` answers from, with its rows and `extra`.
+
+        Args:
+            address: As for `lookup`.
+
+        Returns:
+            The function, or None if none covers the address.
+
+        Raises:
+            ClosedError: The reader was closed.
+            FormatError: The record is damaged; its offset counts from file start.
+            TypeError: The address is not an integer.
+        """
+        index = self.mapped.entry_at(address)
+        return None if index is None else self.function(index)
+
     def functions(self) -> Iterator[FunctionInfo]:
         """All functions in file order, each decoded on demand.
 

@@ -183,6 +183,18 @@ def test_the_recipes_for_many_inputs_and_in_memory_run(
     ).read_bytes()
 
 
+def test_the_functions_of_the_manual_are_a_file_that_answers_as_shown() -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Create\n")[2].partition("\n## ")[0]
+    ((script,), (shown,)) = blocks("python", section), blocks("text", section)
+    result = subprocess.run(
+        [sys.executable, "-c", f"import gsym\n{script}"],
+        capture_output=True,
+        check=True,
+    )
+    assert result.stdout.decode() == shown
+
+
 def test_the_recipes_for_columns_run() -> None:
     for package in ("numpy", "pyarrow", "polars", "duckdb"):
         pytest.importorskip(package, reason=f"{package} is not installed")

@@ -245,3 +245,30 @@ def test_unknown_kinds_of_information_are_skipped() -> None:
         assert answer is not None
         assert answer.frames[0].line == 5
         assert reader.function(0).extra == dict.fromkeys(around, b"payload")
+
+
+def test_the_complete_function_is_found_by_any_of_its_addresses() -> None:
+    reader = reader_of(FOLDED)
+    for address in range(START - 1, START + 20):
+        answer, function = reader.lookup(address), reader.function_at(address)
+        if answer is None:
+            assert function is None
+        else:
+            assert function is not None
+            assert function.address == answer.function.start
+            assert function == reader.function(0)
+    assert reader.function_at(-1) is None
+    assert reader.function_at(1 << 64) is None
+    with pytest.raises(TypeError):
+        reader.function_at("main")  # type: ignore[arg-type]
+
+
+def test_payloads_of_unknown_kinds_are_found_by_address() -> None:
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(START, 8, "f", extra={99: b"payload"}))
+        creator.add(gsym.FunctionInfo(START + 8, 8, "g"))
+        reader = gsym.Reader(creator.to_bytes())
+    f, g = reader.function_at(START + 3), reader.function_at(START + 9)
+    assert f is not None
+    assert g is not None
+    assert (f.extra, g.extra) == ({99: b"payload"}, {})

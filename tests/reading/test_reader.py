@@ -121,6 +121,7 @@ USES: dict[str, Callable[[gsym.Reader], object]] = {
     "lookup_many": lambda reader: reader.lookup_many([START]),
     "find": lambda reader: reader.find("main"),
     "function": lambda reader: reader.function(0),
+    "function_at": lambda reader: reader.function_at(START),
     "functions": lambda reader: reader.functions(),
     "size": lambda reader: reader.size,
     "with": lambda reader: reader.__enter__(),
