@@ -8,7 +8,6 @@ missed a file that belongs to its input leaves no key: the file may be there nex
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
@@ -21,6 +20,7 @@ from gsym.writing.atomic_file import AtomicFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from gsym.conversion.output import ConversionRequest
 
@@ -37,7 +37,7 @@ def unchanged_report(request: ConversionRequest) -> ConversionReport | None:
     """
     try:
         with open(request.output + KEY_SUFFIX, encoding="utf-8") as file:
-            key = json.load(file)
+            key = _parse(file.read())
         if key["made by"] != _maker(request) or key["files"] != _stamps(key["files"]):
             return None
         report = key["report"]
@@ -48,7 +48,7 @@ def unchanged_report(request: ConversionRequest) -> ConversionReport | None:
             ConversionWarning(*each) for each in report["details"]
         )
         found = ConversionReport(**report)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return None  # no key, or not one of this version
     return found._replace(
         seconds=time.perf_counter() - request.started,
@@ -73,8 +73,37 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
         return
     fields = report._asdict() | {name: getattr(report, name).hex() for name in _BYTES}
     key = {"made by": _maker(request), "files": files, "report": fields}
+    import json
+
     with AtomicFile(path) as file:
         file.write(json.dumps(key, indent=1).encode() + b"\n")
+
+
+class _Scanning:
+    """How the scanner of the module `json` reads numbers and objects."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float = parse_constant = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012 - of the scanner
+
+
+def _parse(text: str) -> Any:
+    """What `json.loads` returns; its import takes longer than all the rest here.
+
+    Raises:
+        StopIteration: It does not begin with a value.
+        ValueError: It is not JSON.
+    """
+    try:
+        from _json import make_scanner
+    except ImportError:  # not CPython
+        import json
+
+        return json.loads(text)
+    scanning: Any = _Scanning
+    return make_scanner(scanning)(text, 0)[0]
 
 
 def _maker(request: ConversionRequest) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,3 +123,47 @@ def test_the_report_of_a_run_that_wrote_nothing_says_so(
         assert main(command) == 0
         first = capsys.readouterr().out.splitlines()[0]
         assert first.endswith(f"whole.gsym{suffix}")
+
+
+@pytest.mark.parametrize("content", ["", "[", "{", '{"a" 1}', "[]", "nope", "\udc80"])
+def test_a_damaged_key_is_no_key(binary: Path, content: str) -> None:
+    convert(binary)
+    key_of(binary).write_bytes(content.encode("utf-8", "surrogateescape"))
+    binary.write_bytes(bytes(binary.stat().st_size))
+    os.utime(binary, ns=(BEFORE, BEFORE))
+    with pytest.raises(gsym.FormatError):
+        convert(binary)
+
+
+def test_a_decision_imports_no_parser(binary: Path) -> None:
+    convert(binary)
+    assert not convert(binary).is_written
+    folder = str(binary.parent / "lib")
+    script = (
+        "import sys; from gsym.cli.main import main\n"
+        f"assert main(['convert', '-q', '--if-changed', {str(binary)!r},"
+        f" '--debug-file-directory', {folder!r}]) == 0\n"
+        "assert 'json' not in sys.modules and 're' not in sys.modules\n"
+        "assert 'gsym.conversion.inputs.dwarf' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_many_files_are_not_converted_again(binary: Path, tmp_path: Path) -> None:
+    others = [tmp_path / f"app{number}" for number in range(5)]
+    for other in others:
+        other.write_bytes(binary.read_bytes())
+        os.utime(other, ns=(BEFORE, BEFORE))
+    folders = [str(tmp_path / "lib")]
+
+    def written() -> list[bool]:
+        done = gsym.convert_many(
+            others, tmp_path / "out", if_changed=True, debug_file_directories=folders
+        )
+        return [each.report is not None and each.report.is_written for each in done]
+
+    assert written() == [True] * 5
+    assert written() == [False] * 5
+    os.utime(others[3], ns=(BEFORE + 1, BEFORE + 1))
+    others[3].write_bytes(debug_file(ID) + b"more")
+    assert written() == [False] * 3 + [True, False]
