@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.writing.creator import Creator, CreatorReport
+from gsym.writing.creator import Creator
 from tests import oracle
 from tests.views import functions_from_oracle
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gsym.model import FunctionInfo
+    from gsym.writing.creator_handle import CreatorReport
 
 
 def create(functions: Iterable[FunctionInfo], **options: Any) -> bytes:  # noqa: ANN401

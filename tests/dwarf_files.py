@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsym
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.writing.creator import iter_finished
+from gsym.writing.creator_handle import iter_finished
 from tests.conversions import SECONDS, read_functions
 
 if TYPE_CHECKING:

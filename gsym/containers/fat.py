@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-
-from gsym.containers.headers import macho_architecture
+from gsym.containers.architectures import macho_architecture
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.errors import ArchitectureError, FormatError
@@ -28,11 +26,8 @@ class Slice(NamedTuple):
     size: int
 
 
-_HEADER = struct.Struct(">II")
-_ENTRY = {
-    0xCAFEBABE: struct.Struct(">IIIIxxxx"),
-    0xCAFEBABF: struct.Struct(">IIQQxxxxxxxx"),
-}
+_HEADER_SIZE = 8  # magic number and count
+_ENTRIES = {0xCAFEBABE: (20, 4), 0xCAFEBABF: (32, 8)}  # size; of offset and size
 _HEAD_SIZE = 64
 
 
@@ -108,18 +103,23 @@ def _is_fat(data: memoryview) -> bool:
 
 
 def _read_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
-    if len(data) < _HEADER.size:
+    if len(data) < _HEADER_SIZE:
         raise FormatError("the header of a fat file is cut off", path=path, offset=0)
-    magic, count = _HEADER.unpack_from(data)
-    entry = _ENTRY[magic]
-    if count == 0 or count > (len(data) - _HEADER.size) // entry.size:
+    entry_size, width = _ENTRIES[_number_at(data, 0, 4)]
+    count = _number_at(data, 4, 4)
+    if count == 0 or count > (len(data) - _HEADER_SIZE) // entry_size:
         raise FormatError(
             f"a fat file is too small for its {count} slices", path=path, offset=4
         )
     slices: dict[str, Slice] = {}
     for index in range(count):
-        place = _HEADER.size + index * entry.size
-        cpu_type, cpu_subtype, offset, size = entry.unpack_from(data, place)
+        place = _HEADER_SIZE + index * entry_size
+        cpu_type, cpu_subtype = (
+            _number_at(data, place, 4),
+            _number_at(data, place + 4, 4),
+        )
+        offset = _number_at(data, place + 8, width)
+        size = _number_at(data, place + 8 + width, width)
         name = macho_architecture(cpu_type, cpu_subtype)
         if size > len(data) or offset > len(data) - size:
             reason = f"the slice for {name} reaches past the end of the file"
@@ -135,6 +135,10 @@ def _read_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
             raise FormatError(reason, path=path, offset=each.offset)
         end = each.offset + each.size
     return found
+
+
+def _number_at(data: memoryview, place: int, width: int) -> int:
+    return int.from_bytes(data[place : place + width], "big")
 
 
 def _number(text: str) -> int | None:

@@ -167,6 +167,7 @@ _FREE = 16 << 20  # allowed for any input
 
 _READ_SIZE = 64 << 10
 _GIVE_BACK_SIZE = 4 << 20
+_FROM_HEAP = 1 << 20  # smaller sections get memory that is there already
 
 
 def believable_size(compressed: int, most: int) -> int:
@@ -215,8 +216,8 @@ def inflate(
 
 
 def _allocate(size: int) -> memoryview:
-    if size == 0:
-        return memoryview(bytearray())
+    if size < _FROM_HEAP:
+        return memoryview(bytearray(size))
     try:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
@@ -232,7 +233,8 @@ def _read(payload: memoryview) -> Iterator[memoryview]:
         if start - kept >= _GIVE_BACK_SIZE:
             give_back(payload, kept, start - kept)
             kept = start
-    give_back(payload, kept, len(payload) - kept)
+    if len(payload) >= _GIVE_BACK_SIZE:
+        give_back(payload, kept, len(payload) - kept)
 
 
 def _damaged(reason: str, path: str, offset: int) -> FormatError:

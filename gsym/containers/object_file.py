@@ -6,12 +6,11 @@ copied for relocation, since the engine does neither.
 
 from __future__ import annotations
 
-from gsym.containers.headers import (
+from gsym.containers.architectures import (
     elf_architecture,
     macho_architecture,
     pe_architecture,
 )
-from gsym.containers.inflation import believable_size, inflate
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, LimitError
 
@@ -45,6 +44,7 @@ class ObjectFile:
         self.path = path
         self._failed: list[int] = []
         self._inflated: dict[int, int] = {}  # sections: index -> size
+        self._debug: dict[tuple[int, bool], list[Any]] = {}  # sections that were found
         self.data = data
         self._bytes = ffi.from_buffer("uint8_t[]", data)
         self.handle: Any = new_object(
@@ -240,6 +240,12 @@ class ObjectFile:
 
     def _find_debug(self, which: int, *, split: bool) -> list[Any]:
         """The section; several where a linker would join them."""
+        found = self._debug.get((which, split))
+        if found is None:
+            found = self._debug[which, split] = self._search_debug(which, split=split)
+        return found
+
+    def _search_debug(self, which: int, *, split: bool) -> list[Any]:
         section = ffi.new("gsym_object_section *")
         self._call(lib.gsym_object_debug_section, self.handle, which, split, section)
         joins = which in _UNIT_SECTIONS if split else self.is_relocatable
@@ -264,6 +270,8 @@ class ObjectFile:
         payload = self.data[start:end] if section.size else memoryview(b"")
         is_mapping = section.compression == lib.GSYM_COMPRESSION_NONE
         if not is_mapping:
+            from gsym.containers.inflation import inflate
+
             self._count_inflated(section)
             payload = inflate(
                 payload,
@@ -284,6 +292,8 @@ class ObjectFile:
 
         They count together, as sections of zeros shrink to almost nothing.
         """
+        from gsym.containers.inflation import believable_size
+
         self._inflated[section.index] = int(section.uncompressed_size)
         most = believable_size(len(self.data), _MAX_INFLATED)
         if sum(list(self._inflated.values())) > most:  # others may be counted meanwhile

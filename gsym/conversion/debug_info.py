@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.containers.recognition import describe_pdb
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.companions.elf import (
-    debug_files,
-    find_supplementary,
-    open_mini_debug_info,
-)
-from gsym.conversion.companions.search import CompanionSearch
 from gsym.engine.native import lib
 from gsym.errors import FormatError, UnsupportedError
 from gsym.records import NamedTuple
@@ -80,6 +73,8 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     if not _has_dwarf(binary):
         dwarf, missing = _find_dwarf(binary, options)
     if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
+        from gsym.conversion.companions.elf import find_supplementary
+
         supplementary, note = find_supplementary(dwarf, options)
         notes.append(note)
     symbols, note = _find_symbols(binary, dwarf)
@@ -104,10 +99,15 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
     if binary.debug_section_size(lib.GSYM_DEBUG_INFO, split=True):
         reason = "split units only, a .dwo or .dwp file: convert the binary they are of"
         raise UnsupportedError(reason, path=binary.path)
+    from gsym.conversion.companions.elf import debug_files
+    from gsym.conversion.companions.search import CompanionSearch
+
     search = CompanionSearch(binary)
     for candidate in debug_files(search, options):
         return candidate, ""
     if binary.pdb_path:
+        from gsym.containers.recognition import describe_pdb
+
         note = describe_pdb(binary.pdb_path)
     elif search.tried:
         note = f"tried {search.describe()}"
@@ -129,6 +129,8 @@ def _find_symbols(
         return (dwarf,), ""
     if own or not binary.has_section(b".gnu_debugdata"):
         return (binary,), ""
+    from gsym.conversion.companions.elf import open_mini_debug_info
+
     packed, note = open_mini_debug_info(binary)
     return (binary,) if packed is None else (binary, packed), note
 

@@ -13,8 +13,7 @@ from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
-from gsym.writing.creator import finish_creator, iter_finished, new_creator
-from gsym.writing.data_part import DATA_ALIGNMENT, count_variables, make_data_part
+from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,15 +166,18 @@ class ConversionOutput:
             add_call_sites(self.creator, request.options.call_sites_yaml)
             companions = (*companions, request.options.call_sites_yaml)
         found = self._select(request.selection) if request.selection else None
-        part = data_part or make_data_part(variables, self._uuid)
+        part = data_part
         if request.options.data_symbols and not part:
-            warnings = warnings | {_NO_VARIABLES: 1}
+            from gsym.writing.data_part import make_data_part
+
+            part = make_data_part(variables, self._uuid)
+            warnings = warnings if part else warnings | {_NO_VARIABLES: 1}
         if request.options.segment_size is None:
             with AtomicFile(
                 request.output, keep_same=request.options.if_changed
             ) as file:
                 counts = self._finish()
-                for chunk in iter_finished(self.creator):
+                for chunk in iter_finished(self.creator, counts["file_size"]):
                     file.write(chunk)
                 # An index of version 1 stands where the part would.
                 if counts["index_size"] and self._version == lib.GSYM_VERSION_1:
@@ -183,6 +185,8 @@ class ConversionOutput:
                         part, "beside an index of version 1"
                     )
                 elif part:
+                    from gsym.writing.data_part import DATA_ALIGNMENT
+
                     file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
             outputs: tuple[str, ...] = (request.output,)
             is_written = file.is_written
@@ -251,9 +255,11 @@ class ConversionOutput:
 
 def _left_out(data_part: bytes, place: str) -> dict[str, int]:
     """The warning that variables have no place."""
-    count = count_variables(data_part)
-    text = f"Variable omitted: no place for it {place}"
-    return {text: count} if count else {}
+    if not data_part:
+        return {}
+    from gsym.writing.data_part import count_variables
+
+    return {f"Variable omitted: no place for it {place}": count_variables(data_part)}
 
 
 def peak_memory() -> int:

@@ -12,7 +12,7 @@ from struct import Struct
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, LimitError, UnsupportedError
-from gsym.writing.creator import finish_creator, iter_finished
+from gsym.writing.creator_handle import finish_creator, iter_finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.store.module_file import ModuleFile
     from gsym.store.modules import ModuleKey
     from gsym.store.publication import Publication
-    from gsym.writing.creator import CreatorReport
+    from gsym.writing.creator_handle import CreatorReport
 
 _MAX_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     CData = Any  # a cffi object
     from collections.abc import Sequence
 
-    from gsym.writing.creator import CreatorReport
+    from gsym.writing.creator_handle import CreatorReport
 
 
 class FunctionTrees:

@@ -17,13 +17,12 @@ from gsym.engine.native import (
     ffi,
     lib,
     new_error,
-    new_object,
     to_bytes,
     uuid_bytes,
 )
 from gsym.errors import ClosedError
-from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile
+from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,31 +34,10 @@ if TYPE_CHECKING:
 
     from gsym.model import CallSite, FunctionInfo, InlineInfo
     from gsym.reading.reader import Reader
+    from gsym.writing.creator_handle import CreatorReport
 
     CData = Any  # a cffi object, or a function of the engine
 
-
-class CreatorReport(NamedTuple):
-    """Counts of the functions added to a creator."""
-
-    functions_debug_info: int
-    functions_symbol_table: int
-    functions_merged: int
-    functions_pruned: int
-    functions_continued: int
-    functions: int
-    functions_with_lines: int
-    functions_with_inlines: int
-    line_rows_unused: int
-    duplicates_different: int
-    overlapping: int
-    strings: int
-    files: int
-    file_size: int
-    index_size: int
-
-
-_CHUNK_SIZE = 1 << 20
 
 # The engine's records, in the machine's byte order and without padding.
 _ROW = Struct("=QII")
@@ -67,67 +45,6 @@ _RANGE = Struct("=QQ")
 _NODE = Struct("=Q6I")
 _CALL_SITE = Struct("=Q4I")
 _STRP = Struct("=Q")
-
-
-def new_creator(  # noqa: PLR0913 - the fields of the engine's options
-    *,
-    version: int,
-    big_endian: bool,
-    base_address: int | None,
-    keep_all: bool = False,
-    has_index: bool = False,
-    path: str | None = None,
-) -> CData:
-    """A `gsym_creator` without functions.
-
-    Args:
-        version: Of the format.
-        big_endian: Byte order of the file.
-        base_address: Image base; None: the start of the first function.
-        keep_all: Functions come in ascending order, and duplicates are kept.
-        has_index: Whether to add an index of large functions.
-        path: Of the input, for errors.
-
-    Raises:
-        ValueError: The version is invalid.
-    """
-    options = ffi.new("gsym_creator_options *")
-    options.version, options.big_endian = version, big_endian
-    options.keep_all, options.has_index = keep_all, has_index
-    if base_address is not None:
-        options.has_base_address, options.base_address = 1, base_address
-    life = lib.gsym_creator_create, lib.gsym_creator_destroy
-    return new_object("creator", *life, options, path=path)
-
-
-def finish_creator(creator: CData, path: str | None = None) -> CreatorReport:
-    """Lay the file out.
-
-    Raises:
-        EmptyError: No function was added.
-        LimitError: The file does not fit version 1.
-        ValueError: A function is below the base address.
-    """
-    report, error = ffi.new("gsym_creator_report *"), new_error()
-    check(lib.gsym_creator_finish(creator, report, error), error, path)
-    fields = CreatorReport._fields
-    return CreatorReport(*(getattr(report, field) for field in fields))
-
-
-def iter_finished(creator: CData) -> Iterator[memoryview]:
-    """The bytes of a finished `gsym_creator`, in pieces of about 1 MB.
-
-    Each piece is valid until the next one.
-    """
-    chunk = bytearray(_CHUNK_SIZE)
-    view = memoryview(chunk)
-    target = ffi.from_buffer("uint8_t[]", chunk)
-    size, error = ffi.new("size_t *"), new_error()
-    while True:
-        check(lib.gsym_creator_read(creator, target, _CHUNK_SIZE, size, error), error)
-        if size[0] == 0:
-            return
-        yield view[: size[0]]
 
 
 class Creator:

@@ -13,7 +13,7 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.model import UINT64_END
 from gsym.writing.atomic_file import AtomicFile
-from gsym.writing.creator import finish_creator, iter_finished, new_creator
+from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import ClosedError, EmptyError, LimitError, UuidMismatchError
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range, join_path
 from gsym.reading.reader import Reader
-from gsym.writing.creator import Creator, iter_finished
+from gsym.writing.creator import Creator
+from gsym.writing.creator_handle import iter_finished
 from tests import oracle
 from tests.creations import create, decoded, finish, handle_of
 from tests.strategies import U32_MAX, VERSIONS

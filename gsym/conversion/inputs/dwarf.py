@@ -377,12 +377,12 @@ def load_debug_sections(
         for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
     }
     # The longest are begun first, for the others fit in beside them.
-    waiting = sorted(sizes, key=sizes.__getitem__)
+    waiting = sorted(sizes, key=sizes.__getitem__, reverse=True)
+    begun = iter(waiting)  # which the threads share
     loaded: dict[int, Section] = {}
 
     def work() -> None:
-        while waiting:
-            which = waiting.pop()
+        for which in begun:
             section = file.debug_section(which, split=split)
             if section is not None:
                 loaded[which] = section
