@@ -20,6 +20,7 @@ ROUNDS = "--rounds=3"
 PARTS = (
     ("conversion", "--set=plain", ROUNDS),
     ("conversion", "--set=containers", ROUNDS),
+    ("many_files", ROUNDS),
     ("sizes",),
     ("breakpad", ROUNDS),
     ("symbfile", ROUNDS),

@@ -159,15 +159,35 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             is an input or missing.
     """
     options = read_options(locals())  # first: other names are not options
-    started = time.perf_counter()
-    source = open_input(input, name)
+    return convert_file(open_input(input, name), output, options, progress)
+
+
+def convert_file(
+    source: InputFile,
+    output: str | os.PathLike[str] | None,
+    options: ConvertOptions,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    sync_folder: bool = True,
+) -> ConversionReport:
+    """Convert an opened input; `convert` lists what it raises.
+
+    Args:
+        source: The input.
+        output: As for `convert`.
+        options: All of them.
+        progress: As for `convert`.
+        sync_folder: Whether to sync the folder of the output to the disk; if not, a
+            power failure may undo the conversion until that is done.
+    """
     request = ConversionRequest(
-        started=started,
+        started=time.perf_counter(),
         source=source,
         output=_output_path(source, output),
         options=options,
         selection=_selection(options),
         progress=progress,
+        sync_folder=sync_folder,
     )
     _check(request)
     if options.if_changed:

@@ -12,10 +12,13 @@ import os
 import stat
 
 from gsym.arguments import paths_of
-from gsym.conversion.job import convert
+from gsym.conversion.input_file import open_input
+from gsym.conversion.job import convert_file
+from gsym.conversion.options import complete_options
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
+from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +85,7 @@ def convert_many(
         ValueError: An option is out of range, two inputs have the same output, or an
             output is an input.
     """
-    paths = paths_of("inputs", inputs)
+    paths, chosen = paths_of("inputs", inputs), complete_options(options)
     folder = os.fspath(output_dir)
     outputs = output_paths(paths, folder)
     replaced = first_replaced(outputs, paths)
@@ -95,8 +98,12 @@ def convert_many(
     ) -> Conversion:
         path, output = paths[number], outputs[number]
         try:
-            report = convert(
-                path, output, threads=threads, progress=progress, **options
+            report = convert_file(
+                open_input(path),
+                output,
+                chosen._replace(threads=threads),
+                progress,
+                sync_folder=False,
             )
         except FAILURES as error:
             return Conversion(path, output, None, without_frames(error))
@@ -106,6 +113,7 @@ def convert_many(
     run_side_by_side(
         paths, convert_one, done.append, threads=threads, progress=progress
     )
+    sync_folders(each.report for each in done if each.report is not None)
     return tuple(done)
 
 
@@ -129,6 +137,18 @@ def output_paths(inputs: Sequence[str], folder: str | None) -> list[str]:
             raise ValueError(f"'{taken[target]}' and '{source}' have the same output")
         taken[target] = source
     return list(taken)
+
+
+def sync_folders(reports: Iterable[ConversionReport]) -> None:
+    """Sync the folders of all outputs, once each instead of once for each output.
+
+    Raises:
+        OSError: One cannot be synced.
+    """
+    written = (path for each in reports if each.is_written for path in each.outputs)
+    paths = filter(os.path.isfile, written)  # not of a device or a pipe
+    for folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
+        sync(folder)
 
 
 def first_replaced(outputs: Iterable[str], inputs: Iterable[str]) -> str | None:

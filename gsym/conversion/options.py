@@ -264,6 +264,19 @@ def read_options(given: dict[str, Any]) -> ConvertOptions:
     )
 
 
+def complete_options(given: dict[str, Any]) -> ConvertOptions:
+    """The same of some keywords; the others have their defaults.
+
+    Raises:
+        TypeError: One is unknown, or as for `read_options`.
+        ValueError: As for `read_options`.
+    """
+    unknown = given.keys() - DECLARED.keys()
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    return read_options(ConvertOptions()._asdict() | given)
+
+
 def _read(name: str, declared: Declared, value: Any) -> Any:
     kind = declared.kind
     if kind in _READERS:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class ConversionRequest(NamedTuple):
     """A conversion: its input, its output, and what is wanted of it.
 
-    *started* is the value of `time.perf_counter` at its start.
+    *started* is the value of `time.perf_counter` at its start; *sync_folder* is for
+    `AtomicFile`.
     """
 
     started: float
@@ -38,6 +39,7 @@ class ConversionRequest(NamedTuple):
     options: ConvertOptions = ConvertOptions()
     selection: Selection | None = None
     progress: Callable[[int, int], None] | None = None
+    sync_folder: bool = True
 
     @property
     def input(self) -> str:
@@ -174,7 +176,9 @@ class ConversionOutput:
             warnings = warnings if part else warnings | {_NO_VARIABLES: 1}
         if request.options.segment_size is None:
             with AtomicFile(
-                request.output, keep_same=request.options.if_changed
+                request.output,
+                keep_same=request.options.if_changed,
+                sync_folder=request.sync_folder,
             ) as file:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator, counts["file_size"]):

@@ -75,7 +75,7 @@ def write_key(request: ConversionRequest, report: ConversionReport) -> None:
     key = {"made by": _maker(request), "files": files, "report": fields}
     import json
 
-    with AtomicFile(path) as file:
+    with AtomicFile(path, sync_folder=request.sync_folder) as file:
         file.write(json.dumps(key, indent=1).encode() + b"\n")
 
 

@@ -40,6 +40,8 @@ class AtomicFile:
         path: The path of the file.
         keep_same: Do not replace a file with the same bytes, to keep its time stamp.
         mode: Its permissions from the beginning; default: those of new files.
+        sync_folder: Whether to sync the folder, too, so that a power failure cannot
+            bring the old file back. For many files the caller may do it once.
 
     Attributes:
         is_written: Whether the bytes are those of *path* now, and were not before.
@@ -55,11 +57,13 @@ class AtomicFile:
         *,
         keep_same: bool = False,
         mode: int | None = None,
+        sync_folder: bool = True,
     ) -> None:
         self._name = os.fspath(path)
         self._path = os.path.realpath(self._name)
         self._keep_same = keep_same
         self._mode = mode
+        self._sync_folder = sync_folder
         self.is_written = False
         self._temporary: str | None = None
         self._descriptor = -1
@@ -156,7 +160,8 @@ class AtomicFile:
         os.replace(temporary, self._path)
         self._temporary = None
         self.is_written = True
-        sync(os.path.dirname(self._path))
+        if self._sync_folder:
+            sync(os.path.dirname(self._path))
 
 
 def _create_temporary(stem: str, mode: int) -> tuple[str, int]:

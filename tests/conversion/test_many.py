@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +119,17 @@ def test_progress_counts_the_bytes_of_all_files(
     total = sum(path.stat().st_size for path in inputs)
     assert seen[-1] == (total, total)
     assert seen == sorted(seen)
+
+
+def test_a_folder_is_synced_once_and_after_all_files(
+    inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda file: synced.append(stat.S_ISDIR(os.fstat(file).st_mode))
+    )
+    gsym.convert_many(inputs, tmp_path / "out")
+    assert synced == [False] * 9 + [True]
 
 
 def test_nothing_to_convert_is_nothing_converted(tmp_path: Path) -> None:

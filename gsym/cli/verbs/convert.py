@@ -12,28 +12,31 @@ from gsym.cli.options import QUIET, STRICT, output_option, writes_file
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import describe, progress_for
 from gsym.conversion.input_file import open_input
-from gsym.conversion.job import convert, member_outputs, slice_outputs
+from gsym.conversion.job import convert_file, member_outputs, slice_outputs
 from gsym.conversion.many import (
     FAILURES,
     first_replaced,
     output_paths,
     run_side_by_side,
+    sync_folders,
     without_frames,
 )
-from gsym.conversion.options import DECLARED
+from gsym.conversion.options import DECLARED, complete_options
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, ParamSpec, TypeAlias
+    from typing import ParamSpec, TypeAlias
 
     from gsym.cli.grammar import Values
+    from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionReport
 
     P = ParamSpec("P")
     Outcome: TypeAlias = "ConversionReport | Exception"
     Progress = Callable[[int, int], None]
+    Step = Callable[[InputFile, str | None, str | None, str], Outcome]
 
 # With these the output does not say what its input says.
 _UNVERIFIABLE = (
@@ -111,16 +114,22 @@ def convert_all(values: Values) -> int:
     folder = values.text("--output-dir")
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
-    keywords = convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
-    threads = keywords.pop("threads", None)
+    options = complete_options(
+        convert_keywords(values, *_KEYWORDS, "if_changed", "verbose")
+    )
     reports: list[ConversionReport] = []
     done: list[bool] = []
 
     def convert_one(
         number: int, threads: int | None, progress: Progress | None
     ) -> list[Outcome]:
-        named = keywords | {"threads": threads, "progress": progress}
-        return [*_convert(sources[number], targets[number], values, named, read)]
+        def step(
+            source: InputFile, member: str | None, arch: str | None, target: str
+        ) -> Outcome:
+            wanted = options._replace(threads=threads, member=member, arch=arch)
+            return convert_file(source, target, wanted, progress, sync_folder=False)
+
+        return [*_convert(sources[number], targets[number], values, read, step)]
 
     label = sources[0] if len(sources) == 1 else f"{len(sources)} files"
     with progress_for(label, quiet=values.flag("--quiet")) as progress:
@@ -131,8 +140,13 @@ def convert_all(values: Values) -> int:
 
         # One bad input does not stop the others, nor what is written of them all.
         run_side_by_side(
-            sources, convert_one, take, threads=threads, progress=progress.callback
+            sources,
+            convert_one,
+            take,
+            threads=options.threads,
+            progress=progress.callback,
         )
+    done.append(_try(sync_folders, reports))
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
     if depfile is not None:
         done.append(_try(conversion_report.write_depfile, depfile, reports))
@@ -145,10 +159,18 @@ def _convert(
     path: str,
     target: str,
     values: Values,
-    keywords: dict[str, Any],
     read: list[str],
+    step: Step,
 ) -> Iterator[Outcome]:
-    """The reports and errors of all members and slices of an input."""
+    """The reports and errors of all members and slices of an input.
+
+    Args:
+        path: The input.
+        target: Its output, or what the names of its outputs begin with.
+        values: The command line.
+        read: Files that must not be written over.
+        step: Converts a member and slice of an opened input to an output.
+    """
     try:
         source = open_input(path)
         if not values.texts("--segment-size"):
@@ -167,10 +189,8 @@ def _convert(
             try:
                 if place != target and not values.texts("--segment-size"):
                     _spare_inputs([place], [source.path, *read])
-                yield convert(
-                    source, place, member=member, arch=architecture, **keywords
-                )
-            except FAILURES as error:  # noqa: PERF203 - as above
+                yield step(source, member, architecture, place)
+            except FAILURES as error:  # noqa: PERF203 - the others are still converted
                 if len(slices) > 1 and isinstance(error, GsymError):
                     error.reason = f"for {architecture}: {error.reason}"
                 yield without_frames(error)
