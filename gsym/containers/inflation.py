@@ -44,7 +44,9 @@ def inflate_zlib(pieces: Iterable[Buffer]) -> Iterator[bytes]:
             while left and not decompressor.eof:
                 yield decompressor.decompress(left, _MAX_PIECE)
                 left = decompressor.unconsumed_tail
-        while inflated := decompressor.decompress(b"", _MAX_PIECE):
+        while not decompressor.eof:
+            if not (inflated := decompressor.decompress(b"", _MAX_PIECE)):
+                break
             yield inflated
     except zlib.error as error:
         raise ValueError(error) from error
