@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from array import array
 
+from gsym.conversion.input_file import InputFile
 from gsym.conversion.inputs.dwarf import DwarfJob, load_debug_sections
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
 from gsym.records import NamedTuple
-from gsym.writing.creator import finish_creator, iter_finished
+from gsym.writing.creator_handle import finish_creator, iter_finished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class PartialConversion:
         self._binary = binary
         self._found = found
         self._request = ConversionRequest(
-            time.perf_counter(), binary.path, "", options._replace(threads=1)
+            time.perf_counter(),
+            InputFile("", binary.path, binary.data, "object"),
+            "",
+            options._replace(threads=1),
         )
         self._sections = {
             which: (data, False)

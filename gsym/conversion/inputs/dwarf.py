@@ -225,6 +225,7 @@ class DwarfJob:
             raise EmptyError(reason, path=self._binary.path)
 
     def add_symbols(self) -> None:
+        """Read the symbol tables."""
         for file in self._found.symbols:
             self._call(lib.gsym_conversion_add_object_symbols, file.handle)
 
@@ -236,6 +237,7 @@ class DwarfJob:
             yield from DataSymbols(file, VARIABLES)
 
     def warnings(self) -> dict[str, int]:
+        """Category of warning -> number."""
         counts = {}
         for category, text in _CATEGORIES.items():
             count = lib.gsym_conversion_warning_count(self.handle, category)
@@ -251,6 +253,7 @@ class DwarfJob:
         return counts
 
     def details(self) -> tuple[ConversionWarning, ...]:
+        """Each warning, if they are kept."""
         if not self._flags & lib.GSYM_CONVERT_KEEP_WARNINGS:
             return ()
         size = ffi.new("size_t *")
