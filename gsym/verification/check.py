@@ -13,7 +13,7 @@ import gsym.reading.reader
 from gsym.arguments import pairs_of
 from gsym.containers.mapped_file import map_file
 from gsym.engine.native import check, ffi, lib, new_error
-from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
 from gsym.reading.function_table import FunctionTable
 from gsym.verification.structure import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion.debug_info import SearchOptions
     from gsym.verification.comparison import Difference
-    from gsym.verification.decoder.elf import ReferenceElf
+    from gsym.verification.reference import Place
 
     Progress = Callable[[int, int], None]
 
@@ -43,15 +43,17 @@ class Comparison(NamedTuple):
 
     Attributes:
         differences: The first thousand; none if file and binary agree.
-        functions: Functions of the DWARF or the pclntab that were compared.
+        functions: Functions of the debug information that were compared.
         symbols: Functions of the file that are only in the symbol table.
         units: Compilation units that were examined, also if they could not be compared.
         units_in_all: Compilation units of the binary.
+        source: What has the functions, if not units or besides them.
         undecided: Functions that units outside the sample also describe, perhaps
             better.
-        unread: Why pyelftools cannot decode a unit, by its offset in .debug_info.
-        pclntab_functions: Functions of the binary that only its pclntab describes.
+        unread: Why a unit cannot be decoded.
         uncompared: The number of functions that were not compared, by reason.
+        rows_alone: Ranges with rows of line tables where the file has no function.
+        notes: Sentences on files of the binary that were not found.
     """
 
     differences: list[Difference]
@@ -59,10 +61,17 @@ class Comparison(NamedTuple):
     symbols: int
     units: int
     units_in_all: int
+    source: str
     undecided: int
-    unread: dict[int, str]
-    pclntab_functions: int
+    unread: dict[Place, str]
     uncompared: dict[str, int]
+    rows_alone: int
+    notes: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was compared that says anything of the file."""
+        return not self.functions and (bool(self.unread) or not self.symbols)
 
 
 class Unanswered(NamedTuple):
@@ -148,70 +157,57 @@ def compare(  # noqa: PLR0913 - independent keywords
     pclntab: bool = True,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare the GSYM file at *path* with the DWARF and the symbols of *binary*.
+    """Compare the GSYM file at *path* with what *binary* says.
 
-    For a Go binary without DWARF of its functions, it is compared with the pclntab.
+    That is its DWARF, also in a debug file, split units, a supplementary file, a dSYM
+    bundle or the object files of a debug map, and its symbols; for a Go binary without
+    DWARF of its functions the pclntab; and the records of a Breakpad file.
 
     Args:
         path: A GSYM file converted with the default options; it may also have merged
             functions and call sites.
-        binary: The ELF file that it was made from.
+        binary: The file that it was made from.
         sample: Number of compilation units to compare, spread over the binary.
         path_map: The prefixes of paths that the conversion rewrote.
         search: Where the conversion looked for files that belong to *binary*.
         pclntab: Whether the conversion read a pclntab.
         progress: Called with the bytes of .debug_info done and their total.
+
+    Raises:
+        UnsupportedError: *binary* is of a kind that is not compared.
+        GsymError: A file cannot be read.
     """
     from gsym.verification.comparison import Comparer
+    from gsym.verification.opening import open_reference
 
     rules = pairs_of("path_map", path_map)
-    with open(binary, "rb") as stream:
-        if stream.read(4) != b"\x7fELF":
-            raise UnsupportedError("only ELF files are compared", path=binary)
-    elf = _open_elf(binary, search)
     try:
         with gsym.reading.reader.open(path) as reader:
-            comparer = Comparer(elf, sample, rules, progress, pclntab=pclntab)
+            reference = open_reference(
+                binary,
+                reader.header.uuid,
+                sample=sample,
+                path_map=rules,
+                search=search,
+                pclntab=pclntab,
+                progress=progress,
+            )
+            comparer = Comparer(reference)
             return Comparison(
                 list(islice(comparer.differences(reader), _KEPT)),
                 comparer.functions,
                 comparer.symbols,
-                len(comparer.units),
-                comparer.all_units,
+                reference.units,
+                reference.all_units,
+                reference.source,
                 comparer.undecided,
-                comparer.unread,
-                comparer.pclntab_functions,
+                reference.unread,
                 dict(comparer.uncompared),
+                comparer.rows_alone,
+                reference.notes,
             )
     except (GsymError, OSError, MemoryError):
         raise
     except Exception as error:
         # pyelftools raises many kinds of exceptions on damaged input.
         raise FormatError(f"pyelftools: {error!r}", path=binary) from error
-    finally:
-        elf.close()
-
-
-def _open_elf(path: str, search: SearchOptions | None) -> ReferenceElf:
-    """The binary, with its companion files as found by the conversion."""
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-    from gsym.conversion.debug_info import SearchOptions, find_debug_info
-    from gsym.verification.decoder.elf import ReferenceElf
-
-    elf = ReferenceElf(path)
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            found = find_debug_info(binary, search or SearchOptions())
-            if found.dwarf is not binary:
-                elf.debug = ReferenceElf(found.dwarf.path)
-            if found.supplementary is not None:
-                elf.supplementary = ReferenceElf(found.supplementary.path)
-            if found.symbols != (binary,):
-                elf.symbol_files = tuple(
-                    ReferenceElf(file.path, file.data) for file in found.symbols
-                )
-    except BaseException:
-        elf.close()
-        raise
-    return elf

@@ -5,6 +5,8 @@ from __future__ import annotations
 import lzma
 from typing import TYPE_CHECKING
 
+import pytest
+
 import gsym
 from gsym.cli.main import main
 from gsym.conversion.debug_info import SearchOptions
@@ -26,7 +28,7 @@ from tests.inputs.elf import Elf, Section, Symbol, code_section
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+    from tests.inputs.encoding import ByteOrder
 
 
 def test_the_debug_file_of_a_stripped_binary_is_compared(tmp_path: Path) -> None:
@@ -82,24 +84,61 @@ def test_names_in_a_supplementary_file_are_compared(tmp_path: Path) -> None:
     assert (difference.binary, difference.gsym) == ("another", SHARED_NAME)
 
 
-def test_split_units_are_left_out_and_reported(tmp_path: Path) -> None:
-    built = build("in_split")
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_split_units_are_compared(
+    version: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    built = build("one", "two", version=version, byteorder=byteorder, separate=True)
     binary = place(tmp_path / "app", built.binary)
-    place(tmp_path / "a.dwo", built.splits[0])
-    found = compare(gsym.convert(binary).outputs[0], binary)
+    for number, data in enumerate(built.splits):
+        place(tmp_path / f"{number}.dwo", data)
+    output = gsym.convert(binary).outputs[0]
+    found = compare(output, binary)
+    assert (found.functions, found.symbols, found.unread) == (2, 1, {})
     assert found.differences == []
-    assert "in a split unit, which is not read" in found.unread[0]
+    other = build("one", "2nd", version=version, byteorder=byteorder, separate=True)
+    place(tmp_path / "1.dwo", other.splits[1])
+    (difference,) = compare(output, binary).differences
+    assert (difference.binary, difference.gsym) == ("2nd", "two")
 
 
-def test_a_binary_of_split_units_alone_is_not_reported_as_compared(
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("version", [4, 5])
+def test_packages_are_compared(
+    version: int, byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    built = build("one", "two", version=version, byteorder=byteorder)
+    binary = place(tmp_path / "app", built.binary)
+    place(tmp_path / "app.dwp", built.package)
+    output = gsym.convert(binary).outputs[0]
+    found = compare(output, binary)
+    assert (found.functions, found.symbols, found.unread) == (2, 1, {})
+    assert found.differences == []
+    other = build("one", "2nd", version=version, byteorder=byteorder)
+    package = place(tmp_path / "other.dwp", other.package)
+    (difference,) = compare(
+        output, binary, search=SearchOptions(dwp=package)
+    ).differences
+    assert (difference.binary, difference.gsym) == ("2nd", "two")
+
+
+def test_split_units_that_are_missing_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    built = build("in_split")
+    built = build("one", "two", separate=True)
     binary = place(tmp_path / "app", built.binary)
-    place(tmp_path / "a.dwo", built.splits[0])
+    place(tmp_path / "1.dwo", built.splits[1])
     gsym.convert(binary)
-    assert main(["verify", f"{binary}.gsym", "--against", binary]) == 1
+    verify = ["verify", f"{binary}.gsym", "--against", binary]
+    assert main(verify) == 0
     printed = capsys.readouterr()
-    assert "0 functions of 0 of 1 units compared" in printed.out
+    assert "1 functions of 1 of 2 units compared" in printed.out
+    assert "unit at 0x0 is not compared: its split unit was not found" in printed.err
+    (tmp_path / "1.dwo").unlink()
+    gsym.convert(binary)
+    assert main(verify) == 1
+    printed = capsys.readouterr()
+    assert "0 functions of 0 of 2 units compared" in printed.out
     assert "none of its functions could be compared" in printed.out
-    assert "warning: 1 unit not compared" in printed.err
+    assert "warning: 2 units not compared" in printed.err

@@ -142,29 +142,28 @@ def verify(  # noqa: PLR0913 - independent keywords
     _warn(comparison)
     if not quiet:
         _report(comparison)
-    has_compared = not comparison.unread or comparison.functions > 0
-    if not has_compared:
+    if comparison.is_empty:
         print(f"{printable(path)}: none of its functions could be compared")
-    return has_compared and not unanswered and not comparison.differences
+    return not (comparison.is_empty or unanswered or comparison.differences)
 
 
 def _warn(comparison: Comparison) -> None:
+    for note in comparison.notes:
+        warn(note, "gsym verify")
     unread = comparison.unread
-    for offset, reason in islice(unread.items(), _SHOWN):
-        text = f"pyelftools cannot decode the unit at {offset:#x}: {reason}"
-        warn(text, "gsym verify")
+    for (path, offset), reason in islice(unread.items(), _SHOWN):
+        where = f"{offset:#x} of {path}" if path else f"{offset:#x}"
+        warn(f"the unit at {where} is not compared: {reason}", "gsym verify")
     if unread:
         units = f"{len(unread)} unit{'s' if len(unread) != 1 else ''}"
         warn(f"{units} not compared", "gsym verify")
 
 
 def _report(comparison: Comparison) -> None:
-    sources = []
-    if comparison.units_in_all or not comparison.pclntab_functions:
+    sources = [comparison.source] if comparison.source else []
+    if comparison.units_in_all or not sources:
         compared = max(comparison.units - len(comparison.unread), 0)
-        sources.append(f"{compared} of {comparison.units_in_all} units")
-    if comparison.pclntab_functions:
-        sources.append("the pclntab")
+        sources.insert(0, f"{compared} of {comparison.units_in_all} units")
     print(
         f"{comparison.functions} functions of {' and '.join(sources)} compared, "
         f"{comparison.symbols} symbols"
@@ -172,6 +171,12 @@ def _report(comparison: Comparison) -> None:
     for reason, count in comparison.uncompared.items():
         functions = "function" if count == 1 else "functions"
         print(f"{count} {functions} not compared: {reason}")
+    if comparison.rows_alone:
+        ranges = "range has" if comparison.rows_alone == 1 else "ranges have"
+        print(
+            f"{comparison.rows_alone} address {ranges} rows in a line table, but no "
+            "function in the file"
+        )
     if comparison.undecided:
         print(
             f"{comparison.undecided} functions undecided: units outside the sample "

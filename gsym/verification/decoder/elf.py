@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from io import SEEK_END, BytesIO
-from itertools import chain
 from mmap import ACCESS_READ, mmap
-from sys import version_info
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from elftools.common.exceptions import ELFError
-from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationHandler, RelocationSection
 from elftools.elf.sections import (
@@ -20,8 +16,8 @@ from elftools.elf.sections import (
     SymbolTableSection,
 )
 
-from gsym.containers.inflation import believable_size
-from gsym.errors import FormatError, LimitError, UnsupportedError
+from gsym.errors import FormatError, UnsupportedError
+from gsym.verification.decoder.file import ReferenceFile, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,106 +99,47 @@ def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[tuple[int, int
 
 
 _SHF_COMPRESSED = 0x800
-_COMPRESSION_ZLIB = 1
-_COMPRESSION_ZSTD = 2
-_ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
-_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
-
-# DWARFInfo's arguments for the sections that describe functions, without dots.
-_DWARF_SECTIONS = (
-    "debug_info",
-    "debug_abbrev",
-    "debug_str",
-    "debug_line",
-    "debug_line_str",
-    "debug_ranges",
-    "debug_rnglists",
-    "debug_addr",
-    "debug_str_offsets",
-    "debug_types",
-    "debug_loclists",  # pyelftools looks into it as soon as a DIE refers to it
-)
-_DWARF_SECTIONS_UNUSED = (
-    "debug_aranges",
-    "debug_frame",
-    "eh_frame",
-    "debug_loc",
-    "debug_pubtypes",
-    "debug_pubnames",
-    "debug_sup",
-    "gnu_debugaltlink",
-)
+_GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 
 
-class Symbol(NamedTuple):
-    """A symbol in an executable section; *kind* as ELF names it, e.g. STT_FUNC."""
-
-    address: int
-    size: int
-    name: str
-    kind: str
-
-
-class ReferenceElf:
+class ReferenceElf(ReferenceFile):
     """An ELF file, open until `close`.
 
     Args:
         path: Of the file.
         data: Its bytes, if it is not to be opened.
 
-    Attributes:
-        path: As given.
-        debug: The file that its DWARF is taken from; None: itself.
-        supplementary: The file that the DWARF refers to.
-        symbol_files: The files whose symbols are its own; none: itself.
-
     Raises:
         FormatError: It is none, or pyelftools cannot make sense of it.
     """
 
     def __init__(self, path: str, data: memoryview | None = None) -> None:
-        self.path = path
-        self.debug: ReferenceElf | None = None
-        self.supplementary: ReferenceElf | None = None
-        self.symbol_files: tuple[ReferenceElf, ...] = ()
-        self._claimed = 0  # bytes of all sections inflated
+        super().__init__(path)
         self._data = _map_file(path) if data is None else _copy(data)
         try:
             # A mapping can be read like a file, which is enough for pyelftools.
-            self.elf = ELFFile(cast("BinaryIO", self._data))
+            self._elf = ELFFile(cast("BinaryIO", self._data))
             if self._is_relocatable:
-                self.elf = place(self._data[:])
-            # (start, end) of the sections with code, sorted.
+                self._elf = place(self._data[:])
+            self.little_endian = self._elf.little_endian
+            self.address_size = self._elf.elfclass // 8
             self.text_ranges = sorted(self._text_ranges())
         except Exception as error:
             self._data.close()
             # pyelftools raises many kinds of exceptions on damaged input.
             raise FormatError(f"pyelftools: {error!r}", path=path) from error
 
-    def close(self) -> None:
-        """Close the file and those that belong to it."""
+    def _close(self) -> None:
         self._data.close()
-        for other in (self.debug, self.supplementary, *self.symbol_files):
-            if other is not None:
-                other.close()
-
-    @property
-    def byteorder(self) -> str:
-        """The words of `sys.byteorder`."""
-        return "little" if self.elf.little_endian else "big"
 
     @property
     def _is_relocatable(self) -> bool:
-        return bool(self.elf["e_type"] == "ET_REL")
+        return bool(self._elf["e_type"] == "ET_REL")
 
     @property
     def _address_flags(self) -> int:
         """Bits of a symbol's value that are not part of the address: Thumb on ARM."""
-        return int(self.elf["e_machine"] == "EM_ARM")
-
-    def is_text(self, address: int) -> bool:
-        """Whether *address* lies in an executable section."""
-        return any(start <= address < end for start, end in self.text_ranges)
+        return int(self._elf["e_machine"] == "EM_ARM")
 
     def base_address(self) -> int | None:
         """Virtual address of the first PT_LOAD segment, if there is one.
@@ -211,23 +148,21 @@ class ReferenceElf:
         """
         if self._is_relocatable:
             return 0
-        segment = next(self.elf.iter_segments("PT_LOAD"), None)
+        segment = next(self._elf.iter_segments("PT_LOAD"), None)
         return None if segment is None else int(segment["p_vaddr"])
 
     def build_id(self) -> bytes:
         """Descriptor of the GNU build-id note, empty if there is none."""
         found = b""
-        for section in self.elf.iter_sections("SHT_NOTE"):
+        for section in self._elf.iter_sections("SHT_NOTE"):
             if section.name == ".note.gnu.build-id":
                 found = _build_id_note(section) or found
         return found
 
-    def symbols(self) -> Iterator[Symbol]:
+    def own_symbols(self) -> Iterator[Symbol]:
         """Symbols in executable sections, from .symtab or else .dynsym."""
-        if self.symbol_files:
-            return chain.from_iterable(file.symbols() for file in self.symbol_files)
         for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
-            table = next(self.elf.iter_sections(kind), None)
+            table = next(self._elf.iter_sections(kind), None)
             if isinstance(table, SymbolTableSection):
                 return self._code_symbols(table)
         return iter(())
@@ -235,10 +170,10 @@ class ReferenceElf:
     def _code_symbols(self, table: SymbolTableSection) -> Iterator[Symbol]:
         is_code = [
             bool(section["sh_flags"] & _SHF_EXECINSTR)
-            for section in self.elf.iter_sections()
+            for section in self._elf.iter_sections()
         ]
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
-        names = self._bytes(self.elf.get_section(table["sh_link"]))
+        names = self._bytes(self._elf.get_section(table["sh_link"]))
         for symbol in table.iter_symbols():
             index = symbol["st_shndx"]
             if isinstance(index, int) and index < len(is_code) and is_code[index]:
@@ -252,51 +187,63 @@ class ReferenceElf:
                 )
 
     def _text_ranges(self) -> Iterator[tuple[int, int]]:
-        for section in self.elf.iter_sections():
+        for section in self._elf.iter_sections():
             if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
                 start = section["sh_addr"]
                 yield start, start + section["sh_size"]
 
-    def dwarf_sections(self) -> dict[str, Any]:
-        """The DWARF sections, inflated and relocated, as arguments of `DWARFInfo`."""
-        if self.debug is not None:
-            return self.debug.dwarf_sections()
-        arguments: dict[str, Any] = dict.fromkeys(
-            f"{name}_sec" for name in _DWARF_SECTIONS + _DWARF_SECTIONS_UNUSED
-        )
-        for name in _DWARF_SECTIONS:
-            for spelling in (f".{name}", f".z{name}"):
-                section = self.elf.get_section_by_name(spelling)
-                if section is not None and section["sh_type"] != "SHT_NOBITS":
-                    arguments[f"{name}_sec"] = self._descriptor(section)
-        arguments["config"] = DwarfConfig(
-            little_endian=self.elf.little_endian,
-            machine_arch=self.elf.get_machine_arch(),
-            default_address_size=self.elf.elfclass // 8,
-        )
-        return arguments
+    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Address and bytes of what is loaded and no code."""
+        for section in self._elf.iter_sections():
+            is_loaded = section["sh_addr"] and section["sh_type"] != "SHT_NOBITS"
+            if is_loaded and not section["sh_flags"] & _SHF_EXECINSTR:
+                yield section["sh_addr"], section.data()
 
-    def _descriptor(self, section: Section) -> DebugSectionDescriptor:
-        stream = BytesIO(self._inflated(section))
-        if self._is_relocatable:
-            handler = RelocationHandler(self.elf)
-            try:
-                for relocations in self._relocations(section):
-                    handler.apply_section_relocations(stream, relocations)
-            except ELFError as error:
-                raise UnsupportedError(str(error), path=self.path) from error
-        size = stream.seek(0, 2)
-        return DebugSectionDescriptor(
-            stream=stream,
-            name=section.name,
-            global_offset=section["sh_offset"],
-            size=size,
-            address=section["sh_addr"],
-        )
+    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Those whose names say that they have Go's function table."""
+        for section in map(self._elf.get_section_by_name, _GO_SECTIONS):
+            if section is not None and section["sh_type"] != "SHT_NOBITS":
+                yield section["sh_addr"], section.data()
+
+    def debug_section(self, name: str) -> bytes | None:
+        """A section of DWARF, inflated and relocated.
+
+        Type units may stand in sections of their own, of one name, which are joined.
+        """
+        found = [
+            section
+            for section in self._elf.iter_sections()
+            if section.name in {f".{name}", f".z{name}"}
+            and section["sh_type"] != "SHT_NOBITS"
+        ]
+        if not found:
+            return None
+        joins = name.startswith(("debug_info", "debug_types"))
+        parts = found if joins else found[-1:]
+        if sum(section["sh_size"] for section in parts) > len(self._data):
+            raise FormatError("sections of one name share their bytes", path=self.path)
+        return b"".join(map(self._contents, parts))
+
+    def _contents(self, section: Section) -> bytes:
+        inflated = self._inflated(section)
+        if not self._is_relocatable:
+            return inflated
+        stream = BytesIO(inflated)
+        handler = RelocationHandler(self._elf)
+        try:
+            for relocations in self._relocations(section):
+                handler.apply_section_relocations(stream, relocations)
+        except ELFError as error:
+            raise UnsupportedError(str(error), path=self.path) from error
+        return stream.getvalue()
 
     def _relocations(self, section: Section) -> Iterator[RelocationSection]:
-        index = self.elf.get_section_index(section.name)
-        for each in self.elf.iter_sections():
+        index = next(
+            number
+            for number, each in enumerate(self._elf.iter_sections())
+            if each.header == section.header
+        )
+        for each in self._elf.iter_sections():
             if isinstance(each, RelocationSection) and each["sh_info"] == index:
                 yield each
 
@@ -310,33 +257,15 @@ class ReferenceElf:
 
     def _inflated(self, section: Section) -> bytes:
         raw = self._bytes(section)
+        name, most = section.name, len(self._data)
         if section["sh_flags"] & _SHF_COMPRESSED:
             header = section.structs.Elf_Chdr.parse(raw)
             kind = section.structs.Elf_word("").parse(raw)
-            size = int(header["ch_size"])
             data = raw[section.structs.Elf_Chdr.sizeof() :]
-        elif section.name.startswith(".zdebug"):
-            kind = _COMPRESSION_ZLIB
-            size = int.from_bytes(raw[4:_ZDEBUG_HEADER_SIZE], "big")
-            data = raw[_ZDEBUG_HEADER_SIZE:]
-        else:
-            return raw
-        self._claimed += size
-        if self._claimed > believable_size(len(self._data), _MAX_INFLATED):
-            reason = "its compressed sections declare an implausible size"
-            raise LimitError(reason, path=self.path)
-        try:
-            inflated = _inflate(kind, data, size)
-        except Exception as error:
-            raise FormatError(
-                f"section {section.name}: {error}",
-                path=self.path,
-                offset=section["sh_offset"],
-            ) from error
-        if inflated is None:
-            reason = f"section {section.name} has the unknown compression type {kind}"
-            raise UnsupportedError(reason, path=self.path)
-        return inflated
+            return self._inflate(name, kind, data, int(header["ch_size"]), most)
+        if name.startswith(".zdebug"):
+            return self._inflate_old(name, raw, most)
+        return raw
 
 
 def _map_file(path: str) -> mmap:
@@ -358,21 +287,3 @@ def _build_id_note(section: Section) -> bytes:
             if (note["n_name"], note["n_type"]) == ("GNU", "NT_GNU_BUILD_ID"):
                 return bytes(note["n_descdata"])
     return b""
-
-
-def _inflate(kind: int, data: bytes, size: int) -> bytes | None:
-    """Inflate *data* to *size* bytes; None where *kind* is unknown."""
-    if kind == _COMPRESSION_ZLIB:
-        return zlib.decompressobj().decompress(data, size)
-    if kind == _COMPRESSION_ZSTD:
-        if version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-        return bytes(zstd.ZstdDecompressor().decompress(data, size))
-    return None
-
-
-def open_dwarf(sections: dict[str, Any]) -> DWARFInfo:
-    """A fresh pyelftools context on *sections*; it caches every DIE it has seen."""
-    return DWARFInfo(**sections)

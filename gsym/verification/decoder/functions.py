@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.verification.decoder.ranges import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,16 +71,18 @@ class UnitFunctions:
         self._name_of_origin: dict[tuple[str, int], str] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
-        """Offset of the DIE and the function; one for each live range."""
+        """Offset of the DIE and the function; one for each live range.
+
+        The name is "" where the DIE says none.
+        """
         for scope in self._subprograms():
             self._units.take_failures()  # those of other DIEs
             live = self._unit.live_ranges(scope.die)
             self._units.uncompared.update(self._units.take_failures())
             name = self._name(scope.die) if live else ""
-            if not name:
-                if live:
-                    failures = self._units.take_failures() or ("no name",)
-                    self._units.uncompared.update(failures)
+            failures = () if name else self._units.take_failures()
+            self._units.uncompared.update(failures)
+            if failures:
                 continue
             for span in live:
                 function = FunctionInfo(
@@ -137,7 +140,7 @@ class UnitFunctions:
         work = [(call, [span], -1) for call in reversed(scope.calls)]
         while work:
             call, around, parent = work.pop()
-            ranges = _merged([r for r in call.ranges if _is_inside(r, around)])
+            ranges = merged([r for r in call.ranges if _is_inside(r, around)])
             if ranges:
                 work += [(inner, ranges, len(kept)) for inner in reversed(call.calls)]
                 kept.append((call, ranges, parent))
@@ -167,8 +170,11 @@ class UnitFunctions:
     def _call_sites(self, scope: _Scope, span: Range) -> Iterator[CallSite]:
         for die in scope.call_sites:
             value = die.attributes.get(_RETURN_ADDRESS[str(die.tag)])
+            if value is None:
+                continue
+            address = self._unit.address(value)
             # A call that ends the range returns to its end.
-            if value is None or not span.start <= value.value <= span.end:
+            if not span.start <= address <= span.end:
                 continue
             name = ""
             for attribute in ("DW_AT_abstract_origin", "DW_AT_call_origin"):
@@ -176,7 +182,7 @@ class UnitFunctions:
                 if callee is not None:
                     name = self._name(callee)
                     break
-            yield CallSite(value.value - span.start, 0, (name,) if name else ())
+            yield CallSite(address - span.start, 0, (name,) if name else ())
 
     def _name(self, die: DIE) -> str:
         """The linkage name, else the qualified name; "" for none."""
@@ -252,19 +258,6 @@ def _count_calls(root: InlineInfo | None) -> int:
         count += len(children)
         work += children
     return count
-
-
-def _merged(ranges: list[Range]) -> list[Range]:
-    """Sorted, empty ones dropped, those that touch joined."""
-    merged: list[Range] = []
-    for start, end in sorted(ranges):
-        if start >= end:
-            continue
-        if merged and start <= merged[-1].end:
-            merged[-1] = Range(merged[-1].start, max(end, merged[-1].end))
-        else:
-            merged.append(Range(start, end))
-    return merged
 
 
 def _is_inside(inner: Range, around: list[Range]) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from elftools.common.utils import struct_parse
 from elftools.dwarf.structs import DWARFStructs
 
-from gsym.model import LineEntry
+from gsym.model import LineEntry, Range
+from gsym.verification.decoder.ranges import gaps, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
 
@@ -149,6 +150,20 @@ class LineTable:
             entries.append(LineEntry(max(address, start), path, line))
             last_address = address
         return tuple(entries)
+
+    def beside(self, covered: list[Range]) -> Iterator[Range]:
+        """The parts of the sequences that lie outside of *covered*."""
+        around = merged(covered)
+        for sequence in self._sequences:
+            yield from gaps(Range(sequence.low, sequence.high), around)
+
+    def has_row(self, start: int, end: int) -> bool:
+        """Whether a row with a line starts in a range."""
+        return any(
+            start <= address < end and line
+            for sequence in self._covering(start, end)
+            for address, line in zip(sequence.addresses, sequence.lines, strict=True)
+        )
 
     def _covering(self, start: int, end: int) -> list[LineSequence]:
         """Sequences that share addresses with the function, up to one after it."""

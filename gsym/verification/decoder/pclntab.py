@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import product
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.verification.decoder.elf import ReferenceElf
+    from gsym.verification.decoder.file import ReferenceFile
 
-_SHF_EXECINSTR = 0x4
 _BUILD_INFO = b"\xff Go buildinf:"
-_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _GO_1_16, _GO_1_18, _GO_1_20 = 0xFFFF_FFFA, 0xFFFF_FFF0, 0xFFFF_FFF1
 _NONE = 0xFFFF_FFFF
 # Words of the module data.
@@ -46,22 +44,21 @@ class _Call(NamedTuple):
 
 
 class ReferencePclntab:
-    """The pclntab of an ELF file.
+    """The pclntab of a binary.
 
     Args:
-        elf: A file that `has_pclntab`.
+        file: One that `has_pclntab`.
         path_map: Prefixes of paths that are replaced: the first that fits.
     """
 
-    def __init__(self, elf: ReferenceElf, path_map: Sequence[tuple[str, str]]) -> None:
-        self._elf = elf.elf
-        self._order: Literal["little", "big"] = (
-            "little" if self._elf.little_endian else "big"
-        )
-        self._pointer = self._elf.elfclass // 8
+    def __init__(
+        self, file: ReferenceFile, path_map: Sequence[tuple[str, str]]
+    ) -> None:
+        self._order = file.byteorder
+        self._pointer = file.address_size
         self._path_map = path_map
-        self._sections = _loaded_sections(elf)
-        self._address, self._data = _find_table(elf)
+        self._sections = list(file.loaded_sections())
+        self._address, self._data = _find_table(file)
         self._magic = self._u32(0)
         self._quantum = self._data[6]
         fields = [self._word(8 + i * self._pointer) for i in range(8)]
@@ -274,38 +271,23 @@ class ReferencePclntab:
         return InlineInfo(name, "", 0, whole, tuple(map(node, children[-1])))
 
 
-def has_pclntab(elf: ReferenceElf) -> bool:
+def has_pclntab(file: ReferenceFile) -> bool:
     """Whether there is a table that `ReferencePclntab` reads."""
-    return bool(_find_table(elf)[1])
+    return bool(_find_table(file)[1])
 
 
-def _loaded_sections(elf: ReferenceElf) -> list[tuple[int, bytes]]:
-    """Address and bytes of what is loaded and no code."""
-    return [
-        (section["sh_addr"], section.data())
-        for section in elf.elf.iter_sections()
-        if section["sh_addr"]
-        and section["sh_type"] != "SHT_NOBITS"
-        and not section["sh_flags"] & _SHF_EXECINSTR
-    ]
-
-
-def _find_table(elf: ReferenceElf) -> tuple[int, bytes]:
+def _find_table(file: ReferenceFile) -> tuple[int, bytes]:
     """Address and bytes of the table; 0 and no byte without one.
 
     Names of sections do not count: some tools that strip Go binaries spoil them.
     """
-    sections = _loaded_sections(elf)
+    sections = list(file.loaded_sections())
     if not any(data.startswith(_BUILD_INFO) for _, data in sections):
-        sections = [
-            (section["sh_addr"], section.data())
-            for section in map(elf.elf.get_section_by_name, _SECTIONS)
-            if section is not None and section["sh_type"] != "SHT_NOBITS"
-        ]
-    order: Literal["little", "big"] = "little" if elf.elf.little_endian else "big"
+        sections = list(file.pclntab_sections())
+    order = file.byteorder
     for address, data in sections:
         for magic, quantum in product((_GO_1_16, _GO_1_18, _GO_1_20), (1, 2, 4)):
-            head = bytes([0, 0, quantum, elf.elf.elfclass // 8])
+            head = bytes([0, 0, quantum, file.address_size])
             at = data.find(magic.to_bytes(4, order) + head)
             if at >= 0:
                 return address + at, data[at:]

@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.core import ConstructError
+from elftools.dwarf.die import DIE, AttributeValue
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
-from gsym.errors import GsymError, UnsupportedError
+from gsym.errors import GsymError
 from gsym.model import UINT64_MAX, Range
-from gsym.verification.decoder.elf import open_dwarf
 from gsym.verification.decoder.lines import LineTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
-    from elftools.dwarf.die import DIE
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
-    from gsym.verification.decoder.elf import ReferenceElf
+    from gsym.verification.decoder.file import DebugSections, ReferenceFile
 
 _CONTEXT_SIZE = 4 << 20  # bytes of .debug_info that one context may decode
 _VERSION_5 = 5
@@ -48,6 +47,16 @@ _SUPPLEMENTARY_REFERENCES = {
 }
 _SUPPLEMENTARY_STRINGS = {"DW_FORM_GNU_strp_alt", "DW_FORM_strp_sup"}
 _SPLIT_NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
+_SPLIT_UNITS = {"DW_UT_skeleton", "DW_UT_split_compile"}
+# Where a unit's part of a section starts without an attribute for it: after a header
+# of the first size; 64-bit DWARF has eight bytes more.
+_BASES = {
+    "DW_AT_str_offsets_base": 8,
+    "DW_AT_addr_base": 8,
+    "DW_AT_rnglists_base": 12,
+    "DW_AT_loclists_base": 12,
+}
+_IS_64_BIT = 64
 # Errors of pyelftools for damaged input, and of this decoder for unsupported input.
 DECODING_ERRORS = (
     *(GsymError, ELFError, DWARFError, ConstructError, struct.error),
@@ -63,29 +72,40 @@ class Units:
     """All units of .debug_info.
 
     Args:
-        elf: The file.
+        file: The binary, or a file that others refer to.
         path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+        sections: Instead of those of the file, for split units.
+        types: The units of a file that has the type of a signature, for a package.
 
     Attributes:
+        file: As given.
+        path_map: As given.
+        sections: What is decoded.
         offsets: Of the units, type units left out, ascending.
         damage: Why the list of units ends early, None where it does not.
         end: Offset after the last unit in the list.
         context: What pyelftools decodes with for the time being.
+        skeleton: That of the unit that was opened last, for split units.
         uncompared: How often functions or parts of them were not decoded, by reason.
     """
 
     def __init__(
-        self, elf: ReferenceElf, path_map: Sequence[tuple[str, str]] = ()
+        self,
+        file: ReferenceFile,
+        path_map: Sequence[tuple[str, str]] = (),
+        sections: DebugSections | None = None,
+        types: Callable[[int], Units | None] = lambda _: None,
     ) -> None:
-        self.elf = elf
+        self.file = file
         self.path_map = path_map
+        self.sections = file.dwarf_sections() if sections is None else sections
         self.damage: str | None = None
         self.end = 0
+        self.skeleton: Unit | None = None
         self._supplementary = (
-            None if elf.supplementary is None else Units(elf.supplementary, path_map)
+            None if file.supplementary is None else Units(file.supplementary, path_map)
         )
-        self._sections = elf.dwarf_sections()
-        self.context = open_dwarf(self._sections)
+        self._types = types
         self._decoded = 0
         self._all_offsets: list[int] = []
         self._sizes: dict[int, int] = {}
@@ -93,6 +113,7 @@ class Units:
         self.offsets: list[int] = []
         self._failures: list[str] = []
         self.uncompared: Counter[str] = Counter()
+        self._renew()
         try:
             for cu in self.context.iter_CUs():
                 self._all_offsets.append(cu.cu_offset)
@@ -105,6 +126,12 @@ class Units:
                     self.offsets.append(cu.cu_offset)
         except DECODING_ERRORS as error:
             self.damage = f"{type(error).__name__}: {error}"
+
+    def _renew(self) -> None:
+        context: Any = self.sections.open()
+        context.units = self  # for those who have a DIE only
+        self.context = context
+        self._decoded = 0
 
     def size(self, offset: int) -> int:
         """Bytes of the unit at *offset*."""
@@ -120,35 +147,64 @@ class Units:
         taken, self._failures = self._failures, []
         return tuple(dict.fromkeys(taken))
 
-    def open(self, offset: int) -> Unit:
-        """The unit at *offset*; DIEs of units opened before must not be used."""
+    def open(self, offset: int, skeleton: Unit | None = None) -> Unit:
+        """The unit at *offset*; DIEs of units opened before must not be used.
+
+        Args:
+            offset: In .debug_info.
+            skeleton: That of a split unit.
+        """
         if self._decoded > _CONTEXT_SIZE:
-            self.context = open_dwarf(self._sections)
-            self._decoded = 0
+            self._renew()
         self._decoded += self._sizes[offset]
-        return Unit(self, self.cu_at(offset))
+        self.skeleton = skeleton
+        return Unit(self, self.cu_at(offset), skeleton)
 
     def open_around(self, die: DIE) -> Unit:
         """The unit that contains *die*, without releasing another one."""
-        home = self._home(die)
-        return Unit(home, home.cu_at(die.cu.cu_offset))
+        home = _home(die)
+        return Unit(home, home.cu_at(die.cu.cu_offset), home.skeleton)
 
-    def _home(self, die: DIE) -> Units:
-        """The units of the file that *die* is in."""
-        other = self._supplementary
-        # That one opens no units by `open`, so it keeps its context.
-        is_other = other is not None and die.cu.dwarfinfo is other.context
-        return other if is_other and other is not None else self
+    def split_id(self, offset: int) -> int | None:
+        """The number that a skeleton unit and its split unit share; None: no such."""
+        cu = self.cu_at(offset)
+        if cu["version"] >= _VERSION_5:
+            return cu["dwo_id"] if cu["unit_type"] in _SPLIT_UNITS else None
+        try:
+            number = cu.get_top_DIE().attributes.get("DW_AT_GNU_dwo_id")
+        except DECODING_ERRORS:
+            return None
+        return None if number is None else number.value
 
     def cu_at(self, offset: int) -> CompileUnit:
         """The unit that begins at *offset*, as pyelftools has it."""
-        cu = self.context.get_CU_at(offset)
+        cu: CompileUnit = self.context.get_CU_at(offset)
         forms = cu.structs.Dwarf_dw_form
         # pyelftools 0.33 reads eight bytes for the first and does not know the others.
         forms["DW_FORM_strx4"] = cu.structs.the_Dwarf_uint32
         for form in ("DW_FORM_GNU_addr_index", "DW_FORM_GNU_str_index"):
             forms.setdefault(form, cu.structs.the_Dwarf_uleb128)
+        if not cu.has_top_DIE():
+            self._add_root(cu)
         return cu
+
+    def _add_root(self, cu: CompileUnit) -> None:
+        """Decode the root DIE, and add the bases that it leaves out.
+
+        pyelftools needs them to follow an index; those of split units are their
+        skeleton's, or where the section starts.
+        """
+        root = DIE(cu, self.context.debug_info_sec.stream, cu.cu_die_offset)
+        more = 8 * (cu.structs.dwarf_format == _IS_64_BIT)
+        bases = {name: size + more for name, size in _BASES.items()}
+        if self.skeleton is not None:
+            bases["DW_AT_addr_base"] = self.skeleton.addr_base
+        for name, start in bases.items():
+            value = AttributeValue(name, "DW_FORM_sec_offset", start, start, 0, 0)
+            root.attributes.setdefault(name, value)
+        cu._dielist.insert(0, root)  # noqa: SLF001 - it has no other way
+        cu._diemap.insert(0, cu.cu_die_offset)  # noqa: SLF001
+        root._translate_indirect_attributes()  # noqa: SLF001
 
     def die_at(self, offset: int) -> DIE:
         """The DIE at *offset* in .debug_info."""
@@ -161,9 +217,10 @@ class Units:
         if place is not None:
             return self.cu_at(place[0]).get_DIE_from_refaddr(place[1])
         try:
-            return self.context.get_DIE_by_sig8(signature)
+            return self.context.get_DIE_by_sig8(signature)  # type: ignore[no-any-return]
         except KeyError:
-            return None
+            other = self._types(signature)
+        return None if other is None else other.type_die(signature)
 
     def follow(self, die: DIE, attribute: str) -> DIE | None:
         """The DIE that *attribute* of *die* refers to, if it has it.
@@ -180,14 +237,15 @@ class Units:
             return None
 
     def _target(self, die: DIE, value: Any) -> DIE | None:
+        home = _home(die)
         if value.form in _LOCAL_REFERENCES:
             return die.cu.get_DIE_from_refaddr(die.cu.cu_offset + value.raw_value)
         if value.form == "DW_FORM_ref_addr":
-            return self._home(die).die_at(value.raw_value)
+            return home.die_at(value.raw_value)
         if value.form in _SUPPLEMENTARY_REFERENCES and self._supplementary is not None:
             return self._supplementary.die_at(value.raw_value)
         if value.form == "DW_FORM_ref_sig8":
-            return self.type_die(value.raw_value)
+            return home.type_die(value.raw_value)
         return None
 
     def find(self, die: DIE, *attributes: str) -> tuple[Any, DIE] | None:
@@ -210,28 +268,70 @@ class Units:
         found = self.find(die, *attributes)
         if found is None:
             return ""
-        text = found[0].value
-        if found[0].form in _SUPPLEMENTARY_STRINGS and self._supplementary is not None:
-            context = self._supplementary.context
-            text = context.get_string_from_table(found[0].raw_value)
+        value, holder = found
+        text = value.value
+        if value.form in _SUPPLEMENTARY_STRINGS and self._supplementary is not None:
+            text = self._supplementary.context.get_string_from_table(value.raw_value)
+        elif value.form == "DW_FORM_GNU_str_index":
+            home = _home(holder)
+            place = home.sections.word("debug_str_offsets", 4 * value.raw_value, 4)
+            text = home.context.get_string_from_table(place)
         return (
             text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else ""
         )
 
 
-class Unit:
-    """One unit, with the attributes of its root DIE."""
+def _home(die: DIE) -> Units:
+    """The units of the file that *die* is in."""
+    context: Any = die.dwarfinfo
+    units: Units = context.units
+    return units
 
-    def __init__(self, units: Units, cu: CompileUnit) -> None:
+
+class Unit:
+    """One unit, with the attributes of its root DIE.
+
+    Args:
+        units: Those of its file.
+        cu: As pyelftools has it.
+        skeleton: That of a split unit.
+    """
+
+    def __init__(
+        self, units: Units, cu: CompileUnit, skeleton: Unit | None = None
+    ) -> None:
         self.units = units
         self.cu = cu
         self.root = cu.get_top_DIE()
-        if any(name in self.root.attributes for name in _SPLIT_NAMES):
-            raise UnsupportedError("its DIEs are in a split unit, which is not read")
+        self._skeleton = skeleton
         self.language = int(self._root_value("DW_AT_language"))
-        self._base_address = int(
-            self._root_value("DW_AT_low_pc") or self._root_value("DW_AT_entry_pc")
+        # For a skeleton, that of its split unit.
+        self._ranges_base = int(self._root_value("DW_AT_GNU_ranges_base"))
+        is_old = cu["version"] < _VERSION_5
+        self.addr_base = int(
+            self._root_value("DW_AT_GNU_addr_base" if is_old else "DW_AT_addr_base")
         )
+        self._base_address: int = int(
+            self._root_value("DW_AT_low_pc")
+            or self._root_value("DW_AT_entry_pc")
+            or (skeleton._base_address if skeleton is not None else 0)  # noqa: SLF001
+        )
+
+    def code_ranges(self) -> list[Range]:
+        """Ranges of the unit in code, which its skeleton may have."""
+        unit = self if self._skeleton is None else self._skeleton
+        return unit.live_ranges(unit.root)
+
+    @property
+    def split_name(self) -> tuple[str, str] | None:
+        """For a skeleton the file of its split unit and its folder; else None.
+
+        One without code, as of a Clang module, is no skeleton.
+        """
+        if not {"DW_AT_low_pc", "DW_AT_ranges"} & set(self.root.attributes):
+            return None
+        name = self.units.text(self.root, *_SPLIT_NAMES)
+        return (name, self.units.text(self.root, "DW_AT_comp_dir")) if name else None
 
     def _root_value(self, attribute: str) -> Any:
         value = self.root.attributes.get(attribute)
@@ -240,13 +340,14 @@ class Unit:
     @cached_property
     def lines(self) -> LineTable | None:
         """The unit's line table, if it has one."""
+        if self._skeleton is not None:
+            return self._skeleton.lines
         if "DW_AT_stmt_list" not in self.root.attributes:
             return None
-        comp_dir = self._root_value("DW_AT_comp_dir") or b""
         return LineTable(
             self.cu,
-            comp_dir.decode("utf-8", "surrogateescape"),
-            self.units.elf.is_text,
+            self.units.text(self.root, "DW_AT_comp_dir"),
+            self.units.file.is_text,
             self.units.path_map,
         )
 
@@ -256,18 +357,24 @@ class Unit:
 
     def live_ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die* in code; linkers leave others where they dropped it."""
-        is_text = self.units.elf.is_text
+        is_text = self.units.file.is_text
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
+
+    def address(self, value: AttributeValue) -> int:
+        """What an attribute says, where pyelftools does not know its form."""
+        if value.form != "DW_FORM_GNU_addr_index":
+            return int(value.value)
+        return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
 
     def ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die* unchanged, including empty and dead ones."""
         low = die.attributes.get("DW_AT_low_pc")
         high = die.attributes.get("DW_AT_high_pc")
         if low is not None and high is not None:
-            end = high.value
-            if not high.form.startswith("DW_FORM_addr"):
-                end += low.value
-            return [Range(low.value, end)]
+            start = self.address(low)
+            is_address = high.form.startswith(("DW_FORM_addr", "DW_FORM_GNU_addr"))
+            end = self.address(high) if is_address else start + high.value
+            return [Range(start, end)]
         if "DW_AT_ranges" not in die.attributes:
             return []
         try:
@@ -287,6 +394,8 @@ class Unit:
         if section is None:
             self.units.note_failure("no section of range lists")
             return
+        if version < _VERSION_5 and self._skeleton is not None:
+            offset += self._skeleton._ranges_base  # noqa: SLF001
         lists = RangeLists(section.stream, self.cu.structs, version, context)
         base = self._base_address
         mask = (1 << 8 * self.cu["address_size"]) - 1

@@ -1,0 +1,251 @@
+"""What the debug information and the symbols of a binary say, decoded once more."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.errors import GsymError
+from gsym.model import Range
+from gsym.verification.decoder.functions import UnitFunctions
+from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
+from gsym.verification.decoder.ranges import gaps, merged
+from gsym.verification.decoder.split import SplitUnits
+from gsym.verification.decoder.units import DECODING_ERRORS, Units
+from gsym.verification.reference import Place, Reference, rows_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gsym.model import FunctionInfo, InlineInfo, LineEntry
+    from gsym.verification.decoder.file import ReferenceFile
+    from gsym.verification.decoder.units import Unit
+    from gsym.verification.reference import Key
+
+    Progress = Callable[[int, int], None]
+    _Source = tuple["Part", int]  # where a unit is
+
+
+class Bare(NamedTuple):
+    """Rows of a line table that no function has.
+
+    Whether one of them *starts* here, or they only go on from a function.
+    """
+
+    span: Range
+    rows: tuple[LineEntry, ...]
+    starts: bool
+
+
+class Part:
+    """The units of one file, and the split units that they are skeletons of.
+
+    Args:
+        file: The binary, or an object file of its debug map.
+        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+        path: "" for the binary.
+    """
+
+    def __init__(
+        self, file: ReferenceFile, path_map: Sequence[tuple[str, str]], path: str = ""
+    ) -> None:
+        self.file = file
+        self.path = path
+        self.units = Units(file, path_map)
+        self.splits = SplitUnits(self.units)
+
+
+class BinaryReference(Reference):
+    """DWARF, pclntab and symbols of a binary.
+
+    Args:
+        parts: The units: those of the binary, or of its object files.
+        sample: The number of units to decode; None: all.
+        progress: Called with the bytes of .debug_info done and their total.
+        pclntab: Whether a pclntab counts.
+    """
+
+    def __init__(
+        self,
+        file: ReferenceFile,
+        parts: Sequence[Part],
+        sample: int | None,
+        progress: Progress | None,
+        *,
+        pclntab: bool = True,
+    ) -> None:
+        super().__init__()
+        self.build_id = file.build_id()
+        self.base_address = file.base_address()
+        self.is_sample = sample is not None
+        self._others: list[list[Range]] = []  # ranges of units outside the sample
+        self._bare: list[Bare] = []
+        chosen = [(part, offset) for part in parts for offset in part.units.offsets]
+        self.all_units = len(chosen)
+        if sample is not None:
+            chosen = self._choose(chosen, sample)
+        self.units = len(chosen)
+        for part in parts:
+            if part.units.damage is not None:
+                self.unread[Place(part.path, part.units.end)] = part.units.damage
+        self._decode(chosen, progress)
+        for part in parts:
+            self.uncompared.update(part.units.uncompared)
+        self.add_symbols(file.symbols())
+        if pclntab and has_pclntab(file) and not (self.all_units and self.is_sample):
+            self._add_pclntab(file, parts[0].units.path_map)
+        self._shared = self._find_shared()
+
+    def is_shared(self, key: Key) -> bool:
+        """Whether units outside the sample also describe a function."""
+        return key in self._shared
+
+    def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
+        """Rows of line tables where no function is described, in a range."""
+        found: list[LineEntry] = []
+        last = bisect_left(self._bare, end, key=_start)
+        bare = self._bare[self._first_reaching(start) : last]
+        for span, rows, _ in bare:
+            for row in rows_within(rows, max(span.start, start), min(span.end, end)):
+                if not found or found[-1][1:] != row[1:]:
+                    found.append(row)
+        return tuple(found), any(each.starts for each in bare)
+
+    def ranges_of_rows(self) -> Iterator[Range]:
+        """Where such rows start."""
+        return (bare.span for bare in self._bare if bare.starts)
+
+    def _first_reaching(self, address: int) -> int:
+        """The first of the bare rows that end behind *address*; they do not overlap."""
+        index = bisect_left(self._bare, address, key=_start)
+        return index - (index > 0 and self._bare[index - 1].span.end > address)
+
+    def _choose(self, chosen: list[_Source], count: int) -> list[_Source]:
+        """Units spread over those with code; the ranges of the others are recorded."""
+        with_code: dict[_Source, list[Range]] = {}
+        for part, offset in chosen:
+            try:
+                unit = part.splits.open(offset)
+                ranges = [
+                    Range(span.start + distance, span.end + distance)
+                    for each in unit.code_ranges()
+                    for span, distance in part.file.moved(*each)
+                ]
+            except DECODING_ERRORS as error:
+                self.unread[Place(part.path, offset)] = reason_of(error)
+                continue
+            if ranges:
+                with_code[part, offset] = ranges
+        sources = list(with_code)
+        count = min(count, len(sources))
+        taken = [sources[i * len(sources) // count] for i in range(count)]
+        for source in taken:
+            del with_code[source]
+        self._others = list(with_code.values())
+        return taken
+
+    def _decode(self, chosen: list[_Source], progress: Progress | None) -> None:
+        done, total = 0, sum(part.units.size(offset) for part, offset in chosen)
+        for part, offset in chosen:
+            place = Place(part.path, offset)
+            if part.splits.is_missing(offset):
+                self.unread[place] = "its split unit was not found"
+            try:
+                self._decode_unit(part, part.splits.open(offset))
+            except DECODING_ERRORS as error:
+                self.unread[place] = reason_of(error)
+            done += part.units.size(offset)
+            if progress is not None:
+                progress(done, total)
+        self._bare = list(self._without_functions())
+
+    def _without_functions(self) -> Iterator[Bare]:
+        """The bare rows that no other unit has in a function, each address once."""
+        taken = merged(Range(*key) for key in (*self.functions, *self.nameless))
+        reach = 0
+        for bare in sorted(self._bare, key=_start):
+            for start, end in gaps(bare.span, taken):
+                if end > reach:
+                    left = Range(max(start, reach), end)
+                    rows = tuple(rows_within(bare.rows, *left))
+                    yield Bare(left, rows, bare.starts)
+            reach = max(reach, bare.span.end)
+
+    def _decode_unit(self, part: Part, unit: Unit) -> None:
+        covered: list[Range] = []
+        for _, info in UnitFunctions(unit, call_sites=True):
+            span = Range(info.address, info.address + info.size)
+            covered.append(span)
+            for own, distance in part.file.moved(*span):
+                if own.start == span.start:
+                    self.add(move_function(info, distance))
+        if unit.units is not part.units:
+            self.uncompared.update(unit.units.uncompared)
+        if unit.lines is None:
+            return
+        for bare in unit.lines.beside(covered):
+            for span, distance in part.file.moved(*bare):
+                rows = unit.lines.entries(*span, None, lambda: None)
+                moved = Range(span.start + distance, span.end + distance)
+                starts = unit.lines.has_row(*span)
+                self._bare.append(Bare(moved, move_rows(rows, distance), starts))
+
+    def _add_pclntab(
+        self, file: ReferenceFile, path_map: Sequence[tuple[str, str]]
+    ) -> None:
+        """The functions of a Go binary, unless the DWARF describes them."""
+        functions = [
+            info
+            for info in ReferencePclntab(file, path_map)
+            if file.is_text(info.address)
+        ]
+        starts = {start for start, _ in self.functions}
+        if not starts & {each.address for each in functions}:
+            self.pclntab_functions = len(functions)
+            self.source = "the pclntab"
+            for info in functions:
+                self.functions[info.address, info.address + info.size] = [info]
+
+    def _find_shared(self) -> set[Key]:
+        """Functions that are also in units outside the sample."""
+        keys = sorted(self.functions)
+        shared: set[Key] = set()
+        for ranges in self._others:
+            for start, end in ranges:
+                first, last = bisect_left(keys, (start, 0)), bisect_left(keys, (end, 0))
+                shared.update(keys[first:last])
+        return shared
+
+
+def _start(bare: Bare) -> int:
+    return bare.span.start
+
+
+def reason_of(error: Exception) -> str:
+    """Why something cannot be decoded."""
+    if isinstance(error, GsymError):
+        return error.reason
+    return f"{type(error).__name__}: {error}"
+
+
+def move_function(info: FunctionInfo, distance: int) -> FunctionInfo:
+    """The function at other addresses."""
+    if not distance:
+        return info
+    return info._replace(
+        address=info.address + distance,
+        line_table=info.line_table and move_rows(info.line_table, distance),
+        inline=info.inline and _move_calls(info.inline, distance),
+    )
+
+
+def move_rows(rows: tuple[LineEntry, ...], distance: int) -> tuple[LineEntry, ...]:
+    """The rows at other addresses."""
+    return tuple(row._replace(address=row.address + distance) for row in rows)
+
+
+def _move_calls(node: InlineInfo, distance: int) -> InlineInfo:
+    return node._replace(
+        ranges=tuple(Range(a + distance, b + distance) for a, b in node.ranges),
+        children=tuple(_move_calls(child, distance) for child in node.children),
+    )

@@ -1,0 +1,298 @@
+"""What a Breakpad symbol file says, decoded once more.
+
+Plain on purpose, and independent of the engine: what contradicts itself is not mended,
+but its function is left out with a reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.errors import FormatError
+from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.verification.decoder.file import Symbol
+from gsym.verification.reference import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UNKNOWN, _OMITTED = "<unknown>", "<name omitted>"
+_DAMAGED = "its records contradict each other"
+
+
+class _Row(NamedTuple):
+    start: int
+    end: int
+    line: int
+    file: int
+
+
+class _Piece(NamedTuple):
+    """A range of an INLINE record; *record* tells it from others of its function."""
+
+    start: int
+    end: int
+    record: int
+    name: int
+    file: int | None
+    line: int
+
+
+class _Function:
+    """A FUNC record with what belongs to it."""
+
+    def __init__(self, address: int, size: int, name: str) -> None:
+        self.address = address
+        self.size = size
+        self.name = name
+        self.rows: list[_Row] = []
+        self.levels: dict[int, list[_Piece]] = {}
+        self.records = 0
+
+
+class BreakpadReference(Reference):
+    """FUNC and PUBLIC records.
+
+    Args:
+        path: Of the file.
+        path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+    """
+
+    source = "the FUNC records"
+
+    def __init__(self, path: str, path_map: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._path_map = path_map
+        self._module: tuple[bytes, bytes] = (b"", b"")  # operating system, debug id
+        self._code_id = b""
+        # Those with several meanings have none.
+        self._files: dict[int, str | None] = {}
+        self._origins: dict[int, str | None] = {}
+        functions: list[_Function] = []
+        publics: dict[int, str] = {}
+        with open(path, "rb") as lines:
+            self._read(lines, functions, publics)
+        self.build_id = self._build_id()
+        for function in functions:
+            self._add(function)
+        self.add_symbols(_sized(publics, functions))
+        if not functions and not publics:
+            raise FormatError("it has no FUNC or PUBLIC record", path=path)
+
+    def _build_id(self) -> bytes:
+        """The identifier in the binary, of which a debug id has the first bytes."""
+        system, digits = self._module
+        guid = _hexadecimal(digits.replace(b"-", b"")[:32])
+        if len(guid) != 16 or not any(guid):  # noqa: PLR2004 - a GUID
+            return b""
+        if system.lower() not in _APPLE:
+            guid = guid[3::-1] + guid[5:3:-1] + guid[7:5:-1] + guid[8:]
+        code = _hexadecimal(self._code_id)
+        return code if code and code[:16].ljust(16, b"\0") == guid else guid
+
+    # Records.
+
+    def _read(
+        self,
+        lines: Iterable[bytes],
+        functions: list[_Function],
+        publics: dict[int, str],
+    ) -> None:
+        function: _Function | None = None
+        for number, raw in enumerate(lines):
+            line = raw.rstrip(b"\r\n")
+            kind, _, rest = (
+                (line if number else _unmarked(line)).strip().partition(b" ")
+            )
+            try:
+                if kind in {b"FUNC", b"PUBLIC"}:
+                    function = None
+                    rest = rest.lstrip().removeprefix(b"m ")
+                if kind == b"FUNC":
+                    function = _function(rest)
+                    functions.append(function)
+                elif kind == b"PUBLIC":
+                    address, _, *name = rest.split(None, 2)
+                    publics.setdefault(int(address, 16), _name(name, _UNKNOWN))
+                elif kind == b"INLINE" and function is not None:
+                    _add_inline(function, rest)
+                elif kind[:1] in b"0123456789abcdefABCDEF" and function is not None:
+                    _add_row(function, kind, rest)
+                else:
+                    self._read_other(kind, rest)
+            except (ValueError, IndexError):
+                self.uncompared["a record that cannot be read"] += 1
+
+    def _read_other(self, kind: bytes, rest: bytes) -> None:
+        if kind == b"FILE":
+            number, *name = rest.split(None, 1)
+            _define(self._files, number, self._path(_name(name, "")))
+        elif kind == b"INLINE_ORIGIN":
+            number, *name = rest.split(None, 1)
+            words = name[0].split(None, 1) if name else []
+            if len(words) > 1 and words[0].removeprefix(b"-").isdigit():
+                name = words[1:]
+            _define(self._origins, number, _name(name, _OMITTED))
+        elif kind == b"MODULE" and not any(self._module):
+            words = rest.split()
+            self._module = words[0], words[2]
+        elif kind == b"INFO" and rest.startswith(b"CODE_ID ") and not self._code_id:
+            self._code_id = rest.split()[1]
+
+    def _path(self, path: str) -> str:
+        for old, new in self._path_map:
+            if path.startswith(old):
+                return new + path[len(old) :]
+        return path
+
+    # Functions.
+
+    def _add(self, function: _Function) -> None:
+        start, end = function.address, function.address + function.size
+        try:
+            rows = tuple(self._rows(function))
+            calls = self._calls(function, 0, [Range(start, end)])
+        except ValueError:
+            self.excused[start, end] = _DAMAGED
+            return
+        whole = (Range(start, end),)
+        inline = InlineInfo(function.name, "", 0, whole, calls) if calls else None
+        self.add(FunctionInfo(start, end - start, function.name, rows or None, inline))
+
+    def _file(self, number: int) -> str:
+        return _meaning(self._files, number)
+
+    def _rows(self, function: _Function) -> Iterator[LineEntry]:
+        """Rows where records begin, and with line 0 where none is."""
+        found: list[LineEntry] = []
+        covered, path = function.address, None
+        for row in sorted(function.rows, key=lambda each: each.start):
+            _check(covered <= row.start and row.end <= function.address + function.size)
+            before = path
+            path = self._file(row.file)
+            if row.start > covered:
+                found.append(LineEntry(covered, path if before is None else before, 0))
+            found.append(LineEntry(row.start, path, row.line))
+            covered = row.end
+        if path is not None and covered < function.address + function.size:
+            found.append(LineEntry(covered, path, 0))
+        for index, entry in enumerate(found):
+            if index == 0 or entry[1:] != found[index - 1][1:]:
+                yield entry
+
+    def _calls(
+        self, function: _Function, level: int, around: list[Range]
+    ) -> tuple[InlineInfo, ...]:
+        """The calls of a level within the ranges of a call of the level above."""
+        nodes: dict[int, tuple[_Piece, list[Range]]] = {}
+        pieces = sorted(function.levels.get(level, ()), key=lambda each: each.start)
+        last = 0
+        for piece in pieces:
+            _check(last <= piece.start and _is_covered(function, level, piece))
+            last = piece.end
+            for span in around:
+                start, end = max(piece.start, span.start), min(piece.end, span.end)
+                if start < end:
+                    ranges = nodes.setdefault(piece.record, (piece, []))[1]
+                    if ranges and ranges[-1].end == start:
+                        start = ranges.pop().start
+                    ranges.append(Range(start, end))
+        return tuple(
+            InlineInfo(
+                _meaning(self._origins, piece.name),
+                "" if piece.file is None else self._file(piece.file),
+                piece.line,
+                tuple(ranges),
+                self._calls(function, level + 1, ranges),
+            )
+            for piece, ranges in nodes.values()
+        )
+
+
+def _check(is_sound: bool) -> None:
+    if not is_sound:
+        raise ValueError
+
+
+def _is_covered(function: _Function, level: int, piece: _Piece) -> bool:
+    """Whether the level above has all bytes of a piece, as level 0 the function."""
+    if level == 0:
+        end = function.address + function.size
+        return function.address <= piece.start and piece.end <= end
+    at = piece.start
+    for outer in sorted(
+        function.levels.get(level - 1, ()), key=lambda each: each.start
+    ):
+        if outer.start <= at < outer.end:
+            at = outer.end
+    return at >= piece.end
+
+
+def _function(rest: bytes) -> _Function:
+    address, size, _, *name = rest.split(None, 3)
+    function = _Function(int(address, 16), int(size, 16), _name(name, _UNKNOWN))
+    _check(function.size > 0)
+    return function
+
+
+def _add_row(function: _Function, address: bytes, rest: bytes) -> None:
+    size, line, file = rest.split()[:3]
+    start = int(address, 16)
+    end = start + int(size, 16)
+    if start < end:
+        function.rows.append(_Row(start, end, max(int(line), 0), int(file)))
+
+
+def _add_inline(function: _Function, rest: bytes) -> None:
+    words = rest.split()
+    level, line, *others = words
+    file = int(others.pop(0)) if len(words) % 2 == 0 else None
+    name, *ranges = others
+    for start, size in zip(ranges[::2], ranges[1::2], strict=True):
+        first = int(start, 16)
+        piece = _Piece(
+            *(first, first + int(size, 16), function.records),
+            *(int(name), file, max(int(line), 0)),
+        )
+        if piece.start < piece.end:
+            function.levels.setdefault(int(level), []).append(piece)
+    function.records += 1
+
+
+def _define(numbers: dict[int, str | None], number: bytes, text: str) -> None:
+    known = numbers.setdefault(int(number), text)
+    if known != text:
+        numbers[int(number)] = None
+
+
+def _meaning(numbers: dict[int, str | None], number: int) -> str:
+    text = numbers.get(number)
+    if text is None:
+        raise ValueError(number)
+    return text
+
+
+def _sized(publics: dict[int, str], functions: list[_Function]) -> Iterator[Symbol]:
+    """PUBLIC records, which reach up to the next one or the next FUNC."""
+    starts = sorted({*publics, *(function.address for function in functions)})
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        if start in publics:
+            yield Symbol(start, 0 if end is None else end - start, publics[start])
+
+
+def _name(words: list[bytes], otherwise: str) -> str:
+    text = words[0].partition(b"\0")[0] if words else b""
+    return text.decode("utf-8", "surrogateescape") or otherwise
+
+
+def _unmarked(line: bytes) -> bytes:
+    return line.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _hexadecimal(digits: bytes) -> bytes:
+    try:
+        return bytes.fromhex(digits.decode("ascii"))
+    except ValueError:
+        return b""

@@ -1,0 +1,226 @@
+"""What the second decoder needs of a file, whatever its container is."""
+
+from __future__ import annotations
+
+import zlib
+from io import BytesIO
+from sys import version_info
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
+
+from gsym.containers.inflation import believable_size
+from gsym.errors import FormatError, LimitError, UnsupportedError
+from gsym.model import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ZLIB = 1
+ZSTD = 2
+_ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
+_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
+
+# DWARFInfo's arguments for the sections that describe functions, without dots.
+_DWARF_SECTIONS = (
+    "debug_info",
+    "debug_abbrev",
+    "debug_str",
+    "debug_line",
+    "debug_line_str",
+    "debug_ranges",
+    "debug_rnglists",
+    "debug_addr",
+    "debug_str_offsets",
+    "debug_types",
+    "debug_loclists",  # pyelftools looks into it as soon as a DIE refers to it
+)
+_DWARF_SECTIONS_UNUSED = (
+    "debug_aranges",
+    "debug_frame",
+    "eh_frame",
+    "debug_loc",
+    "debug_pubtypes",
+    "debug_pubnames",
+    "debug_sup",
+    "gnu_debugaltlink",
+)
+
+
+class Symbol(NamedTuple):
+    """A symbol in an executable section; *kind* as ELF names it, e.g. STT_FUNC.
+
+    The *size* is 0 where the file does not say it.
+    """
+
+    address: int
+    size: int
+    name: str
+    kind: str = "STT_FUNC"
+
+
+class DebugSections(NamedTuple):
+    """Sections of DWARF, inflated and relocated, by their names without dots."""
+
+    contents: dict[str, bytes]
+    byteorder: Literal["little", "big"]
+    address_size: int
+
+    def replace(self, **contents: bytes) -> DebugSections:
+        """The same with other contents of some sections."""
+        return self._replace(contents={**self.contents, **contents})
+
+    def part(self, name: str, start: int, size: int) -> bytes:
+        """Bytes of a section; what is beyond its end is missing."""
+        return self.contents.get(name, b"")[start : start + size]
+
+    def word(self, name: str, at: int, size: int) -> int:
+        """A number in a section; 0 beyond its end."""
+        return int.from_bytes(self.part(name, at, size), self.byteorder)
+
+    def open(self) -> DWARFInfo:
+        """A fresh pyelftools context; it caches every DIE it has seen."""
+        sections: dict[str, Any] = dict.fromkeys(
+            f"{name}_sec" for name in _DWARF_SECTIONS + _DWARF_SECTIONS_UNUSED
+        )
+        for name in _DWARF_SECTIONS:
+            data = self.contents.get(name)
+            if data is not None:
+                sections[f"{name}_sec"] = DebugSectionDescriptor(
+                    stream=BytesIO(data),
+                    name=name,
+                    global_offset=0,
+                    size=len(data),
+                    address=0,
+                )
+        config = DwarfConfig(self.byteorder == "little", "", self.address_size)
+        return DWARFInfo(config=config, **sections)
+
+
+class ReferenceFile:
+    """A binary, open until `close`; classes for containers fill in the rest.
+
+    Args:
+        path: Of the file.
+
+    Attributes:
+        path: As given.
+        debug: The file that its DWARF is taken from; None: itself.
+        supplementary: The file that the DWARF refers to.
+        symbol_files: The files whose symbols are its own; none: itself.
+        text_ranges: (start, end) of the sections with code, sorted.
+        little_endian: The order of the bytes in its words.
+        address_size: In bytes.
+    """
+
+    little_endian: bool
+    address_size: int
+    text_ranges: Sequence[tuple[int, int]]
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.debug: ReferenceFile | None = None
+        self.supplementary: ReferenceFile | None = None
+        self.symbol_files: tuple[ReferenceFile, ...] = ()
+        self._claimed = 0  # bytes of all sections inflated
+
+    @property
+    def byteorder(self) -> Literal["little", "big"]:
+        """The words of `sys.byteorder`."""
+        return "little" if self.little_endian else "big"
+
+    def close(self) -> None:
+        """Close the file and those that belong to it."""
+        self._close()
+        for other in (self.debug, self.supplementary, *self.symbol_files):
+            if other is not None and other is not self:
+                other.close()
+
+    def is_text(self, address: int) -> bool:
+        """Whether *address* lies in an executable section."""
+        return any(start <= address < end for start, end in self.text_ranges)
+
+    def moved(self, start: int, end: int) -> Iterator[tuple[Range, int]]:
+        """The linked parts of a range, and how far each was moved."""
+        yield Range(start, end), 0
+
+    def symbols(self) -> Iterator[Symbol]:
+        """Symbols in executable sections."""
+        for file in self.symbol_files or (self,):
+            yield from file.own_symbols()
+
+    def dwarf_sections(self, suffix: str = "") -> DebugSections:
+        """The DWARF sections; with *suffix* ".dwo" those of split units."""
+        if self.debug is not None and not suffix:
+            return self.debug.dwarf_sections()
+        indexes = ("debug_cu_index", "debug_tu_index") if suffix else ()
+        names = {name: name + suffix for name in _DWARF_SECTIONS}
+        names.update(zip(indexes, indexes, strict=True))
+        found = {name: self.debug_section(names[name]) for name in names}
+        return DebugSections(
+            {name: data for name, data in found.items() if data is not None},
+            self.byteorder,
+            self.address_size,
+        )
+
+    def base_address(self) -> int | None:
+        """Where the image starts at link time, if it says so."""
+        raise NotImplementedError
+
+    def build_id(self) -> bytes:
+        """What identifies the build; b"" for nothing."""
+        raise NotImplementedError
+
+    def own_symbols(self) -> Iterator[Symbol]:
+        """Symbols in the executable sections of this very file."""
+        raise NotImplementedError
+
+    def debug_section(self, name: str) -> bytes | None:
+        """A section of DWARF by its name without a dot, inflated and relocated."""
+        raise NotImplementedError
+
+    def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Address and bytes of what is loaded and no code."""
+        raise NotImplementedError
+
+    def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
+        """Those whose names say that they have Go's function table."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+    def _inflate_old(self, name: str, raw: bytes, most: int) -> bytes:
+        """The contents of a section `.zdebug_*`."""
+        size = int.from_bytes(raw[4:_ZDEBUG_HEADER_SIZE], "big")
+        return self._inflate(name, ZLIB, raw[_ZDEBUG_HEADER_SIZE:], size, most)
+
+    def _inflate(
+        self, name: str, kind: int, data: bytes, size: int, most: int
+    ) -> bytes:
+        """Inflate a section to *size* bytes, in a file of *most* bytes."""
+        self._claimed += size
+        if self._claimed > believable_size(most, _MAX_INFLATED):
+            reason = "its compressed sections declare an implausible size"
+            raise LimitError(reason, path=self.path)
+        try:
+            inflated = _inflate(kind, data, size)
+        except Exception as error:
+            raise FormatError(f"section {name}: {error}", path=self.path) from error
+        if inflated is None:
+            reason = f"section {name} has the unknown compression type {kind}"
+            raise UnsupportedError(reason, path=self.path)
+        return inflated
+
+
+def _inflate(kind: int, data: bytes, size: int) -> bytes | None:
+    """Inflate *data* to *size* bytes; None where *kind* is unknown."""
+    if kind == ZLIB:
+        return zlib.decompressobj().decompress(data, size)
+    if kind == ZSTD:
+        if version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        return bytes(zstd.ZstdDecompressor().decompress(data, size))
+    return None

@@ -1,0 +1,108 @@
+"""What a GSYM file is compared with: functions, symbols and rows of lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from gsym.verification.decoder.functions import is_poorer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gsym.model import FunctionInfo, LineEntry, Range
+    from gsym.verification.decoder.file import Symbol
+
+    Key = tuple[int, int]  # start and end of a function
+
+
+class Place(NamedTuple):
+    """A unit: the path of its file, "" for the binary or its debug file, and where."""
+
+    path: str
+    offset: int
+
+
+class Reference:
+    """What a GSYM file is compared with.
+
+    Attributes:
+        build_id: What identifies the build; b"" for nothing.
+        base_address: Where the image starts; None where nothing says it.
+        is_sample: Whether units were left out.
+        functions: Functions by range; the first of several is the best one.
+        nameless: Those that must take their name from a symbol.
+        symbols: By address.
+        unread: Why a unit or a file cannot be decoded.
+        excused: Functions that cannot be compared, by range, and why.
+        uncompared: The number of functions that were not decoded, by reason.
+        notes: Sentences on files that were not found.
+        units: The number of units to compare.
+        all_units: Those of the binary.
+        pclntab_functions: Functions that are only in the pclntab.
+        source: What has the functions, other than units; "" for units only.
+    """
+
+    build_id = b""
+    base_address: int | None = 0
+    is_sample = False
+    units = all_units = pclntab_functions = 0
+    source = ""
+
+    def __init__(self) -> None:
+        self.functions: dict[Key, list[FunctionInfo]] = {}
+        self.nameless: dict[Key, list[FunctionInfo]] = {}
+        self.symbols: dict[int, list[Symbol]] = {}
+        self.unread: dict[Place, str] = {}
+        self.excused: dict[Key, str] = {}
+        self.uncompared: Counter[str] = Counter()
+        self.notes: tuple[str, ...] = ()
+
+    def is_shared(self, key: Key) -> bool:
+        """Whether units outside the sample also describe a function."""
+        del key
+        return False
+
+    def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
+        """Rows of line tables where no function is described, in a range.
+
+        Also whether any of them starts there; others only go on from a function.
+        """
+        del start, end
+        return (), False
+
+    def ranges_of_rows(self) -> Iterator[Range]:
+        """Where such rows start."""
+        return iter(())
+
+    def add(self, info: FunctionInfo) -> None:
+        """Add a function."""
+        functions = self.functions if info.name else self.nameless
+        key = info.address, info.address + info.size
+        _add_candidate(functions.setdefault(key, []), info)
+
+    def add_symbols(self, symbols: Iterator[Symbol]) -> None:
+        """Add what a symbol table says."""
+        for symbol in symbols:
+            self.symbols.setdefault(symbol.address, []).append(symbol)
+
+
+def rows_within(rows: Sequence[LineEntry], start: int, end: int) -> Iterator[LineEntry]:
+    """The rows from *start* on; one before it counts from there."""
+    before = [row for row in rows if row.address < start][-1:]
+    inside = [row for row in rows if start <= row.address < end]
+    if before and (not inside or inside[0].address != start):
+        yield before[0]._replace(address=start)
+    yield from inside
+
+
+def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
+    """Add a function of the same range, unless it is present; the best comes first."""
+    if candidates and info == candidates[0]:
+        return
+    if info in candidates:
+        candidates.remove(info)
+    if candidates and is_poorer(info, candidates[0]):
+        candidates.append(info)
+    else:
+        candidates.insert(0, info)
