@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 class Bare(NamedTuple):
     """Rows of a line table that no function has.
 
-    Whether one of them *starts* here, or they only go on from a function.
+    Those that do not *start* here go on from a function, over padding.
     """
 
     span: Range
     rows: tuple[LineEntry, ...]
-    starts: bool
+    starts: list[int]
 
 
 class Part:
@@ -109,7 +109,8 @@ class BinaryReference(Reference):
             for row in rows_within(rows, max(span.start, start), min(span.end, end)):
                 if not found or found[-1][1:] != row[1:]:
                     found.append(row)
-        return tuple(found), any(each.starts for each in bare)
+        starts = (each for part in bare for each in part.starts)
+        return tuple(found), any(start <= each < end for each in starts)
 
     def ranges_of_rows(self) -> Iterator[Range]:
         """Where such rows start."""
@@ -168,7 +169,8 @@ class BinaryReference(Reference):
                 if end > reach:
                     left = Range(max(start, reach), end)
                     rows = tuple(rows_within(bare.rows, *left))
-                    yield Bare(left, rows, bare.starts)
+                    starts = [each for each in bare.starts if left.start <= each < end]
+                    yield Bare(left, rows, starts)
             reach = max(reach, bare.span.end)
 
     def _decode_unit(self, part: Part, unit: Unit) -> None:
@@ -187,7 +189,7 @@ class BinaryReference(Reference):
             for span, distance in part.file.moved(*bare):
                 rows = unit.lines.entries(*span, None, lambda: None)
                 moved = Range(span.start + distance, span.end + distance)
-                starts = unit.lines.has_row(*span)
+                starts = [each + distance for each in unit.lines.row_starts(*span)]
                 self._bare.append(Bare(moved, move_rows(rows, distance), starts))
 
     def _add_pclntab(

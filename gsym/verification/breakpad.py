@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError
-from gsym.model import FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.file import Symbol
 from gsym.verification.reference import Reference
 
@@ -50,6 +50,25 @@ class _Function:
         self.rows: list[_Row] = []
         self.levels: dict[int, list[_Piece]] = {}
         self.records = 0
+
+
+class _Node:
+    """An inlined call, or the function with its outermost calls."""
+
+    def __init__(self, piece: _Piece | None, caller: _Node | None) -> None:
+        self.piece = piece
+        self.caller = caller
+        self.ranges: list[Range] = []
+        self.calls: list[_Node] = []
+
+    def add(self, start: int, end: int) -> None:
+        """Add a range, which begins at the end of the last one or behind it."""
+        if self.ranges and self.ranges[-1].end == start:
+            start = self.ranges.pop().start
+        self.ranges.append(Range(start, end))
+
+
+_NOWHERE = (UINT64_END, UINT64_END, _Node(None, None))
 
 
 class BreakpadReference(Reference):
@@ -153,7 +172,7 @@ class BreakpadReference(Reference):
         start, end = function.address, function.address + function.size
         try:
             rows = tuple(self._rows(function))
-            calls = self._calls(function, 0, [Range(start, end)])
+            calls = tuple(map(self._inline, self._calls(function)))
         except ValueError:
             self.excused[start, end] = _DAMAGED
             return
@@ -182,52 +201,52 @@ class BreakpadReference(Reference):
             if index == 0 or entry[1:] != found[index - 1][1:]:
                 yield entry
 
-    def _calls(
-        self, function: _Function, level: int, around: list[Range]
-    ) -> tuple[InlineInfo, ...]:
-        """The calls of a level within the ranges of a call of the level above."""
-        nodes: dict[int, tuple[_Piece, list[Range]]] = {}
-        pieces = sorted(function.levels.get(level, ()), key=lambda each: each.start)
-        last = 0
-        for piece in pieces:
-            _check(last <= piece.start and _is_covered(function, level, piece))
-            last = piece.end
-            for span in around:
-                start, end = max(piece.start, span.start), min(piece.end, span.end)
-                if start < end:
-                    ranges = nodes.setdefault(piece.record, (piece, []))[1]
-                    if ranges and ranges[-1].end == start:
-                        start = ranges.pop().start
-                    ranges.append(Range(start, end))
-        return tuple(
-            InlineInfo(
-                _meaning(self._origins, piece.name),
-                "" if piece.file is None else self._file(piece.file),
-                piece.line,
-                tuple(ranges),
-                self._calls(function, level + 1, ranges),
-            )
-            for piece, ranges in nodes.values()
-        )
+    def _calls(self, function: _Function) -> list[_Node]:
+        """The outermost inlined calls, with the others in them.
+
+        A record tells the level of its call; the call of the level above that has the
+        same addresses is its caller. A record may have several callers.
+        """
+        root = _Node(None, None)
+        callers = [(function.address, function.address + function.size, root)]
+        for level in range(len(function.levels)):
+            spans: list[tuple[int, int, _Node]] = []
+            newest: dict[int, _Node] = {}
+            pieces = sorted(function.levels.get(level, ()), key=lambda each: each.start)
+            above = iter(callers)
+            start, end, caller = next(above)
+            last = 0
+            for piece in pieces:
+                _check(last <= piece.start)
+                last = piece.start
+                while last < piece.end:
+                    while end <= last:
+                        start, end, caller = next(above, _NOWHERE)
+                    _check(start <= last)
+                    node = newest.get(piece.record)
+                    if node is None or node.caller is not caller:
+                        node = newest[piece.record] = _Node(piece, caller)
+                        caller.calls.append(node)
+                    stop = min(end, piece.end)
+                    node.add(last, stop)
+                    spans.append((last, stop, node))
+                    last = stop
+            _check(bool(spans))
+            callers = spans
+        return root.calls
+
+    def _inline(self, node: _Node) -> InlineInfo:
+        piece = node.piece
+        assert piece is not None  # noqa: S101 - only the function has none
+        path = "" if piece.file is None else self._file(piece.file)
+        calls = tuple(map(self._inline, node.calls))
+        name = _meaning(self._origins, piece.name)
+        return InlineInfo(name, path, piece.line, tuple(node.ranges), calls)
 
 
 def _check(is_sound: bool) -> None:
     if not is_sound:
         raise ValueError
-
-
-def _is_covered(function: _Function, level: int, piece: _Piece) -> bool:
-    """Whether the level above has all bytes of a piece, as level 0 the function."""
-    if level == 0:
-        end = function.address + function.size
-        return function.address <= piece.start and piece.end <= end
-    at = piece.start
-    for outer in sorted(
-        function.levels.get(level - 1, ()), key=lambda each: each.start
-    ):
-        if outer.start <= at < outer.end:
-            at = outer.end
-    return at >= piece.end
 
 
 def _function(rest: bytes) -> _Function:

@@ -176,11 +176,14 @@ class ReferenceElf(ReferenceFile):
         names = self._bytes(self._elf.get_section(table["sh_link"]))
         for symbol in table.iter_symbols():
             index = symbol["st_shndx"]
-            if isinstance(index, int) and index < len(is_code) and is_code[index]:
+            address = symbol["st_value"] & ~self._address_flags
+            if not isinstance(index, int) or index >= len(is_code):
+                continue
+            if is_code[index] and self.is_text(address):  # not the end of the section
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
                 yield Symbol(
-                    symbol["st_value"] & ~self._address_flags,
+                    address,
                     symbol["st_size"],
                     name.decode("utf-8", "surrogateescape"),
                     str(symbol["st_info"]["type"]),

@@ -6,7 +6,7 @@ op_index in DW_LNS_advance_pc, and keeps an object for each opcode.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -157,13 +157,17 @@ class LineTable:
         for sequence in self._sequences:
             yield from gaps(Range(sequence.low, sequence.high), around)
 
-    def has_row(self, start: int, end: int) -> bool:
-        """Whether a row with a line starts in a range."""
-        return any(
-            start <= address < end and line
-            for sequence in self._covering(start, end)
-            for address, line in zip(sequence.addresses, sequence.lines, strict=True)
-        )
+    def row_starts(self, start: int, end: int) -> list[int]:
+        """Where rows with a line start in a range."""
+        found = []
+        for sequence in self._covering(start, end):
+            first, last = (bisect_left(sequence.addresses, at) for at in (start, end))
+            found += [
+                sequence.addresses[index]
+                for index in range(first, last)
+                if sequence.lines[index]
+            ]
+        return found
 
     def _covering(self, start: int, end: int) -> list[LineSequence]:
         """Sequences that share addresses with the function, up to one after it."""
