@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNKNOWN, _OMITTED = "<unknown>", "<name omitted>"
-_DAMAGED = "its records contradict each other"
+_CONTRADICTORY = "its records contradict each other"
+_TOO_DEEP = "its calls nest too deeply"
 
 
 class _Row(NamedTuple):
@@ -173,8 +174,9 @@ class BreakpadReference(Reference):
         try:
             rows = tuple(self._rows(function))
             calls = tuple(map(self._inline, self._calls(function)))
-        except ValueError:
-            self.excused[start, end] = _DAMAGED
+        except (ValueError, RecursionError) as error:
+            is_deep = isinstance(error, RecursionError)
+            self.excused[start, end] = _TOO_DEEP if is_deep else _CONTRADICTORY
             return
         whole = (Range(start, end),)
         inline = InlineInfo(function.name, "", 0, whole, calls) if calls else None

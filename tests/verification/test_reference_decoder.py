@@ -44,7 +44,7 @@ def test_the_second_opinion_agrees_on_every_case(
     module: ModuleType, tmp_path: Path
 ) -> None:
     for case in module.CASES:
-        if not case.image.startswith(b"\x7fELF"):
+        if case.image.startswith(b"MZ"):
             continue
         found = compare_converted(tmp_path, case.image, case.options)
         assert bool(found.unread) == (case.name in UNREADABLE), case.name
