@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
 
 _SHOWN = 3  # companions
-_SEARCH = ("debug_file_directories", "debuginfod")
+_SEARCH = ("debug_file_directories", "debuginfod", "dwp", "object_prefix_map")
 _UINT32_END = 1 << 32
 _ADDRESS_END = 1 << 64
 

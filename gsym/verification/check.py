@@ -1,7 +1,7 @@
 """Verification of a GSYM file: by itself, and against the binary it was made from.
 
-`check_structure` finds errors in the file. `compare` decodes the binary's DWARF with
-pyelftools, independently of the engine, and reports differences.
+`check_structure` finds errors in the file. `compare` decodes the binary with a
+second decoder, independently of the engine, and reports differences.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ _T = TypeVar("_T")
 NOTHING = "(nothing)"
 _FUNCTION_SYMBOLS = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}  # the last two are one
 _MANGLED = ("_Z", "_R", "$s", "$S")
+_ALIGNMENT = 16  # of functions
 _UNDECODABLE = "not in any unit that can be decoded"
 _UNNAMED = "neither the debug information nor a symbol names it"
 
@@ -177,9 +178,14 @@ class Comparer:
                     if symbol.kind in _FUNCTION_SYMBOLS and symbol.name:
                         yield Difference(address, "symbol", symbol.name, NOTHING)
         self.rows_alone = sum(
-            list(gaps(span, covered)) == [span]
+            list(gaps(span, covered)) == [span] and not _is_padding(span)
             for span in self._reference.ranges_of_rows()
         )
+
+
+def _is_padding(span: Range) -> bool:
+    """Whether it may be what aligns the next function."""
+    return span.end % _ALIGNMENT == 0 and span.end - span.start < _ALIGNMENT
 
 
 def _compare_merged(

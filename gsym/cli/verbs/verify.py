@@ -41,8 +41,8 @@ _SHOWN = 50
     (
         Option(
             "--against",
-            "compare functions, rows and inlined calls with the DWARF and the symbols "
-            "of the ELF file BINARY, decoded by pyelftools",
+            "compare functions, rows, inlined calls and symbols with what a second "
+            "decoder reads of BINARY: an ELF or Mach-O file or a Breakpad .sym file",
             metavar="BINARY",
         ),
         Option(
@@ -57,9 +57,10 @@ _SHOWN = 50
     ),
     """\
 The exit code is 1 if there is an error, including a nested function that hides the rest
-of the outer one from lookups, as in files of other writers. pyelftools takes about two
-seconds per megabyte of .debug_info: use --sample for large files. Units that it cannot
-decode, such as split units, are reported; the run fails if none can be compared.""",
+of the outer one from lookups, as in files of other writers. The second decoder takes
+about two seconds per megabyte of .debug_info: use --sample for large files. Units and
+functions that it cannot compare are counted with the reason; the run fails if nothing
+could be compared.""",
 )
 def check(values: Values) -> int:
     """Print the errors in the file; the exit code is 1 if there are any."""
@@ -100,7 +101,7 @@ def verify(  # noqa: PLR0913 - independent keywords
 
     Args:
         path: GSYM file.
-        binary: ELF file to compare it with, if any.
+        binary: What to compare it with, if anything.
         sample: Number of units to compare.
         path_map: The rules used for the conversion.
         search: Where to look for files that belong to *binary*.
