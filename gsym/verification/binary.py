@@ -203,7 +203,6 @@ class BinaryReference(Reference):
         ]
         starts = {start for start, _ in self.functions}
         if not starts & {each.address for each in functions}:
-            self.pclntab_functions = len(functions)
             self.source = "the pclntab"
             for info in functions:
                 self.functions[info.address, info.address + info.size] = [info]

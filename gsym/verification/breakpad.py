@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNKNOWN, _OMITTED = "<unknown>", "<name omitted>"
+_OTHERS = {b"FILE", b"INLINE_ORIGIN", b"MODULE", b"INFO", b"STACK"}
+_UNREADABLE = "a record cannot be read"
 _CONTRADICTORY = "its records contradict each other"
 _TOO_DEEP = "its calls nest too deeply"
 
@@ -33,6 +35,7 @@ class _Row(NamedTuple):
 class _Piece(NamedTuple):
     """A range of an INLINE record; *record* tells it from others of its function."""
 
+    level: int
     start: int
     end: int
     record: int
@@ -122,28 +125,25 @@ class BreakpadReference(Reference):
     ) -> None:
         function: _Function | None = None
         for number, raw in enumerate(lines):
-            line = raw.rstrip(b"\r\n")
-            kind, _, rest = (
-                (line if number else _unmarked(line)).strip().partition(b" ")
-            )
+            line = raw if number else raw.removeprefix(_BYTE_ORDER_MARK)
+            kind, *words = line.rstrip(b"\r\n").split(None, 1) or [b"STACK"]
+            rest = words[0] if words else b""
+            if kind in {b"FUNC", b"PUBLIC"}:
+                function = None
+                rest = rest.removeprefix(b"m ")
             try:
-                if kind in {b"FUNC", b"PUBLIC"}:
-                    function = None
-                    rest = rest.lstrip().removeprefix(b"m ")
                 if kind == b"FUNC":
                     function = _function(rest)
                     functions.append(function)
                 elif kind == b"PUBLIC":
-                    address, _, *name = rest.split(None, 2)
-                    publics.setdefault(int(address, 16), _name(name, _UNKNOWN))
-                elif kind == b"INLINE" and function is not None:
-                    _add_inline(function, rest)
-                elif kind[:1] in b"0123456789abcdefABCDEF" and function is not None:
-                    _add_row(function, kind, rest)
-                else:
+                    (address, _), name = _numbers(rest, 2)
+                    publics.setdefault(address, name)
+                elif kind in _OTHERS:
                     self._read_other(kind, rest)
+                else:
+                    _read_part(function, kind, rest)
             except (ValueError, IndexError):
-                self.uncompared["a record that cannot be read"] += 1
+                self.uncompared[_UNREADABLE] += 1
 
     def _read_other(self, kind: bytes, rest: bytes) -> None:
         if kind == b"FILE":
@@ -251,11 +251,28 @@ def _check(is_sound: bool) -> None:
         raise ValueError
 
 
+def _numbers(rest: bytes, count: int) -> tuple[list[int], str]:
+    """The hexadecimal numbers that a record begins with, and the name after them."""
+    words = rest.split(None, count)
+    _check(len(words) >= count)
+    return [int(word, 16) for word in words[:count]], _name(words[count:], _UNKNOWN)
+
+
 def _function(rest: bytes) -> _Function:
-    address, size, _, *name = rest.split(None, 3)
-    function = _Function(int(address, 16), int(size, 16), _name(name, _UNKNOWN))
-    _check(function.size > 0)
+    (address, size, _), name = _numbers(rest, 3)
+    function = _Function(address, size, name)
+    _check(0 < function.size < 1 << 32)
     return function
+
+
+def _read_part(function: _Function | None, kind: bytes, rest: bytes) -> None:
+    """An INLINE or a line record, which belong to a FUNC."""
+    if function is None:
+        raise ValueError(kind)
+    if kind == b"INLINE":
+        _add_inline(function, rest)
+    else:
+        _add_row(function, kind, rest)
 
 
 def _add_row(function: _Function, address: bytes, rest: bytes) -> None:
@@ -270,15 +287,18 @@ def _add_inline(function: _Function, rest: bytes) -> None:
     words = rest.split()
     level, line, *others = words
     file = int(others.pop(0)) if len(words) % 2 == 0 else None
-    name, *ranges = others
-    for start, size in zip(ranges[::2], ranges[1::2], strict=True):
-        first = int(start, 16)
-        piece = _Piece(
-            *(first, first + int(size, 16), function.records),
-            *(int(name), file, max(int(line), 0)),
+    name = int(others.pop(0))
+    ranges = [int(word, 16) for word in others]
+    pieces = [
+        _Piece(
+            *(int(level), start, start + size, function.records),
+            *(name, file, max(int(line), 0)),
         )
+        for start, size in zip(ranges[::2], ranges[1::2], strict=True)
+    ]
+    for piece in pieces:
         if piece.start < piece.end:
-            function.levels.setdefault(int(level), []).append(piece)
+            function.levels.setdefault(piece.level, []).append(piece)
     function.records += 1
 
 
@@ -306,10 +326,6 @@ def _sized(publics: dict[int, str], functions: list[_Function]) -> Iterator[Symb
 def _name(words: list[bytes], otherwise: str) -> str:
     text = words[0].partition(b"\0")[0] if words else b""
     return text.decode("utf-8", "surrogateescape") or otherwise
-
-
-def _unmarked(line: bytes) -> bytes:
-    return line.removeprefix(_BYTE_ORDER_MARK)
 
 
 def _hexadecimal(digits: bytes) -> bytes:

@@ -39,14 +39,13 @@ class Reference:
         notes: Sentences on files that were not found.
         units: The number of units to compare.
         all_units: Those of the binary.
-        pclntab_functions: Functions that are only in the pclntab.
         source: What has the functions, other than units; "" for units only.
     """
 
     build_id = b""
     base_address: int | None = 0
     is_sample = False
-    units = all_units = pclntab_functions = 0
+    units = all_units = 0
     source = ""
 
     def __init__(self) -> None:

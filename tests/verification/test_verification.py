@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from gsym.verification.check import Comparison, check_structure, compare
+from tests.inputs.dies import Die
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import Symbol
+from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.program import function, program as program_of, unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     Change = Callable[[gsym.FunctionInfo], gsym.FunctionInfo | None]
@@ -401,3 +407,116 @@ def test_a_file_of_another_kind_is_an_error(program: str, tmp_path: Path) -> Non
     other.write_bytes(b"\x7fELF")
     with pytest.raises(gsym.FormatError, match="not an ELF file"):
         compare(convert(program), os.fspath(other))
+
+
+# ---- symbols and rows
+
+
+def described(folder: Path, symbols: Sequence[Symbol], *dies: Die) -> tuple[str, str]:
+    """A GSYM file, and its program, which has rows from 0x1000 to 0x1040."""
+    lines = LineProgram(
+        files=(File("a.c"),),
+        ops=sequence((0x1000, 5, 1), (0x1010, 6, 1), (0x1024, 9, 1), end=0x1040),
+    )
+    image = program_of(unit(*dies, version=4, lines=lines), symbols=symbols)
+    (folder / "app").write_bytes(image)
+    return gsym.convert(folder / "app").outputs[0], os.fspath(folder / "app")
+
+
+BARE = Symbol("bare", 0x1020, 0x10)
+ROWS = (gsym.LineEntry(0x1020, "/src/a.c", 6), gsym.LineEntry(0x1024, "/src/a.c", 9))
+
+
+def test_rows_that_no_function_describes_belong_to_the_symbol(tmp_path: Path) -> None:
+    path, binary = described(tmp_path, [BARE], function("f", 0x1000, 0x1020))
+    rewrite(path, only("bare", lambda info: info._replace(line_table=ROWS)))
+    found = compare(path, binary)
+    assert (found.functions, found.symbols, found.differences) == (1, 1, [])
+    for line_table in (None, ROWS[:1], (ROWS[0], ROWS[1]._replace(line=8))):
+        change = partial(gsym.FunctionInfo._replace, line_table=line_table)
+        rewrite(path, only("bare", change))
+        (difference,) = compare(path, binary).differences
+        assert difference.subject == "lines"
+
+
+def test_a_symbol_has_no_inlined_calls(tmp_path: Path) -> None:
+    path, binary = described(tmp_path, [BARE], function("f", 0x1000, 0x1020))
+    span = (gsym.Range(0x1020, 0x1030),)
+    call = gsym.InlineInfo("g", "/src/a.c", 1, span, ())
+    root = gsym.InlineInfo("bare", "", 0, span, (call,))
+    change = partial(gsym.FunctionInfo._replace, line_table=ROWS, inline=root)
+    rewrite(path, only("bare", change))
+    assert subjects(compare(path, binary)) == {"inlined calls"}
+
+
+@pytest.mark.parametrize(("end", "count"), [(0x1020, 1), (0x1031, 0)])
+def test_rows_without_a_function_are_counted_but_for_padding(
+    end: int, count: int, tmp_path: Path
+) -> None:
+    path, binary = described(tmp_path, [], function("f", 0x1000, end))
+    rewrite(path, lambda info: info if info.name == "f" else None)
+    found = compare(path, binary)
+    assert (found.differences, found.rows_alone) == ([], count)
+
+
+@pytest.mark.parametrize(
+    ("names", "name", "is_right"),
+    [
+        (["_ZN1s1fEv"], "_ZN1s1fEv", True),
+        (["operator_name"], "operator_name", True),
+        (["f", "alias"], "alias", False),
+        (["f", "f.cold"], "f.cold", True),
+        (["f.isra.0"], "f.isra.0", True),
+        (["f"], "g", False),
+    ],
+)
+def test_a_function_may_have_the_name_of_a_symbol_of_its_range(
+    names: list[str], name: str, *, is_right: bool, tmp_path: Path
+) -> None:
+    symbols = [Symbol(each, 0x1000, 0x20) for each in names]
+    path, binary = described(tmp_path, symbols, function("f", 0x1000, 0x1020))
+    rewrite(path, lambda info: info._replace(name=name))
+    found = subjects(compare(path, binary))
+    assert found == (set() if is_right else {"name"})
+
+
+def test_a_linkage_name_in_the_dwarf_counts(tmp_path: Path) -> None:
+    attributes = {At.linkage_name: "_Z1fv"}
+    die = function("f", 0x1000, 0x1020, attributes=attributes)
+    symbols = [Symbol("_Z1gv", 0x1000, 0x20)]
+    path, binary = described(tmp_path, symbols, die)
+    assert compare(path, binary).differences == []
+    rewrite(path, lambda info: info._replace(name="_Z1gv"))
+    assert subjects(compare(path, binary)) == {"name"}
+
+
+def test_a_function_without_a_name_has_that_of_a_symbol(tmp_path: Path) -> None:
+    die = Die(Tag.subprogram, {At.low_pc: 0x1000, At.high_pc: Form.data4(0x20)})
+    path, binary = described(tmp_path, [Symbol("f", 0x1000, 0x20)], die)
+    found = compare(path, binary)
+    assert (found.functions, found.differences, found.uncompared) == (1, [], {})
+    rewrite(path, lambda info: info._replace(name="g"))
+    assert subjects(compare(path, binary)) == {"name"}
+    path, binary = described(tmp_path, [BARE], die)
+    assert list(compare(path, binary).uncompared.values()) == [1]
+
+
+def test_a_symbol_of_another_range_is_found(tmp_path: Path) -> None:
+    path, binary = described(tmp_path, [BARE], function("f", 0x1000, 0x1020))
+    rewrite(path, only("bare", lambda info: info._replace(size=12, line_table=None)))
+    assert "function" in subjects(compare(path, binary))
+
+
+def test_a_comparison_of_nothing_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    die = Die(Tag.subprogram, {At.low_pc: 0x1000, At.high_pc: Form.data4(0x20)})
+    _, binary = described(tmp_path, [BARE], die)
+    path = convert(binary)
+    (tmp_path / "app").write_bytes(program_of(unit(die, version=4)))
+    other = gsym.FunctionInfo(0x1000, 0x10, "f")
+    rewrite(path, lambda _: None, base_address=0, extra=(other,))
+    assert main(["verify", path, "--against", binary, "--sample", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "0 functions of 0 of 1 units compared, 0 symbols" in printed
+    assert "none of its functions could be compared" in printed

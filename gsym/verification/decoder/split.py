@@ -143,10 +143,10 @@ class SplitFile:
         else:
             sections = _cut(self._package, self._rows[number])
         units, offset = self._units(sections), self._places[number]
+        units.skeleton = skeleton
         if offset not in units.offsets or units.split_id(offset) != number:
             raise FormatError("the package has another unit in place of it")
-        # Once more, with the addresses of its skeleton.
-        return self._units(sections).open(offset, skeleton)
+        return units.open(offset, skeleton)
 
     def _units(self, sections: DebugSections) -> Units:
         # Ranges of old versions, and all addresses, stand in the binary itself.

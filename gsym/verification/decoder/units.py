@@ -167,10 +167,10 @@ class Units:
 
     def split_id(self, offset: int) -> int | None:
         """The number that a skeleton unit and its split unit share; None: no such."""
-        cu = self.cu_at(offset)
-        if cu["version"] >= _VERSION_5:
-            return cu["dwo_id"] if cu["unit_type"] in _SPLIT_UNITS else None
         try:
+            cu = self.cu_at(offset)
+            if cu["version"] >= _VERSION_5:
+                return cu["dwo_id"] if cu["unit_type"] in _SPLIT_UNITS else None
             number = cu.get_top_DIE().attributes.get("DW_AT_GNU_dwo_id")
         except DECODING_ERRORS:
             return None
@@ -306,15 +306,15 @@ class Unit:
         self._skeleton = skeleton
         self.language = int(self._root_value("DW_AT_language"))
         # For a skeleton, that of its split unit.
-        self._ranges_base = int(self._root_value("DW_AT_GNU_ranges_base"))
+        self.ranges_base = int(self._root_value("DW_AT_GNU_ranges_base"))
         is_old = cu["version"] < _VERSION_5
         self.addr_base = int(
             self._root_value("DW_AT_GNU_addr_base" if is_old else "DW_AT_addr_base")
         )
-        self._base_address: int = int(
+        self.base_address: int = int(
             self._root_value("DW_AT_low_pc")
             or self._root_value("DW_AT_entry_pc")
-            or (skeleton._base_address if skeleton is not None else 0)  # noqa: SLF001
+            or (0 if skeleton is None else skeleton.base_address)
         )
 
     def code_ranges(self) -> list[Range]:
@@ -395,9 +395,9 @@ class Unit:
             self.units.note_failure("no section of range lists")
             return
         if version < _VERSION_5 and self._skeleton is not None:
-            offset += self._skeleton._ranges_base  # noqa: SLF001
+            offset += self._skeleton.ranges_base
         lists = RangeLists(section.stream, self.cu.structs, version, context)
-        base = self._base_address
+        base = self.base_address
         mask = (1 << 8 * self.cu["address_size"]) - 1
         for entry in self._entries(lists, offset):
             if isinstance(entry, BaseAddressEntry):
