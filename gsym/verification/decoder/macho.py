@@ -246,7 +246,11 @@ class ReferenceMacho(ReferenceFile):
                 stored = self._stored(section)
                 if section.name.startswith("__z"):
                     return self._inflate_old(section.name, stored, len(self._data))
-                return self._relocated(section, stored)
+                try:
+                    return self._relocated(section, stored)
+                except (struct.error, IndexError) as error:
+                    reason = f"damaged relocations of section {section.name}"
+                    raise FormatError(reason, path=self.path) from error
         return None
 
     def _stored(self, section: _Section) -> bytes:

@@ -273,8 +273,9 @@ class Units:
         if value.form in _SUPPLEMENTARY_STRINGS and self._supplementary is not None:
             text = self._supplementary.context.get_string_from_table(value.raw_value)
         elif value.form == "DW_FORM_GNU_str_index":
-            home = _home(holder)
-            place = home.sections.word("debug_str_offsets", 4 * value.raw_value, 4)
+            home, size = _home(holder), holder.cu.structs.dwarf_format // 8
+            start = size * value.raw_value
+            place = home.sections.word("debug_str_offsets", start, size)
             text = home.context.get_string_from_table(place)
         return (
             text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else ""
