@@ -17,7 +17,9 @@ from elftools.elf.sections import (
 )
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.model import Range
 from gsym.verification.decoder.file import ReferenceFile, Symbol
+from gsym.verification.decoder.ranges import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +125,7 @@ class ReferenceElf(ReferenceFile):
                 self._elf = place(self._data[:])
             self.little_endian = self._elf.little_endian
             self.address_size = self._elf.elfclass // 8
-            self.text_ranges = sorted(self._text_ranges())
+            self.text_ranges = merged(self._text_ranges())
         except Exception as error:
             self._data.close()
             # pyelftools raises many kinds of exceptions on damaged input.
@@ -189,11 +191,11 @@ class ReferenceElf(ReferenceFile):
                     str(symbol["st_info"]["type"]),
                 )
 
-    def _text_ranges(self) -> Iterator[tuple[int, int]]:
+    def _text_ranges(self) -> Iterator[Range]:
         for section in self._elf.iter_sections():
             if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
                 start = section["sh_addr"]
-                yield start, start + section["sh_size"]
+                yield Range(start, start + section["sh_size"])
 
     def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
         """Address and bytes of what is loaded and no code."""

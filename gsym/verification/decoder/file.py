@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from io import BytesIO
 from sys import version_info
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,7 +12,7 @@ from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFI
 
 from gsym.containers.inflation import believable_size
 from gsym.errors import FormatError, LimitError, UnsupportedError
-from gsym.model import Range
+from gsym.model import UINT64_END, Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,14 +109,14 @@ class ReferenceFile:
         debug: The file that its DWARF is taken from; None: itself.
         supplementary: The file that the DWARF refers to.
         symbol_files: The files whose symbols are its own; none: itself.
-        text_ranges: (start, end) of the sections with code, sorted.
+        text_ranges: Those of the sections with code, merged.
         little_endian: The order of the bytes in its words.
         address_size: In bytes.
     """
 
     little_endian: bool
     address_size: int
-    text_ranges: Sequence[tuple[int, int]]
+    text_ranges: Sequence[Range]
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -138,7 +139,8 @@ class ReferenceFile:
 
     def is_text(self, address: int) -> bool:
         """Whether *address* lies in an executable section."""
-        return any(start <= address < end for start, end in self.text_ranges)
+        index = bisect_right(self.text_ranges, (address, UINT64_END))
+        return index > 0 and address < self.text_ranges[index - 1].end
 
     def moved(self, start: int, end: int) -> Iterator[tuple[Range, int]]:
         """The linked parts of a range, and how far each was moved."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
 from gsym.verification.decoder.file import ReferenceFile, Symbol
+from gsym.verification.decoder.ranges import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ class ReferenceMacho(ReferenceFile):
 
     def __init__(self, path: str, data: memoryview) -> None:
         super().__init__(path)
-        self._data = bytes(data)
+        self._data = data
         self.little_endian = self._data[0] in _LITTLE_ENDIAN
         self._order = "<" if self.little_endian else ">"
         self._sections: list[_Section] = []
@@ -90,8 +91,8 @@ class ReferenceMacho(ReferenceFile):
         except (struct.error, IndexError) as error:
             reason = f"the Mach-O file is cut off: {error}"
             raise FormatError(reason, path=path) from error
-        self.text_ranges = sorted(
-            (each.address, each.address + each.size)
+        self.text_ranges = merged(
+            Range(each.address, each.address + each.size)
             for each in self._sections
             if each.flags & _CODE and each.size
         )
@@ -99,7 +100,9 @@ class ReferenceMacho(ReferenceFile):
     def _close(self) -> None:
         pass
 
-    def _unpack(self, layout: str, data: bytes, at: int = 0) -> tuple[Any, ...]:
+    def _unpack(
+        self, layout: str, data: bytes | memoryview, at: int = 0
+    ) -> tuple[Any, ...]:
         return struct.unpack_from(self._order + layout, data, at)
 
     # Load commands.
@@ -111,7 +114,7 @@ class ReferenceMacho(ReferenceFile):
         at = 32 if magic == _MAGIC_64 else 28
         for _ in range(count):
             command, size = self._unpack("2I", self._data, at)
-            body = self._data[at : at + max(size, 8)]
+            body = bytes(self._data[at : at + max(size, 8)])
             if command in {_SEGMENT, _SEGMENT_64}:
                 self._read_segment(body)
             else:
@@ -134,7 +137,7 @@ class ReferenceMacho(ReferenceFile):
         if command not in self._commands:
             return b""
         offset, count = self._unpack("2I", self._commands[command], at)
-        return self._data[offset : offset + count * entry_size]
+        return bytes(self._data[offset : offset + count * entry_size])
 
     def base_address(self) -> int | None:
         """The address of the segment __TEXT."""
@@ -258,7 +261,7 @@ class ReferenceMacho(ReferenceFile):
         if end > len(self._data):
             reason = f"section {section.name} runs past the end of the file"
             raise FormatError(reason, path=self.path, offset=section.offset)
-        return self._data[section.offset : end]
+        return bytes(self._data[section.offset : end])
 
     def _relocated(self, section: _Section, stored: bytes) -> bytes:
         """The bytes of a section of an object file.
