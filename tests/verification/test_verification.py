@@ -277,6 +277,23 @@ def test_a_planted_error_is_found(program: str, plant: Plant) -> None:
         assert difference.binary != difference.gsym
 
 
+@pytest.mark.parametrize("version", [4, 5])
+def test_planted_errors_are_found_in_split_programs(
+    compiler: str, tmp_path: Path, version: int
+) -> None:
+    flags = ["-O2", f"-gdwarf-{version}", "-gsplit-dwarf"]
+    program = build(compiler, tmp_path, flags, main_c=SOURCE)
+    if not list(tmp_path.glob("*.dwo")):
+        pytest.skip("the compiler splits nothing")
+    path = convert(program)
+    sound = compare(path, program)
+    assert (sound.differences, sound.unread, sound.functions >= 2) == ([], {}, True)
+    for plant in PLANTS:
+        convert(program)
+        rewrite(path, only("outer", plant.change))
+        assert subjects(compare(path, program)) == {plant.subject}, plant.name
+
+
 def test_a_lost_function_is_found(program: str) -> None:
     path = convert(program)
     rewrite(path, only("outer", lambda _: None))
