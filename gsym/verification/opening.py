@@ -76,7 +76,8 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         parts = list(_parts(file, found, path_map))
         unread = _find_split_units(parts[0], binary, found, search, path_map)
         reference = BinaryReference(file, parts, sample, progress, pclntab=pclntab)
-        reference.notes += (*found.notes, *unread)
+        missing = (found.missing,) if found.missing and not reference.functions else ()
+        reference.notes += (*missing, *found.notes, *unread)
         return reference
 
 
