@@ -155,7 +155,7 @@ gsym_status creator_place_call_sites(gsym_creator *creator, gsym_error *error);
 /* Add an entry for the rest of a function after each function nested in it. */
 gsym_status creator_continue(gsym_creator *creator, gsym_error *error);
 /* Append the rows of the addresses from `start` to `last`; a row before them is repeated at
- * `start`. False: out of memory. */
+ * `start`, unless its line is unknown. False: out of memory. */
 bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t start,
                       uint64_t last);
 gsym_status creator_lay_out(gsym_creator *creator, gsym_error *error);

@@ -11,7 +11,8 @@
 #define STAB_OBJECT 0x66        /* N_OSO */
 
 /* A function by its name: in the map with the address that it got, in an object file
- * with that it had. */
+ * with that it had. `size` is the distance to the next one there; in the map its size, or
+ * 0. */
 typedef struct named_function {
     uint64_t hash; /* of the name */
     uint64_t address;
@@ -88,6 +89,17 @@ static void close_entry(gsym_debug_map *map) {
     sort_functions(&map->functions, entry->function_first);
 }
 
+/* The size of a function follows it, in a symbol without a name. */
+static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *symbol,
+                                     gsym_error *error) {
+    const map_entry *entry = &map->entries.items[map->entries.count - 1];
+    if (is_named(map, symbol))
+        return add_function(&map->functions, map->names, symbol, 0, error);
+    if (map->functions.count > entry->function_first)
+        map->functions.items[map->functions.count - 1].size = symbol->address;
+    return GSYM_OK;
+}
+
 static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
                             gsym_error *error) {
     macho_symbols symbols = macho_symbols_open(macho);
@@ -106,8 +118,7 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
                 is_inside = false;
                 break;
             case STAB_FUNCTION:
-                if (is_inside && is_named(map, &symbol))
-                    GSYM_TRY(add_function(&map->functions, map->names, &symbol, 0, error));
+                if (is_inside) GSYM_TRY(add_function_stab(map, &symbol, error));
                 break;
             default: break;
         }
@@ -200,9 +211,11 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
                 ++own;
             continue;
         }
-        if (same_name(map->names, final->name, symbols->names, own->name))
-            moves->items[moves->count++] =
-                (function_move){own->address, own->size, final->address};
+        if (same_name(map->names, final->name, symbols->names, own->name)) {
+            bool is_known = final->size != 0 && final->size < own->size;
+            moves->items[moves->count++] = (function_move){
+                own->address, is_known ? final->size : own->size, final->address};
+        }
         ++final, ++own;
     }
     if (moves->count > 1)
