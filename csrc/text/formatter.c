@@ -618,6 +618,44 @@ static gsym_status read_lines(const gsym_format_job *job, answer_queue *queue,
     return queue_find(queue, job->image, wants(job, GSYM_FORMAT_LLVM), error);
 }
 
+/* What is looked up for `address`. */
+static size_t list_sought(const gsym_format_job *job, uint64_t address, uint64_t *addresses,
+                          size_t capacity) {
+    size_t count = 0;
+    if (address < job->first || address > job->last) return 0;
+    if (job->section_count == 0) {
+        if (capacity > 0) *addresses = address + job->shift;
+        return 1;
+    }
+    for (size_t i = 0; i < job->section_count; ++i) {
+        gsym_range section = job->sections[i];
+        if (address >= section.end - section.start) continue;
+        if (count < capacity) addresses[count] = section.start + address;
+        ++count;
+    }
+    return count;
+}
+
+size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t size,
+                           uint64_t *addresses, size_t capacity) {
+    const char *line = lines, *end = lines + size;
+    size_t count = 0;
+    while (line < end) {
+        const char *next = next_line(job, line, (size_t)(end - line));
+        const char *stop = next == NULL ? NULL : next[-1] == '\n' ? next - 1 : next;
+        uint64_t address;
+        size_t stored = count < capacity ? count : capacity;
+        if (next == NULL) break;
+        if (job->numbers != GSYM_NUMBERS_PLAIN || !is_blank(line, stop)) {
+            if (!parse_line(job, line, stop, &address)) break;
+            count += list_sought(job, address & job->address_mask, addresses + stored,
+                                 capacity - stored);
+        }
+        line = next;
+    }
+    return count;
+}
+
 static string_form form_of(const gsym_text *text, const gsym_format_job *job) {
     if (wants(job, GSYM_FORMAT_JSON)) return IF_QUOTABLE;
     if (wants(job, GSYM_FORMAT_PRINTABLE)) return IF_PRINTABLE;

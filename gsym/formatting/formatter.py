@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from gsym.engine.mapped_image import MappedImage
     from gsym.engine.name_texts import NameTexts
     from gsym.reading.reader import Reader
 
@@ -105,18 +106,12 @@ class Formatter:
             ffi.new("gsym_range[]", sections or []),
         )
         self._job = job = ffi.new("gsym_format_job *")
-        if reader is not None:
-            job.image = reader.mapped.image
-            if style.demangle or style.escape is not None:
-                from gsym.engine.name_texts import NameTexts
-
-                self._names = NameTexts(
-                    job.image,
-                    demangle=style.demangle,
-                    escape=style.escape,
-                    separator=style.separator,
-                )
+        self._style = style
+        self._mapped: MappedImage | None = None
+        if reader is not None and not reader.is_partial:
+            self._use(reader.mapped)
         job.style, job.suffix, job.sections = self._kept
+        job.line_size = _LAST_ADDRESS
         job.suffix_size, job.section_count = len(suffix), len(self._kept[2])
         job.flags, job.numbers = style.flags, style.numbers
         job.shift = shift & _LAST_ADDRESS
@@ -125,6 +120,32 @@ class Formatter:
         if wraps:
             first, last = 0, _LAST_ADDRESS
         job.first, job.last = (first, last) if first <= last else (1, 0)
+
+    def _use(self, mapped: MappedImage | None) -> None:
+        """Answer from this image; None: no address has an answer."""
+        if mapped is self._mapped:
+            return
+        self._mapped, self._names = mapped, None
+        self._job.image = ffi.NULL if mapped is None else mapped.image
+        style = self._style
+        if mapped is not None and (style.demangle or style.escape is not None):
+            from gsym.engine.name_texts import NameTexts
+
+            self._names = NameTexts(
+                mapped.image,
+                demangle=style.demangle,
+                escape=style.escape,
+                separator=style.separator,
+            )
+
+    def _addresses(self, lines: Buffer) -> list[int]:
+        """What is looked up for *lines*."""
+        start = ffi.from_buffer("char[]", lines)
+        given = self._job, start, len(start)
+        count = lib.gsym_text_addresses(*given, ffi.NULL, 0)
+        addresses = ffi.new("uint64_t[]", count)
+        lib.gsym_text_addresses(*given, addresses, count)
+        return list(addresses)
 
     @property
     def missed(self) -> int:
@@ -140,6 +161,11 @@ class Formatter:
     def name_bytes(self) -> int:
         """Bytes of the cache of names."""
         return 0 if self._names is None else self._names.size
+
+    def expect(self, lines: bytes) -> None:
+        """Prepare for these lines, which will come one by one."""
+        if self._reader is not None and self._reader.is_partial:
+            self._reader.mapped_for(self._addresses(lines))
 
     def answer(
         self,
@@ -165,6 +191,10 @@ class Formatter:
         job, prefix_bytes = self._job, ffi.from_buffer(prefix)
         job.prefix, job.prefix_size = prefix_bytes, len(prefix)
         job.line_size = line_size
+        if self._reader is not None and self._reader.is_partial:
+            self._use(self._reader.mapped_for(self._addresses(lines)))
+        elif self._reader is not None:
+            self._use(self._reader.mapped)
         return self._text.answer(self._go_on, (), lines, self._names, put)
 
     def _go_on(self, text: CData, *lines_and_rest: Any) -> int:

@@ -196,6 +196,18 @@ class Reader:
             raise ClosedError("the reader is closed", path=self.path)
         return mapped
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether `mapped_for` is less work than `mapped`, for a few addresses."""
+        return False
+
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage | None:  # noqa: ARG002 - for readers of binaries
+        """The engine's view of a file that has the answers for *addresses*.
+
+        None: there are none.
+        """
+        return self.mapped
+
     def close(self) -> None:
         """Close the file. Running calls in other threads finish normally."""
         self._mapped = None
@@ -223,6 +235,9 @@ class Reader:
         mapped = self._mapped
         if mapped is None:
             raise ClosedError("the reader is closed", path=self.path)
+        return self._lookup(mapped, address, merged)
+
+    def _lookup(self, mapped: MappedImage, address: int, merged: bool) -> Lookup | None:
         answer = mapped.look_up(address)
         if merged and answer is not None:
             numbers = range(1, mapped.merged_count(address) + 1)
@@ -261,8 +276,8 @@ class Reader:
         """
         from gsym.reading.frames import Frames, address_column, look_up_batch
 
-        mapped = self.mapped
         column, left_out = address_column(addresses)
+        mapped = self.mapped_for(memoryview(column)) or self.mapped
         if wants_read_ahead(memoryview(column).nbytes // 8):
             mapped.strings.read_ahead()
         batch = look_up_batch(mapped.image, column, threads, misses, self.path)

@@ -7,7 +7,8 @@ In this order:
 3. the module of the binary in the user's store, if requested;
 4. the result of an earlier conversion, in the cache;
 5. a new conversion, which goes into the cache; least recently used files are removed
-   when the cache is too large.
+   when the cache is too large. For a few addresses of a large binary, only the units
+   that have code there are converted.
 
 A file beside a binary is used only if it has the binary's UUID; if neither has one,
 only if it is not older than the binary. The cache has a folder for each version of this
@@ -50,6 +51,8 @@ class BinarySearch(NamedTuple):
         cache: Folder of conversions; None: the user's cache.
         read_ahead: See `gsym.open`.
         index_limit: See `Reader`.
+        partial: Whether a large binary may be read unit by unit, as addresses are asked
+            for, instead of being converted now.
     """
 
     architecture: str | None = None
@@ -62,6 +65,7 @@ class BinarySearch(NamedTuple):
     cache: str | None = None
     read_ahead: bool = False
     index_limit: int | None = None
+    partial: bool = False
 
 
 class FoundGsym(NamedTuple):
@@ -215,7 +219,9 @@ def open_module(
             raise
     else:
         return FoundGsym(reader, origin=path)
-    search = BinarySearch(store=True, index_limit=index_limit, read_ahead=read_ahead)
+    search = BinarySearch(
+        store=True, index_limit=index_limit, read_ahead=read_ahead, partial=True
+    )
     found = find_gsym(path, search)
     if uuid is not None and found.reader is not None:
         from gsym.engine.native import uuid_bytes
@@ -277,8 +283,33 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
             return FoundGsym(kept, tuple(notes), f"{kept.path}, in the store")
         key = _cache_key(binary, search)
         has_debug_info = binary.has_section(b".debug_info")
-    found = _convert(path, search, key, has_debug_info=has_debug_info)
+    found = _from_cache(search, key)
+    if found is None and search.partial:
+        found = _by_units(ObjectFile(data, path), search, key)
+    if found is None:
+        found = _convert(path, search, key, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
+
+
+def _by_units(binary: ObjectFile, search: BinarySearch, key: str) -> FoundGsym | None:
+    """A reader that converts what is asked for; None: the binary is not for that."""
+    from gsym.conversion.debug_info import SearchOptions, find_debug_info
+    from gsym.symbolication.binary_reader import open_binary
+
+    options = SearchOptions(
+        search.debug_file_directories, search.debuginfod, search.dwp
+    )
+
+    def convert() -> Reader | None:
+        return _convert(binary.path, search, key, has_debug_info=True).reader
+
+    try:
+        reader = open_binary(binary, find_debug_info(binary, options), convert)
+    except GsymError:
+        return None  # the conversion reports it
+    return (
+        None if reader is None else FoundGsym(reader, origin=f"{binary.path}, by units")
+    )
 
 
 def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
@@ -348,7 +379,7 @@ def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
 def _convert(
     path: str, search: BinarySearch, key: str | None, *, has_debug_info: bool = False
 ) -> FoundGsym:
-    """The file in the cache, or a new conversion.
+    """A new conversion, into the cache if it is writable.
 
     Args:
         path: The file.
@@ -359,16 +390,6 @@ def _convert(
     """
     if key is not None:
         kept = os.path.join(_cache_folder(search), key)
-        try:
-            found = _open(kept, search)
-        except (OSError, GsymError):
-            pass  # missing or damaged: convert again
-        else:
-            try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
-                os.utime(kept)  # the eviction order
-            except OSError:
-                pass  # a cache that is read-only
-            return FoundGsym(found, origin=f"{kept}, from the cache")
         if _is_writable(os.path.dirname(kept)):
             made = _make(path, kept, search, has_debug_info=has_debug_info)
             collect_cache(root=search.cache, kept=kept)
@@ -379,6 +400,19 @@ def _convert(
         output = os.path.join(temporary, "out" + _SUFFIX)
         made = _make(path, output, search, has_debug_info=has_debug_info)
         return made._replace(origin=f"{path}, converted")
+
+
+def _from_cache(search: BinarySearch, key: str) -> FoundGsym | None:
+    kept = os.path.join(_cache_folder(search), key)
+    try:
+        found = _open(kept, search)
+    except (OSError, GsymError):
+        return None  # missing or damaged: convert again
+    try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
+        os.utime(kept)  # the eviction order
+    except OSError:
+        pass  # a cache that is read-only
+    return FoundGsym(found, origin=f"{kept}, from the cache")
 
 
 def _is_writable(folder: str) -> bool:

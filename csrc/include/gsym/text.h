@@ -152,6 +152,11 @@ typedef struct gsym_format_job {
     uint64_t damaged; /* likewise: those of them whose records are damaged */
 } gsym_format_job;
 
+/* The addresses that gsym_text_answer would look up for these lines; at most `capacity` are
+ * stored. */
+size_t gsym_text_addresses(const gsym_format_job *job, const char *lines, size_t size,
+                           uint64_t *addresses, size_t capacity);
+
 /* Answer lines, to one of any other form. Many lines are looked up together, and answered
  * until the text holds `limit` bytes or many names wait for their texts. *used_ret counts
  * the bytes of the lines that were answered; 0 with lines left says that the next one is

@@ -72,8 +72,10 @@ def _answer_all(options: Options) -> None:
     text = Formatter(opened.reader, style, is_64=opened.is_64, sections=opened.sections)
     session = _Session(opened.reader, text)
     if options.addresses:
-        for word in options.addresses:
-            session.answer_word(os.fsencode(word))
+        words = [os.fsencode(word) for word in options.addresses]
+        text.expect(b"".join(word + b"\n" for word in words))
+        for word in words:
+            session.answer_word(word)
     elif sys.stdin is not None:
         answer_lines(sys.stdin.fileno(), session.answer)
 

@@ -44,7 +44,7 @@ def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
         GsymError: It cannot be used.
     """
     kind = _check(path)
-    found = find_gsym(path, BinarySearch(read_ahead=read_ahead))
+    found = find_gsym(path, BinarySearch(read_ahead=read_ahead, partial=True))
     opened = Input(found.reader, found.notes)
     if kind == "object":
         _read_binary(opened, path, section)

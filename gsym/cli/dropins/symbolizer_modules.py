@@ -134,6 +134,7 @@ class Modules:
             debuginfod=bool(options.debuginfod),
             dwp=options.dwp,
             read_ahead=self._read_ahead,
+            partial=True,
         )
 
     def _debug_directories(self) -> tuple[str, ...]:

@@ -98,9 +98,10 @@ class _Session:
     def __init__(
         self, reader: Reader, values: Values, load_address: int | None
     ) -> None:
-        base = reader.header.base_address
         self._reader = reader
-        self._shift = 0 if load_address is None else base - load_address
+        self._shift = 0
+        if load_address is not None:
+            self._shift = reader.header.base_address - load_address
         if values.flag("--return-addresses"):
             self._shift -= 1
         self._strict = values.flag("--strict")
@@ -118,6 +119,7 @@ class _Session:
 
     def answer(self, addresses: list[int]) -> None:
         """Print the answers to *addresses*."""
+        self._text.expect(b"".join(b"%#x\n" % address for address in addresses))
         for address in addresses:
             sys.stdout.buffer.write(self._answer_one(address))
         if self._text.missed or self._has_more_bits:
@@ -125,6 +127,8 @@ class _Session:
 
     def _explain(self, addresses: list[int]) -> None:
         """Say on standard error if an address is not of the module at all."""
+        if self._reader.is_partial:
+            return  # the range is not known without a conversion
         from gsym.reading.decoded_functions import module_range
 
         found = module_range(self._reader)

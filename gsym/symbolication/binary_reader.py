@@ -1,0 +1,167 @@
+"""A reader of a binary without a GSYM file, which converts what is asked for.
+
+A few addresses are answered from the units that have code there, which takes some
+milliseconds for each. When as much has been converted as half of the binary, or
+something else than answers is wanted, the whole binary is converted.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from gsym.conversion.options import ConvertOptions
+from gsym.conversion.partial import PartialConversion
+from gsym.engine.mapped_image import MappedImage
+from gsym.errors import ClosedError, EmptyError
+from gsym.reading.reader import Reader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from typing_extensions import Self
+
+    from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.debug_info import DebugInfo
+    from gsym.model import Header, Lookup
+
+# Less debug information is converted completely in the time of a few addresses.
+_LEAST_DEBUG_INFO = 8 << 20
+_WHOLE_FROM = 2  # convert the whole binary from 1 / _WHOLE_FROM of it on
+_CALLS = 200  # so many conversions of next to nothing cost as much as the whole binary
+_ADDRESS_END = 1 << 64
+_GO_SECTIONS = (b".gopclntab", b"__gopclntab", b".data.rel.ro.gopclntab")
+
+
+def open_binary(
+    binary: ObjectFile, found: DebugInfo, convert: Callable[[], Reader | None]
+) -> Reader | None:
+    """A reader of *binary*, which is not to be closed as long as it is open.
+
+    Args:
+        binary: An object file.
+        found: The files with its debug information.
+        convert: Converts the whole binary; None: it has no function.
+
+    Returns:
+        None where the whole binary is to be converted: it is small, parts of its debug
+        information are missing or in other files for each unit, or it is of Go.
+    """
+    from gsym.engine.native import lib
+
+    size = found.dwarf.debug_section_size(lib.GSYM_DEBUG_INFO)
+    if size < _LEAST_DEBUG_INFO or found.missing or found.notes:
+        return None
+    if found.debug_map is not None or any(map(binary.has_section, _GO_SECTIONS)):
+        return None
+    options = ConvertOptions(index=False)
+    partial = PartialConversion(binary, found, options)
+    return None if partial.has_split_units else _BinaryReader(binary, partial, convert)
+
+
+class _BinaryReader(Reader):
+    __slots__ = (
+        "_binary",
+        "_convert",
+        "_is_closed",
+        "_lock",
+        "_made",
+        "_partial",
+        "_spent",
+        "_whole",
+    )
+
+    def __init__(
+        self,
+        binary: ObjectFile,
+        partial: PartialConversion,
+        convert: Callable[[], Reader | None],
+    ) -> None:
+        self._binary = binary
+        self._partial = partial
+        self._convert = convert
+        self._lock = allocate_lock()
+        self._spent = 0  # bytes of .debug_info that were converted
+        self._is_closed = False
+        self._whole: Reader | None = None
+        # The addresses of the last partial conversion, and what answers for them.
+        self._made: tuple[set[int], MappedImage | None] = (set(), None)
+        self._mapped = None
+        self._functions_by_name = None
+        self._path = binary.path
+
+    def __repr__(self) -> str:
+        if self._is_closed or self._whole is not None:
+            return super().__repr__()
+        return f"<gsym.Reader of {self.path}>"
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    @property
+    def header(self) -> Header:
+        return self._complete().header
+
+    @property
+    def uuid(self) -> bytes:
+        return self._binary.uuid
+
+    @property
+    def mapped(self) -> MappedImage:
+        return self._complete().mapped
+
+    @property
+    def is_partial(self) -> bool:
+        return self._whole is None
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._whole is not None:
+            self._whole.close()
+        super().close()
+
+    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
+        if self._mapped is None and isinstance(address, int):
+            mapped = self.mapped_for((address,))
+            return None if mapped is None else self._lookup(mapped, address, merged)
+        return super().lookup(address, merged)
+
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage | None:
+        self._check_open()
+        if self._whole is not None:
+            return self._whole.mapped
+        asked = {each for each in addresses if 0 <= each < _ADDRESS_END}
+        known, mapped = self._made
+        if asked <= known:
+            return mapped
+        ascending = sorted(asked)
+        chosen = self._partial.units_at(ascending)
+        self._spent += max(chosen.size, chosen.total // _CALLS)
+        if self._spent * _WHOLE_FROM > chosen.total:
+            return self.mapped
+        data = self._partial.convert(ascending, chosen.units)
+        mapped = None if data is None else MappedImage(data, self.path)
+        self._made = asked, mapped
+        return mapped
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the reader is closed", path=self.path)
+
+    def _complete(self) -> Reader:
+        """The GSYM file of the whole binary.
+
+        Raises:
+            ClosedError: The reader was closed.
+            EmptyError: The binary has no function.
+        """
+        self._check_open()
+        with self._lock:
+            if self._whole is None:
+                whole = self._convert()
+                if whole is None:
+                    reason = "no debug information and no symbols"
+                    raise EmptyError(reason, path=self.path)
+                self._whole, self._mapped = whole, whole.mapped
+        return self._whole
