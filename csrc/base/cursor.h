@@ -131,6 +131,11 @@ static inline uint64_t cursor_uint(cursor *c, unsigned size) {
     }
 }
 
+/* A string offset of 4 or 8 bytes. */
+static inline uint64_t cursor_strp(cursor *c, unsigned size) {
+    return size == 4 ? cursor_u32(c) : cursor_u64(c);
+}
+
 /* Bits past the 64th are dropped; the bytes are consumed all the same. */
 static inline uint64_t cursor_uleb(cursor *c) {
     uint64_t value = 0;
@@ -161,18 +166,45 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* The same, for mostly one-byte numbers. */
+/* The same, for mostly one-byte numbers. No function gets the address of the cursor, so a local
+ * one stays in registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
+    cursor rest;
+    uint64_t value;
     if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) return *c->at++;
-    return cursor_uleb(c);
+    rest = *c;
+    value = cursor_uleb(&rest);
+    *c = rest;
+    return value;
 }
 
 static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c) {
+    cursor rest;
+    int64_t value;
     if (GSYM_LIKELY(c->at < c->end && *c->at < 0x80)) {
-        int64_t value = *c->at++;
+        value = *c->at++;
         return (value ^ 0x40) - 0x40;
     }
-    return cursor_sleb(c);
+    rest = *c;
+    value = cursor_sleb(&rest);
+    *c = rest;
+    return value;
+}
+
+/* Likewise, for mostly one-byte and two-byte numbers. */
+static inline __attribute__((always_inline)) uint64_t cursor_brief_uleb(cursor *c) {
+    if (GSYM_LIKELY(cursor_left(c) >= 2)) {
+        uint64_t low = c->at[0], high = c->at[1];
+        if (low < 0x80) {
+            c->at += 1;
+            return low;
+        }
+        if (GSYM_LIKELY(high < 0x80)) {
+            c->at += 2;
+            return high << 7 | (low & 0x7f);
+        }
+    }
+    return cursor_short_uleb(c);
 }
 
 static inline void cursor_skip(cursor *c, uint64_t size) {

@@ -198,10 +198,11 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
     foreign_section section = {.type = GSYM_SECTION_INDEX};
-    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "a file of version 1 that shares strings has no place for an "
-                         "index, version 2 has (--output-version 2)");
+    /* Version 1 ends with the index, or with strings that are shared. */
+    if (is_sharing(creator) && creator->options.version == GSYM_VERSION_1) {
+        creator->options.has_index = 0;
+        return GSYM_OK;
+    }
     index_section_begin(index, count);
     for (uint32_t i = 0; i < count; ++i) {
         const creator_record *record = &creator->records.items[i];
@@ -209,6 +210,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
                              creator_big_endian(creator));
         if (record->blob != NULL) index_section_add(index, i, &c, creator->strp_size);
     }
+    creator->options.has_index = index_section_is_worth(index, count);
+    if (!creator->options.has_index) return index->failed ? gsym_fail_memory(error) : GSYM_OK;
     if (creator->options.version == GSYM_VERSION_1)
         index_section_fill_up(index, align_up(place_parts(creator).file_size,
                                               FOREIGN_ALIGNMENT));
@@ -403,6 +406,13 @@ static void add_entries(buffer *made, const gsym_image *image) {
     }
 }
 
+static void end_index(buffer *made, const gsym_image *image) {
+    if (image->header.version == GSYM_VERSION_1)
+        index_section_fill_up(made, part_start(image));
+    index_section_end(made, image->header.num_addresses);
+    index_section_identify(made, image->data, image_head_size(image));
+}
+
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error) {
     gsym_index *index = calloc(1, sizeof *index);
@@ -410,10 +420,10 @@ gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
     index->made.swap = image->swap;
     index_section_begin(&index->made, image->header.num_addresses);
     add_entries(&index->made, image);
-    if (image->header.version == GSYM_VERSION_1)
-        index_section_fill_up(&index->made, part_start(image));
-    index_section_end(&index->made, image->header.num_addresses);
-    index_section_identify(&index->made, image->data, image_head_size(image));
+    if (!index_section_is_worth(&index->made, image->header.num_addresses))
+        index->made.size = 0;
+    else
+        end_index(&index->made, image);
     if (index->made.failed) {
         gsym_index_destroy(index);
         return gsym_fail_memory(error);

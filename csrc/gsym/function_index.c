@@ -1,250 +1,358 @@
-/* function_index.c - index one record. */
-#include "base/buffer.h"
+/* function_index.c - encode and query the index of one function.
+ *
+ *     u8 widths             2 bits for each kind of number, the first one lowest: 1, 2 or
+ *                           4 bytes
+ *     uleb line_table_size, uleb inline_info_size
+ *     uleb boundary_count, uleb node_count
+ *     checkpoints           for each 64 bytes of the line table: offset of the row that ends
+ *                           there or up to 63 bytes later, u8 how much later, file, line
+ *     boundaries            offset, node, location of the first call below it
+ *     nodes                 parent, offset of its first range, location of its name */
 #include "gsym/index.h"
 
-enum {
-    /* Average of a slice, which should fit in one or two cache lines. */
-    CHECKPOINTS_PER_SLICE = 4,
-    BOUNDARIES_PER_SLICE = 8
-};
+enum { WIDTH_BITS = 2 };
 
-/* The parts of an index. */
-typedef struct index_builder {
-    function_index index;
+/* ---- encode: the boundaries --------------------------------------------------------- */
+
+/* Adjacent boundaries whose calls are found by one walk. */
+typedef struct call_group {
+    uint32_t offset;
+    uint32_t node; /* contains all */
+    uint32_t at;   /* of the first call below it that a walk needs; 0: none */
+    uint32_t last; /* of the last such call */
+} call_group;
+
+typedef struct index_encoder {
     checkpoint_list checkpoints;
     call_tree tree;
     call_boundaries boundaries;
-    LIST(index_call) calls;
-} index_builder;
+    LIST(call_group) groups;
+    uint32_t *numbers; /* of stored nodes, by number in the tree; 0: not stored */
+    uint32_t node_count;
+    uint64_t steps; /* remaining */
+} index_encoder;
 
-/* ---- the record --------------------------------------------------------------------- */
+static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
+    return encoder->tree.nodes.items[node - 1].parent;
+}
 
-static bool read_parts(function_index *index, const cursor *record, unsigned strp_size) {
+static uint32_t location_of(const index_encoder *encoder, uint32_t node) {
+    return encoder->tree.locations.items[node - 1];
+}
+
+/* Let the walk begin one call further out. */
+static void move_outwards(const index_encoder *encoder, call_group *group) {
+    group->at = location_of(encoder, group->node);
+    if (group->at > group->last) group->last = group->at;
+    group->node = parent_of(encoder, group->node);
+}
+
+/* Add addresses with innermost call `node` to a group. False: too much work. */
+static bool join(index_encoder *encoder, call_group *group, uint32_t node) {
+    uint32_t below = 0, innermost = node;
+    while (group->node != node) {
+        if (encoder->steps-- == 0) return false;
+        if (node > group->node) {
+            below = node;
+            node = parent_of(encoder, node);
+        } else {
+            move_outwards(encoder, group);
+        }
+    }
+    if (below == 0) return true;
+    if (group->at == 0 || location_of(encoder, below) < group->at)
+        group->at = location_of(encoder, below);
+    if (location_of(encoder, innermost) > group->last)
+        group->last = location_of(encoder, innermost);
+    return true;
+}
+
+static bool is_short(const call_group *group) {
+    return group->last - group->at < INDEX_CALLS_SPACING;
+}
+
+/* Fewer nodes are stored if the walk begins further out. */
+static bool put_group(index_encoder *encoder, call_group group) {
+    size_t count = encoder->groups.count;
+    const call_group *last = count == 0 ? NULL : &encoder->groups.items[count - 1];
+    call_group wider = group;
+    while (group.node != 0) {
+        move_outwards(encoder, &wider);
+        if (!is_short(&wider)) break;
+        group = wider;
+    }
+    if (last != NULL && last->node == group.node && last->at == group.at) return true;
+    return LIST_ADD(encoder->groups, group);
+}
+
+static bool group_boundaries(index_encoder *encoder) {
+    const call_boundaries *boundaries = &encoder->boundaries;
+    call_group group = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < boundaries->count; ++i) {
+        uint32_t node = boundaries->items[i].innermost;
+        call_group wider = group;
+        if (i > 0) {
+            if (!join(encoder, &wider, node)) return false;
+            if (is_short(&wider)) {
+                group = wider;
+                continue;
+            }
+            if (!put_group(encoder, group)) return false;
+        }
+        group = (call_group){boundaries->items[i].offset, node, 0, 0};
+    }
+    return boundaries->count == 0 || put_group(encoder, group);
+}
+
+/* Number the nodes below which walks begin, and their ancestors. */
+static bool number_nodes(index_encoder *encoder) {
+    size_t count = encoder->tree.nodes.count;
+    encoder->numbers = calloc(count + 1, sizeof *encoder->numbers);
+    if (encoder->numbers == NULL) return false;
+    for (size_t i = 0; i < encoder->groups.count; ++i)
+        for (uint32_t node = encoder->groups.items[i].node;
+             node != 0 && encoder->numbers[node] == 0; node = parent_of(encoder, node))
+            encoder->numbers[node] = 1;
+    for (size_t node = 1; node <= count; ++node)
+        if (encoder->numbers[node] != 0) encoder->numbers[node] = ++encoder->node_count;
+    return true;
+}
+
+static bool find_entries(index_encoder *encoder, const cursor *lines, const cursor *calls,
+                         unsigned strp_size) {
+    if (cursor_left(lines) > 0 &&
+        !line_table_checkpoints(lines, INDEX_LINE_SPACING, &encoder->checkpoints))
+        return false;
+    if (cursor_left(calls) <= INDEX_CALLS_SPACING) return true;
+    if (!inline_info_list(calls, strp_size, &encoder->tree) ||
+        !call_boundaries_list(&encoder->tree, &encoder->boundaries))
+        return false;
+    encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)encoder->tree.ranges.count;
+    return group_boundaries(encoder) && number_nodes(encoder);
+}
+
+/* ---- encode: the numbers -------------------------------------------------------------- */
+
+/* A pass over all numbers: the first finds what is set in those of each kind, the second
+ * appends them. */
+typedef struct number_sink {
+    uint32_t bits[INDEX_NUMBERS];
+    unsigned widths[INDEX_NUMBERS];
+    buffer *out; /* NULL: the first pass */
+} number_sink;
+
+static inline void put_number(number_sink *sink, index_number kind, uint32_t number) {
+    if (sink->out == NULL) sink->bits[kind] |= number;
+    else buffer_put_uint(sink->out, number, sink->widths[kind]);
+}
+
+static void put_tables(number_sink *sink, const index_encoder *encoder) {
+    for (size_t i = 0; i < encoder->checkpoints.count; ++i) {
+        const line_checkpoint *checkpoint = &encoder->checkpoints.items[i];
+        put_number(sink, INDEX_OFFSET, checkpoint->offset);
+        if (sink->out != NULL)
+            buffer_put_u8(sink->out, (uint8_t)(checkpoint->at % INDEX_LINE_SPACING));
+        put_number(sink, INDEX_LINE, checkpoint->file);
+        put_number(sink, INDEX_LINE, checkpoint->line);
+    }
+    for (size_t i = 0; i < encoder->groups.count; ++i) {
+        const call_group *group = &encoder->groups.items[i];
+        put_number(sink, INDEX_OFFSET, group->offset);
+        put_number(sink, INDEX_NODE, encoder->numbers[group->node]);
+        put_number(sink, INDEX_LOCATION, group->at);
+    }
+    for (size_t i = 0; encoder->node_count > 0 && i < encoder->tree.nodes.count; ++i) {
+        const call_node *node = &encoder->tree.nodes.items[i];
+        if (encoder->numbers[i + 1] == 0) continue;
+        put_number(sink, INDEX_NODE, encoder->numbers[node->parent]);
+        put_number(sink, INDEX_OFFSET, node->start);
+        put_number(sink, INDEX_LOCATION, node->fields);
+    }
+}
+
+static void put_index(buffer *out, const index_encoder *encoder, const cursor *lines,
+                      const cursor *calls) {
+    number_sink sink = {.out = NULL};
+    unsigned widths = 0;
+    put_tables(&sink, encoder);
+    for (unsigned kind = 0; kind < INDEX_NUMBERS; ++kind) {
+        unsigned code = sink.bits[kind] <= UINT8_MAX ? 0 : sink.bits[kind] <= UINT16_MAX ? 1 : 2;
+        sink.widths[kind] = 1u << code;
+        widths |= code << WIDTH_BITS * kind;
+    }
+    buffer_put_u8(out, (uint8_t)widths);
+    buffer_put_uleb(out, cursor_left(lines));
+    buffer_put_uleb(out, cursor_left(calls));
+    buffer_put_uleb(out, encoder->groups.count);
+    buffer_put_uleb(out, encoder->node_count);
+    sink.out = out;
+    put_tables(&sink, encoder);
+}
+
+static bool encode(buffer *out, const cursor *lines, const cursor *calls,
+                   unsigned strp_size) {
+    index_encoder encoder = {.node_count = 0};
+    bool is_done = find_entries(&encoder, lines, calls, strp_size);
+    if (is_done) put_index(out, &encoder, lines, calls);
+    free(encoder.checkpoints.items);
+    call_tree_deinit(&encoder.tree);
+    free(encoder.groups.items);
+    free(encoder.numbers);
+    call_boundaries_deinit(&encoder.boundaries);
+    return is_done;
+}
+
+bool function_index_encode(buffer *out, const cursor *record, unsigned strp_size) {
     cursor c = *record;
-    record_payloads found;
-    gsym_error ignored;
-    if (function_info_decode_head(&c, strp_size, &index->size, &index->name, &ignored) !=
-            GSYM_OK ||
-        !function_info_payloads(&c, &found))
+    record_payloads payloads;
+    const cursor *lines = &payloads.of[GSYM_INFO_LINE_TABLE];
+    const cursor *calls = &payloads.of[GSYM_INFO_INLINE_INFO];
+    cursor_skip(&c, sizeof(uint32_t) + strp_size);
+    return function_info_payloads(&c, &payloads) && function_index_is_worth(&payloads) &&
+           encode(out, lines, calls, strp_size);
+}
+
+/* ---- query ------------------------------------------------------------------------------ */
+
+static inline uint32_t width_of(unsigned widths, index_number kind) {
+    return 1u << (widths >> WIDTH_BITS * kind & 3);
+}
+
+static inline uint32_t checkpoint_size(unsigned widths) {
+    return width_of(widths, INDEX_OFFSET) + 1 + 2 * width_of(widths, INDEX_LINE);
+}
+
+/* Of a boundary and of a node. */
+static inline uint32_t call_size(unsigned widths) {
+    return width_of(widths, INDEX_OFFSET) + width_of(widths, INDEX_NODE) +
+           width_of(widths, INDEX_LOCATION);
+}
+
+bool function_index_open(const cursor *at, function_index *index_ret) {
+    cursor c = *at;
+    unsigned widths = cursor_u8(&c);
+    uint64_t line_table_size = cursor_brief_uleb(&c);
+    uint64_t inline_info_size = cursor_brief_uleb(&c);
+    uint64_t boundary_count = cursor_brief_uleb(&c), node_count = cursor_brief_uleb(&c);
+    uint64_t checkpoint_count = (line_table_size - (line_table_size > 0)) / INDEX_LINE_SPACING;
+    uint64_t checkpoints, boundaries;
+    if (c.failed || (line_table_size | boundary_count | node_count) > UINT32_MAX)
         return false;
-    for (uint32_t type = 0; type <= GSYM_INFO_CALL_SITES; ++type) {
-        const cursor *payload = &found.of[type];
-        if ((uint64_t)(payload->end - record->at) > UINT32_MAX) return false;
-        index->parts[type] = (index_part){(uint32_t)(payload->at - record->at),
-                                          (uint32_t)cursor_left(payload)};
-    }
+    checkpoints = checkpoint_count * checkpoint_size(widths);
+    boundaries = boundary_count * call_size(widths);
+    if (checkpoints + boundaries + node_count * call_size(widths) > cursor_left(&c))
+        return false;
+    *index_ret = (function_index){.line_table_size = line_table_size,
+                                  .inline_info_size = inline_info_size,
+                                  .checkpoints = c.at,
+                                  .boundaries = c.at + checkpoints,
+                                  .nodes = c.at + checkpoints + boundaries,
+                                  .checkpoint_count = (uint32_t)checkpoint_count,
+                                  .boundary_count = (uint32_t)boundary_count,
+                                  .node_count = (uint32_t)node_count,
+                                  .widths = widths,
+                                  .swap = c.swap};
     return true;
 }
 
-static bool read_calls(index_builder *builder, const cursor *payload, unsigned strp_size) {
-    size_t count = builder->tree.nodes.count;
-    if (!ARRAY_RESERVE(builder->calls, count)) return false;
-    for (size_t i = 0; i < count; ++i) {
-        const call_node *node = &builder->tree.nodes.items[i];
-        inline_match match = inline_info_node(payload, strp_size, 0, node);
-        builder->calls.items[i] = (index_call){match.name, node->parent, node->start,
-                                               match.call_file, match.call_line};
+/* The widths of nearly all indexes, for which the compiler makes code of its own. */
+enum { COMMON_WIDTHS = 1 | 1 << WIDTH_BITS | 0 << 2 * WIDTH_BITS | 1 << 3 * WIDTH_BITS };
+
+#define AS_CONSTANTS(function, index, ...)                       \
+    ((index)->widths == COMMON_WIDTHS && !(index)->swap          \
+         ? function(index, COMMON_WIDTHS, false, __VA_ARGS__)    \
+         : function(index, (index)->widths, (index)->swap, __VA_ARGS__))
+
+static inline __attribute__((always_inline)) uint32_t
+load(const uint8_t *at, unsigned width, bool swap) {
+    switch (width) {
+        case 1: return *at;
+        case 2: return cursor_load16(at, swap);
+        default: return cursor_load32(at, swap);
     }
-    builder->calls.count = count;
-    return true;
 }
 
-/* ---- creating ------------------------------------------------------------------------- */
-
-static bool build(index_builder *builder, const cursor *record, unsigned strp_size,
-                  uint32_t least) {
-    function_index *index = &builder->index;
-    const index_part *lines = &index->parts[GSYM_INFO_LINE_TABLE];
-    const index_part *calls = &index->parts[GSYM_INFO_INLINE_INFO];
-    cursor payload;
-    if (!read_parts(index, record, strp_size)) return false;
-    if (lines->size < least && calls->size < least) return false;
-    payload = function_index_payload(index, record, GSYM_INFO_LINE_TABLE);
-    if (lines->size > 0 &&
-        !line_table_checkpoints(&payload, INDEX_LINE_SPACING, &builder->checkpoints))
-        return false;
-    payload = function_index_payload(index, record, GSYM_INFO_INLINE_INFO);
-    return calls->size == 0 ||
-           (inline_info_list(&payload, strp_size, &builder->tree, NULL) &&
-            call_boundaries_list(&builder->tree, &builder->boundaries) &&
-            read_calls(builder, &payload, strp_size));
-}
-
-static void *put_array(uint8_t **at, const void *items, size_t count, size_t item_size) {
-    void *copy = *at;
-    if (count > 0) memcpy(copy, items, count * item_size);
-    *at += count * item_size;
-    return copy;
-}
-
-/* The last address with data; it may need all 32 bits, and a shift of that size. */
-static uint64_t last_offset(const index_builder *builder) {
-    const checkpoint_list *checkpoints = &builder->checkpoints;
-    const call_boundaries *boundaries = &builder->boundaries;
-    uint32_t line =
-        checkpoints->count == 0 ? 0 : checkpoints->items[checkpoints->count - 1].offset;
-    uint32_t call =
-        boundaries->count == 0 ? 0 : boundaries->items[boundaries->count - 1].offset;
-    return line > call ? line : call;
-}
-
-static void choose_slices(index_builder *builder) {
-    function_index *index = &builder->index;
-    size_t most = builder->checkpoints.count / CHECKPOINTS_PER_SLICE +
-                  builder->boundaries.count / BOUNDARIES_PER_SLICE;
-    uint64_t last = last_offset(builder);
-    while (last >> index->slice_bits > most) ++index->slice_bits;
-    index->last_slice = (uint32_t)(last >> index->slice_bits);
-}
-
-static void fill_slices(const function_index *index, index_slice *slices) {
-    index_slice before = {0, 0};
-    for (uint32_t i = 0; i <= index->last_slice; ++i) {
-        uint64_t start = (uint64_t)i << index->slice_bits;
-        while (before.checkpoints < index->checkpoint_count &&
-               index->checkpoints[before.checkpoints].offset < start)
-            ++before.checkpoints;
-        while (before.boundaries < index->boundary_count &&
-               index->boundaries[before.boundaries].offset < start)
-            ++before.boundaries;
-        slices[i] = before;
+/* The number of rows that begin with a number not above `offset`; they ascend. Like the search
+ * of the address table, it has no branch on the numbers. */
+static inline __attribute__((always_inline)) uint32_t
+count_up_to(const uint8_t *rows, size_t left, size_t row_size, uint64_t offset,
+            unsigned width, bool swap) {
+    size_t low = 0;
+    if (left == 0 || load(rows, width, swap) > offset) return 0;
+    while (left > 1) {
+        size_t half = left / 2, middle = low + half;
+        low = load(rows + middle * row_size, width, swap) <= offset ? middle : low;
+        left -= half;
     }
-    slices[index->last_slice + 1] =
-        (index_slice){index->checkpoint_count, index->boundary_count};
+    return (uint32_t)low + 1;
 }
 
-static function_index *pack(index_builder *builder) {
-    size_t checkpoints = builder->checkpoints.count, calls = builder->calls.count;
-    size_t boundaries = builder->boundaries.count, slices, size;
-    function_index *index;
-    index_slice *slice;
-    uint8_t *at;
-    choose_slices(builder);
-    slices = (size_t)builder->index.last_slice + 2;
-    size = sizeof(function_index) + checkpoints * sizeof(line_checkpoint) +
-           calls * sizeof(index_call) + boundaries * sizeof(call_boundary) +
-           slices * sizeof(index_slice);
-    index = malloc(size);
-    if (index == NULL) return NULL;
-    *index = builder->index;
-    index->bytes = size;
-    index->checkpoint_count = (uint32_t)checkpoints;
-    index->boundary_count = builder->boundaries.count;
-    slice = (index_slice *)(index + 1);
-    index->slices = slice;
-    at = (uint8_t *)(slice + slices);
-    index->checkpoints =
-        put_array(&at, builder->checkpoints.items, checkpoints, sizeof(line_checkpoint));
-    index->calls = put_array(&at, builder->calls.items, calls, sizeof(index_call));
-    index->boundaries =
-        put_array(&at, builder->boundaries.items, boundaries, sizeof(call_boundary));
-    fill_slices(index, slice);
-    return index;
+static inline __attribute__((always_inline)) bool
+find_line(const function_index *index, unsigned widths, bool swap, uint64_t offset,
+          line_checkpoint *checkpoint_ret) {
+    uint32_t offset_size = width_of(widths, INDEX_OFFSET);
+    uint32_t line_size = width_of(widths, INDEX_LINE);
+    uint32_t known = count_up_to(index->checkpoints, index->checkpoint_count,
+                                 checkpoint_size(widths), offset, offset_size, swap);
+    const uint8_t *at;
+    if (known == 0) return false;
+    at = index->checkpoints + (size_t)(known - 1) * checkpoint_size(widths);
+    checkpoint_ret->offset = load(at, offset_size, swap);
+    at += offset_size;
+    checkpoint_ret->at = known * INDEX_LINE_SPACING + *at++;
+    checkpoint_ret->file = load(at, line_size, swap);
+    checkpoint_ret->line = load(at + line_size, line_size, swap);
+    return checkpoint_ret->at <= index->line_table_size;
 }
 
-function_index *function_index_create(const cursor *record, unsigned strp_size,
-                                      uint32_t least) {
-    index_builder builder = {0};
-    function_index *index = NULL;
-    if (build(&builder, record, strp_size, least)) index = pack(&builder);
-    free(builder.checkpoints.items);
-    free(builder.tree.nodes.items);
-    free(builder.tree.ranges.items);
-    free(builder.calls.items);
-    call_boundaries_deinit(&builder.boundaries);
-    return index;
+bool function_index_line(const function_index *index, const cursor *payload,
+                         uint64_t offset, line_checkpoint *checkpoint_ret) {
+    return index != NULL && index->line_table_size == cursor_left(payload) &&
+           AS_CONSTANTS(find_line, index, offset, checkpoint_ret);
 }
 
-/* ---- lookup ---------------------------------------------------------------------------
- * */
-
-static inline const index_slice *slice_at(const function_index *index, uint64_t offset) {
-    uint64_t slice = offset >> index->slice_bits;
-    return &index->slices[slice < index->last_slice ? slice : index->last_slice];
+static inline __attribute__((always_inline)) bool
+find_calls(const function_index *index, unsigned widths, bool swap, uint64_t offset,
+           calls_checkpoint *checkpoint_ret) {
+    uint32_t offset_size = width_of(widths, INDEX_OFFSET);
+    uint32_t node_size = width_of(widths, INDEX_NODE);
+    uint32_t known = count_up_to(index->boundaries, index->boundary_count,
+                                 call_size(widths), offset, offset_size, swap);
+    const uint8_t *at;
+    if (known == 0) return false;
+    at = index->boundaries + (size_t)(known - 1) * call_size(widths) + offset_size;
+    checkpoint_ret->node = load(at, node_size, swap);
+    checkpoint_ret->at = load(at + node_size, width_of(widths, INDEX_LOCATION), swap);
+    checkpoint_ret->end = UINT32_MAX;
+    if (known < index->boundary_count)
+        checkpoint_ret->end = load(at + call_size(widths) - offset_size, offset_size, swap);
+    return checkpoint_ret->node <= index->node_count &&
+           checkpoint_ret->at <= index->inline_info_size;
 }
 
-const line_checkpoint *function_index_checkpoint(const function_index *index,
-                                                 uint64_t offset) {
-    const index_slice *slice = slice_at(index, offset);
-    uint32_t known = slice[0].checkpoints, left = slice[1].checkpoints - known;
-    while (left > 0) {
-        uint32_t half = left / 2;
-        bool is_known = index->checkpoints[known + half].offset <= offset;
-        known += is_known ? half + 1 : 0;
-        left = is_known ? left - half - 1 : half;
-    }
-    return known == 0 ? NULL : &index->checkpoints[known - 1];
+function_calls function_index_calls(const function_index *index, const cursor *payload,
+                                    uint64_t offset) {
+    function_calls calls = {.payload = *payload};
+    if (index != NULL && index->inline_info_size == cursor_left(payload) &&
+        AS_CONSTANTS(find_calls, index, offset, &calls.from))
+        calls.index = index;
+    return calls;
 }
 
-const index_call *function_index_innermost(const function_index *index, uint64_t offset) {
-    const index_slice *slice = slice_at(index, offset);
-    uint32_t known = slice[0].boundaries, left = slice[1].boundaries - known, number;
-    while (left > 0) {
-        uint32_t half = left / 2;
-        bool is_known = index->boundaries[known + half].offset <= offset;
-        known += is_known ? half + 1 : 0;
-        left = is_known ? left - half - 1 : half;
-    }
-    number = known == 0 ? 0 : index->boundaries[known - 1].innermost;
-    return number == 0 ? NULL : &index->calls[number - 1];
+static inline __attribute__((always_inline)) bool
+find_node(const function_index *index, unsigned widths, bool swap, uint32_t number,
+          call_node *node_ret) {
+    const uint8_t *at = index->nodes + (size_t)(number - 1) * call_size(widths);
+    node_ret->parent = load(at, width_of(widths, INDEX_NODE), swap);
+    at += width_of(widths, INDEX_NODE);
+    node_ret->start = load(at, width_of(widths, INDEX_OFFSET), swap);
+    at += width_of(widths, INDEX_OFFSET);
+    node_ret->fields = load(at, width_of(widths, INDEX_LOCATION), swap);
+    return node_ret->parent < number;
 }
 
-/* Make, publish and count indexes. */
-
-/* The contents of a slot before its index is made. */
-enum { SLOT_NEW = 0, SLOT_TOUCHED = 1, SLOT_WITHOUT = 2, SLOT_INDEX = INDEX_CACHE_FIRST };
-
-bool index_cache_init(index_cache *cache, size_t count, uint64_t limit) {
-    /* Zero pages, which take memory only when used. */
-    cache->slots = calloc(count == 0 ? 1 : count, sizeof *cache->slots);
-    cache->count = count;
-    atomic_init(&cache->made, 0);
-    atomic_init(&cache->used, 0);
-    atomic_init(&cache->limit, limit);
-    return cache->slots != NULL;
-}
-
-void index_cache_deinit(index_cache *cache) {
-    size_t left = atomic_load_explicit(&cache->made, memory_order_relaxed);
-    for (size_t i = 0; left > 0; ++i) {
-        uintptr_t slot = atomic_load_explicit(&cache->slots[i], memory_order_relaxed);
-        if (slot < SLOT_INDEX) continue;
-        free((function_index *)slot);
-        --left;
-    }
-    free(cache->slots);
-}
-
-static const function_index *make(index_cache *cache, size_t entry, uintptr_t found,
-                                  const cursor *record, unsigned strp_size) {
-    function_index *index = function_index_create(record, strp_size, INDEX_LEAST_PAYLOAD);
-    uintptr_t made = index == NULL ? SLOT_WITHOUT : (uintptr_t)index;
-    while (!atomic_compare_exchange_strong_explicit(&cache->slots[entry], &found, made,
-                                                 memory_order_acq_rel,
-                                                 memory_order_acquire)) {
-        if (found < SLOT_WITHOUT) continue;
-        free(index); /* another thread was faster */
-        return found >= SLOT_INDEX ? (const function_index *)found : NULL;
-    }
-    if (index == NULL) return NULL;
-    atomic_fetch_add_explicit(&cache->made, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&cache->used, index->bytes, memory_order_relaxed);
-    return index;
-}
-
-const function_index *index_cache_get(index_cache *cache, size_t entry,
-                                      const cursor *record, unsigned strp_size,
-                                      bool is_frequent) {
-    uintptr_t slot = atomic_load_explicit(&cache->slots[entry], memory_order_acquire);
-    if (GSYM_LIKELY(slot >= SLOT_INDEX)) return (const function_index *)slot;
-    if (slot == SLOT_WITHOUT || atomic_load_explicit(&cache->used, memory_order_relaxed) >=
-                                    atomic_load_explicit(&cache->limit,
-                                                         memory_order_relaxed))
-        return NULL;
-    if (slot == SLOT_TOUCHED || is_frequent)
-        return make(cache, entry, slot, record, strp_size);
-    (void)atomic_compare_exchange_strong_explicit(&cache->slots[entry], &slot, SLOT_TOUCHED,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed);
-    return NULL;
+bool function_index_node(const function_index *index, uint32_t number,
+                         call_node *node_ret) {
+    return number != 0 && number <= index->node_count &&
+           AS_CONSTANTS(find_node, index, number, node_ret);
 }

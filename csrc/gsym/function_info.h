@@ -71,14 +71,15 @@ typedef struct line_checkpoint {
 
 typedef LIST(line_checkpoint) checkpoint_list;
 
-/* Append a checkpoint every `spacing` bytes. False if the table is damaged, a row is too
- * far from the function, or out of memory. */
+/* Append a checkpoint for each `spacing` bytes of the table: after the first row that ends
+ * there or later. False if the table is damaged or not as encoders write it, a row is too far
+ * from the function, or out of memory. */
 bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
 /* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* Likewise for a valid table, from a checkpoint in the payload on, or with NULL from the
- * start. A damaged table gives any row. */
+/* Likewise for a valid table, from a checkpoint in the payload on. A damaged table gives any
+ * row. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 
@@ -116,7 +117,9 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
 /* The nodes that cover one address, from the root inwards. */
 typedef struct inline_walk {
     cursor payload; /* failed: the bytes ended early */
+    size_t least_left; /* calls that begin with fewer bytes left are not looked at */
     uint64_t address;
+    uint64_t until; /* the result is the same for all addresses below */
     uint64_t base;
     unsigned strp_size;
     bool is_root;
@@ -159,21 +162,14 @@ typedef struct call_range {
 
 typedef struct call_tree {
     LIST(call_node) nodes;
-    LIST(call_range) ranges; /* in order of nodes */
+    LIST(uint32_t) locations; /* of nodes in the payload */
+    LIST(call_range) ranges;  /* in order of nodes */
 } call_tree;
 
-/* The bytes of a node and of all below it, from the start of the payload. */
-typedef struct call_span {
-    uint32_t at;
-    uint32_t end;
-} call_span;
-
-typedef LIST(call_span) span_list;
-
-/* Append all nodes and, unless that is NULL, their spans. False if the tree is damaged, is
- * too far from the function, or out of memory. */
-bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
-                      span_list *spans);
+/* Append all nodes. False if the tree is damaged, is too far from the function, or out of
+ * memory. */
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
+void call_tree_deinit(call_tree *tree);
 /* The node as found by the walk; `start` is that of the function. */
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
                               const call_node *node);

@@ -306,10 +306,12 @@ static gsym_status open_image(gsym_image *image, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* All indexes of a C++ file take about as much as itself. */
+/* All indexes of a C++ file take about an eighth of it. */
 static uint64_t index_limit(uint64_t file_size) {
-    if (file_size < LEAST_INDEX_LIMIT / 2) return LEAST_INDEX_LIMIT;
-    return file_size < MOST_INDEX_LIMIT / 2 ? 2 * file_size : MOST_INDEX_LIMIT;
+    uint64_t limit = file_size / 2;
+    return limit < LEAST_INDEX_LIMIT ? LEAST_INDEX_LIMIT
+           : limit > MOST_INDEX_LIMIT ? MOST_INDEX_LIMIT
+                                      : limit;
 }
 
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,

@@ -208,8 +208,8 @@ gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t sta
 static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tree) {
     uint32_t number = (uint32_t)tree->nodes.count;
     for (uint64_t i = 0; i < count; ++i) {
-        uint64_t start = base + cursor_uleb(c);
-        uint64_t size = cursor_uleb(c);
+        uint64_t start = base + cursor_brief_uleb(c);
+        uint64_t size = cursor_brief_uleb(c);
         if (c->failed || start > UINT32_MAX || size > UINT32_MAX - start) return false;
         if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
         if (size == 0) continue;
@@ -220,35 +220,24 @@ static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tre
     return true;
 }
 
-/* Node `number` ends here. */
-static void end_span(const cursor *payload, const cursor *c, uint32_t number,
-                     span_list *spans) {
-    if (spans != NULL) spans->items[number - 1].end = (uint32_t)(c->at - payload->at);
-}
-
-bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree,
-                      span_list *spans) {
+bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree) {
     cursor c = *payload;
     uint32_t parent = 0;
     if (cursor_left(&c) > UINT32_MAX) return false;
     do {
         uint32_t at = (uint32_t)(c.at - payload->at);
-        uint64_t range_count = cursor_uleb(&c);
+        uint64_t range_count = cursor_short_uleb(&c);
         uint32_t base = parent == 0 ? 0 : tree->nodes.items[parent - 1].start;
         call_node *node;
         bool has_children;
         if (range_count == 0) {
-            if (parent == 0) continue;
-            end_span(payload, &c, parent, spans);
-            parent = tree->nodes.items[parent - 1].parent;
+            if (parent != 0) parent = tree->nodes.items[parent - 1].parent;
             continue;
         }
-        if (!LIST_ADD(tree->nodes, (call_node){.parent = parent})) return false;
-        if (spans != NULL) {
-            if (!ARRAY_RESERVE(*spans, 1)) return false;
-            spans->items[spans->count++].at = at;
-        }
-        if (!list_ranges(&c, range_count, base, tree)) return false;
+        if (!LIST_ADD(tree->locations, at) ||
+            !LIST_ADD(tree->nodes, (call_node){.parent = parent}) ||
+            !list_ranges(&c, range_count, base, tree))
+            return false;
         node = &tree->nodes.items[tree->nodes.count - 1];
         has_children = cursor_u8(&c) != 0;
         node->fields = (uint32_t)(c.at - payload->at);
@@ -256,9 +245,14 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
         cursor_skip_leb(&c);
         cursor_skip_leb(&c);
         if (has_children) parent = (uint32_t)tree->nodes.count;
-        else end_span(payload, &c, (uint32_t)tree->nodes.count, spans);
     } while (parent != 0 && !c.failed);
     return !c.failed;
+}
+
+void call_tree_deinit(call_tree *tree) {
+    free(tree->nodes.items);
+    free(tree->locations.items);
+    free(tree->ranges.items);
 }
 
 inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_t start,
@@ -266,67 +260,80 @@ inline_match inline_info_node(const cursor *payload, unsigned strp_size, uint64_
     cursor c = *payload;
     inline_match match;
     cursor_skip(&c, node->fields);
-    match.name = cursor_uint(&c, strp_size);
+    match.name = cursor_strp(&c, strp_size);
     match.start = start + node->start;
-    match.call_file = (uint32_t)cursor_uleb(&c);
-    match.call_line = (uint32_t)cursor_uleb(&c);
+    match.call_file = (uint32_t)cursor_brief_uleb(&c);
+    match.call_line = (uint32_t)cursor_brief_uleb(&c);
     match.is_root = node->parent == 0;
     return match;
 }
 
 /* ---- walk ------------------------------------------------------------------- */
 
-static bool ranges_cover(cursor *c, uint64_t base, uint64_t count, uint64_t address,
-                         uint64_t *start_ret) {
+static inline __attribute__((always_inline)) void skip_ranges(cursor *c, uint64_t count) {
+    for (uint64_t i = 0; i < count && !c->failed; ++i) {
+        cursor_skip_leb(c);
+        cursor_skip_leb(c);
+    }
+}
+
+/* Whether one of the ranges covers the address. The end of the result comes down to the next
+ * edge. */
+static inline __attribute__((always_inline)) bool
+ranges_cover(cursor *c, inline_walk *walk, uint64_t count, uint64_t *start_ret) {
+    uint64_t address = walk->address;
     bool covered = false;
     for (uint64_t i = 0; i < count && !c->failed; ++i) {
-        uint64_t start = base + cursor_uleb(c);
-        uint64_t size = cursor_uleb(c);
+        uint64_t start = walk->base + cursor_brief_uleb(c);
+        uint64_t size = cursor_brief_uleb(c), edge = start;
         if (i == 0) *start_ret = start;
-        covered |= address - start < size;
+        if (address - start < size) {
+            covered = true;
+            edge = start + size;
+        }
+        if (edge > address && edge < walk->until) walk->until = edge;
     }
     return covered;
 }
 
-static void skip_ranges(cursor *c, uint64_t count) {
-    for (uint64_t i = 0; i < count && !c->failed; ++i) {
-        cursor_skip_leb(c);
-        cursor_skip_leb(c);
-    }
+static inline __attribute__((always_inline)) void skip_call(cursor *c, unsigned strp_size) {
+    cursor_skip(c, strp_size);
+    cursor_skip_leb(c);
+    cursor_skip_leb(c);
 }
 
 bool inline_walk_next(inline_walk *walk, inline_match *match_ret) {
-    cursor *c = &walk->payload;
-    uint64_t depth = 0; /* levels below the list that is being searched */
-    while (!walk->is_done) {
-        uint64_t start = 0, range_count = cursor_uleb(c);
-        bool covered = false, has_children;
+    cursor c = walk->payload; /* in registers */
+    uint64_t depth = 0;       /* levels below the list that is being searched */
+    bool covered = false;
+    while (!walk->is_done && !covered && cursor_left(&c) >= walk->least_left) {
+        uint64_t start = 0, range_count = cursor_brief_uleb(&c);
+        bool has_children;
         if (range_count == 0) { /* also if the bytes end early */
-            if (depth == 0 || c->failed) walk->is_done = true;
+            if (depth == 0 || c.failed) walk->is_done = true;
             else depth--;
             continue;
         }
-        if (depth > 0) skip_ranges(c, range_count);
-        else covered = ranges_cover(c, walk->base, range_count, walk->address, &start);
-        has_children = cursor_u8(c) != 0;
+        if (depth > 0) skip_ranges(&c, range_count);
+        else covered = ranges_cover(&c, walk, range_count, &start);
+        has_children = cursor_u8(&c) != 0;
         if (covered) {
-            match_ret->name = cursor_uint(c, walk->strp_size);
+            match_ret->name = cursor_strp(&c, walk->strp_size);
             match_ret->start = start;
-            match_ret->call_file = (uint32_t)cursor_uleb(c);
-            match_ret->call_line = (uint32_t)cursor_uleb(c);
+            match_ret->call_file = (uint32_t)cursor_brief_uleb(&c);
+            match_ret->call_line = (uint32_t)cursor_brief_uleb(&c);
             match_ret->is_root = walk->is_root;
-            walk->is_root = false;
             walk->is_done = !has_children;
             walk->base = start;
-            return true;
+        } else {
+            skip_call(&c, walk->strp_size);
+            depth += has_children;
+            walk->is_done = walk->is_root;
         }
-        cursor_skip(c, walk->strp_size);
-        cursor_skip_leb(c);
-        cursor_skip_leb(c);
-        if (has_children) depth++;
-        if (walk->is_root) walk->is_done = true;
+        walk->is_root = false;
     }
-    return false;
+    walk->payload = c;
+    return covered;
 }
 
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {

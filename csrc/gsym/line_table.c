@@ -299,10 +299,10 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     const uint8_t *at = c.at;
     int64_t min, max;
     uint64_t range;
-    min = cursor_sleb(&c);
+    min = cursor_short_sleb(&c);
     if (c.failed) return fail_at(&c, at, "missing LineTable MinDelta", error);
     at = c.at;
-    max = cursor_sleb(&c);
+    max = cursor_short_sleb(&c);
     if (c.failed) return fail_at(&c, at, "missing LineTable MaxDelta", error);
     range = (uint64_t)max - (uint64_t)min + 1;
     if ((int64_t)range <= 0)
@@ -310,7 +310,7 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
                          "invalid LineTable deltas, min %" PRId64 " max %" PRId64, min,
                          max);
     at = c.at;
-    program->row = (gsym_line_row){start, 1, (uint32_t)cursor_uleb(&c)};
+    program->row = (gsym_line_row){start, 1, (uint32_t)cursor_brief_uleb(&c)};
     if (c.failed) return fail_at(&c, at, "missing LineTable FirstLine", error);
     program->min_delta = (uint64_t)min;
     /* Any range past the opcodes acts like 256: the quotient is 0. */
@@ -318,6 +318,13 @@ static gsym_status line_program_begin(line_program *program, const cursor *paylo
     program->reciprocal = (65536 + program->range - 1) / program->range;
     program->c = c;
     return GSYM_OK;
+}
+
+static inline __attribute__((always_inline)) void
+run_special(const line_program *p, uint32_t op, gsym_line_row *row) {
+    uint32_t steps = ((op - OP_FIRST_SPECIAL) * p->reciprocal) >> 16;
+    row->address += steps;
+    row->line += (uint32_t)p->min_delta + (op - OP_FIRST_SPECIAL) - steps * p->range;
 }
 
 /* Run up to the next row. False at the end, with c.failed if the program is truncated. */
@@ -332,10 +339,7 @@ static inline __attribute__((always_inline)) bool line_program_next(line_program
         p->op = p->c.at;
         op = cursor_u8_covered(&p->c);
         if (op >= OP_FIRST_SPECIAL) {
-            uint32_t steps = ((op - OP_FIRST_SPECIAL) * p->reciprocal) >> 16;
-            p->row.address += steps;
-            p->row.line += (uint32_t)p->min_delta + (op - OP_FIRST_SPECIAL) -
-                           steps * p->range;
+            run_special(p, op, &p->row);
             return true;
         }
         if (op == OP_ADVANCE_PC) {
@@ -380,9 +384,10 @@ static void line_program_resume(line_program *program, const cursor *payload,
 
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error) {
-    line_program program;
+    line_program begun, program;
     gsym_line_row row = {0, 0, 0};
-    GSYM_TRY(line_program_begin(&program, payload, start, error));
+    GSYM_TRY(line_program_begin(&begun, payload, start, error));
+    program = begun; /* in registers */
     while (line_program_next(&program)) {
         if (program.row.address > address) break;
         row = program.row;
@@ -394,39 +399,39 @@ gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t addr
 
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret) {
-    line_program program;
-    gsym_line_row row = {0, 0, 0};
+    line_program begun, program;
+    gsym_line_row row;
     gsym_error ignored;
-    bool is_sound = line_program_begin(&program, payload, start, &ignored) == GSYM_OK;
-    if (is_sound && checkpoint != NULL) {
-        line_program_resume(&program, payload, start, checkpoint);
-        row = program.row;
-    }
-    while (is_sound && line_program_next(&program) && program.row.address <= address)
-        row = program.row;
+    *row_ret = (gsym_line_row){0, 0, 0};
+    if (line_program_begin(&begun, payload, start, &ignored) != GSYM_OK) return;
+    line_program_resume(&begun, payload, start, checkpoint);
+    program = begun; /* in registers */
+    do row = program.row;
+    while (line_program_next(&program) && program.row.address <= address);
     *row_ret = row;
 }
 
 bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
                             checkpoint_list *list) {
-    line_program program;
+    line_program begun, program;
     gsym_error ignored;
-    const uint8_t *last = payload->at;
+    size_t size = cursor_left(payload), next = spacing;
     uint64_t address = 0;
-    if ((uint64_t)(payload->end - payload->at) > UINT32_MAX ||
-        line_program_begin(&program, payload, 0, &ignored) != GSYM_OK)
+    if (size > UINT32_MAX || !ARRAY_RESERVE(*list, size / spacing) ||
+        line_program_begin(&begun, payload, 0, &ignored) != GSYM_OK)
         return false;
+    program = begun; /* in registers */
     while (line_program_next(&program)) {
+        size_t at = (size_t)(program.c.at - payload->at);
         if (program.row.address < address || program.row.address > UINT32_MAX) return false;
         address = program.row.address;
-        if ((size_t)(program.c.at - last) < spacing) continue;
-        last = program.c.at;
-        if (!ARRAY_RESERVE(*list, 1)) return false;
-        list->items[list->count++] =
-            (line_checkpoint){(uint32_t)address, (uint32_t)(last - payload->at),
-                              program.row.file, program.row.line};
+        if (GSYM_LIKELY(at < next)) continue;
+        next += spacing;
+        if (at >= next) return false; /* one row, two checkpoints */
+        list->items[list->count++] = (line_checkpoint){
+            (uint32_t)address, (uint32_t)at, program.row.file, program.row.line};
     }
-    return !program.c.failed;
+    return !program.c.failed && program.c.at == program.c.end && next >= size;
 }
 
 bool line_sweep_begin(line_sweep *sweep, const cursor *payload, uint64_t start) {

@@ -1,8 +1,7 @@
 /* lookup.c - address -> function, source line and inlined calls.
  *
- * One pass over the bytes of one record, with state only on the stack. If the file has an
- * index of a large record, the pass begins near the answer; other large records get an
- * index in memory when they are looked up again. With missing data, LLVM's rules
+ * One pass over the bytes of one record, with state only on the stack. The index of a large
+ * record lets the pass begin near the answer. With missing data, LLVM's rules
  * (GSYM_LOOKUP_LLVM) give no answer, ours an answer without file and line. */
 #include <inttypes.h>
 
@@ -48,38 +47,98 @@ static inline void put_call(frame_list *list, const inline_match *call) {
     list->line = call->call_line;
 }
 
-/* The call to begin with: LLVM shows none without a line. */
-static const index_call *innermost_call(const function_index *index, uint64_t offset,
-                                        bool llvm) {
-    if (llvm && index->parts[GSYM_INFO_LINE_TABLE].size == 0) return NULL;
-    return function_index_innermost(index, offset);
-}
-
-void frames_put_indexed(frame_list *list, const function_index *index) {
-    uint64_t offset = list->address - list->start;
-    const index_call *call = innermost_call(index, offset, list->llvm);
-    for (; call != NULL; call = function_index_caller(index, call)) {
-        inline_match match = {.name = call->name,
-                              .start = list->start + call->start,
-                              .call_file = call->call_file,
-                              .call_line = call->call_line,
-                              .is_root = call->parent == 0};
-        put_call(list, &match);
-    }
-    put_call_frame(list, index->name, offset, false);
-}
-
-/* Likewise those of call `number` and of the calls around it, as far as the file has them
- * indexed, and that of the function `name`. `calls` is the payload. */
-static void frames_put_stored(frame_list *list, const stored_index *index,
-                              uint32_t number, const cursor *calls, uint64_t name) {
+/* From the root on, or below the call that the index begins with. */
+static inline_walk begin_walk(const frame_list *list, const function_calls *calls) {
+    const calls_checkpoint *from = &calls->from;
+    size_t size = cursor_left(&calls->payload);
+    uint64_t limit = (uint64_t)from->at + INDEX_CALLS_SPACING;
+    inline_walk walk = {.payload = calls->payload,
+                        .address = list->address,
+                        .until = UINT64_MAX,
+                        .base = list->start,
+                        .strp_size = list->image->strp_size,
+                        .is_root = true};
     call_node node;
-    for (; stored_index_node(index, number, &node); number = node.parent) {
-        inline_match match =
-            inline_info_node(calls, list->image->strp_size, list->start, &node);
+    if (calls->payload.at == NULL) walk.is_done = true;
+    if (calls->index == NULL) return walk;
+    walk.until = list->start + from->end;
+    if (limit < size) walk.least_left = size - (size_t)limit + 1;
+    if (from->node != 0 && function_index_node(calls->index, from->node, &node)) {
+        cursor_skip(&walk.payload, from->at);
+        walk.base += node.start;
+        walk.is_root = false;
+        walk.is_done = from->at == 0;
+    }
+    return walk;
+}
+
+/* Put the calls of a walk, outermost first, without the first `skip`. Each has the file and
+ * the line where it is called. Returns how many there are. */
+static size_t put_walk(frame_list *list, inline_walk *walk, size_t skip) {
+    size_t count = 0;
+    inline_match match;
+    while (inline_walk_next(walk, &match)) {
+        bool in_table, shows = frame_shows(list->image, list->llvm, &match, &in_table);
+        if (!in_table && list->llvm && !list->has_unknown_file) {
+            list->has_unknown_file = true;
+            list->unknown_file = match.call_file;
+        }
+        if (!shows) continue;
+        if (count >= skip && count - skip < list->capacity)
+            list->frames[count - skip] =
+                (gsym_frame){.name = match.name,
+                             .offset = list->address - match.start,
+                             .file = frame_file(list->image, match.call_file),
+                             .line = match.call_line,
+                             .inlined = true};
+        ++count;
+    }
+    return count;
+}
+
+/* Put them innermost first, each with the file and the line that it has reached. */
+static void turn(frame_list *list, size_t count) {
+    for (size_t i = 0; i + 1 < count - i; ++i) {
+        gsym_frame frame = list->frames[i];
+        list->frames[i] = list->frames[count - 1 - i];
+        list->frames[count - 1 - i] = frame;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        gsym_frame *frame = &list->frames[i];
+        uint32_t call_file = frame->file, call_line = frame->line;
+        frame->file = list->file;
+        frame->line = list->line;
+        list->file = call_file;
+        list->line = call_line;
+    }
+}
+
+gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *calls,
+                       gsym_error *error) {
+    inline_walk walk = begin_walk(list, calls);
+    size_t skip = 0, count = put_walk(list, &walk, 0);
+    uint32_t number = calls->index == NULL ? 0 : calls->from.node;
+    call_node node;
+    if (GSYM_UNLIKELY(count > list->capacity)) { /* again without the outermost ones */
+        skip = count - list->capacity;
+        walk = begin_walk(list, calls);
+        (void)put_walk(list, &walk, skip);
+    }
+    /* LLVM keeps the frames found so far if the tree ends early. */
+    if (walk.payload.failed && !list->llvm)
+        return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
+                         "InlineInfo data is truncated");
+    list->until = walk.until;
+    turn(list, count - skip);
+    list->count = (uint32_t)count;
+    for (; number != 0 && function_index_node(calls->index, number, &node);
+         number = node.parent) {
+        inline_match match = inline_info_node(&calls->payload, list->image->strp_size,
+                                              list->start, &node);
         put_call(list, &match);
     }
     put_call_frame(list, name, list->address - list->start, false);
+    return GSYM_OK;
 }
 
 /* The result of one pass over a record. */
@@ -88,14 +147,11 @@ typedef struct found_function {
     uint64_t name;
     gsym_line_row row; /* file 0: no line */
     bool has_line_table;
-    bool has_inlines;
     bool has_merged;
-    cursor inlines;
+    function_calls calls;
     cursor merged;
     uint32_t regex_count;
-    calls_checkpoint calls;      /* where the walk over its inlined calls begins */
-    const stored_index *stored;  /* NULL: the file has none for the record */
-    const function_index *index; /* NULL: the record was decoded */
+    const function_index *index; /* NULL: it has none */
 } found_function;
 
 typedef struct lookup_query {
@@ -105,26 +161,6 @@ typedef struct lookup_query {
     bool llvm;
     const gsym_lookup_room *room;
 } lookup_query;
-
-/* Frames in the order found, outermost first; the first `skip` are dropped. */
-typedef struct frame_sink {
-    gsym_frame *frames;
-    size_t capacity;
-    size_t skip;
-    size_t count;
-    gsym_frame outermost;
-    bool has_unknown_file; /* both as in a frame_list */
-    uint32_t unknown_file;
-} frame_sink;
-
-static inline void put_frame(frame_sink *sink, gsym_frame frame) {
-    frame.inlined = sink->count != 0;
-    frame.reserved = 0;
-    if (sink->count == 0) sink->outermost = frame;
-    if (sink->count >= sink->skip && sink->count - sink->skip < sink->capacity)
-        sink->frames[sink->count - sink->skip] = frame;
-    sink->count++;
-}
 
 /* LLVM reports the offset in the data it was decoding, in the text. */
 static gsym_status fail_in_data(const lookup_query *query, gsym_status status,
@@ -142,28 +178,18 @@ static gsym_status fail_truncated(const lookup_query *query, gsym_status status,
     return gsym_fail(error, status, error->offset, "FunctionInfo data is truncated");
 }
 
-/* ---- the record --------------------------------------------------------------- */
+enum { INFO_HEAD_SIZE = 8 }; /* type and length */
 
-/* The index in a file may belong to another record. */
-static bool has_stored_checkpoint(const lookup_query *query, const cursor *payload,
-                                  const stored_index *stored,
-                                  line_checkpoint *checkpoint_ret) {
-    return stored != NULL && stored->line_table_size == cursor_left(payload) &&
-           stored_index_line(stored, query->address - query->start, checkpoint_ret);
-}
+/* ---- the record --------------------------------------------------------------- */
 
 static gsym_status find_row(const lookup_query *query, const record_info *info,
                             found_function *function, gsym_error *error) {
     const cursor *payload = &info->payload;
-    line_checkpoint stored;
+    line_checkpoint checkpoint;
     gsym_status status = GSYM_OK;
-    if (function->index != NULL)
-        line_table_find_after(
-            payload,
-            function_index_checkpoint(function->index, query->address - query->start),
-            query->start, query->address, &function->row);
-    else if (has_stored_checkpoint(query, payload, function->stored, &stored))
-        line_table_find_after(payload, &stored, query->start, query->address,
+    if (function_index_line(function->index, payload, query->address - query->start,
+                            &checkpoint))
+        line_table_find_after(payload, &checkpoint, query->start, query->address,
                                &function->row);
     else
         status = line_table_find(payload, query->start, query->address, &function->row,
@@ -178,24 +204,14 @@ static gsym_status find_row(const lookup_query *query, const record_info *info,
     return GSYM_OK;
 }
 
-static void find_calls(const lookup_query *query, const cursor *payload,
-                       found_function *function) {
-    function->has_inlines = true;
-    function->inlines = *payload;
-    if (function->stored == NULL ||
-        function->stored->inline_info_size != cursor_left(payload) ||
-        !stored_index_calls(function->stored, query->address - query->start,
-                            &function->calls))
-        function->calls = (calls_checkpoint){0, 0};
-}
-
 static gsym_status read_info(const lookup_query *query, record_info *info,
                              found_function *function, gsym_error *error) {
     gsym_status status;
     switch (info->type) {
         case GSYM_INFO_LINE_TABLE: return find_row(query, info, function, error);
         case GSYM_INFO_INLINE_INFO:
-            find_calls(query, &info->payload, function);
+            function->calls = function_index_calls(function->index, &info->payload,
+                                                query->address - query->start);
             return GSYM_OK;
         case GSYM_INFO_MERGED_FUNCTIONS:
             function->has_merged = true;
@@ -212,13 +228,49 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
     }
 }
 
+/* The payload of an InfoType at the cursor, which has `size` bytes and another type after it;
+ * no payload if it has none. False: there is something else. */
+static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
+                              record_info *info_ret) {
+    info_ret->type = GSYM_INFO_END_OF_LIST;
+    if (size == 0) return true;
+    if (cursor_left(c) < INFO_HEAD_SIZE + size + INFO_HEAD_SIZE ||
+        cursor_u32_covered(c) != type || cursor_u32_covered(c) != size)
+        return false;
+    info_ret->type = type;
+    info_ret->offset = cursor_offset(c);
+    info_ret->payload = *c;
+    c->at += size;
+    info_ret->payload.end = c->at;
+    return true;
+}
+
+/* Whether the record has the lines and calls that its index is made for, and no more. Nearly
+ * all have, and are read at once. */
+static bool enter_indexed(const lookup_query *query, cursor c, found_function *function,
+                          record_info *lines_ret, record_info *calls_ret) {
+    const function_index *index = function->index;
+    if (index == NULL) return false;
+    function->size = cursor_u32(&c);
+    function->name = cursor_strp(&c, query->image->strp_size);
+    return function->name != 0 &&
+           enter_info(&c, GSYM_INFO_LINE_TABLE, index->line_table_size, lines_ret) &&
+           enter_info(&c, GSYM_INFO_INLINE_INFO, index->inline_info_size, calls_ret) &&
+           cursor_u32(&c) == GSYM_INFO_END_OF_LIST && !c.failed;
+}
+
 static gsym_status read_record(const lookup_query *query, cursor *record,
                                found_function *function, gsym_error *error) {
     uint64_t base = cursor_offset(record);
+    record_info lines, calls;
     record_info info;
-    gsym_status status =
-        function_info_decode_head(record, query->image->strp_size, &function->size,
-                                  &function->name, error);
+    gsym_status status;
+    if (enter_indexed(query, *record, function, &lines, &calls)) {
+        GSYM_TRY(read_info(query, &lines, function, error));
+        return read_info(query, &calls, function, error);
+    }
+    status = function_info_decode_head(record, query->image->strp_size, &function->size,
+                                       &function->name, error);
     if (GSYM_UNLIKELY(status != GSYM_OK))
         return record->failed ? fail_truncated(query, status, error)
                               : fail_in_data(query, status, base, error);
@@ -230,22 +282,6 @@ static gsym_status read_record(const lookup_query *query, cursor *record,
     return GSYM_OK;
 }
 
-/* The same from the index of the record. */
-static gsym_status read_indexed(const lookup_query *query, const cursor *record,
-                                found_function *function, gsym_error *error) {
-    const function_index *index = function->index;
-    function->size = index->size;
-    function->name = index->name;
-    for (uint32_t type = GSYM_INFO_LINE_TABLE; type <= GSYM_INFO_CALL_SITES; ++type) {
-        record_info info = {.type = type};
-        if (index->parts[type].size == 0) continue;
-        info.payload = function_index_payload(index, record, type);
-        info.offset = cursor_offset(&info.payload);
-        GSYM_TRY(read_info(query, &info, function, error));
-    }
-    return GSYM_OK;
-}
-
 /* ---- the frames ---------------------------------------------------------------- */
 
 static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error *error) {
@@ -253,136 +289,23 @@ static gsym_status fail_file(const gsym_image *image, uint32_t file, gsym_error 
                      "failed to extract file[%" PRIu32 "]", file);
 }
 
-/* From the root on, or below the call that the file's index begins with. */
-static inline_walk begin_walk(const lookup_query *query, const found_function *function) {
-    inline_walk walk = {.payload = function->inlines,
-                        .address = query->address,
-                        .base = query->start,
-                        .strp_size = query->image->strp_size,
-                        .is_root = true};
-    call_node node;
-    if (function->calls.node != 0 &&
-        stored_index_node(function->stored, function->calls.node, &node)) {
-        cursor_skip(&walk.payload, function->calls.at);
-        walk.base += node.start;
-        walk.is_root = false;
-        walk.is_done = function->calls.at == 0;
-    }
-    return walk;
-}
-
-static gsym_status put_inline_frames(const lookup_query *query,
-                                     const found_function *function,
-                                     gsym_frame *innermost, frame_sink *sink,
-                                     gsym_error *error) {
-    const gsym_image *image = query->image;
-    inline_walk walk = begin_walk(query, function);
-    inline_match match;
-    while (inline_walk_next(&walk, &match)) {
-        bool in_table, shows = frame_shows(image, query->llvm, &match, &in_table);
-        if (!in_table && query->llvm && !sink->has_unknown_file) {
-            sink->has_unknown_file = true;
-            sink->unknown_file = match.call_file;
-        }
-        if (!shows) continue;
-        innermost->file = frame_file(image, match.call_file);
-        innermost->line = match.call_line;
-        put_frame(sink, *innermost);
-        innermost->name = match.name;
-        innermost->offset = query->address - match.start;
-    }
-    /* LLVM keeps the frames found so far if the tree ends early. */
-    if (walk.payload.failed && !query->llvm)
-        return gsym_fail(error, GSYM_E_FORMAT, cursor_offset(&walk.payload),
-                         "InlineInfo data is truncated");
-    return GSYM_OK;
-}
-
-static gsym_status check_row_file(const lookup_query *query,
-                                  const found_function *function, gsym_error *error) {
+static gsym_status write_frames(const lookup_query *query, const found_function *function,
+                                uint32_t *count_ret, gsym_error *error) {
+    static const function_calls no_calls = {.index = NULL};
+    bool shows_calls = function->has_line_table || !query->llvm;
+    frame_list list = {.image = query->image,
+                       .start = query->start,
+                       .address = query->address,
+                       .llvm = query->llvm,
+                       .frames = query->room->frames,
+                       .capacity = query->room->frame_capacity,
+                       .file = frame_file(query->image, function->row.file),
+                       .line = function->row.line};
     if (query->llvm && function->has_line_table &&
         function->row.file >= query->image->header.num_files)
         return fail_file(query->image, function->row.file, error);
-    return GSYM_OK;
-}
-
-static bool shows_inlines(const lookup_query *query, const found_function *function) {
-    return function->has_inlines && (function->has_line_table || !query->llvm);
-}
-
-static gsym_status put_frames(const lookup_query *query, const found_function *function,
-                              frame_sink *sink, gsym_error *error) {
-    gsym_frame innermost = {.name = function->name,
-                            .offset = query->address - query->start};
-    GSYM_TRY(check_row_file(query, function, error));
-    if (shows_inlines(query, function))
-        GSYM_TRY(put_inline_frames(query, function, &innermost, sink, error));
-    innermost.file = frame_file(query->image, function->row.file);
-    innermost.line = function->row.line;
-    put_frame(sink, innermost);
-    return GSYM_OK;
-}
-
-static void reverse(gsym_frame *frames, size_t count) {
-    for (size_t i = 0; i + 1 < count - i; ++i) {
-        gsym_frame frame = frames[i];
-        frames[i] = frames[count - 1 - i];
-        frames[count - 1 - i] = frame;
-    }
-}
-
-static frame_list list_of(const lookup_query *query) {
-    return (frame_list){.image = query->image,
-                        .start = query->start,
-                        .address = query->address,
-                        .llvm = query->llvm,
-                        .frames = query->room->frames,
-                        .capacity = query->room->frame_capacity};
-}
-
-/* The frames around the result of a walk that began below a call. */
-static void write_outer_frames(const lookup_query *query,
-                               const found_function *function, frame_sink *inner) {
-    frame_list list = list_of(query);
-    list.count = (uint32_t)inner->count - 1; /* the outermost one is not named yet */
-    list.file = inner->outermost.file;
-    list.line = inner->outermost.line;
-    frames_put_stored(&list, function->stored, function->calls.node, &function->inlines,
-                      function->name);
-    inner->count = list.count;
-    if (!list.has_unknown_file) return;
-    inner->has_unknown_file = true;
-    inner->unknown_file = list.unknown_file;
-}
-
-/* Innermost first. If there are more frames than space, a second walk drops the outermost
- * ones. */
-static gsym_status write_frames(const lookup_query *query, const found_function *function,
-                                uint32_t *count_ret, gsym_error *error) {
-    frame_sink sink = {.frames = query->room->frames,
-                       .capacity = query->room->frame_capacity};
-    GSYM_TRY(put_frames(query, function, &sink, error));
-    if (GSYM_UNLIKELY(sink.count > sink.capacity)) {
-        sink.skip = sink.count - sink.capacity;
-        sink.count = 0;
-        GSYM_TRY(put_frames(query, function, &sink, error));
-    }
-    reverse(sink.frames, sink.count - sink.skip);
-    if (function->calls.node != 0 && shows_inlines(query, function))
-        write_outer_frames(query, function, &sink);
-    if (sink.has_unknown_file) return fail_file(query->image, sink.unknown_file, error);
-    *count_ret = (uint32_t)sink.count;
-    return GSYM_OK;
-}
-
-static gsym_status write_indexed_frames(const lookup_query *query,
-                                        const found_function *function,
-                                        uint32_t *count_ret, gsym_error *error) {
-    frame_list list = list_of(query);
-    GSYM_TRY(check_row_file(query, function, error));
-    list.file = frame_file(query->image, function->row.file);
-    list.line = function->row.line;
-    frames_put_indexed(&list, function->index);
+    GSYM_TRY(frames_put(&list, function->name,
+                        shows_calls ? &function->calls : &no_calls, error));
     if (list.has_unknown_file) return fail_file(query->image, list.unknown_file, error);
     *count_ret = list.count;
     return GSYM_OK;
@@ -419,25 +342,15 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
                           .room = room == NULL ? &no_room : room};
     gsym_answer answer = {0};
     found_function function = {0};
-    stored_index stored;
+    function_index index;
     cursor record;
     bool found;
     GSYM_TRY(image_find(image, address, &answer.entry, &record, &found, error));
     *answer_ret = answer;
     if (!found) return GSYM_OK;
     query.start = image->header.base_address + image_addr_offset(image, answer.entry);
-    function.index = index_cache_find(image->indexes, answer.entry);
-    if (GSYM_UNLIKELY(function.index == NULL)) {
-        if (index_section_find(&image->index, answer.entry, &stored))
-            function.stored = &stored;
-        else
-            function.index = index_cache_get(image->indexes, answer.entry, &record,
-                                             image->strp_size, false);
-    }
-    if (function.index != NULL)
-        GSYM_TRY(read_indexed(&query, &record, &function, error));
-    else
-        GSYM_TRY(read_record(&query, &record, &function, error));
+    if (image_index(image, answer.entry, &record, &index)) function.index = &index;
+    GSYM_TRY(read_record(&query, &record, &function, error));
     if (function.has_merged) {
         cursor merged = function.merged;
         GSYM_TRY(merged_functions_count(&merged, &answer.merged_count, error));
@@ -453,10 +366,7 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
     answer.function_name = function.name;
     answer.regex_count = function.regex_count;
     answer.found = 1;
-    if (function.index != NULL)
-        GSYM_TRY(write_indexed_frames(&query, &function, &answer.frame_count, error));
-    else
-        GSYM_TRY(write_frames(&query, &function, &answer.frame_count, error));
+    GSYM_TRY(write_frames(&query, &function, &answer.frame_count, error));
     if (query.llvm) cut_offsets(query.room, answer.frame_count);
     *answer_ret = answer;
     return GSYM_OK;

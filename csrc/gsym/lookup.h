@@ -20,11 +20,13 @@ typedef struct frame_list {
     uint32_t count;
     uint32_t file; /* of the frame that comes next */
     uint32_t line;
+    uint64_t until; /* the calls are the same for all addresses below */
     bool has_unknown_file; /* by LLVM's rules: a call names one outside the table */
     uint32_t unknown_file; /* of the outermost such call, as LLVM reports it */
 } frame_list;
 
-/* Put all frames of an indexed function. */
-void frames_put_indexed(frame_list *list, const function_index *index);
+/* Put all frames of the function `name`; as many as there is room for, `count` counts all. */
+gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *calls,
+                       gsym_error *error);
 
 #endif

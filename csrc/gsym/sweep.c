@@ -1,7 +1,6 @@
 /* sweep.c - look up ascending addresses: a function at a time if it has several of them,
  * else each address separately. */
 #include "gsym/sweep.h"
-#include "base/buffer.h"
 #include "base/system.h"
 #include "gsym/lookup.h"
 
@@ -65,70 +64,76 @@ placed_address *address_order(placed_address *room, uint32_t count) {
 }
 
 /* State is kept between addresses: rows continue, and frames are the same up to the next
- * boundary of calls. */
+ * edge of a call. */
 
+/* Find the index of a large function, or make one where no memory may be kept for it. */
+static bool find_index(function_sweep *sweep, const cursor *record) {
+    cursor made;
+    sweep->index = &sweep->opened;
+    if (image_index(sweep->image, sweep->entry, record, &sweep->opened)) return true;
+    sweep->made.size = 0;
+    sweep->made.swap = record->swap;
+    if (!function_index_encode(&sweep->made, record, sweep->image->strp_size) ||
+        sweep->made.failed)
+        return false;
+    made = (cursor){.at = sweep->made.bytes,
+                    .end = sweep->made.bytes + sweep->made.size,
+                    .start = sweep->made.bytes,
+                    .swap = record->swap};
+    return function_index_open(&made, &sweep->opened);
+}
+
+/* *more_ret: whether the function has more than lines and calls. */
 static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
-                                 bool llvm, uint32_t entry, const cursor *record) {
-    cursor lines;
-    free(sweep->own_index);
-    sweep->own_index = NULL;
-    sweep->index =
-        index_cache_get(image->indexes, entry, record, image->strp_size, true);
-    if (sweep->index == NULL)
-        sweep->index = sweep->own_index =
-            function_index_create(record, image->strp_size, 0);
-    if (sweep->index == NULL) return false;
+                                 bool llvm, uint32_t entry, const cursor *record,
+                                 bool *more_ret) {
+    cursor c = *record;
+    record_payloads payloads;
+    const cursor *lines = &payloads.of[GSYM_INFO_LINE_TABLE];
+    const cursor *calls = &payloads.of[GSYM_INFO_INLINE_INFO];
+    gsym_error ignored;
+    uint64_t size;
+    if (function_info_decode_head(&c, image->strp_size, &size, &sweep->name, &ignored) !=
+            GSYM_OK ||
+        !function_info_payloads(&c, &payloads))
+        return false;
     sweep->image = image;
     sweep->llvm = llvm;
     sweep->entry = entry;
     sweep->start = image->header.base_address + image_addr_offset(image, entry);
-    sweep->checkpoint = sweep->boundary = 0;
+    sweep->index = NULL;
+    if (function_index_is_worth(&payloads) && !find_index(sweep, record)) return false;
     sweep->frame_count = 0;
-    sweep->has_lines = sweep->index->parts[GSYM_INFO_LINE_TABLE].size > 0;
-    lines = function_index_payload(sweep->index, record, GSYM_INFO_LINE_TABLE);
+    sweep->has_lines = cursor_left(lines) > 0;
+    sweep->calls = cursor_left(calls) > 0 && (sweep->has_lines || !llvm) ? *calls
+                                                                         : (cursor){0};
     sweep->lines.row = (gsym_line_row){0, 0, 0};
-    return !sweep->has_lines || line_sweep_begin(&sweep->lines, &lines, sweep->start);
-}
-
-/* The count of ascending numbers, `stride` bytes apart, that are not above `offset`; the
- * first `from` are not. */
-static uint32_t count_up_to(const void *numbers, size_t stride, uint32_t from,
-                            uint32_t count, uint64_t offset) {
-    const uint8_t *bytes = numbers;
-    uint32_t step = 1, low = from, left;
-#define NUMBER(i) (*(const uint32_t *)(const void *)(bytes + (size_t)(i) * stride))
-    while (low < count && NUMBER(low) <= offset) {
-        from = low + 1;
-        low += step < count - low ? step : count - low;
-        step *= 2;
-    }
-    left = low - from;
-    while (left > 0) {
-        uint32_t half = left / 2;
-        if (NUMBER(from + half) <= offset) {
-            from += half + 1;
-            left -= half + 1;
-        } else {
-            left = half;
-        }
-    }
-#undef NUMBER
-    return from;
+    *more_ret = cursor_left(&payloads.of[GSYM_INFO_MERGED_FUNCTIONS]) > 0 ||
+                cursor_left(&payloads.of[GSYM_INFO_CALL_SITES]) > 0;
+    return !sweep->has_lines || line_sweep_begin(&sweep->lines, lines, sweep->start);
 }
 
 static void find_row(function_sweep *sweep, uint64_t address) {
-    const function_index *index = sweep->index;
-    uint32_t known = count_up_to(index->checkpoints, sizeof *index->checkpoints,
-                                 sweep->checkpoint, index->checkpoint_count,
-                                 address - sweep->start);
-    if (known > sweep->checkpoint)
-        line_sweep_skip(&sweep->lines, &index->checkpoints[known - 1]);
-    sweep->checkpoint = known;
-    line_sweep_advance(&sweep->lines, address);
+    line_sweep *lines = &sweep->lines;
+    line_checkpoint checkpoint;
+    if (!lines->has_next || lines->program.row.address > address) return;
+    if (function_index_line(sweep->index, &lines->payload, address - sweep->start,
+                            &checkpoint))
+        line_sweep_skip(lines, &checkpoint);
+    line_sweep_advance(lines, address);
+}
+
+/* LLVM gives no answer without a line; none is given after damage. */
+static bool has_row(const function_sweep *sweep) {
+    uint32_t file = sweep->lines.row.file;
+    if (!sweep->has_lines) return true;
+    if (!sweep->lines.has_next && sweep->lines.program.c.failed) return false;
+    return !sweep->llvm || (file != 0 && file < sweep->image->header.num_files);
 }
 
 static bool list_frames(function_sweep *sweep, uint64_t address) {
     const gsym_line_row *row = &sweep->lines.row;
+    function_calls calls = {.payload = sweep->calls};
     frame_list list = {.image = sweep->image,
                        .start = sweep->start,
                        .address = address,
@@ -137,9 +142,13 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
                        .capacity = sweep->frame_capacity,
                        .file = frame_file(sweep->image, row->file),
                        .line = row->line};
+    gsym_error ignored;
     sweep->frame_count = 0;
-    frames_put_indexed(&list, sweep->index);
-    if (list.has_unknown_file) return true;
+    if (sweep->calls.at != NULL)
+        calls = function_index_calls(sweep->index, &sweep->calls, address - sweep->start);
+    if (frames_put(&list, sweep->name, &calls, &ignored) != GSYM_OK ||
+        list.has_unknown_file)
+        return true;
     if (list.count > sweep->frame_capacity) {
         if (!array_reserve(&sweep->frames, &sweep->frame_capacity, list.count,
                            sizeof *sweep->frames))
@@ -147,26 +156,15 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
         return list_frames(sweep, address);
     }
     sweep->frame_count = list.count;
+    sweep->until = list.until;
     return true;
 }
 
-/* LLVM gives no answer without a line. */
-static bool has_row(const function_sweep *sweep) {
-    uint32_t file = sweep->lines.row.file;
-    return !sweep->llvm || !sweep->has_lines ||
-           (file != 0 && file < sweep->image->header.num_files);
-}
-
-/* Find the frames at an address of the function, not below the previous one; none if LLVM's
- * rules give no answer. False if out of memory. */
+/* Find the frames at an address of the function, not below the previous one; none if there is
+ * no answer. False if out of memory. */
 static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
-    const function_index *index = sweep->index;
-    uint32_t boundary =
-        count_up_to(index->boundaries, sizeof *index->boundaries, sweep->boundary,
-                    index->boundary_count, address - sweep->start);
-    bool is_same = sweep->frame_count > 0 && boundary == sweep->boundary;
+    bool is_same = sweep->frame_count > 0 && address < sweep->until;
     uint64_t step = address - sweep->address;
-    sweep->boundary = boundary;
     sweep->address = address;
     if (sweep->has_lines) find_row(sweep, address);
     if (!has_row(sweep)) {
@@ -186,13 +184,13 @@ static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
 }
 
 static void function_sweep_deinit(function_sweep *sweep) {
-    free(sweep->own_index);
+    buffer_deinit(&sweep->made);
     free(sweep->frames);
 }
 
 enum {
     FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 4, /* addresses in one function that are worth an index */
+    LEAST_SWEPT = 4, /* addresses in one function that are worth a sweep */
     MOST_PASSED = 1 << 20 /* bytes of records before their pages are given back */
 };
 
@@ -262,14 +260,14 @@ static bool begin_function(address_sweep *sweep, const gsym_image *image,
     gsym_error ignored;
     uint32_t entry;
     cursor record;
-    bool found;
+    bool found, has_more;
     if (count < LEAST_SWEPT || first < sweep->single_below ||
         image_find(image, first, &entry, &record, &found, &ignored) != GSYM_OK || !found)
         return false;
     *end_ret = entry_end(image, entry, &record);
     if (addresses[LEAST_SWEPT - 1].address < *end_ret &&
-        function_sweep_begin(function, image, sweep->llvm, entry, &record) &&
-        !(sweep->frames_only && function_index_has_more(function->index)))
+        function_sweep_begin(function, image, sweep->llvm, entry, &record, &has_more) &&
+        !(sweep->frames_only && has_more))
         return true;
     sweep->single_below = *end_ret > first ? *end_ret : UINT64_MAX;
     return false;

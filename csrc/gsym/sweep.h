@@ -3,7 +3,7 @@
 #ifndef GSYM_GSYM_SWEEP_H
 #define GSYM_GSYM_SWEEP_H
 
-#include "base/error.h"
+#include "base/buffer.h"
 #include "gsym/image.h"
 
 typedef struct placed_address {
@@ -22,13 +22,15 @@ typedef struct function_sweep {
     bool llvm; /* by LLVM's rules */
     uint32_t entry;
     uint64_t start;
-    const function_index *index;
-    function_index *own_index; /* made for this sweep alone; else NULL */
+    uint64_t name;
+    const function_index *index; /* NULL: the function is small */
+    function_index opened;       /* that index */
+    buffer made;                 /* its bytes if it was made for this sweep alone */
     bool has_lines;
     line_sweep lines;
-    uint32_t checkpoint; /* those at or below the address */
-    uint32_t boundary;   /* likewise */
+    cursor calls;        /* the payload; all zero: there is none */
     uint64_t address;    /* that the frames are for */
+    uint64_t until;      /* they are the same up to here, but for the row */
     gsym_frame *frames;  /* innermost first; kept from function to function */
     size_t frame_count, frame_capacity;
 } function_sweep;

@@ -17,6 +17,7 @@ from gsym.conversion.options import (
     PATTERNS,
     RANGES,
     SIZE,
+    ConvertOptions,
 )
 from gsym.writing.atomic_file import AtomicFile
 
@@ -79,6 +80,8 @@ def _option(name: str) -> str:
 def _keyword(values: Values, name: str) -> Any:
     declared = DECLARED[name]
     kind, option = declared.kind, declared.option
+    if kind == FLAG:
+        return not ConvertOptions._field_defaults[name]  # is given
     if kind in _READERS:
         return _READERS[kind](values, option)
     if kind in MANY:
@@ -93,7 +96,6 @@ def _keyword(values: Values, name: str) -> Any:
 
 
 _READERS: dict[int, Callable[[Values, str], Any]] = {
-    FLAG: lambda values, option: values.flag(option),
     SIZE: lambda values, option: values.size(option),
     HEX: lambda values, option: hex_bytes(option, values.text(option)),
 }

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gsym.writing.selection import Selection
 
 _SUFFIX = ".gsym"
-_INDEX_AND_MORE = 2  # the version that can have an index and variables
 _HEAD_SIZE = 4096  # where the MODULE record of a Breakpad file is expected
 _NO_PATH = str.maketrans({"/": "%2F", "\0": "%00", "%": "%25"})
 
@@ -60,7 +59,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     drop_functions: Iterable[str] = (),
     address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
-    index: bool = False,
+    index: bool = True,
     data_symbols: bool = False,
     no_symbols: bool = False,
     path_map: Sequence[tuple[str, str]] = (),
@@ -109,11 +108,10 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         address_ranges: (start, end) pairs. Keep only functions that overlap one of
             them.
         segment_size: Split into files of about this many bytes.
-        index: Add an index of large functions, so that the first lookup in one is as
-            fast as later ones; other readers ignore it. An index of an input GSYM file
-            is always kept.
+        index: Add an index of large functions, with which lookups read little of them;
+            other readers ignore it. Without large functions the file has none.
         data_symbols: Also keep the symbols of variables of an ELF file, for logs with
-            markup; other readers ignore them. Version 1 cannot have them and an index.
+            markup; other readers ignore them. With them version 1 has no index.
             Variables of an input GSYM file are always kept.
         no_symbols: Omit functions that only a symbol table contains.
         path_map: (old, new) prefixes of source paths; the first match is used.
@@ -368,9 +366,6 @@ def _selection(options: ConvertOptions) -> Selection | None:
 
 def _check(request: ConversionRequest) -> None:
     options = request.options
-    has_both = options.data_symbols and options.index
-    if has_both and options.output_version != _INDEX_AND_MORE:
-        raise ValueError("data_symbols: only version 2 can have them and an index")
     if options.segment_size is not None:
         if options.data_symbols:
             raise ValueError("data_symbols: segments cannot have them")

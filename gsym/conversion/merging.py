@@ -77,14 +77,14 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     output_version: int | None = None,
     byteorder: str | None = None,
     segment_size: int | None = None,
-    index: bool = False,
+    index: bool = True,
     if_changed: bool = False,
 ) -> MergeReport:
     """Write one GSYM file with the functions of several, such as all segments of one.
 
     Of functions with the same range the most complete is kept. Sections of unknown
     types are taken from the first input with the type. The output has the variables of
-    all inputs, which exclude an index in version 1.
+    all inputs, with which version 1 has no index.
 
     Args:
         inputs: GSYM files of one binary.
@@ -94,8 +94,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         output_version: Version of the format; by default the highest one of the inputs.
         byteorder: "little" or "big"; by default that of the first input.
         segment_size: Split into files of about this many bytes.
-        index: Add an index of large functions; without it the output has one if an
-            input has.
+        index: Add an index of large functions.
         if_changed: Do not rewrite an output that would not change.
 
     Raises:
@@ -124,17 +123,19 @@ def merge_files(  # noqa: PLR0913 - independent keywords
             output_version=output_version,
             byteorder=byteorder,
             segment_size=segment_size,
-            index=index or any(source.header.index_size for source in sources),
+            index=index,
             if_changed=if_changed,
         ),
     )
+    uuid = next((source.uuid for source in sources if source.uuid), b"")
+    data_part = merge_data_parts(map(_data_part, sources, files), uuid)
     result = ConversionOutput(
         request,
         version=max(source.header.version for source in sources),
         big_endian=bool(sources[0].header.big_endian),
         base_address=min(source.header.base_address for source in sources),
+        has_variables=bool(data_part),
     )
-    uuid = next((source.uuid for source in sources if source.uuid), b"")
     result.set_uuid(uuid)
     for source in sources:
         source.copy(lib.gsym_creator_add_entries, result.creator, ffi.NULL)
@@ -144,7 +145,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         build_id=b"",
         warnings={},
         details=(),
-        data_part=merge_data_parts(map(_data_part, sources, files), uuid),
+        data_part=data_part,
     )
     shared = {*MergeReport._fields} & {*report._fields}
     return MergeReport(

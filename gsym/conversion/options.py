@@ -36,8 +36,9 @@ class Declared(NamedTuple):
     Attributes:
         kind: How its value is spelled: FLAG, NUMBER, ...
         option: Its name on a command line; "" where it has none. By default that of
-            the keyword, `call_sites` and `--call-sites`; a keyword in the plural may
-            be an option in the singular, which is given several times.
+            the keyword, `call_sites` and `--call-sites`, or for what is true unless
+            it is given, `index` and `--no-index`; a keyword in the plural may be an
+            option in the singular, which is given several times.
         help: Its help there.
         metavar: Its value in the help.
         short: Its letter.
@@ -161,9 +162,9 @@ class ConvertOptions(NamedTuple):
     )
     index: bool = _declared(  # type: ignore[assignment]  # a method of tuples
         FLAG,
-        "add an index of large functions, which makes the first lookup in one as "
-        "fast as any later one; other readers of the file pass over it",
-        default=False,
+        "leave out the index of large functions, with which lookups read little of "
+        "them; other readers of the file pass over it",
+        default=True,
     )
     data_symbols: bool = _declared(
         FLAG,
@@ -243,7 +244,8 @@ def _with_option(name: str, declared: Declared) -> Declared:
     """The declaration of the keyword *name*, with its name on a command line."""
     if declared.option or not declared.help:
         return declared
-    return declared._replace(option="--" + name.replace("_", "-"))
+    prefix = "--no-" if ConvertOptions._field_defaults[name] is True else "--"
+    return declared._replace(option=prefix + name.replace("_", "-"))
 
 
 DECLARED = {

@@ -83,12 +83,14 @@ class ConversionOutput:
             requested.
         base_address: Image base; None: the first function's start.
         keep_all: Functions are added in ascending order, and none is pruned.
+        has_variables: Symbols of variables will follow. In version 1 they are where an
+            index would be.
 
     Raises:
         ValueError: The version is unknown.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what inputs know of their outputs
         self,
         request: ConversionRequest,
         *,
@@ -96,6 +98,7 @@ class ConversionOutput:
         base_address: int | None,
         version: int = lib.GSYM_VERSION_1,
         keep_all: bool = False,
+        has_variables: bool = False,
     ) -> None:
         self._request = request
         self._label = member_label(request.input, request.options.member)
@@ -107,12 +110,15 @@ class ConversionOutput:
             version if options.output_version is None else options.output_version
         )
         order = options.byteorder
+        is_taken = self._version == lib.GSYM_VERSION_1 and (
+            options.data_symbols or has_variables
+        )
         self.creator: Any = new_creator(
             version=self._version,
             big_endian=big_endian if order is None else order == "big",
             base_address=base_address,
             keep_all=keep_all,
-            has_index=options.index,
+            has_index=options.index and not is_taken,
             path=self._label,
         )
 
@@ -183,12 +189,7 @@ class ConversionOutput:
                 counts = self._finish()
                 for chunk in iter_finished(self.creator, counts["file_size"]):
                     file.write(chunk)
-                # An index of version 1 stands where the part would.
-                if counts["index_size"] and self._version == lib.GSYM_VERSION_1:
-                    warnings = warnings | _left_out(
-                        part, "beside an index of version 1"
-                    )
-                elif part:
+                if part:
                     from gsym.writing.data_part import DATA_ALIGNMENT
 
                     file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
@@ -197,7 +198,7 @@ class ConversionOutput:
         else:
             counts = self._finish()
             outputs, is_written = self._write_segments(request.options.segment_size)
-            warnings = warnings | _left_out(part, "in segments")
+            warnings = warnings | _left_out(part)
         dropped = 0
         if found is not None:
             kept = counts["functions"] - counts["functions_continued"]
@@ -257,13 +258,14 @@ class ConversionOutput:
         check(status, self._error, self._label)
 
 
-def _left_out(data_part: bytes, place: str) -> dict[str, int]:
+def _left_out(data_part: bytes) -> dict[str, int]:
     """The warning that variables have no place."""
     if not data_part:
         return {}
     from gsym.writing.data_part import count_variables
 
-    return {f"Variable omitted: no place for it {place}": count_variables(data_part)}
+    count = count_variables(data_part)
+    return {"Variable omitted: no place for it in segments": count}
 
 
 def peak_memory() -> int:

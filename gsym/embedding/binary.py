@@ -133,8 +133,7 @@ def shared_payload(source: ImageSource, shared: SharedTable, path: str) -> Paylo
     Raises:
         LimitError: The table is too far away for version 1.
     """
-    index = source.header.version != lib.GSYM_VERSION_1
-    creator, error = source.creator(index=index), new_error()
+    creator, error = source.creator(), new_error()
     table = ffi.from_buffer("uint8_t[]", shared.table)
     everything = _filled(source, source.creator(index=False))
     status = lib.gsym_creator_share_strings(

@@ -89,9 +89,9 @@ class Reader:
         data: The bytes of the file, which must not change while it is open.
         path: The name of the file, for errors.
         uuid: The identifier that the file must have.
-        index_limit: Maximum memory in bytes for indexes of large functions, which are
-            made at repeated lookups; 0 for none. Default: twice the size of the file,
-            at least 1 MiB and at most 256 MiB.
+        index_limit: Maximum memory in bytes for indexes of large functions, which
+            lookups make if the file has none; 0: no index is made. Default: half the
+            size of the file, at least 1 MiB and at most 256 MiB.
         by_pages: The mapping of *data*. Only single pages of it are read until after
             the first few lookups, or until `lookup_many` gets more than eight
             addresses, or all functions are read.
@@ -176,7 +176,7 @@ class Reader:
 
     @property
     def index_size(self) -> int:
-        """Bytes of memory used by indexes of large functions."""
+        """Bytes of memory used by indexes that the file lacks."""
         return int(lib.gsym_image_indexes_size(self.mapped.image))
 
     @property

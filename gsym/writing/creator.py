@@ -61,8 +61,7 @@ class Creator:
             default the start of the first function.
         uuid: Identifier of the binary that the functions belong to, as bytes or as
             hexadecimal text.
-        index: Add an index of large functions, with which the first lookup in one is
-            as fast as any later one.
+        index: Add an index of large functions, with which lookups read little of them.
 
     Raises:
         LimitError: The UUID does not fit version 1.
@@ -78,7 +77,7 @@ class Creator:
         base_address: int | None = None,
         uuid: bytes | str = b"",
         *,
-        index: bool = False,
+        index: bool = True,
     ) -> None:
         if byteorder not in {"little", "big"}:
             raise ValueError(f"byte order must be 'little' or 'big', not {byteorder!r}")

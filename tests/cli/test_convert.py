@@ -413,10 +413,6 @@ def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
             "option '--verify' excludes '--segment-size'",
         ),
         (
-            "a --index --data-symbols",
-            "options '--data-symbols' and '--index' together need '--output-version 2'",
-        ),
-        (
             "a --segment-size 9 --data-symbols",
             "option '--data-symbols' excludes '--segment-size'",
         ),

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
+from gsym.cli.dropins import gsymutil
 from gsym.cli.main import main
 from gsym.engine.native import lib
 from gsym.verification.check import check_structure
@@ -24,6 +25,7 @@ from tests.engine_image import Image, outcome
 from tests.guarded import GuardedMemory
 from tests.handmade import SIZE, START, file_of
 from tests.inputs.elf import Symbol
+from tests.inputs.scaled import rows_of_a_function
 from tests.reading.large_functions import chain_of_calls, random_function
 
 if TYPE_CHECKING:
@@ -189,10 +191,10 @@ def test_real_files_answer_the_same(gsym_fixtures: Path, tmp_path: Path) -> None
     assert paths
     for path in paths:
         target = tmp_path / path.name
-        report = gsym.convert(path, target, index=True)
+        report = gsym.convert(path, target)
         assert check_structure(os.fspath(target)) == []
         plain, indexed = gsym.open(path, index_limit=0), gsym.open(target)
-        assert indexed.stored_index_size == report.index_size > 0
+        assert indexed.stored_index_size == report.index_size
         assert report.index_size < 0.3 * plain.size + FILE_MULTIPLE
         for function in plain.functions():
             for offset in range(max(1, min(function.size, 300))):
@@ -234,6 +236,22 @@ def _llvm_texts(program: str, folder: Path, option: str) -> str:
 
 
 # ---- what becomes of it ------------------------------------------------------------
+
+
+def test_a_file_without_large_functions_has_none(tmp_path: Path) -> None:
+    for version in (1, 2):
+        data = created(0, version=version)
+        assert data == created(0, index=False, version=version)
+        assert Image(data).make_index() == b""
+        assert findings(tmp_path, data) == []
+
+
+def test_the_drop_in_command_writes_none(tmp_path: Path) -> None:
+    elf_file, target = tmp_path / "o", str(tmp_path / "out")
+    elf_file.write_bytes(rows_of_a_function(500))
+    assert gsym.convert(elf_file, target).index_size > 0
+    assert gsymutil.main(["--convert", str(elf_file), "--out-file", target]) == 0
+    assert gsym.open(target).stored_index_size == 0
 
 
 def test_it_is_made_anew_where_a_file_is(tmp_path: Path) -> None:
@@ -292,7 +310,7 @@ def test_commands_report_its_size(
 ) -> None:
     source = _written(tmp_path / "made", created(index=False))
     target = str(tmp_path / "out")
-    assert main(["convert", source, "-o", target, "--index"]) == 0
+    assert main(["convert", source, "-o", target]) == 0
     size = gsym.open(target).stored_index_size
     assert f"{size} of them index" in capsys.readouterr().out
     assert main(["stats", target]) == 0
@@ -301,8 +319,11 @@ def test_commands_report_its_size(
     assert f'"function_index": {size}' in capsys.readouterr().out
     assert main(["dump", target]) == 0
     assert f"index         {size} bytes" in capsys.readouterr().out
-    assert main(["merge", source, "-o", target, "--index", "--quiet"]) == 0
+    assert main(["merge", source, "-o", target, "--quiet"]) == 0
     assert gsym.open(target).stored_index_size == size
+    for verb in ("convert", "merge"):
+        assert main([verb, source, "-o", target, "--no-index", "--quiet"]) == 0
+        assert gsym.open(target).stored_index_size == 0
 
 
 # ---- indexes that are not to be trusted ----------------------------------------------

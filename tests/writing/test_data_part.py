@@ -97,11 +97,10 @@ def test_variables_stand_behind_a_file_of_any_size(
 
 def test_an_index_and_variables(binary: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.gsym"
-    with pytest.raises(ValueError, match="only version 2"):
-        gsym.convert(binary, path, data_symbols=True, index=True)
-    gsym.convert(binary, path, data_symbols=True, index=True, output_version=2)
-    assert open_data_part(str(path)) is not None
-    assert main(["verify", str(path)]) == 0
+    for version in (1, 2):
+        gsym.convert(binary, path, data_symbols=True, output_version=version)
+        assert open_data_part(str(path)) is not None
+        assert main(["verify", str(path)]) == 0
     with pytest.raises(ValueError, match="segments"):
         gsym.convert(binary, path, data_symbols=True, segment_size=100)
 
@@ -150,14 +149,9 @@ def test_outputs_without_room_for_variables_are_reported(
     path, other = tmp_path / "a.gsym", tmp_path / "b.gsym"
     gsym.convert(binary, path, data_symbols=True)
     count = len(names_in(path))
-    indexed = gsym.convert(path, other, index=True)
-    if indexed.index_size:
-        ((warning, left_out),) = indexed.warnings.items()
-        assert warning.endswith("no place for it beside an index of version 1")
-        assert left_out == count
-        assert not names_in(other)
-    assert not gsym.convert(path, other, index=True, output_version=2).warnings
-    assert names_in(other) == names_in(path)
+    for version in (1, 2):
+        assert not gsym.convert(path, other, output_version=version).warnings
+        assert names_in(other) == names_in(path)
     report = gsym.convert(path, other, segment_size=100)
     assert report.warnings == {"Variable omitted: no place for it in segments": count}
     capsys.readouterr()

@@ -20,7 +20,7 @@ typedef struct gsym_creator_options {
     uint32_t has_base_address;
     uint32_t keep_all; /* 1: no function is pruned; they come in ascending order */
     uint64_t base_address; /* else: the first function's start */
-    uint32_t has_index;    /* 1: write an index of large functions */
+    uint32_t has_index;    /* 1: write an index of large functions, if there are any */
     uint32_t reserved;
 } gsym_creator_options;
 

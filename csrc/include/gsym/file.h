@@ -161,14 +161,15 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
-/* Lookups build indexes of large functions that are asked for repeatedly, while all
- * indexes use less than `limit` bytes of memory; 0: never. Default: twice the file's
- * size, between 1 MiB and 256 MiB. */
+/* In a file without an index, lookups make those of large functions that are asked for, while
+ * all use less than `limit` bytes of memory; 0: never. Default: half the file's size, between
+ * 1 MiB and 256 MiB. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Memory used by indexes, in bytes. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);
 
-/* The index that belongs in the file, whether or not it has one. */
+/* The index that belongs in the file, whether or not it has one; no bytes if no function is
+ * large. */
 typedef struct gsym_index gsym_index;
 gsym_status gsym_index_create(const gsym_image *image, gsym_index **index_ret,
                               gsym_error *error);

@@ -51,7 +51,7 @@ typedef struct gsym_lookup_room {
 /* Find the function that covers `address`; write its frames, innermost first, and the
  * patterns of the call site that returns to exactly this address, as far as `room` has
  * capacity (NULL: none). `child` 0: the function itself; 1 .. merged_count: a function
- * merged into it. Thread-safe on one image; allocates indexes only. */
+ * merged into it. Thread-safe on one image; allocates only indexes that the file lacks. */
 gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_t child,
                               uint32_t flags, const gsym_lookup_room *room,
                               gsym_answer *answer_ret, gsym_error *error);

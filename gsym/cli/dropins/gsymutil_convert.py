@@ -133,6 +133,7 @@ def _convert(
             call_sites=options.dwarf_call_sites,
             call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
+            index=False,
             symbol_table=options.symtab_file or None,
             verbose=options.verbose and not options.quiet,
             pclntab="never",

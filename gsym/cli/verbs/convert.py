@@ -218,10 +218,6 @@ def _check_data_symbols(values: Values) -> None:
         return
     if values.texts("--segment-size"):
         raise UsageError("option '--data-symbols' excludes '--segment-size'")
-    if values.flag("--index") and values.texts("--output-version")[-1:] != ["2"]:
-        raise UsageError(
-            "options '--data-symbols' and '--index' together need '--output-version 2'"
-        )
 
 
 def _try(step: Callable[P, bool | None], *arguments: P.args, **named: P.kwargs) -> bool:

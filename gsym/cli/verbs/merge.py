@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gsym.conversion.merging import MergeReport
 
 
+_CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
+
+
 @Command(
     "gsym merge",
     (Operand("FILE", "GSYM file", many=True),),
@@ -28,11 +31,7 @@ if TYPE_CHECKING:
             "also merge files whose UUIDs or base addresses differ: the first UUID and "
             "the lowest base address are taken",
         ),
-        *convert_options("if_changed", "output_version", "byteorder", "segment_size"),
-        Option(
-            "--index",
-            "add an index of large functions (without it: if one of the files has one)",
-        ),
+        *convert_options(*_CHOSEN),
         STRICT,
         QUIET,
     ),
@@ -47,14 +46,12 @@ def merge(values: Values) -> int:
     output = values.text("--output")
     if output is None:
         raise UsageError("option '--output' is required")
-    chosen = ("if_changed", "output_version", "byteorder", "segment_size")
     try:
         report = merge_files(
             values.operands("FILE"),
             output,
             force=values.flag("--force"),
-            index=values.flag("--index"),
-            **convert_keywords(values, *chosen),
+            **convert_keywords(values, *_CHOSEN),
         )
     except ValueError as error:
         raise GsymError(str(error)) from None

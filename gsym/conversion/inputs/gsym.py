@@ -45,11 +45,12 @@ def convert(request: ConversionRequest) -> ConversionReport:
         reason = "it has no symbols of variables, its binary has"
         raise UnsupportedError(reason, path=request.input)
     output = ConversionOutput(
-        request.with_options(index=request.options.index or header.index_size != 0),
+        request,
         version=header.version,
         big_endian=bool(header.big_endian),
         base_address=header.base_address,
         keep_all=True,
+        has_variables=bool(data_part),
     )
     output.set_uuid(source.uuid)
     source.copy(lib.gsym_creator_add_tables, output.creator)

@@ -1,0 +1,108 @@
+/* index_section.c - find and make the part of a file that holds indexes.
+ *
+ *     num_addresses * u32   where the index of an entry is, from the start; 0: it has none
+ *     indexes               as in function_index.c
+ *     zeros                 in version 1, so that the file has a multiple of 512 bytes
+ *     u64 size              of all, this trailer included
+ *     u64 checksum          XXH64 of the header, in version 2 with the directory
+ *     u32 num_addresses
+ *     u32 function_count    that have an index
+ *     u32 version
+ *     u32 magic
+ *
+ * The trailer comes last, because only the end of a version-1 file can be found that has
+ * more than its records. */
+#include "base/hash.h"
+#include "gsym/index.h"
+
+enum {
+    INDEX_VERSION = 2,
+    TRAILER_SIZE = 32,
+    CHECKSUM_FROM_END = 24,
+    TABLE_ENTRY_SIZE = 4
+};
+
+/* ---- find ------------------------------------------------------------------------------- */
+
+bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
+                        bool big_endian, index_section *section_ret) {
+    cursor c = cursor_at(data, (size_t)end, end < TRAILER_SIZE ? end : end - TRAILER_SIZE,
+                         big_endian);
+    uint64_t size = cursor_u64(&c), checksum = cursor_u64(&c);
+    uint32_t num_addresses = cursor_u32(&c), function_count = cursor_u32(&c);
+    uint32_t version = cursor_u32(&c), magic = cursor_u32(&c);
+    *section_ret = (index_section){0};
+    if (c.failed || magic != GSYM_INDEX_MAGIC || version != INDEX_VERSION ||
+        size < TRAILER_SIZE || size > end || head_size > end - size ||
+        num_addresses > (size - TRAILER_SIZE) / TABLE_ENTRY_SIZE ||
+        xxh64(data, head_size) != checksum)
+        return false;
+    *section_ret = (index_section){.bytes = data + (end - size),
+                                   .size = (size_t)size,
+                                   .num_addresses = num_addresses,
+                                   .function_count = function_count,
+                                   .swap = c.swap};
+    return true;
+}
+
+bool index_section_find(const index_section *section, uint32_t entry,
+                        function_index *index_ret) {
+    uint32_t offset;
+    cursor c;
+    if (entry >= section->num_addresses) return false;
+    offset = cursor_load32(section->bytes + (size_t)entry * TABLE_ENTRY_SIZE, section->swap);
+    if (offset == 0 || offset >= section->size - TRAILER_SIZE) return false;
+    c = (cursor){.at = section->bytes + offset,
+                 .end = section->bytes + section->size - TRAILER_SIZE,
+                 .start = section->bytes,
+                 .swap = section->swap};
+    return function_index_open(&c, index_ret);
+}
+
+/* ---- make ------------------------------------------------------------------------------- */
+
+void index_section_begin(buffer *out, uint32_t num_addresses) {
+    size_t size = (size_t)num_addresses * TABLE_ENTRY_SIZE;
+    if (!buffer_reserve(out, size)) return;
+    if (size > 0) memset(out->bytes, 0, size);
+    out->size = size;
+}
+
+void index_section_add(buffer *out, uint32_t entry, const cursor *record,
+                       unsigned strp_size) {
+    size_t offset = out->size;
+    if (offset <= UINT32_MAX && function_index_encode(out, record, strp_size))
+        buffer_patch_u32(out, (size_t)entry * TABLE_ENTRY_SIZE, (uint32_t)offset);
+}
+
+bool index_section_is_worth(const buffer *out, uint32_t num_addresses) {
+    return out->size > (size_t)num_addresses * TABLE_ENTRY_SIZE;
+}
+
+void index_section_fill_up(buffer *out, uint64_t start) {
+    uint64_t end = start + out->size + TRAILER_SIZE;
+    for (; end % INDEX_FILE_MULTIPLE != 0 && !out->failed; ++end) buffer_put_u8(out, 0);
+}
+
+static uint32_t count_functions(const buffer *out, uint32_t num_addresses) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < num_addresses && !out->failed; ++i)
+        count += cursor_load32(out->bytes + i * TABLE_ENTRY_SIZE, false) != 0;
+    return count;
+}
+
+void index_section_end(buffer *out, uint32_t num_addresses) {
+    buffer_put_u64(out, out->size + TRAILER_SIZE);
+    buffer_put_u64(out, 0);
+    buffer_put_u32(out, num_addresses);
+    buffer_put_u32(out, count_functions(out, num_addresses));
+    buffer_put_u32(out, INDEX_VERSION);
+    buffer_put_u32(out, GSYM_INDEX_MAGIC);
+}
+
+void index_section_identify(buffer *out, const uint8_t *head, size_t head_size) {
+    uint64_t checksum = xxh64(head, head_size);
+    if (out->failed) return;
+    if (out->swap) checksum = __builtin_bswap64(checksum);
+    memcpy(out->bytes + out->size - CHECKSUM_FROM_END, &checksum, sizeof checksum);
+}
