@@ -141,9 +141,12 @@ typedef struct number_sink {
     buffer *out; /* NULL: the first pass */
 } number_sink;
 
-static inline void put_number(number_sink *sink, index_number kind, uint32_t number) {
+static inline __attribute__((always_inline)) void
+put_number(number_sink *sink, index_number kind, uint32_t number) {
     if (sink->out == NULL) sink->bits[kind] |= number;
-    else buffer_put_uint(sink->out, number, sink->widths[kind]);
+    else if (sink->widths[kind] == 1) buffer_put_u8(sink->out, (uint8_t)number);
+    else if (sink->widths[kind] == 2) buffer_put_u16(sink->out, (uint16_t)number);
+    else buffer_put_u32(sink->out, number);
 }
 
 static void put_tables(number_sink *sink, const index_encoder *encoder) {

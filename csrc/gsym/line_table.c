@@ -423,11 +423,12 @@ bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
     program = begun; /* in registers */
     while (line_program_next(&program)) {
         size_t at = (size_t)(program.c.at - payload->at);
-        if (program.row.address < address || program.row.address > UINT32_MAX) return false;
+        if (program.row.address - address > UINT32_MAX) return false;
         address = program.row.address;
         if (GSYM_LIKELY(at < next)) continue;
         next += spacing;
-        if (at >= next) return false; /* one row, two checkpoints */
+        /* Too far away, or one row with two checkpoints. */
+        if (address > UINT32_MAX || at >= next) return false;
         list->items[list->count++] = (line_checkpoint){
             (uint32_t)address, (uint32_t)at, program.row.file, program.row.line};
     }
