@@ -1,14 +1,16 @@
 /* engine_lookups.c - lookups by the engine and by symbolic's, without Python.
  *
- *   engine_lookups gsym FILE.gsym ADDRESSES FUNCTIONS ROUNDS
- *   engine_lookups symbolic FILE.symcache ADDRESSES FUNCTIONS ROUNDS LIBRARY
+ *   engine_lookups gsym FILE.gsym ROUNDS ADDRESSES SAMPLE...
+ *   engine_lookups symbolic FILE.symcache ROUNDS LIBRARY ADDRESSES SAMPLE...
  *
- * ADDRESSES and FUNCTIONS are files of unsigned 64-bit integers. All of ADDRESSES are
- * looked up once, so that indexes are there, then ROUNDS times more; all of FUNCTIONS
- * once on each of ROUNDS fresh opens. Prints nanoseconds of processor time, medians over the rounds, and
- * a number that must not change from round to round:
+ * ADDRESSES and each SAMPLE are files of unsigned 64-bit integers. All of ADDRESSES are
+ * looked up once, then ROUNDS times more; those of a sample twice on each of ROUNDS fresh
+ * opens, one by one, and on as many others in one call. Prints nanoseconds of processor time
+ * for an address, medians over the rounds, and a number that must not change from round to
+ * round:
  *
- *   warm, warm with the text of names and files, first touches, open, frames
+ *   warm, warm with the text of names and files, open, frames
+ *   for each sample: first, again, first in one call, again in one call
  *
  * symbolic gives text always, so its first two are the same. LIBRARY is the shared
  * library in its wheel; the structs below are those of its C interface. */
@@ -43,6 +45,7 @@ typedef struct addresses {
 typedef struct subject {
     void *(*open)(const char *path);
     size_t (*look_up)(void *opened, uint64_t address, bool text); /* -> frames */
+    void (*look_up_many)(void *opened, const uint64_t *addresses, size_t count);
     void (*close)(void *opened);
     const char *path;
 } subject;
@@ -134,6 +137,15 @@ static size_t look_up_gsym(void *context, uint64_t address, bool text) {
     return answer.frame_count;
 }
 
+static void look_up_many_gsym(void *context, const uint64_t *addresses, size_t count) {
+    gsym_batch *batch;
+    gsym_error error;
+    if (gsym_image_lookup_many(((opened_gsym *)context)->image, addresses, count, 0, &batch,
+                               &error))
+        fail(error.what);
+    gsym_batch_destroy(batch);
+}
+
 /* ---- symbolic --------------------------------------------------------------------- */
 
 typedef struct symbolic_result {
@@ -158,6 +170,10 @@ static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
     size_t count = result.count;
     symbolic_result_free(&result);
     return count;
+}
+
+static void look_up_many_symbolic(void *cache, const uint64_t *addresses, size_t count) {
+    for (size_t n = 0; n < count; n++) (void)look_up_symbolic(cache, addresses[n], true);
 }
 
 static void *symbol(void *library, const char *name) {
@@ -198,24 +214,11 @@ static double time_all(const subject *of, void *opened, addresses asked, bool te
     return (now() - start) / (double)asked.count;
 }
 
-static void measure(const subject *of, addresses asked, addresses functions,
-                    size_t rounds) {
-    double warm[2], first, opening, *times = calloc(rounds, sizeof *times),
-                                    *openings = calloc(rounds, sizeof *openings);
+static void measure_warm(const subject *of, addresses asked, size_t rounds, double *times) {
     size_t frames, again;
-    if (times == NULL || openings == NULL) fail("no memory");
-    for (size_t n = 0; n < rounds; n++) {
-        double start = now();
-        void *opened = of->open(of->path);
-        openings[n] = now() - start;
-        times[n] = time_all(of, opened, functions, false, &frames);
-        of->close(opened);
-    }
-    first = median(times, rounds);
-    opening = median(openings, rounds);
+    double warm[2];
     void *opened = of->open(of->path);
-    for (int n = 0; n < 3; n++) /* an index comes with the second touch */
-        (void)time_all(of, opened, asked, false, &frames);
+    (void)time_all(of, opened, asked, false, &frames);
     for (int text = 0; text < 2; text++) {
         for (size_t n = 0; n < rounds; n++) {
             times[n] = time_all(of, opened, asked, text != 0, &again);
@@ -224,21 +227,56 @@ static void measure(const subject *of, addresses asked, addresses functions,
         warm[text] = median(times, rounds);
     }
     of->close(opened);
-    printf("%.1f %.1f %.1f %.1f %zu\n", warm[0], warm[1], first, opening, frames);
-    free(times);
-    free(openings);
+    for (size_t n = 0; n < rounds; n++) {
+        double start = now();
+        opened = of->open(of->path);
+        times[n] = now() - start;
+        of->close(opened);
+    }
+    printf("%.1f %.1f %.1f %zu\n", warm[0], warm[1], median(times, rounds), frames);
+}
+
+/* Nanoseconds for one address, in one call or one by one. */
+static double time_sample(const subject *of, void *opened, addresses sample, bool at_once) {
+    size_t ignored;
+    double start = now();
+    if (!at_once) return time_all(of, opened, sample, false, &ignored);
+    of->look_up_many(opened, sample.items, sample.count);
+    return (now() - start) / (double)sample.count;
+}
+
+static void measure_sample(const subject *of, addresses sample, size_t rounds,
+                           double *first, double *again) {
+    for (int at_once = 0; at_once < 2; at_once++) {
+        for (size_t n = 0; n < rounds; n++) {
+            void *opened = of->open(of->path);
+            first[n] = time_sample(of, opened, sample, at_once != 0);
+            again[n] = time_sample(of, opened, sample, at_once != 0);
+            of->close(opened);
+        }
+        printf("%.1f %.1f%c", median(first, rounds), median(again, rounds),
+               at_once ? '\n' : ' ');
+    }
 }
 
 int main(int count, char **words) {
-    subject of = {open_gsym, look_up_gsym, close_gsym, NULL};
-    if (count < 6) fail("see the head of the source");
-    of.path = words[2];
+    subject of = {open_gsym, look_up_gsym, look_up_many_gsym, close_gsym, NULL};
+    int next = 4;
+    if (count < 5) fail("see the head of the source");
+    size_t rounds = (size_t)strtoul(words[3], NULL, 10);
+    double *first = calloc(rounds, sizeof *first), *again = calloc(rounds, sizeof *again);
+    if (first == NULL || again == NULL) fail("no memory");
     if (strcmp(words[1], "symbolic") == 0) {
-        if (count < 7) fail("the library is missing");
-        load_symbolic(words[6]);
-        of = (subject){open_symbolic, look_up_symbolic, symbolic_close, words[2]};
+        if (count < 6) fail("the library is missing");
+        load_symbolic(words[next++]);
+        of = (subject){open_symbolic, look_up_symbolic, look_up_many_symbolic,
+                       symbolic_close, NULL};
     }
-    measure(&of, read_addresses(words[3]), read_addresses(words[4]),
-            (size_t)strtoul(words[5], NULL, 10));
+    of.path = words[2];
+    measure_warm(&of, read_addresses(words[next++]), rounds, first);
+    while (next < count)
+        measure_sample(&of, read_addresses(words[next++]), rounds, first, again);
+    free(first);
+    free(again);
     return 0;
 }

@@ -23,7 +23,7 @@ import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
 from benchmarks.markdown import table
-from benchmarks.prepared import COUNT, FUNCTIONS, Prepared, prepare
+from benchmarks.prepared import COUNT, SAMPLE, Prepared, prepare
 from benchmarks.process import column, measure
 from benchmarks.report import (
     LLVM_GSYMUTIL,
@@ -43,27 +43,31 @@ ENGINE_COUNT = 100_000
 STREAM_COUNT = 20_000
 ENGINE_HEAD = (
     *("input", "gsym", "with text", "symbolic", "ratio", "llvm-gsymutil", "ratio"),
-    *("first gsym", "first symbolic", "ratio", "open gsym", "open symbolic"),
+    *("open gsym", "open symbolic"),
 )
 PYTHON_HEAD = (
     *("input", "lookup", "symbolic", "ratio"),
     *("random", "2 threads", "ascending", "2 threads"),
 )
-INDEX_HEAD = (
-    *("input", "bytes of index", "of the file"),
-    *("first", "without index", "ratio", "warm", "without index", "ratio"),
+TOUCH_HEAD = (
+    *("input", "drawn by", "gsym", "without index", "symbolic", "ratio"),
+    *("again gsym", "without index", "symbolic", "ratio"),
+    *("lookup_many", "without index", "again", "without index"),
 )
+INDEX_HEAD = ("input", "bytes of index", "of the file")
+SAMPLES = ("bytes", "functions")
 ENGINE_LEGEND = """\
 From C, nanoseconds of processor time per lookup, medians of {rounds} rounds: {count}
 random addresses, uniformly distributed over the bytes of functions, with warm
 caches. `with text` includes names and paths, as symbolic does. llvm-gsymutil is
-measured by its text stream without start-up, its only interface. `first` is the
-first lookup in each of {functions} random functions after `open`; `open` is in
+measured by its text stream without start-up, its only interface. `open` is in
 microseconds."""
-INDEX_LEGEND = """\
-The same for files written by `gsym convert --index`: size of the index, first lookup
-in a function, and lookups with warm caches, where files without an index have one in
-memory."""
+TOUCH_LEGEND = """\
+From C, nanoseconds for one of {sample} addresses: the first time after `open`, one
+by one, and again; then all in one call, first and again. Each byte of functions is
+equally likely, or each function. Files without an index (`--no-index`,
+or written by LLVM) get that of a function at its first lookup. symbolic gives text."""
+INDEX_LEGEND = "Size of the index."
 PYTHON_LEGEND = """\
 From Python: microseconds for one `Reader.lookup` and one `SymCache.lookup`, which
 return objects; then millions of addresses per second of `lookup_many`, with a
@@ -72,24 +76,27 @@ threads."""
 
 
 class Engine(NamedTuple):
-    """Figures of engine_lookups.c, in nanoseconds."""
+    """Figures of engine_lookups.c, in nanoseconds.
+
+    *samples* are, for each of SAMPLES, the first touch and the next one, then both of
+    all addresses in one call.
+    """
 
     warm: float
     text: float
-    first: float
     open: float
     frames: float
+    samples: tuple[tuple[float, ...], ...]
 
 
 class Figures(NamedTuple):
     """What the tables show of an input by the engine.
 
-    *indexed* and *index_size* are of the file with an index, *size* of the other one;
-    *llvm* is in nanoseconds for one lookup.
+    *size* and *index_size* are of the file; *llvm* is in nanoseconds for one lookup.
     """
 
     ours: Engine
-    indexed: Engine
+    unindexed: Engine
     size: int
     index_size: int
     symbolic: Engine
@@ -114,26 +121,30 @@ def measure_engine(program: Path, prepared: Prepared) -> Figures:
 
     def run(kind: str, file: Path, base: int) -> Engine:
         asked = prepared.addresses("random", base)[:ENGINE_COUNT]
-        samples = [
-            _write(prepared.folder / "asked", asked),
-            _write(prepared.folder / "first", prepared.addresses("functions", base)),
-        ]
+        inputs = [_write(prepared.folder / "asked", asked)]
+        for name in SAMPLES:
+            part = prepared.addresses(name, base)
+            inputs.append(_write(prepared.folder / f"asked {name}", part))
+        options = [library] if kind == "symbolic" else []
         done = subprocess.run(
-            [program, kind, file, *samples, str(ROUNDS), library],
+            [program, kind, file, str(ROUNDS), *options, *inputs],
             capture_output=True,
             text=True,
             check=True,
         )
-        return Engine(*map(float, done.stdout.split()))
+        warm, *samples = (
+            tuple(map(float, line.split())) for line in done.stdout.splitlines()
+        )
+        return Engine(*warm, samples=tuple(samples))  # type: ignore[arg-type]
 
     ours = run("gsym", prepared.gsym, 0)
-    indexed = run("gsym", prepared.indexed, 0)
-    if indexed.frames != ours.frames:
+    unindexed = run("gsym", prepared.unindexed, 0)
+    if unindexed.frames != ours.frames:
         raise ValueError(f"{prepared.name}: an index changes the answers")
     theirs = run("symbolic", prepared.symcache, prepared.load_address)
-    with gsym.open(prepared.gsym) as plain, gsym.open(prepared.indexed) as reader:
-        sizes = plain.size, reader.stored_index_size
-    return Figures(ours, indexed, *sizes, theirs, measure_llvm(prepared))
+    with gsym.open(prepared.gsym) as reader:
+        sizes = reader.size, reader.stored_index_size
+    return Figures(ours, unindexed, *sizes, theirs, measure_llvm(prepared))
 
 
 def measure_llvm(prepared: Prepared) -> float:
@@ -191,24 +202,31 @@ def engine_row(name: str, figures: Figures) -> list[str]:
     cells = [f"{value:.0f}" for value in (ours.warm, ours.text, peer.warm)]
     cells.append(f"**{peer.warm / ours.text:.1f}x**")
     cells += [f"{llvm:.0f}", f"**{llvm / ours.text:.1f}x**"]
-    cells += [f"{ours.first:.0f}", f"{peer.first:.0f}"]
-    cells.append(f"**{peer.first / ours.first:.1f}x**")
     cells += [f"{ours.open / 1000:.0f}", f"{peer.open / 1000:.0f}"]
     return [name, *cells]
 
 
+def touch_rows(name: str, figures: Figures) -> list[list[str]]:
+    """The lines of an input in the table of first and further lookups."""
+    rows = []
+    engines = figures.ours, figures.unindexed, figures.symbolic
+    for at, drawn in enumerate(SAMPLES):
+        ours, unindexed, peer = (each.samples[at] for each in engines)
+        cells = [name, drawn]
+        for touch in (0, 1):
+            pair = ours[touch], unindexed[touch], peer[touch]
+            cells += [f"{each:.0f}" for each in pair]
+            cells.append(f"**{peer[touch] / ours[touch]:.1f}x**")
+        for touch in (2, 3):
+            cells += [f"{each[touch]:.0f}" for each in (ours, unindexed)]
+        rows.append(cells)
+    return rows
+
+
 def index_row(name: str, figures: Figures) -> list[str]:
     """One line of the table of indexes."""
-    cells = [name, str(figures.index_size)]
-    cells.append(f"{100 * figures.index_size / figures.size:.1f} %")
-    pairs = (
-        (figures.indexed.first, figures.ours.first),
-        (figures.indexed.warm, figures.ours.warm),
-    )
-    for with_index, without in pairs:
-        cells += [f"{with_index:.0f}", f"{without:.0f}"]
-        cells.append(f"**{without / with_index:.1f}x**")
-    return cells
+    share = 100 * figures.index_size / figures.size
+    return [name, str(figures.index_size), f"{share:.1f} %"]
 
 
 def python_row(name: str, seconds: Mapping[tuple[str, str], float]) -> list[str]:
@@ -238,15 +256,16 @@ def main() -> None:
             engines[name] = measure_engine(program, prepared)
             print(" | ".join(engine_row(name, engines[name])), file=sys.stderr)
         seconds = measure_python(folder)
-    legend = ENGINE_LEGEND.format(
-        rounds=ROUNDS, count=ENGINE_COUNT, functions=FUNCTIONS
-    )
+    legend = ENGINE_LEGEND.format(rounds=ROUNDS, count=ENGINE_COUNT)
+    touches = [row for name in names for row in touch_rows(name, engines[name])]
     parts = [
         environment(
             "python -m benchmarks.in_process CORPUS", ["symbolic", LLVM_GSYMUTIL]
         ),
         legend,
         table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
+        TOUCH_LEGEND.format(sample=SAMPLE),
+        table(TOUCH_HEAD, touches),
         INDEX_LEGEND,
         table(INDEX_HEAD, [index_row(name, engines[name]) for name in names]),
         PYTHON_LEGEND.format(count=COUNT),

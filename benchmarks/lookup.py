@@ -21,7 +21,11 @@ from benchmarks.conversion import INPUTS
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs
 from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
-from tests.differential.sampling import functions, random_addresses
+from tests.differential.sampling import (
+    addresses_by_function,
+    functions,
+    random_addresses,
+)
 
 OUR_FOLDER = Path(sys.executable).parent
 OUR_GSYMUTIL = str(OUR_FOLDER / "gsymutil")
@@ -31,13 +35,14 @@ OTHERS = {
     "gsym-addr2line -afi": ("gsym-addr2line", "-afie"),
     "gsym-symbolizer": ("gsym-symbolizer", "--no-demangle", "-e"),
 }
+DRAWN = {"bytes": random_addresses, "functions": addresses_by_function}
 MOST_COMPARED = 50_000  # answers, of which a C++ file has many megabytes
-HEAD = ("input", "functions", "llvm-gsymutil", "gsymutil", "ratio", *OTHERS)
+HEAD = ("input", "drawn by", "llvm-gsymutil", "gsymutil", "ratio", *OTHERS)
 LEGEND = """\
 Thousands of addresses per second of processor time, {count} random addresses in
-functions, medians of {rounds} rounds. The commands read and write text; start-up is
-included; names are not demangled. The ratio is that of the two gsymutils, which
-print the same output."""
+functions, each of whose bytes or each of which is equally likely, medians of {rounds}
+rounds. The commands read and write text; start-up is included; names are not demangled.
+The ratio is that of the two gsymutils, which print the same output."""
 
 
 def rate(addresses: list[int], runs: list[Measurement]) -> float:
@@ -79,19 +84,24 @@ def others(path: Path, addresses: list[int], rounds: int, folder: Path) -> list[
     return rates
 
 
-def measure_input(binary: Path, count: int, rounds: int) -> list[str]:
-    """One line of the table."""
+def measure_input(binary: Path, count: int, rounds: int) -> list[list[str]]:
+    """The lines of an input."""
+    rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         path = folder / "input.gsym"
         gsym.convert(str(binary), str(path))
         ranges = functions(path)
-        addresses = random_addresses(ranges, count, seed=1)
-        ours, llvm = same_text(path, addresses, rounds, folder)
-        rates = others(path, addresses, rounds, folder)
-    first, second, *rest = (f"{each / 1000:.0f}" for each in (llvm, ours, *rates))
-    ratio = f"**{ours / llvm:.1f}x**"
-    return [binary.name, str(len(ranges)), first, second, ratio, *rest]
+        for drawn, draw in DRAWN.items():
+            addresses = draw(ranges, count, seed=1)
+            ours, llvm = same_text(path, addresses, rounds, folder)
+            rates = others(path, addresses, rounds, folder)
+            first, second, *rest = (
+                f"{each / 1000:.0f}" for each in (llvm, ours, *rates)
+            )
+            ratio = f"**{ours / llvm:.1f}x**"
+            rows.append([binary.name, drawn, first, second, ratio, *rest])
+    return rows
 
 
 def main() -> None:
@@ -103,7 +113,7 @@ def main() -> None:
     rows = []
     for name in arguments.input or INPUTS["plain"]:
         binary = arguments.corpus / "big" / name
-        rows.append(measure_input(binary, arguments.count, arguments.rounds))
+        rows += measure_input(binary, arguments.count, arguments.rounds)
         print(" | ".join(rows[-1]), file=sys.stderr)
     options = f"--count {arguments.count} --rounds {arguments.rounds}"
     text = "\n\n".join(

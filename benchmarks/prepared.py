@@ -1,13 +1,12 @@
 """An input for lookups: converted for each reader, with random addresses.
 
-The addresses are uniformly distributed over the bytes of functions; `functions` has one
-address in each of a thousand random functions, or in all if there are fewer.
+The addresses of `random` are uniformly distributed over the bytes of functions, as are
+the fewer ones of `bytes`; of `functions` each function is equally likely.
 """
 
 from __future__ import annotations
 
 import json
-import random
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +14,17 @@ from elftools.elf.elffile import ELFFile
 from symbolic.debuginfo import Archive
 
 import gsym
-from tests.differential.sampling import functions, random_addresses
+from tests.differential.sampling import (
+    addresses_by_function,
+    functions,
+    random_addresses,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COUNT = 1_000_000
-FUNCTIONS = 1_000
+SAMPLE = 2_000
 SEED = 1
 
 
@@ -49,9 +52,9 @@ class Prepared(NamedTuple):
         return self.folder / "input.gsym"
 
     @property
-    def indexed(self) -> Path:
-        """The same with an index."""
-        return self.folder / "indexed.gsym"
+    def unindexed(self) -> Path:
+        """The same without an index."""
+        return self.folder / "unindexed.gsym"
 
     @property
     def symcache(self) -> Path:
@@ -59,7 +62,7 @@ class Prepared(NamedTuple):
         return self.folder / "input.symcache"
 
     def addresses(self, which: str, base: int = 0) -> array[int]:
-        """The addresses of `random` or `functions`, from *base* on."""
+        """The addresses of `random`, `bytes` or `functions`, from *base* on."""
         found = array("Q")
         found.frombytes((self.folder / which).read_bytes())
         return array("Q", [address - base for address in found]) if base else found
@@ -71,12 +74,14 @@ def prepare(binary: Path, folder: Path) -> Prepared:
     prepared = Prepared(binary.name, folder, load_address(binary))
     prepared.binary.symlink_to(binary.resolve())
     gsym.convert(binary, prepared.gsym)
-    gsym.convert(prepared.gsym, prepared.indexed, index=True)
+    gsym.convert(prepared.gsym, prepared.unindexed, index=False)
     symcache(binary, prepared.symcache)
     ranges = functions(prepared.gsym)
-    chosen = random.Random(SEED).sample(ranges, min(FUNCTIONS, len(ranges)))  # noqa: S311 - no secret
-    inside = [random_addresses([each], 1, SEED)[0] for each in chosen]
-    samples = {"random": random_addresses(ranges, COUNT, SEED), "functions": inside}
+    samples = {
+        "random": random_addresses(ranges, COUNT, SEED),
+        "bytes": random_addresses(ranges, SAMPLE, SEED + 1),
+        "functions": addresses_by_function(ranges, SAMPLE, SEED),
+    }
     for name, addresses in samples.items():
         (folder / name).write_bytes(array("Q", addresses).tobytes())
     description = {"name": prepared.name, "load_address": prepared.load_address}

@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 GSYM = Path(sys.executable).with_name("gsym")
 FORMATS = ("DWARF", "`.sym`", "SymCache")
 HEAD = (
-    *("input", *FORMATS, "llvm-gsymutil", "gsym", "with index"),
+    *("input", *FORMATS, "llvm-gsymutil", "gsym", "without index"),
     *(f"{each} / gsym" for each in FORMATS),
 )
 LEGEND = """\
@@ -43,11 +43,11 @@ def dwarf_size(binary: Path) -> int:
 
 def measure_input(binary: Path, folder: Path) -> list[str]:
     """One line of the table."""
-    ours, indexed, sym = (folder / name for name in ("a.gsym", "b.gsym", "a.sym"))
+    ours, plain, sym = (folder / name for name in ("a.gsym", "b.gsym", "a.sym"))
     llvm, cache = folder / "llvm.gsym", folder / "a.symcache"
     commands: tuple[list[str | Path], ...] = (
         [GSYM, "convert", "-q", binary, "-o", ours],
-        [GSYM, "convert", "-q", "--index", ours, "-o", indexed],
+        [GSYM, "convert", "-q", "--no-index", ours, "-o", plain],
         [GSYM, "export", "--format=breakpad", ours, "--binary", binary, "-o", sym],
         [LLVM_GSYMUTIL, "--quiet", f"--convert={binary}", f"--out-file={llvm}"],
     )
@@ -56,7 +56,7 @@ def measure_input(binary: Path, folder: Path) -> list[str]:
     symcache(binary, cache)
     others = [dwarf_size(binary), sym.stat().st_size, cache.stat().st_size]
     size = ours.stat().st_size
-    sizes = [*others, llvm.stat().st_size, size, indexed.stat().st_size]
+    sizes = [*others, llvm.stat().st_size, size, plain.stat().st_size]
     megabytes = [f"{each / MEGABYTE:.2f}" for each in sizes]
     return [binary.name, *megabytes, *(f"**{each / size:.1f}x**" for each in others)]
 

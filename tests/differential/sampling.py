@@ -81,6 +81,16 @@ def random_addresses(functions: Iterable[Function], count: int, seed: int) -> li
     return addresses
 
 
+def addresses_by_function(
+    functions: Iterable[Function], count: int, seed: int
+) -> list[int]:
+    """*count* addresses inside *functions*, each function equally likely."""
+    generator = random.Random(seed)  # noqa: S311 - a sample, no secret
+    sized = [each for each in functions if each.end > each.start]
+    chosen = generator.choices(sized, k=count)
+    return [generator.randrange(each.start, each.end) for each in chosen]
+
+
 def function_at(functions: list[Function], address: int) -> Function | None:
     """The one whose record answers *address*, as LLVM chooses it.
 
