@@ -115,14 +115,15 @@ static void turn(frame_list *list, size_t count) {
 
 gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *calls,
                        gsym_error *error) {
-    inline_walk walk = begin_walk(list, calls);
-    size_t skip = 0, count = put_walk(list, &walk, 0);
     uint32_t number = calls->index == NULL ? 0 : calls->from.node;
+    inline_walk walk;
+    size_t skip = 0, count;
     call_node node;
-    if (GSYM_UNLIKELY(count > list->capacity)) { /* again without the outermost ones */
-        skip = count - list->capacity;
+    for (;;) {
         walk = begin_walk(list, calls);
-        (void)put_walk(list, &walk, skip);
+        count = put_walk(list, &walk, skip);
+        if (GSYM_LIKELY(count - skip <= list->capacity)) break;
+        skip = count - list->capacity; /* again without the outermost ones */
     }
     /* LLVM keeps the frames found so far if the tree ends early. */
     if (walk.payload.failed && !list->llvm)
@@ -266,8 +267,12 @@ static gsym_status read_record(const lookup_query *query, cursor *record,
     record_info info;
     gsym_status status;
     if (enter_indexed(query, *record, function, &lines, &calls)) {
-        GSYM_TRY(read_info(query, &lines, function, error));
-        return read_info(query, &calls, function, error);
+        if (lines.type != GSYM_INFO_END_OF_LIST)
+            GSYM_TRY(find_row(query, &lines, function, error));
+        if (calls.type != GSYM_INFO_END_OF_LIST)
+            function->calls = function_index_calls(function->index, &calls.payload,
+                                                   query->address - query->start);
+        return GSYM_OK;
     }
     status = function_info_decode_head(record, query->image->strp_size, &function->size,
                                        &function->name, error);
