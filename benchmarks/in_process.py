@@ -132,10 +132,10 @@ def measure_engine(program: Path, prepared: Prepared) -> Figures:
             text=True,
             check=True,
         )
-        warm, *samples = (
+        (warm, text, opening, frames), *samples = (
             tuple(map(float, line.split())) for line in done.stdout.splitlines()
         )
-        return Engine(*warm, samples=tuple(samples))  # type: ignore[arg-type]
+        return Engine(warm, text, opening, frames, tuple(samples))
 
     ours = run("gsym", prepared.gsym, 0)
     unindexed = run("gsym", prepared.unindexed, 0)

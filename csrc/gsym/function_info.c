@@ -213,7 +213,7 @@ bool function_info_payloads(cursor *record, record_payloads *payloads_ret) {
         if (function_info_next(record, &info, &ignored) != GSYM_OK) return false;
         if (info.type == GSYM_INFO_END_OF_LIST) return true;
         if (info.type > GSYM_INFO_CALL_SITES) continue;
-        if (info.type <= last) return false;
+        if (info.type <= last || cursor_left(&info.payload) == 0) return false;
         last = info.type;
         payloads_ret->of[info.type] = info.payload;
     }

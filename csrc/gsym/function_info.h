@@ -194,7 +194,8 @@ typedef struct record_payloads {
 } record_payloads;
 
 /* All InfoTypes up to the end; `record` is after the fixed start. False if the record is
- * damaged, or known types are not unique and ascending, as every encoder writes them. */
+ * damaged, or known types are empty, or not unique and ascending, as every encoder writes
+ * them. */
 bool function_info_payloads(cursor *record, record_payloads *payloads_ret);
 
 /* A record without its merged functions, whose payload is returned (type

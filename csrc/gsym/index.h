@@ -120,7 +120,8 @@ bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 
 /* Make the part in `out`, which is empty: begin, add each entry in its order; if that was worth
- * it, in version 1 fill up, and end. What is made is the same for the same records, so two of them can be compared. */
+ * it, in version 1 fill up, and end. What is made is the same for the same records, so two of
+ * them can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
 void index_section_add(buffer *out, uint32_t entry, const cursor *record,
                        unsigned strp_size);

@@ -190,7 +190,7 @@ static void function_sweep_deinit(function_sweep *sweep) {
 
 enum {
     FRAMES_AT_FIRST = 64,
-    LEAST_SWEPT = 4, /* addresses in one function that are worth a sweep */
+    LEAST_SWEPT = 2, /* addresses in one function that are worth a sweep */
     MOST_PASSED = 1 << 20 /* bytes of records before their pages are given back */
 };
 

@@ -6,6 +6,7 @@ purpose: the engine is right when both agree. Nothing here is fast or defensive.
 
 from tests.oracle.decode import Cursor, decode_file, decode_function, decode_line_table
 from tests.oracle.encode import Encoder, encode_file, encode_line_table
+from tests.oracle.index import FunctionIndex, decode_index
 from tests.oracle.lookup import (
     Answer,
     Frame,
@@ -30,6 +31,7 @@ __all__ = [
     "Cursor",
     "Encoder",
     "Frame",
+    "FunctionIndex",
     "FunctionInfo",
     "GsymFile",
     "InlineInfo",
@@ -39,6 +41,7 @@ __all__ = [
     "answer_text",
     "decode_file",
     "decode_function",
+    "decode_index",
     "decode_line_table",
     "encode_file",
     "encode_line_table",

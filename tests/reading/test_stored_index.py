@@ -25,13 +25,16 @@ from tests.engine_image import Image, outcome
 from tests.guarded import GuardedMemory
 from tests.handmade import SIZE, START, file_of
 from tests.inputs.elf import Symbol
+from tests.inputs.encoding import uleb
 from tests.inputs.scaled import rows_of_a_function
+from tests.oracle.decode import decode_inline
 from tests.reading.large_functions import chain_of_calls, random_function
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
+    from tests.oracle.index import Checkpoint
 
 pytestmark = pytest.mark.long
 
@@ -181,6 +184,84 @@ def test_a_file_of_version_1_with_one_shows_it_by_its_size() -> None:
     sizes = [len(created(count)) for count in range(1, 9)]
     assert {size % FILE_MULTIPLE for size in sizes} == {0}
     assert len(set(sizes)) > 1
+
+
+# ---- as docs/format.md describes it ------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_its_numbers_lead_to_rows_and_calls(seed: int, byteorder: ByteOrder) -> None:
+    function = random_function(seed)
+    data = oracle.encode_file(file_of(function, byteorder=byteorder))
+    (index,) = oracle.decode_index(Image(data).make_index(), byteorder).values()
+    encoder = oracle.Encoder(byteorder, 4)
+    rows, tree = function.line_table or (), function.inline
+    if rows:
+        lines = oracle.encode_line_table(rows, START)
+        assert index.line_table_size == len(lines)
+        assert len(index.checkpoints) == (len(lines) - 1) // 64
+        for at in index.checkpoints:
+            rest = rest_of(lines, at, byteorder)
+            assert rest == rows[len(rows) - len(rest) :]
+            row = oracle.LineRow(START + at.offset, at.file, at.line)
+            assert rows[-len(rest) - 1] == row
+    assert tree is not None
+    calls = encoder.inline(tree, START)
+    assert index.inline_info_size == len(calls)
+    for offset in range(SIZE) if index.boundaries else ():
+        names = stored_names(index, calls, offset, byteorder)
+        assert names == names_around(tree, START + offset), offset
+
+
+def rest_of(
+    lines: bytes, at: Checkpoint, byteorder: ByteOrder
+) -> tuple[oracle.LineRow, ...]:
+    """The rows after a checkpoint."""
+    head = oracle.Cursor(lines, byteorder, 4)
+    head.sleb(), head.sleb()  # the deltas
+    state = uleb(at.line) + b"\1" + uleb(at.file)
+    resumed = lines[: head.offset] + state + lines[at.location :]
+    cursor = oracle.Cursor(resumed, byteorder, 4)
+    return oracle.decode_line_table(cursor, START + at.offset)
+
+
+def names_around(call: oracle.InlineInfo | None, address: int) -> list[int]:
+    """The names of the calls that cover an address, outermost first."""
+    names = []
+    while call is not None and call.contains(address):
+        names.append(call.name)
+        inner = (each for each in call.children if each.contains(address))
+        call = next(inner, None)
+    return names
+
+
+def stored_names(
+    index: oracle.FunctionIndex, calls: bytes, offset: int, byteorder: ByteOrder
+) -> list[int]:
+    """The same by the index."""
+    known = [each for each in index.boundaries if each.offset <= offset]
+    if not known:
+        return []
+    _, number, location = known[-1]
+    base = START
+    names: list[int] = []
+    is_walked = number == 0 or location != 0
+    while number:
+        node = index.nodes[number - 1]
+        if not names:
+            base += node.offset
+        names.insert(0, int.from_bytes(calls[node.location :][:4], byteorder))
+        number = node.node
+    cursor = oracle.Cursor(calls, byteorder, 4)
+    cursor.take(location)
+    while is_walked and cursor.offset < location + 72:
+        call = decode_inline(cursor, base)
+        if call is None or (location == 0 and not call.contains(START + offset)):
+            break
+        if call.contains(START + offset):
+            return names + names_around(call, START + offset)
+    return names
 
 
 # ---- real files --------------------------------------------------------------------
