@@ -263,8 +263,7 @@ static bool enter_indexed(const lookup_query *query, cursor c, found_function *f
 static gsym_status read_record(const lookup_query *query, cursor *record,
                                found_function *function, gsym_error *error) {
     uint64_t base = cursor_offset(record);
-    record_info lines, calls;
-    record_info info;
+    record_info lines, calls, info;
     gsym_status status;
     if (enter_indexed(query, *record, function, &lines, &calls)) {
         if (lines.type != GSYM_INFO_END_OF_LIST)
