@@ -115,10 +115,11 @@ bool creator_cut_rows(row_list *rows, const gsym_function *function, uint64_t st
                       uint64_t last) {
     size_t first = rows_below(function, start);
     size_t end = first;
+    bool is_known = first > 0 && (function->rows[first - 1].file != 0 ||
+                                  function->rows[first - 1].line != 0);
     while (end < function->row_count && function->rows[end].address <= last) end++;
     if (!ARRAY_RESERVE(*rows, end - first + 1)) return false;
-    if (first > 0 && function->rows[first - 1].line != 0 &&
-        (first == end || function->rows[first].address != start)) {
+    if (is_known && (first == end || function->rows[first].address != start)) {
         rows->items[rows->count] = function->rows[first - 1];
         rows->items[rows->count++].address = start;
     }

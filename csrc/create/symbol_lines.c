@@ -39,10 +39,9 @@ static gsym_status decode(line_giver *giver, uint32_t index, gsym_error *error) 
                          giver->creator->strp_size, lines->address, &giver->decoded, error);
 }
 
-/* From `address` on the line is unknown; the file stays, as LLVM finds no name without. */
+/* From `address` on, file and line are unknown. */
 static bool put_gap(row_list *rows, uint64_t address) {
-    const gsym_line_row *row = &rows->items[rows->count - 1];
-    return row->line == 0 || LIST_ADD(*rows, (gsym_line_row){address, row->file, 0});
+    return LIST_ADD(*rows, (gsym_line_row){address, 0, 0});
 }
 
 /* Add the decoded rows of the addresses from `start` to `last`; before `next` all have

@@ -144,15 +144,16 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     encoder->records.items[encoder->records.count++] = (encoded_function){
         .record = {.address = function->address + function->shift,
                    .size = function->size,
-                   .name = encoded.name,
+                   .name = function->is_bare ? 0 : encoded.name,
                    .blob = (const uint8_t *)offset,
                    .blob_size = (uint32_t)(encoder->chunk.size - offset),
                    .row_count = own_rows(unit, function, encoded.row_count),
                    .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
                    .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
-                             (function->is_lines ? CREATOR_LINES
-                              : is_nameless      ? CREATOR_NAMELESS
-                                                 : CREATOR_NAMED_BY_SYMBOL)},
+                             (function->is_lines  ? CREATOR_LINES
+                              : function->is_bare ? 0u
+                              : is_nameless       ? CREATOR_NAMELESS
+                                                  : CREATOR_NAMED_BY_SYMBOL)},
         .position = function->position};
     return GSYM_OK;
 }

@@ -418,7 +418,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                                       .size = ranges[i].end - ranges[i].start,
                                       .die_offset = source->offset,
                                       .position = (uint32_t)result->functions.count,
-                                      .name = NO_INDEX}))
+                                      .name = NO_INDEX,
+                                      .is_bare = true}))
             return false;
     return true;
 }

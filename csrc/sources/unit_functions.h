@@ -36,6 +36,7 @@ typedef struct unit_function {
     uint32_t site_first;
     uint32_t site_count;
     bool is_lines; /* rows of the line table that no function has, and nothing else */
+    bool is_bare;  /* not asked for: only its range matters, where others end */
 } unit_function;
 
 typedef struct unit_call_site {

@@ -1,7 +1,7 @@
 /* unit_index.c - which units have code at an address.
  *
- * The root DIE of a unit has its address ranges. Units without any are walked: most have
- * only types and data, which takes little time. */
+ * The root DIE of a unit has its address ranges. Of units without any the functions and
+ * rows are read: most have only types and data, which takes little time. */
 #include "base/system.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
@@ -20,12 +20,18 @@ struct gsym_unit_index {
     number_map line_tables; /* dwarf_key -> number of units that name it */
 };
 
+/* Of line tables that may be run for units without ranges. */
+#define LINE_BYTES (INT64_C(1) << 30)
+
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
     abbrev_cache roots, abbrevs;
     range_list ranges;
     unit_walk walk;
+    line_table lines;
+    row_list rows;
+    dwarf_budget budget;
     warning_list ignored; /* the conversion reports them */
 } index_reader;
 
@@ -50,14 +56,28 @@ static bool add_extents(index_reader *reader, const dwarf_input *input,
     return true;
 }
 
-/* Functions of a unit whose root DIE does not claim any address. */
-static bool add_functions(index_reader *reader, const unit_source *source, uint32_t unit) {
+static bool add_sequences(index_reader *reader, const dwarf_unit *opened, uint32_t unit) {
+    reader->ranges.count = 0;
+    if (!dwarf_run_line_program(&reader->lines, &reader->rows, opened, &reader->budget,
+                                &reader->ignored))
+        return false;
+    for (size_t i = 0; i < reader->lines.sequences.count; ++i) {
+        const line_sequence *sequence = &reader->lines.sequences.items[i];
+        if (!LIST_ADD(reader->ranges, (gsym_range){sequence->low, sequence->high}))
+            return false;
+    }
+    return add_extents(reader, opened->input, &reader->ranges, unit);
+}
+
+/* What a unit has whose root DIE does not claim any address. */
+static bool add_contents(index_reader *reader, const unit_source *source, uint32_t unit) {
     dwarf_unit opened;
     if (!dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->abbrevs,
                          &reader->ignored))
         return true;
     return dwarf_walk_unit(&reader->walk, &opened, &reader->ignored) &&
-           add_extents(reader, source->input, &reader->walk.ranges, unit);
+           add_extents(reader, source->input, &reader->walk.ranges, unit) &&
+           (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }
 
 static bool add_unit(index_reader *reader, const unit_source *source, uint32_t unit) {
@@ -74,7 +94,7 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
     if (!add_line_table(index, &opened) ||
         !dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored))
         return false;
-    if (reader->ranges.count == 0) return add_functions(reader, source, unit);
+    if (reader->ranges.count == 0) return add_contents(reader, source, unit);
     return add_extents(reader, source->input, &reader->ranges, unit);
 }
 
@@ -103,6 +123,7 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     index_reader reader = {.roots = {.has_roots = true}, .abbrevs = {.limit = SCAN_TABLES}};
     bool is_made;
     reader.index = calloc(1, sizeof *reader.index);
+    atomic_store(&reader.budget.lines, LINE_BYTES);
     if (reader.index == NULL) return gsym_fail_memory(error);
     is_made = files->units.count <= UINT32_MAX;
     for (size_t i = 0; i < files->units.count && is_made; ++i)
@@ -111,10 +132,13 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);
     unit_walk_deinit(&reader.walk);
+    line_table_deinit(&reader.lines);
+    free(reader.rows.items);
     free(reader.ranges.items);
     if (!is_made) {
         gsym_unit_index_destroy(reader.index);
-        return gsym_fail_memory(error);
+        if (atomic_load(&reader.budget.lines) >= 0) return gsym_fail_memory(error);
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "too many line tables of units without ranges");
     }
     *index_ret = reader.index;
     return GSYM_OK;

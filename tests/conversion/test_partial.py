@@ -1,0 +1,205 @@
+"""Parts of a binary that are converted as addresses are asked for."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.options import ConvertOptions
+from gsym.conversion.partial import PartialConversion
+from gsym.reading.reader import Reader
+from gsym.symbolication import binary_reader
+from tests.dwarf import test_inlines, test_inner_functions, test_lines, test_names
+from tests.inputs.dwarf_constants import At, Form
+from tests.inputs.elf import NOTYPE, Symbol
+from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.program import function, program, unit
+from tests.inputs.random_program import random_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gsym.model import Lookup
+
+FILES = (File("a.c"), File("b.h"))
+
+
+def lines(*rows: tuple[int, int], end: int) -> LineProgram:
+    return LineProgram(sequence(*rows, end=end), files=FILES)
+
+
+# Two units beside each other, one with rows alone, one that has its functions in two
+# ranges; symbols with and without sizes.
+SEVERAL = program(
+    unit(
+        function("f", 0x1000, 0x1020),
+        function("g", 0x1008, 0x1010),
+        version=4,
+        lines=lines((0x1000, 5), (0x1008, 7), (0x1010, 8), end=0x1030),
+    ),
+    unit(version=4, lines=lines((0x1040, 1), (0x1044, 2), end=0x1060)),
+    unit(
+        function("h", 0x1080, 0x1090),
+        function("i", 0x10C0, 0x10D0),
+        version=4,
+        lines=lines((0x1080, 3), end=0x10D0),
+    ),
+    symbols=[
+        Symbol("f", 0x1000, 0x20),
+        Symbol("asm", 0x1040, 0x10),
+        Symbol("label", 0x1050, 0, NOTYPE),
+        Symbol("after", 0x10E0, 0, NOTYPE),
+        Symbol("_ZL1iv", 0x10C0, 0x10),
+        Symbol("last", 0x1100, 0),
+    ],
+)
+
+
+def partial_of(path: Path, image: bytes) -> PartialConversion:
+    path.write_bytes(image)
+    binary = ObjectFile(map_file(str(path)), str(path))
+    found = find_debug_info(binary, SearchOptions())
+    return PartialConversion(binary, found, ConvertOptions(index=False))
+
+
+def answers(
+    partial: PartialConversion, addresses: list[int]
+) -> Iterator[Lookup | None]:
+    data = partial.convert(addresses, partial.units_at(addresses).units)
+    for address in addresses:
+        yield None if data is None else Reader(data).lookup(address)
+
+
+def compare(tmp_path: Path, image: bytes) -> None:
+    """All addresses of interest, one by one and a few at once."""
+    partial = partial_of(tmp_path / "app", image)
+    try:
+        gsym.convert(tmp_path / "app", tmp_path / "app.gsym")
+    except gsym.EmptyError:
+        return
+    with gsym.open(tmp_path / "app.gsym") as reader:
+        ends = {0}
+        for each in reader:
+            ends |= {each.address, each.address + each.size}
+            ends |= {row.address for row in each.line_table or ()}
+        addresses = sorted({end + by for end in ends for by in (0, 1) if end + by > 0})
+        addresses = sorted({*addresses, *(each - 1 for each in addresses)})
+        expected = {address: reader.lookup(address) for address in addresses}
+    for address in addresses:
+        assert list(answers(partial, [address])) == [expected[address]], hex(address)
+    for seed in range(3):
+        some = sorted(random.Random(seed).sample(addresses, len(addresses) // 3))  # noqa: S311
+        assert list(answers(partial, some)) == [expected[each] for each in some]
+
+
+CASES = [
+    case
+    for module in (test_lines, test_names, test_inlines, test_inner_functions)
+    for table in vars(module).values()
+    if isinstance(table, list)
+    for case in table
+    if hasattr(case, "image") and not case.options
+]
+
+
+def test_each_address_is_answered_as_by_the_whole_binary(tmp_path: Path) -> None:
+    compare(tmp_path, SEVERAL)
+    assert len(CASES) > 80
+    for case in CASES[::3]:
+        compare(tmp_path, case.image)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_are_answered_as_a_whole(seed: int, tmp_path: Path) -> None:
+    compare(tmp_path, random_program(seed))
+
+
+def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
+    partial = partial_of(tmp_path / "app", SEVERAL)
+    assert partial.units_at([0x1000]).units == [0]
+    assert partial.units_at([0x1080, 0x10C0, 0x1010]).units == [0, 2]
+    assert partial.units_at([0x900]).units == []
+    chosen = partial.units_at([0x1000])
+    assert 0 < chosen.size < chosen.total
+
+
+def test_a_line_table_of_several_units_is_for_functions_only(tmp_path: Path) -> None:
+    """Also if just one of the units is read."""
+    shared = lines((0x1000, 5), (0x1020, 6), end=0x1040)
+    second = unit(function("g", 0x1030, 0x1040), version=4)
+    second.root.attributes[At.stmt_list] = Form.sec_offset(0)
+    first = unit(function("f", 0x1000, 0x1010), version=4, lines=shared)
+    first.root.attributes |= {At.low_pc: 0x1000, At.high_pc: Form.data4(0x40)}
+    compare(tmp_path, program(first, second, symbols=[Symbol("s", 0x1010, 0x20)]))
+
+
+# ---- readers of binaries ------------------------------------------------------------
+
+
+@pytest.fixture
+def binary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A binary that is large enough to be read by units."""
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(binary_reader, "_LEAST_DEBUG_INFO", 0)
+    monkeypatch.setattr(binary_reader, "_CALLS", 1 << 30)
+    path = tmp_path / "app"
+    path.write_bytes(SEVERAL)
+    return path
+
+
+def conversions(folder: Path) -> int:
+    return len(list(folder.rglob("*.gsym")))
+
+
+def test_a_few_addresses_do_not_convert_the_binary(
+    binary: Path, tmp_path: Path
+) -> None:
+    with gsym.open(binary) as reader:
+        assert str(reader.lookup(0x1084)).endswith("h + 4 at /src/a.c:3")
+        assert reader.lookup(0x900) is None
+        assert reader.lookup(-1) is None
+        assert reader.lookup(1 << 64) is None
+        assert reader.uuid == b""
+        assert conversions(tmp_path) == 0
+        assert "app" in repr(reader)
+
+
+def test_the_whole_binary_is_converted_when_that_is_less_work(
+    binary: Path, tmp_path: Path
+) -> None:
+    with gsym.open(binary) as reader:
+        for address in (0x1000, 0x1084, 0x1040, 0x10C0):
+            assert reader.lookup(address) is not None
+    assert conversions(tmp_path) == 1
+
+
+def test_all_else_than_answers_converts_the_binary(
+    binary: Path, tmp_path: Path
+) -> None:
+    with gsym.open(binary) as reader:
+        assert reader.lookup(0x1084) is not None
+        assert len(reader.find("h")) == 1
+        assert conversions(tmp_path) == 1
+        assert reader.lookup(0x1084) is not None
+
+
+def test_columns_are_answered_from_units(binary: Path, tmp_path: Path) -> None:
+    with gsym.open(binary) as reader:
+        frames = reader.lookup_many([0x1084, 0x900])
+        assert [frame.name for frame in frames if frame.found] == ["h"]
+    assert conversions(tmp_path) == 0
+
+
+def test_a_closed_reader_of_a_binary_raises(binary: Path) -> None:
+    reader = gsym.open(binary)
+    reader.close()
+    for use in (lambda: reader.lookup(1), lambda: len(reader), reader.__enter__):
+        with pytest.raises(gsym.ClosedError):
+            use()
