@@ -119,6 +119,7 @@ enum {
 enum {
     DW_LANG_C89 = 0x01,
     DW_LANG_C99 = 0x0c,
+    DW_LANG_Go = 0x16,
     DW_LANG_C11 = 0x1d,
     DW_LANG_C17 = 0x2c,
     DW_LANG_C23 = 0x3e,

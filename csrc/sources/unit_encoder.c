@@ -153,7 +153,8 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                              (function->is_lines  ? CREATOR_LINES
                               : function->is_bare ? 0u
                               : is_nameless       ? CREATOR_NAMELESS
-                                                  : CREATOR_NAMED_BY_SYMBOL)},
+                              : unit->has_linkage_names ? CREATOR_NAMED_BY_SYMBOL
+                                                        : 0u)},
         .position = function->position};
     return GSYM_OK;
 }

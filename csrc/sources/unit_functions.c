@@ -528,6 +528,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
 static bool clear(unit_functions *result, size_t index) {
     result->unit_index = index;
     result->lines_key = result->lines_end = 0;
+    result->has_linkage_names = false;
     result->rows.count = result->file_codes.count = 0;
     result->names.count = result->paths.count = 0;
     result->functions.count = result->nodes.count = 0;
@@ -602,6 +603,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.foreign.header = NULL;
     joiner->resolver.known = joiner->known;
     joiner->has_repetitions = dwarf_language_has_scopes(joiner->unit.language);
+    result->has_linkage_names = joiner->unit.language != DW_LANG_Go;
     joiner->resolver.arena = &result->arena;
     joiner->resolver.budget = joiner->budget;
     joiner->row_budget = row_budget = 16 * (uint64_t)joiner->rows->count + 65536;

@@ -41,6 +41,7 @@ _MAX_FILES = 10_000
 _RESCAN_SECONDS = 2.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
+_MODULE = b"MODULE "
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
 
 
@@ -174,13 +175,19 @@ def _stamp(path: str) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
+def _is_sym_file(path: str) -> bool:
+    """Whether a file is one of Breakpad, and not a text with a line of one."""
+    with open(path, "rb") as file:
+        return path.endswith(".sym") or file.read(len(_MODULE)) == _MODULE
+
+
 def _read(path: str) -> _File:
     """The modules in a file."""
     try:
         kind = recognise_file(path)
         if kind == "gsym":
             return _read_gsym(path)
-        if kind not in _KINDS:
+        if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
             return _File()
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
     except (GsymError, OSError, ValueError):

@@ -31,7 +31,9 @@ def create(
     byteorder: str,
     uuid: bytes = b"",
 ) -> bytes:
-    with gsym.Creator(version=version, byteorder=byteorder, uuid=uuid) as creator:
+    with gsym.Creator(
+        version=version, byteorder=byteorder, uuid=uuid, index=False
+    ) as creator:
         for function in functions:
             creator.add(function)
         return creator.to_bytes()
