@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.conftest import find_peer
-from tests.differential import elf, peers, sampling
-from tests.differential.differences import Case, agrees
-from tests.differential.test_targets import named_symbols
+from tests.differential import peers
+from tests.differential.judges import judge_by_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +18,7 @@ def unexplained(
     judge: Path,
     addresses: Sequence[int],
     chains: Sequence[tuple[peers.Frame, ...]],
-) -> list[Case]:
+) -> list[str]:
     """Where llvm-symbolizer gives another chain, and no known difference explains it.
 
     Args:
@@ -30,17 +29,4 @@ def unexplained(
     """
     find_peer(peers.LLVM_SYMBOLIZER)
     find_peer("llvm-nm-22")
-    linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")
-    short = peers.symbolizer_answers(
-        judge, addresses, "--disable-gsym", "--functions=short"
-    )
-    functions, symbols = sampling.functions(output), named_symbols(judge)
-    cases = [
-        Case(
-            *(address, (), frames[0], None),
-            sampling.function_at(functions, address),
-            *(frames[1], frames[2], elf.symbols_near(symbols, address)),
-        )
-        for address, *frames in zip(addresses, chains, linkage, short, strict=True)
-    ]
-    return [case for case in cases if not agrees(case)]
+    return judge_by_llvm(judge, output, addresses, chains).unexplained

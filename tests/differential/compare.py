@@ -1,10 +1,10 @@
-"""Compare our file of a binary with llvm-gsymutil's, address by address.
+"""Compare our file of a binary with the peers, address by address.
 
-Both files answer the same random addresses, theirs through llvm-gsymutil and ours
-through our gsymutil, which has LLVM's lookup rules; llvm-gsymutil reads ours too.
-Answers that differ must be of a known class of difference (`differences.py`) and
-llvm-symbolizer, on the DWARF itself, must agree with ours. What remains is
-unexplained. llvm-symbolizer also reads our file instead of the DWARF.
+llvm-gsymutil's file of the same binary answers the same random addresses through
+llvm-gsymutil, and ours through our gsymutil, which has LLVM's lookup rules; answers
+that differ must be of a known class of difference (`gsymutil_differences.py`). Both
+tools of LLVM that read GSYM read ours too. The readers of DWARF judge every address
+(`judges.py`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import collections
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
-from tests.differential import elf, peers, sampling
-from tests.differential.differences import CLASSES, Case, agrees
+from tests.differential import layout, peers, sampling
+from tests.differential.gsymutil_differences import CLASSES, Case, with_our_name
+from tests.differential.judges import Judges, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.differential.sampling import Function
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 class Comparison(NamedTuple):
     """What came of comparing two files.
 
-    *classes* counts the differences by name; each of them was shown to
-    llvm-symbolizer. *unexplained* holds, as text, the cases of no class and those
-    where it did not agree; *misread* counts by tool the addresses where it reads
-    our file otherwise than our gsymutil does.
+    *classes* counts the differences from llvm-gsymutil's file by name. *unexplained*
+    holds, as text, the cases of no class, also of the *judges*; *misread* counts by
+    tool the addresses where it reads our file otherwise than our gsymutil does.
     """
 
     addresses: int
@@ -37,6 +36,7 @@ class Comparison(NamedTuple):
     classes: collections.Counter[str]
     unexplained: list[str]
     misread: dict[str, int]
+    judges: Judges
 
 
 def compare(binary: Path, folder: Path, count: int, seed: int = 1) -> Comparison:
@@ -50,34 +50,53 @@ def compare(binary: Path, folder: Path, count: int, seed: int = 1) -> Comparison
 def compare_files(
     binary: Path, theirs: Path, ours: Path, count: int, seed: int
 ) -> Comparison:
-    """Compare two files made from *binary* at *count* addresses."""
+    """Compare two files made from *binary* at *count* addresses of its code."""
     their_functions = sampling.functions(theirs)
     our_functions = sampling.functions(ours)
-    addresses = sampling.random_addresses(their_functions + our_functions, count, seed)
+    addresses = sampling.addresses_in(layout.code(binary), count, seed)
     their_answers = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], theirs, addresses)
     our_answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
-    different = sorted(
-        {
-            (address, their, our)
-            for address, their, our in zip(
-                addresses, their_answers, our_answers, strict=True
-            )
-            if their != our
-        }
-    )
     readable = peers.decompressed(binary, ours.parent)
-    cases = _cases(readable, different, their_functions, our_functions)
-    if readable != binary:
-        cases = [case._replace(has_zdebug=True) for case in cases]
-    verdicts = {case.address: _verdict(case) for case in cases}
+    symbols = layout.symbol_table(binary).symbols
+    cases = [
+        Case(
+            address,
+            peers.parse_frames(their),
+            peers.parse_frames(our),
+            sampling.function_at(their_functions, address),
+            sampling.function_at(our_functions, address),
+            layout.symbols_near(symbols, address),
+            readable != binary,
+        )
+        for address, their, our in zip(
+            addresses, their_answers, our_answers, strict=True
+        )
+        if their != our
+    ]
+    names = [_class(case) for case in cases]
+    judges = judge(readable, ours, addresses)
     return Comparison(
         len(addresses),
-        sum(map(str.__eq__, their_answers, our_answers)),
-        collections.Counter(
-            verdicts[address] for address in addresses if verdicts.get(address)
-        ),
-        [_describe(case) for case in cases if not verdicts[case.address]],
+        len(addresses) - len(cases),
+        collections.Counter(name for name in names if name),
+        [
+            *(
+                _describe(case)
+                for case, name in zip(cases, names, strict=True)
+                if not name
+            ),
+            *judges.unexplained,
+        ],
         _misread(binary, ours, addresses, our_answers),
+        judges,
+    )
+
+
+def _class(case: Case) -> str:
+    """The class of a difference; it may come with another name."""
+    variants = (case, with_our_name(case))
+    return next(
+        (each.__name__ for variant in variants for each in CLASSES if each(variant)), ""
     )
 
 
@@ -100,48 +119,11 @@ def _misread(
     return {tool: count for tool, count in counts.items() if count}
 
 
-def _verdict(case: Case) -> str:
-    """The class of a difference; "" where it has none or is not confirmed."""
-    if not agrees(case):
-        return ""
-    return next((each.__name__ for each in CLASSES if each(case)), "")
-
-
-def _cases(
-    binary: Path,
-    different: Sequence[tuple[int, str, str]],
-    their_functions: list[Function],
-    our_functions: list[Function],
-) -> list[Case]:
-    if not different:
-        return []
-    addresses = [address for address, _, _ in different]
-    linkage = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
-    short = peers.symbolizer_answers(
-        binary, addresses, "--disable-gsym", "--functions=short"
-    )
-    symbols = elf.symbols(binary)
-    return [
-        Case(
-            address,
-            peers.parse_frames(their),
-            peers.parse_frames(our),
-            sampling.function_at(their_functions, address),
-            sampling.function_at(our_functions, address),
-            linkage[index],
-            short[index],
-            elf.symbols_near(symbols, address),
-        )
-        for index, (address, their, our) in enumerate(different)
-    ]
-
-
 def _describe(case: Case) -> str:
     lines = [f"0x{case.address:x}"]
     for title, frames in (
         (f"theirs {_hex(case.their_function)}", case.theirs),
         (f"ours {_hex(case.our_function)}", case.ours),
-        ("llvm-symbolizer", case.linkage),
     ):
         lines.append(f"  {title}")
         lines += [f"    {frame}" for frame in frames]

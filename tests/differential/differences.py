@@ -1,230 +1,305 @@
-"""The deliberate differences from llvm-gsymutil, each as a predicate.
+"""The known differences from the readers of DWARF, each as a predicate.
 
-docs/differences.md explains them. A predicate looks at one address where the two
-files answer differently and says whether its difference is the reason; the first
-one that holds gives the case its name. That the answer of ours is the right one is
-not for the predicates to say: `agrees` asks the DWARF, as llvm-symbolizer reads it.
+docs/differences.md explains them. A predicate looks at one address where
+llvm-symbolizer or GNU addr2line answers otherwise than we do and says whether its
+difference is the reason; the first one that holds gives the case its name. What has
+none is unexplained.
 """
 
 from __future__ import annotations
 
+import os.path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.differential.layout import Gap, Symbol
     from tests.differential.peers import Frame
-    from tests.differential.sampling import Function
+
+    NameRule = Callable[["Case", int], bool]
+    Class = Callable[["Case"], bool]
 
 
-class Symbol(NamedTuple):
-    """An entry of the symbol table; *kind* is FUNC, NOTYPE, IFUNC, ..."""
-
-    start: int
-    size: int
-    kind: str
-    name: str
+_NO_ROW = 16  # bytes after a function in which no row starts
 
 
 class Case(NamedTuple):
-    """One address that the two files answer differently.
+    """One address and what is said of it; frames are innermost first.
 
-    Frames are innermost first and none where the address is not found; a function is
-    the record that the answer came from. *linkage* and *short* are the frames of
-    llvm-symbolizer on the DWARF: with linkage names, where the outermost name is
-    the symbol table's, and with the short names of the DWARF, empty where it has no
-    function. *symbols* are those at or before the address that may cover it.
+    *theirs* are the frames of the reader whose answer differs, *other* those of the
+    other reader. *copies* are ours from every description of the function, *symbols*
+    those that cover the address, *gap* the bytes around it that neither a symbol nor a
+    function of ours covers, and *symbol_files* what the symbol table says of files.
     """
 
     address: int
-    theirs: tuple[Frame, ...]
     ours: tuple[Frame, ...]
-    their_function: Function | None
-    our_function: Function | None
-    linkage: tuple[Frame, ...]
-    short: tuple[Frame, ...]
-    symbols: tuple[Symbol, ...]
-    has_zdebug: bool = False
+    theirs: tuple[Frame, ...]
+    other: tuple[Frame, ...] = ()
+    copies: tuple[tuple[Frame, ...], ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    gap: Gap | None = None
+    symbol_files: frozenset[str] = frozenset()
 
 
-def name_is_qualified(case: Case) -> bool:
-    """Names include their namespaces and classes in every language version."""
-    return _differ_only_in_names(case) and all(
-        our.name == their.name
-        or our.name.endswith("::" + their.name)
-        or (our is case.ours[-1] and _is_linkage_name(case))
-        for our, their in zip(case.ours, case.theirs, strict=True)
-    )
+# ---- answers where there is no function --------------------------------------------
 
 
-def name_is_of_symbol_table(case: Case) -> bool:
-    """The linkage name of a symbol at the same address replaces a plain DWARF name."""
+def padding_has_no_line(case: Case) -> bool:
+    """What aligns the next function belongs to none, though the last row runs on."""
+    return not case.ours and case.gap is not None and case.gap.is_padding
+
+
+def code_has_no_name(case: Case) -> bool:
+    """Rows of code that no function and no symbol of its section covers are counted."""
+    return not case.ours and case.gap is not None and has_lines(case)
+
+
+def symbol_before_has_ended(case: Case) -> bool:
+    """Nothing is named after a symbol that ends in front of it or in another section."""
+    return not case.ours and case.gap is not None and not has_lines(case)
+
+
+def symbol_extends_to_next_function(case: Case) -> bool:
+    """A symbol without a size answers up to the next function, over sections."""
+    return not case.theirs and not any(frame.path for frame in case.ours)
+
+
+def row_runs_on_into_symbol(case: Case) -> bool:
+    """No row starts in the few bytes of a symbol; that of the code before is not its."""
     return (
-        _differ_only_in_names(case)
-        and case.ours[:-1] == case.theirs[:-1]
-        and _is_linkage_name(case)
+        len(case.ours) == len(case.theirs) == 1
+        and loses_line(case)
+        and any(0 <= case.address - each.start < _NO_ROW for each in case.symbols)
+        and _only_names_differ(case._replace(theirs=_nowhere(case.theirs)), None)
     )
 
 
-def path_is_exact(case: Case) -> bool:
-    """Paths are unchanged: a file in the root directory has one slash."""
-    return len(case.ours) == len(case.theirs) > 0 and all(
-        our == their or our == their._replace(path=their.path.removeprefix("/"))
-        for our, their in zip(case.ours, case.theirs, strict=True)
-    )
+# ---- names -------------------------------------------------------------------------
 
 
-def old_compression_is_read(case: Case) -> bool:
-    """Sections named .zdebug_* are read."""
-    return case.has_zdebug and not _has_lines(case.theirs)
+def alias_differs(case: Case) -> bool:
+    """Of several names of a function, the linkage name in the DWARF comes first."""
+    return _only_names_differ(case, _is_alias)
 
 
-def symbol_inside_function_is_dropped(case: Case) -> bool:
-    """A symbol inside a DWARF function hides neither its lines nor its tail."""
-    if case.our_function is None or case.our_function.is_bare or not _is_bare(case):
-        return False
-    start, end, _ = case.our_function
+def suffix_is_of_symbol(case: Case) -> bool:
+    """Where the DWARF has a linkage name, a part `f.cold` of its function is `f`."""
+    return _only_names_differ(case, _lacks_suffix)
+
+
+def name_is_of_symbol(case: Case) -> bool:
+    """The name of a symbol of the same range replaces one that is no linkage name."""
+    return _only_names_differ(case, _is_plain_name)
+
+
+def underscore_is_left_out(case: Case) -> bool:
+    """The underscore that i386 Windows puts in front of names of C is none of theirs."""
+    return _only_names_differ(case, _lacks_underscore)
+
+
+def scope_is_included(case: Case) -> bool:
+    """A name without linkage includes the namespaces and classes around it."""
+    return _only_names_differ(case, _has_scope)
+
+
+def inlined_call_has_its_own_name(case: Case) -> bool:
+    """An inlined function without a linkage name is not called like the one around."""
+    return _only_names_differ(case, _is_of_function_around)
+
+
+# ---- descriptions ------------------------------------------------------------------
+
+
+def copy_is_of_another_unit(case: Case) -> bool:
+    """Of several descriptions of one function, such as of templates, one is kept."""
     return any(
-        start <= symbol.start and (symbol.start, symbol.size) != (start, end - start)
-        for symbol in case.symbols
+        copy == case.theirs or _only_names_differ(case._replace(ours=copy), None)
+        for copy in case.copies
     )
 
 
-def symbol_without_type_is_added(case: Case) -> bool:
-    """Symbols of hand-written code are used, with or without a type."""
-    return not _has_dwarf(case) and any(
-        symbol.name == case.ours[0].name and symbol.kind != "FUNC"
-        for symbol in case.symbols
-        if case.ours and _starts(symbol, case.our_function)
-    )
-
-
-def inline_below_try_block_is_kept(case: Case) -> bool:
-    """Calls inlined in try and catch blocks are found."""
+def rows_of_folded_code_differ(case: Case) -> bool:
+    """Of several rows for code that the linker folded, the other reader takes ours."""
     return (
-        _is_same_record(case)
-        and len(case.ours) > len(case.theirs) > 0
-        and case.ours[0][1:3] == case.theirs[0][1:3]
-        and case.ours[-1].offset == case.theirs[-1].offset
+        len({symbol.name for symbol in case.symbols}) > 1
+        and len(case.theirs) == len(case.ours) == len(case.other)
+        and [frame.line for frame in case.ours] == [frame.line for frame in case.other]
     )
 
 
-def later_range_is_kept(case: Case) -> bool:
-    """An invalid range of a function does not lose the valid ones after it."""
+def call_is_outside_of_caller(case: Case) -> bool:
+    """An inlined call outside of the range of its caller has no place in the file."""
     return (
-        case.our_function is not None
-        and not case.our_function.is_bare
-        and _is_bare(case)
+        0 < len(case.ours) < len(case.theirs)
+        and case.ours[0][1:] == case.theirs[0][1:]
+        and not has_lines(case._replace(theirs=case.theirs[1:]))
+        and _name_is_explained(
+            case._replace(ours=case.ours[-1:], theirs=case.theirs[-1:]), 0
+        )
     )
 
 
-def rows_after_start_are_kept(case: Case) -> bool:
-    """A function whose first row is after its start keeps its rows."""
-    if not _is_same_record(case) or not case.theirs:
-        return False
-    # Theirs has the line of the declaration everywhere, or no line table at all and
-    # with it no inlined calls.
-    compared = case.ours[-1:] if not case.theirs[0].path else case.ours
-    return compared[1:] == case.theirs[1:] and [
-        (frame.name, frame.offset) for frame in compared[:1]
-    ] == [(frame.name, frame.offset) for frame in case.theirs[:1]]
+def path_is_joined_differently(case: Case) -> bool:
+    """A path without `//`; or another file of the same row, where addr2line errs."""
+    return len(case.theirs) == len(case.ours) > 0 and all(
+        (our.name, our.line) == (their.name, their.line)
+        for our, their in zip(case.ours, case.theirs, strict=True)
+    )
 
 
-CLASSES: tuple[Callable[[Case], bool], ...] = (
-    name_is_of_symbol_table,
-    name_is_qualified,
-    path_is_exact,
-    old_compression_is_read,
-    symbol_without_type_is_added,
-    symbol_inside_function_is_dropped,
-    inline_below_try_block_is_kept,
-    rows_after_start_are_kept,
-    later_range_is_kept,
+def symbol_has_no_file(case: Case) -> bool:
+    """The file that STT_FILE names is not that of a symbol."""
+    return (
+        len(case.theirs) == len(case.ours) == 1
+        and not case.ours[0].path
+        and case.theirs[0].path in case.symbol_files
+        and case.theirs[0].line == case.ours[0].line == 0
+    )
+
+
+def lines_are_missing(case: Case) -> bool:
+    """addr2line 2.40 reads no lines of 64-bit DWARF 5 and of some other units."""
+    return (
+        len(case.theirs) == 1
+        and not has_lines(case)
+        and [_place(frame) for frame in case.ours]
+        == [_place(frame) for frame in case.other]
+        and _name_is_explained(case._replace(ours=case.ours[-1:]), 0)
+    )
+
+
+def inlined_calls_are_missing(case: Case) -> bool:
+    """addr2line 2.40 does not see the inlined calls of some units of DWARF 5."""
+    return (
+        0 < len(case.theirs) < len(case.ours)
+        and case.theirs[0].line == case.ours[0].line
+        and _name_is_explained(
+            case._replace(theirs=case.theirs[-1:], ours=case.ours[-1:]), 0
+        )
+    )
+
+
+_EVERYWHERE: tuple[Class, ...] = (
+    padding_has_no_line,
+    code_has_no_name,
+    symbol_before_has_ended,
+    alias_differs,
+    suffix_is_of_symbol,
+    underscore_is_left_out,
+    name_is_of_symbol,
+    scope_is_included,
+    row_runs_on_into_symbol,
+    copy_is_of_another_unit,
+    rows_of_folded_code_differ,
+    call_is_outside_of_caller,
+    symbol_has_no_file,
+)
+LLVM_SYMBOLIZER: tuple[Class, ...] = _EVERYWHERE
+ADDR2LINE: tuple[Class, ...] = (
+    symbol_extends_to_next_function,
+    *_EVERYWHERE,
+    inlined_call_has_its_own_name,
+    path_is_joined_differently,
+    inlined_calls_are_missing,
+    lines_are_missing,
 )
 
 
-def _differ_only_in_names(case: Case) -> bool:
-    return len(case.ours) == len(case.theirs) > 0 and all(
-        our[1:] == their[1:] for our, their in zip(case.ours, case.theirs, strict=True)
-    )
+def why(case: Case, classes: tuple[Class, ...]) -> str:
+    """The name of the first class that knows the difference; "" for none."""
+    return next((each.__name__ for each in classes if each(case)), "")
 
 
-def _has_lines(frames: tuple[Frame, ...]) -> bool:
-    return any(frame.path for frame in frames)
+def has_lines(case: Case) -> bool:
+    """Whether they tell a line."""
+    return any(frame.line for frame in case.theirs)
 
 
-def _has_dwarf(case: Case) -> bool:
-    """Whether the DWARF has a function at the address."""
-    return any(frame.name for frame in case.short)
+def loses_line(case: Case) -> bool:
+    """Whether they tell a line and we do not."""
+    return has_lines(case) and not any(frame.line for frame in case.ours)
 
 
-def _is_bare(case: Case) -> bool:
-    """Whether theirs knows the address from the symbol table alone, or not at all."""
-    return case.their_function is None or case.their_function.is_bare
+# ---- why one name differs from another ---------------------------------------------
 
 
-def _is_same_record(case: Case) -> bool:
-    """Whether both answers come from debug information of the same range."""
-    return case.their_function == case.our_function is not None and not _is_bare(case)
-
-
-def _starts(symbol: Symbol, function: Function | None) -> bool:
-    return function is not None and symbol.start == function.start
-
-
-def _is_linkage_name(case: Case) -> bool:
-    name = case.theirs[-1].name
-    return f"{len(name)}{name}" in case.ours[-1].name and _symbol_starts_range(case)
-
-
-def _symbol_starts_range(case: Case) -> bool:
-    return any(
-        symbol.name == case.ours[-1].name and _starts(symbol, case.our_function)
-        for symbol in case.symbols
-    )
-
-
-def agrees(case: Case) -> bool:
-    """Whether the DWARF and the symbol table confirm the answer of ours."""
-    if not case.ours:
-        return not case.linkage
-    judge = _without_unknown_calls(case.linkage)
-    if len(case.ours) != len(judge):
+def _only_names_differ(case: Case, rule: NameRule | None) -> bool:
+    """Whether names alone differ, each for a known reason, and one for that of *rule*."""
+    if [_place(frame) for frame in case.ours] != [
+        _place(frame) for frame in case.theirs
+    ]:
         return False
-    declared = {frame.declared for frame in judge} - {0}
-    inner = zip(case.ours[:-1], judge[:-1], strict=True)
-    if not all(
-        _is_name(our.name, right.name) and _is_place(our, right, declared)
-        for our, right in inner
-    ):
-        return False
-    outer = case.ours[-1]
-    names = {frames[-1].name for frames in (judge, case.short) if frames}
-    # Where the DWARF has no function, GSYM has no place to put a line.
-    is_bare = not (outer.path or _has_dwarf(case))
-    return (_is_place(outer, judge[-1], declared) or is_bare) and (
-        any(_is_name(outer.name, name) for name in names)
-        or judge[-1].name.startswith(f"{outer.name}.")
-        or _symbol_starts_range(case)
+    different = [
+        at
+        for at, (our, their) in enumerate(zip(case.ours, case.theirs, strict=True))
+        if our.name != their.name
+    ]
+    return all(_name_is_explained(case, at) for at in different) and (
+        rule is None or any(rule(case, at) for at in different)
     )
 
 
-def _without_unknown_calls(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The frames that LLVM's lookup rules leave: a call from nowhere is none."""
-    kept: list[Frame] = []
-    for frame in frames:
-        if kept and not frame.path:
-            kept[-1] = kept[-1]._replace(name=frame.name)
-        else:
-            kept.append(frame)
-    return tuple(kept)
+def _nowhere(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    return tuple(frame._replace(path="", line=0) for frame in frames)
 
 
-def _is_name(ours: str, judge: str) -> bool:
-    return ours == judge or ours.endswith("::" + judge)
+def _place(frame: Frame) -> tuple[str, int]:
+    return os.path.normpath(frame.path), frame.line
 
 
-def _is_place(ours: Frame, judge: Frame, declared: set[int]) -> bool:
-    # Before the first row there is only the declaration of the function.
-    is_declaration = not judge.path and ours.line in declared
-    return (ours.path, ours.line) == (judge.path, judge.line) or is_declaration
+def _name_is_explained(case: Case, at: int) -> bool:
+    is_outermost = at == len(case.ours) - 1
+    rules = (*_OUTERMOST_RULES, *_RULES) if is_outermost else _RULES
+    return case.ours[at].name == case.theirs[at].name or any(
+        rule(case, at) for rule in rules
+    )
+
+
+def _is_alias(case: Case, at: int) -> bool:
+    """Both are names of the function, theirs in the symbol table."""
+    our, their = case.ours[at].name, case.theirs[at].name
+    names = _symbol_names(case)
+    is_known = our in names or (case.other and case.other[-1].name == our)
+    return their in names and bool(is_known)
+
+
+def _lacks_suffix(case: Case, at: int) -> bool:
+    return case.theirs[at].name.startswith(case.ours[at].name + ".")
+
+
+def _lacks_underscore(case: Case, at: int) -> bool:
+    return case.theirs[at].name == "_" + case.ours[at].name
+
+
+def _is_plain_name(case: Case, at: int) -> bool:
+    """Ours is the name of a symbol, theirs of none."""
+    names = _symbol_names(case)
+    return case.ours[at].name in names and case.theirs[at].name not in names
+
+
+def _has_scope(case: Case, at: int) -> bool:
+    return case.ours[at].name.endswith("::" + case.theirs[at].name)
+
+
+def _is_of_function_around(case: Case, at: int) -> bool:
+    """Theirs is the symbol, ours what the other reader says."""
+    our, their = case.ours[at].name, case.theirs[at].name
+    said = case.other[at].name if len(case.other) == len(case.ours) else ""
+    return their in _symbol_names(case) and (our == said or our.endswith("::" + said))
+
+
+_OUTERMOST_RULES: tuple[NameRule, ...] = (
+    _is_alias,
+    _lacks_suffix,
+    _lacks_underscore,
+    _is_plain_name,
+)
+_RULES: tuple[NameRule, ...] = (_has_scope, _is_of_function_around)
+
+
+def _symbol_names(case: Case) -> set[str]:
+    """The names of the symbols, with their versions and without."""
+    names = {symbol.name for symbol in case.symbols}
+    return names | {name.partition("@")[0] for name in names if name[0] != "."}

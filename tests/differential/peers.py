@@ -34,16 +34,12 @@ _PEER_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
 class Frame(NamedTuple):
-    """One frame; *path* is "" where none is known, *offset* -1 where none is told.
-
-    *declared* is the line at which the function is declared, where that is told.
-    """
+    """One frame; *path* is "" where none is known, *offset* -1 where none is told."""
 
     name: str
     path: str
     line: int
     offset: int = -1
-    declared: int = 0
 
 
 def run(*command: str, stdin: str = "") -> str:
@@ -163,11 +159,46 @@ def _symbolizer_frames(answer: dict[str, list[dict[str, str]]]) -> tuple[Frame, 
             symbol["FunctionName"],
             symbol["FileName"],
             int(symbol["Line"]),
-            declared=int(symbol["StartLine"]),
         )
         for symbol in answer.get("Symbol", [])
     )
     return tuple(frame for frame in frames if frame.name or frame.path)
+
+
+_DISCRIMINATOR = re.compile(r" \(discriminator \d+\)")
+_ASKED = re.compile(r"^0x[0-9a-f]{8,16}(?:\n|: )", re.MULTILINE)
+
+
+def addr2line_answers(
+    binary: Path, addresses: Sequence[int]
+) -> list[tuple[Frame, ...]]:
+    """The frames GNU addr2line gives; none for an address it knows nothing of."""
+    query = "".join(f"{address:x}\n" for address in addresses)
+    printed = run("addr2line", "-afi", f"--exe={binary}", stdin=query)
+    answers = addr2line_texts(printed)
+    if len(answers) != len(addresses):
+        raise ValueError(f"{len(addresses)} addresses, {len(answers)} answers")
+    return [addr2line_frames(answer) for answer in answers]
+
+
+def addr2line_texts(printed: str) -> list[str]:
+    """The answers that `-a` makes, without their addresses and discriminators."""
+    return _ASKED.split(_DISCRIMINATOR.sub("", printed))[1:]
+
+
+def addr2line_frames(answer: str) -> tuple[Frame, ...]:
+    """The frames of one answer of `-f`."""
+    lines = answer.splitlines()
+    frames = []
+    for name, place in zip(lines[::2], lines[1::2], strict=True):
+        path, _, line = place.rpartition(":")
+        number = int(line) if line.isdigit() else 0
+        frames.append(Frame(_known(name), _known(path), number))
+    return tuple(frame for frame in frames if frame.name or frame.path)
+
+
+def _known(text: str) -> str:
+    return "" if text == "??" else text
 
 
 _INSTRUCTION = re.compile(r" *([0-9a-f]+): ([0-9a-f ]+?) *\t(.*)")

@@ -70,14 +70,18 @@ def union(functions: Iterable[Function]) -> list[tuple[int, int]]:
 
 def random_addresses(functions: Iterable[Function], count: int, seed: int) -> list[int]:
     """*count* addresses inside *functions*, each byte equally likely."""
-    covered = union(functions)
-    ends = list(itertools.accumulate(end - start for start, end in covered))
+    return addresses_in(union(functions), count, seed)
+
+
+def addresses_in(ranges: list[tuple[int, int]], count: int, seed: int) -> list[int]:
+    """*count* addresses inside *ranges*, each byte equally likely."""
+    ends = list(itertools.accumulate(end - start for start, end in ranges))
     generator = random.Random(seed)  # noqa: S311 - a sample, no secret
     addresses = []
     for _ in range(count):
         place = generator.randrange(ends[-1])
         index = bisect.bisect_right(ends, place)
-        addresses.append(covered[index][1] - (ends[index] - place))
+        addresses.append(ranges[index][1] - (ends[index] - place))
     return addresses
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
-from tests.differential import elf, peers, sampling
-from tests.differential.differences import Case, Symbol, agrees
+from tests.differential import peers, sampling
+from tests.differential.judges import judge_by_llvm, our_answers
 from tests.differential.targets import COMBINATIONS
 
 if TYPE_CHECKING:
@@ -39,58 +39,13 @@ def test_answers_agree_with_llvm_symbolizer(
     functions = sampling.functions(output)
     # A small program has fewer bytes of code than that: then each is asked once.
     addresses = sorted(set(sampling.random_addresses(functions, ADDRESSES, seed=1)))
-    unexplained = [
-        case for case in cases(program.judge, output, addresses) if not agrees(case)
-    ]
-    assert unexplained[:SHOWN] == []
+    answers = our_answers(output, addresses)
+    judgement = judge_by_llvm(program.judge, output, addresses, answers)
+    assert judgement.unexplained[:SHOWN] == []
+    assert judgement.lines_lost == {}
 
 
 def is_compared(target: Target, form: str) -> bool:
     """Whether there is a second opinion; pyelftools lacks RISC-V's relocations."""
     is_riscv = "riscv" in target.title
     return target.container != "pe" and not (is_riscv and "relocatable" in form)
-
-
-def cases(judge: Path, ours: Path, addresses: list[int]) -> list[Case]:
-    """What ours and the judge say of each address."""
-    answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
-    linkage = peers.symbolizer_answers(judge, addresses, "--disable-gsym")
-    short = peers.symbolizer_answers(
-        judge, addresses, "--disable-gsym", "--functions=short"
-    )
-    functions = sampling.functions(ours)
-    symbols = named_symbols(judge)
-    return [
-        Case(
-            address,
-            (),
-            peers.parse_frames(answer),
-            None,
-            sampling.function_at(functions, address),
-            linkage[index],
-            short[index],
-            elf.symbols_near(symbols, address),
-        )
-        for index, (address, answer) in enumerate(zip(addresses, answers, strict=True))
-    ]
-
-
-def named_symbols(binary: Path) -> list[Symbol]:
-    """The defined symbols of a file of any container format, by address."""
-    printed = peers.run("llvm-nm-22", "--defined-only", "--format=posix", str(binary))
-    has_underscores = _names_have_underscores(binary)
-    symbols = []
-    for line in printed.splitlines():
-        name, kind, value, *_ = line.rsplit(" ", 3)
-        if kind in "tTwW":
-            text = name.removeprefix("_") if has_underscores else name
-            symbols.append(Symbol(int(value, 16), 0, "FUNC", text))
-    return sorted(symbols)
-
-
-def _names_have_underscores(binary: Path) -> bool:
-    """Whether the linker put one in front of each name: Mach-O, and PE for i386."""
-    head = binary.read_bytes()[:4096]
-    if head[:4] in {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"}:
-        return True
-    return head[:2] == b"MZ" and b"PE\0\0\x4c\x01" in head

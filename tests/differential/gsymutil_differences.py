@@ -1,0 +1,176 @@
+"""The deliberate differences from llvm-gsymutil, each as a predicate.
+
+docs/differences.md explains them. A predicate looks at one address where the two
+files answer differently and says whether its difference is the reason; the first
+one that holds gives the case its name. That the answer of ours is the right one is
+not for the predicates to say: every address is also asked of the readers of DWARF.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.differential.layout import Symbol
+    from tests.differential.peers import Frame
+    from tests.differential.sampling import Function
+
+
+class Case(NamedTuple):
+    """One address that the two files answer differently.
+
+    Frames are innermost first and none where the address is not found; a function is
+    the record that the answer came from. *symbols* are those at or before the address
+    that may cover it.
+    """
+
+    address: int
+    theirs: tuple[Frame, ...]
+    ours: tuple[Frame, ...]
+    their_function: Function | None
+    our_function: Function | None
+    symbols: tuple[Symbol, ...]
+    has_zdebug: bool = False
+
+
+def name_is_qualified(case: Case) -> bool:
+    """Names include their namespaces and classes in every language version."""
+    return _differ_only_in_names(case) and all(
+        our.name == their.name
+        or our.name.endswith("::" + their.name)
+        or (our is case.ours[-1] and _symbol_starts_range(case))
+        for our, their in zip(case.ours, case.theirs, strict=True)
+    )
+
+
+def name_is_of_symbol_table(case: Case) -> bool:
+    """The name of a symbol at the same address replaces a plain DWARF name."""
+    return (
+        _differ_only_in_names(case)
+        and case.ours[:-1] == case.theirs[:-1]
+        and _symbol_starts_range(case)
+    )
+
+
+def path_is_exact(case: Case) -> bool:
+    """Paths are unchanged: a file in the root directory has one slash."""
+    return len(case.ours) == len(case.theirs) > 0 and all(
+        our == their or our == their._replace(path=their.path.removeprefix("/"))
+        for our, their in zip(case.ours, case.theirs, strict=True)
+    )
+
+
+def old_compression_is_read(case: Case) -> bool:
+    """Sections named .zdebug_* are read."""
+    return case.has_zdebug and not _has_lines(case.theirs)
+
+
+def symbol_inside_function_is_dropped(case: Case) -> bool:
+    """A symbol inside a DWARF function hides neither its lines nor its tail."""
+    if case.our_function is None or case.our_function.is_bare or not _is_bare(case):
+        return False
+    start, end, _ = case.our_function
+    return any(
+        start <= symbol.start and (symbol.start, symbol.size) != (start, end - start)
+        for symbol in case.symbols
+    )
+
+
+def symbol_without_type_is_added(case: Case) -> bool:
+    """Symbols of hand-written code are used, with or without a type."""
+    return any(
+        symbol.name == case.ours[0].name and symbol.kind != "FUNC"
+        for symbol in case.symbols
+        if case.ours and _starts(symbol, case.our_function)
+    )
+
+
+def inline_below_try_block_is_kept(case: Case) -> bool:
+    """Calls inlined in try and catch blocks are found."""
+    return (
+        _is_same_record(case)
+        and len(case.ours) > len(case.theirs) > 0
+        and case.ours[0][1:3] == case.theirs[0][1:3]
+        and case.ours[-1].offset == case.theirs[-1].offset
+    )
+
+
+def later_range_is_kept(case: Case) -> bool:
+    """An invalid range of a function does not lose the valid ones after it."""
+    return (
+        case.our_function is not None
+        and not case.our_function.is_bare
+        and _is_bare(case)
+    )
+
+
+def rows_after_start_are_kept(case: Case) -> bool:
+    """A function whose first row is after its start keeps its rows."""
+    if not _is_same_record(case) or not case.theirs:
+        return False
+    # Theirs has the line of the declaration everywhere, or no line table at all and
+    # with it no inlined calls.
+    compared = case.ours[-1:] if not case.theirs[0].path else case.ours
+    return compared[1:] == case.theirs[1:] and [
+        (frame.name, frame.offset) for frame in compared[:1]
+    ] == [(frame.name, frame.offset) for frame in case.theirs[:1]]
+
+
+def declared_line_is_not_given(case: Case) -> bool:
+    """Before the first row there is no line, and not that of the declaration."""
+    return _is_same_record(case) and len(case.theirs) == 1 and not case.ours
+
+
+CLASSES: tuple[Callable[[Case], bool], ...] = (
+    name_is_of_symbol_table,
+    name_is_qualified,
+    path_is_exact,
+    old_compression_is_read,
+    symbol_without_type_is_added,
+    symbol_inside_function_is_dropped,
+    inline_below_try_block_is_kept,
+    rows_after_start_are_kept,
+    declared_line_is_not_given,
+    later_range_is_kept,
+)
+
+
+def _differ_only_in_names(case: Case) -> bool:
+    return len(case.ours) == len(case.theirs) > 0 and all(
+        our[1:] == their[1:] for our, their in zip(case.ours, case.theirs, strict=True)
+    )
+
+
+def _has_lines(frames: tuple[Frame, ...]) -> bool:
+    return any(frame.path for frame in frames)
+
+
+def _is_bare(case: Case) -> bool:
+    """Whether theirs knows the address from the symbol table alone, or not at all."""
+    return case.their_function is None or case.their_function.is_bare
+
+
+def _is_same_record(case: Case) -> bool:
+    """Whether both answers come from debug information of the same range."""
+    return case.their_function == case.our_function is not None and not _is_bare(case)
+
+
+def _starts(symbol: Symbol, function: Function | None) -> bool:
+    return function is not None and symbol.start == function.start
+
+
+def _symbol_starts_range(case: Case) -> bool:
+    return any(
+        symbol.name == case.ours[-1].name and _starts(symbol, case.our_function)
+        for symbol in case.symbols
+    )
+
+
+def with_our_name(case: Case) -> Case:
+    """The case without the difference that the name of a symbol makes."""
+    if not (case.ours and case.theirs and _symbol_starts_range(case)):
+        return case
+    outermost = case.theirs[-1]._replace(name=case.ours[-1].name)
+    return case._replace(theirs=(*case.theirs[:-1], outermost))

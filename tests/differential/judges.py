@@ -1,0 +1,186 @@
+"""Compare our answers with those of the readers of DWARF: at every address asked.
+
+llvm-symbolizer and GNU addr2line answer from the binary. Where one answers otherwise
+than we do, the difference must be of a known class (`differences.py`); what remains is
+unexplained. Of addr2line, which joins paths differently, names and lines count.
+"""
+
+from __future__ import annotations
+
+import collections
+import tempfile
+from typing import TYPE_CHECKING, NamedTuple
+
+import gsym
+from tests.differential import layout, peers, sampling
+from tests.differential.differences import (
+    ADDR2LINE,
+    LLVM_SYMBOLIZER,
+    Case,
+    loses_line,
+    why,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from tests.differential.differences import Class
+    from tests.differential.peers import Frame
+
+    Frames = tuple[Frame, ...]
+
+
+class Judgement(NamedTuple):
+    """What one reader says of our answers.
+
+    *classes* counts the differences by name. *lines_lost* counts those of them where it
+    has a line and we have none, *unexplained* holds as text those of no class.
+    """
+
+    equal: int
+    classes: collections.Counter[str]
+    lines_lost: collections.Counter[str]
+    unexplained: list[str]
+
+
+class Judges(NamedTuple):
+    """The judgements of both."""
+
+    llvm_symbolizer: Judgement
+    addr2line: Judgement
+
+    @property
+    def unexplained(self) -> list[str]:
+        return [text for each in self for text in each.unexplained]
+
+
+def our_answers(ours: Path, addresses: Sequence[int]) -> list[Frames]:
+    """What our reader says."""
+    with gsym.open(str(ours)) as reader:
+        return [_frames(reader.lookup(address)) for address in addresses]
+
+
+def judge(binary: Path, ours: Path, addresses: Sequence[int]) -> Judges:
+    """Compare the answers of *ours*, a file made of *binary*, with those of both."""
+    answers = our_answers(ours, addresses)
+    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    gnu = peers.addr2line_answers(binary, addresses)
+    with Context(binary, ours) as context:
+        return Judges(
+            _judged(context, addresses, (answers, llvm, gnu), LLVM_SYMBOLIZER),
+            _judged(
+                context,
+                addresses,
+                [list(map(without_paths, each)) for each in (answers, gnu, llvm)],
+                ADDR2LINE,
+            ),
+        )
+
+
+def judge_by_llvm(
+    binary: Path, ours: Path, addresses: Sequence[int], answers: Sequence[Frames]
+) -> Judgement:
+    """The judgement of llvm-symbolizer of *answers* that were got from *ours*."""
+    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    nobody: list[Frames] = [()] * len(addresses)
+    with Context(binary, ours) as context:
+        return _judged(context, addresses, (answers, llvm, nobody), LLVM_SYMBOLIZER)
+
+
+def without_paths(frames: Frames) -> Frames:
+    """What addr2line tells reliably."""
+    return tuple(frame._replace(path="") for frame in frames)
+
+
+class Context:
+    """What tells why an answer differs, beside the answers themselves."""
+
+    def __init__(self, binary: Path, ours: Path) -> None:
+        self._binary = binary
+        self._table = layout.symbol_table(binary)
+        self._cover = layout.Cover(
+            layout.code(binary), self._table.symbols, sampling.functions(ours)
+        )
+        self._folder = tempfile.TemporaryDirectory()
+        self._merged: gsym.Reader | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._merged is not None:
+            self._merged.close()
+        self._folder.cleanup()
+
+    def case(self, address: int, ours: Frames, theirs: Frames, other: Frames) -> Case:
+        """The case at *address*, without copies."""
+        return Case(
+            *(address, ours, theirs, other),
+            symbols=layout.symbols_over(self._table.symbols, address),
+            gap=self._cover.gap(address),
+            symbol_files=self._table.files,
+        )
+
+    def copies(self, address: int) -> tuple[Frames, ...]:
+        """Our answers of the functions with the same range at *address*."""
+        if self._merged is None:
+            output = f"{self._folder.name}/merged.gsym"
+            gsym.convert(str(self._binary), output, merged_functions=True)
+            self._merged = gsym.open(output)
+        found = self._merged.lookup(address, merged=True)
+        return tuple(map(_frames, (found, *(found.merged or ())))) if found else ()
+
+
+def _judged(
+    context: Context,
+    addresses: Sequence[int],
+    answers: Sequence[Sequence[Frames]],
+    classes: tuple[Class, ...],
+) -> Judgement:
+    """The judgement of a reader; *answers* are ours, its own and the other reader's."""
+    equal, unexplained = 0, []
+    known: collections.Counter[str] = collections.Counter()
+    lost: collections.Counter[str] = collections.Counter()
+    for address, ours, theirs, other in zip(addresses, *answers, strict=True):
+        if ours == theirs:
+            equal += 1
+            continue
+        case = context.case(address, ours, theirs, other)
+        name = why(case, classes)
+        if not name and ours:
+            copies = context.copies(address)
+            if classes is ADDR2LINE:
+                copies = tuple(map(without_paths, copies))
+            name = why(case._replace(copies=copies), classes)
+        known[name] += 1
+        lost[name] += loses_line(case)
+        if not name:
+            unexplained.append(describe(case))
+    del known[""]
+    return Judgement(equal, known, +lost, unexplained)
+
+
+def describe(case: Case) -> str:
+    """A case as text."""
+    lines = [f"{case.address:#x}"]
+    if case.gap:
+        lines.append(f"  in a gap from {case.gap.start:#x} to {case.gap.end:#x}")
+    lines += [f"  {symbol}" for symbol in case.symbols]
+    for title, frames in (
+        ("ours", case.ours),
+        ("theirs", case.theirs),
+        ("the other reader", case.other),
+    ):
+        lines += [f"  {title}", *(f"    {frame}" for frame in frames)]
+    return "\n".join(lines)
+
+
+def _frames(found: gsym.Lookup | None) -> Frames:
+    if found is None:
+        return ()
+    return tuple(
+        peers.Frame(frame.name, frame.path or "", frame.line or 0)
+        for frame in found.frames
+    )

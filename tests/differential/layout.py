@@ -1,0 +1,158 @@
+"""What the comparison wants to know of a binary itself: its code and its symbols."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.differential.peers import run
+from tests.differential.sampling import Function, union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+# A symbol further away than this is not looked at.
+_REACH = 1 << 16
+_MOST_PADDING = 64
+_RELOCATABLE = 1  # e_type, in either byte order
+
+
+class Symbol(NamedTuple):
+    """An entry of the symbol table; *kind* is FUNC, NOTYPE, IFUNC, ..."""
+
+    start: int
+    size: int
+    kind: str
+    name: str
+
+
+class Gap(NamedTuple):
+    """Bytes of code that nothing covers; they end with the section at the latest."""
+
+    start: int
+    end: int
+
+    @property
+    def is_padding(self) -> bool:
+        """Whether it only aligns what follows."""
+        size = self.end - self.start
+        return size < min(_MOST_PADDING, self.end & -self.end)
+
+
+class SymbolTable(NamedTuple):
+    """The defined symbols that may name code, by address, and the files it names."""
+
+    symbols: list[Symbol]
+    files: frozenset[str] = frozenset()
+
+
+def symbol_table(binary: Path) -> SymbolTable:
+    """The symbols of a file of any container; few of one that is not ELF have sizes."""
+    if not _is_linked_elf(binary):
+        return SymbolTable(_named_symbols(binary))
+    printed = run("readelf", "--syms", "--wide", str(binary))
+    found, files = set(), set()
+    for line in printed.splitlines():
+        fields = line.split(maxsplit=7)
+        if len(fields) != 8:
+            continue
+        _, value, size, kind, _, _, section, name = fields
+        if kind == "FILE":
+            files.add(name)
+        elif kind in {"FUNC", "NOTYPE", "IFUNC"} and section.isdigit():
+            extent = int(size, 16 if size.startswith("0x") else 10)
+            found.add(Symbol(int(value, 16), extent, kind, name))
+    return SymbolTable(sorted(found), frozenset(files))
+
+
+def _is_linked_elf(binary: Path) -> bool:
+    with binary.open("rb") as file:
+        head = file.read(18)
+    return head[:4] == b"\x7fELF" and _RELOCATABLE not in {head[16], head[17]}
+
+
+def _named_symbols(binary: Path) -> list[Symbol]:
+    printed = run("llvm-nm-22", "--defined-only", "--format=posix", str(binary))
+    has_underscores = _names_have_underscores(binary)
+    found = []
+    for line in printed.splitlines():
+        name, kind, value, size = line.rsplit(" ", 3)
+        if kind in "tTwW":
+            text = name.removeprefix("_") if has_underscores else name
+            found.append(Symbol(int(value, 16), int(size or "0", 16), "FUNC", text))
+    return sorted(found)
+
+
+def _names_have_underscores(binary: Path) -> bool:
+    """Whether the linker put one in front of each name: Mach-O, and PE for i386."""
+    with binary.open("rb") as file:
+        head = file.read(4096)
+    if head[:4] in {b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"}:
+        return True
+    return head[:2] == b"MZ" and b"PE\0\0\x4c\x01" in head
+
+
+def symbols_near(by_address: list[Symbol], address: int) -> tuple[Symbol, ...]:
+    """Those symbols that start at or less than 64 KiB before *address*."""
+    first = bisect.bisect_left(by_address, (address - _REACH,))
+    last = bisect.bisect_left(by_address, (address + 1,))
+    return tuple(by_address[first:last])
+
+
+def symbols_over(by_address: list[Symbol], address: int) -> tuple[Symbol, ...]:
+    """Those that cover *address*; without a size that is up to the next start."""
+    near = symbols_near(by_address, address)
+    after = bisect.bisect_left(by_address, (address + 1,))
+    last_start = by_address[after - 1].start if after else 0
+    first = bisect.bisect_left(by_address, (last_start,))
+    return (
+        *(each for each in near if address < each.start + each.size),
+        *(each for each in by_address[first:after] if each.size == 0),
+    )
+
+
+_SECTION = re.compile(r"\] \S+ +(?:PROGBITS|NOBITS) +(\w+) \w+ (\w+) \w\w +(\w+) ")
+
+
+def code(binary: Path) -> list[tuple[int, int]]:
+    """The sections of a linked ELF file that hold code, as ranges of addresses."""
+    if not _is_linked_elf(binary):
+        return []
+    printed = run("readelf", "--section-headers", "--wide", str(binary))
+    ranges = []
+    for start, size, flags in _SECTION.findall(printed):
+        if {"A", "X"} <= set(flags):
+            ranges.append((int(start, 16), int(start, 16) + int(size, 16)))
+    return sorted(each for each in ranges if each[0] < each[1])
+
+
+class Cover:
+    """Which addresses symbols and functions cover."""
+
+    def __init__(
+        self,
+        sections: list[tuple[int, int]],
+        symbols: Iterable[Symbol],
+        functions: Iterable[Function],
+    ) -> None:
+        sized = [
+            Function(each.start, each.start + each.size, is_bare=True)
+            for each in symbols
+            if each.size
+        ]
+        self._sections = sections
+        self._covered = union([*sized, *functions])
+
+    def gap(self, address: int) -> Gap | None:
+        """The bytes around *address* that nothing covers, if it is one of them."""
+        at = bisect.bisect_right(self._covered, (address, 1 << 64))
+        if at and address < self._covered[at - 1][1]:
+            return None
+        start = self._covered[at - 1][1] if at else 0
+        end = self._covered[at][0] if at < len(self._covered) else 1 << 64
+        for low, high in self._sections:
+            if low <= address < high:
+                return Gap(max(start, low), min(end, high))
+        return Gap(start, end)
