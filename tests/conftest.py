@@ -58,7 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "fixtures" in getattr(item, "fixturenames", ()):
             item.add_marker("fixtures")
-        if "differential" in item.path.parts:
+        is_quick = item.get_closest_marker("quick") is not None
+        if "differential" in item.path.parts and not is_quick:
             item.add_marker("slow")
 
 

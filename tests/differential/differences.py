@@ -52,12 +52,12 @@ def padding_has_no_line(case: Case) -> bool:
 
 
 def code_has_no_name(case: Case) -> bool:
-    """Rows of code that no function and no symbol of its section covers are counted."""
+    """Rows of code that no function and no symbol of its section covers are lost."""
     return not case.ours and case.gap is not None and has_lines(case)
 
 
 def symbol_before_has_ended(case: Case) -> bool:
-    """Nothing is named after a symbol that ends in front of it or in another section."""
+    """Nothing is named after a symbol that ended before, or in another section."""
     return not case.ours and case.gap is not None and not has_lines(case)
 
 
@@ -67,7 +67,7 @@ def symbol_extends_to_next_function(case: Case) -> bool:
 
 
 def row_runs_on_into_symbol(case: Case) -> bool:
-    """No row starts in the few bytes of a symbol; that of the code before is not its."""
+    """No row starts in the few bytes of a symbol; that of the code before runs on."""
     return (
         len(case.ours) == len(case.theirs) == 1
         and loses_line(case)
@@ -97,6 +97,11 @@ def name_is_of_symbol(case: Case) -> bool:
 def underscore_is_left_out(case: Case) -> bool:
     """The underscore that i386 Windows puts in front of names of C is none of theirs."""
     return _only_names_differ(case, _lacks_underscore)
+
+
+def assembler_label_is_no_name(case: Case) -> bool:
+    """Labels such as `.L0` of RISC-V and mapping symbols such as `$x` name nothing."""
+    return _only_names_differ(case, _is_assembler_label)
 
 
 def scope_is_included(case: Case) -> bool:
@@ -188,6 +193,7 @@ _EVERYWHERE: tuple[Class, ...] = (
     alias_differs,
     suffix_is_of_symbol,
     underscore_is_left_out,
+    assembler_label_is_no_name,
     name_is_of_symbol,
     scope_is_included,
     row_runs_on_into_symbol,
@@ -217,6 +223,10 @@ def has_lines(case: Case) -> bool:
     return any(frame.line for frame in case.theirs)
 
 
+# Where a line is told of what is no function's code.
+NO_LOSS = {padding_has_no_line.__name__, row_runs_on_into_symbol.__name__}
+
+
 def loses_line(case: Case) -> bool:
     """Whether they tell a line and we do not."""
     return has_lines(case) and not any(frame.line for frame in case.ours)
@@ -226,7 +236,7 @@ def loses_line(case: Case) -> bool:
 
 
 def _only_names_differ(case: Case, rule: NameRule | None) -> bool:
-    """Whether names alone differ, each for a known reason, and one for that of *rule*."""
+    """Whether names alone differ, for known reasons, of which *rule* is one."""
     if [_place(frame) for frame in case.ours] != [
         _place(frame) for frame in case.theirs
     ]:
@@ -269,6 +279,10 @@ def _lacks_suffix(case: Case, at: int) -> bool:
     return case.theirs[at].name.startswith(case.ours[at].name + ".")
 
 
+def _is_assembler_label(case: Case, at: int) -> bool:
+    return case.theirs[at].name.startswith((".L", "$"))
+
+
 def _lacks_underscore(case: Case, at: int) -> bool:
     return case.theirs[at].name == "_" + case.ours[at].name
 
@@ -294,6 +308,7 @@ _OUTERMOST_RULES: tuple[NameRule, ...] = (
     _is_alias,
     _lacks_suffix,
     _lacks_underscore,
+    _is_assembler_label,
     _is_plain_name,
 )
 _RULES: tuple[NameRule, ...] = (_has_scope, _is_of_function_around)

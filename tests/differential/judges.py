@@ -16,6 +16,7 @@ from tests.differential import layout, peers, sampling
 from tests.differential.differences import (
     ADDR2LINE,
     LLVM_SYMBOLIZER,
+    NO_LOSS,
     Case,
     loses_line,
     why,
@@ -54,6 +55,16 @@ class Judges(NamedTuple):
     @property
     def unexplained(self) -> list[str]:
         return [text for each in self for text in each.unexplained]
+
+    @property
+    def lost_lines(self) -> dict[str, int]:
+        """By class, at how many addresses one has a line for code and we have none."""
+        return {
+            name: max(each.lines_lost[name] for each in self)
+            for each in self
+            for name in each.lines_lost
+            if name not in NO_LOSS
+        }
 
 
 def our_answers(ours: Path, addresses: Sequence[int]) -> list[Frames]:

@@ -156,14 +156,14 @@ class Rows:
                 rows = []
             else:
                 rows.append(address)
-        self._addresses = sorted(addresses)
+        self.addresses = sorted(addresses)
         self._sequences = sorted(sequences)
         self._starts = [start for start, _ in self._sequences]
 
     def any_in(self, code: Code) -> bool:
         """Whether a row stands for one of the addresses."""
-        at = bisect_left(self._addresses, code.start)
-        if at < len(self._addresses) and self._addresses[at] < code.end:
+        at = bisect_left(self.addresses, code.start)
+        if at < len(self.addresses) and self.addresses[at] < code.end:
             return True
         at = bisect_right(self._starts, code.start) - 1
         return at >= 0 and code.start < self._sequences[at][1]

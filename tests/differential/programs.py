@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.differential.peers import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SOURCES = Path(__file__).parent / "sources"
 
@@ -22,7 +25,8 @@ class Edit(NamedTuple):
 class Flavour(NamedTuple):
     """How a program is built; the paths in it start with *prefix*.
 
-    A program of two halves is built from its source twice, once with -DOTHER.
+    A program of two halves is built from its source twice, once with -DOTHER. What is
+    built goes through *finish*.
     """
 
     compiler: str
@@ -32,15 +36,17 @@ class Flavour(NamedTuple):
     edit: Edit | None = None
     prefix: str = "sources"
     has_halves: bool = False
+    finish: Callable[[Path], None] | None = None
 
     @property
     def title(self) -> str:
         """A name for reports, also usable as a file name."""
-        words = [self.compiler, *self.options.split(), *self.linker.split()]
+        source = "" if self.source.startswith("shapes") else self.source
+        words = [self.compiler, source, *self.options.split(), *self.linker.split()]
         words.append(self.edit.title if self.edit else "")
         words.append("" if self.prefix == "sources" else "-root")
-        words.append("-twins" if self.has_halves else "")
-        return "".join(words).translate(str.maketrans("", "", "/=,"))
+        words.append(f"-{self.finish.__name__}" if self.finish else "")
+        return "".join(words).translate(str.maketrans("", "", "/=,:"))
 
 
 TRY_BLOCKS = Edit(
@@ -57,6 +63,23 @@ BAD_RANGE = Edit(
 )
 # An instruction without a row stands at the start of the cold half of a function.
 LATE_ROWS = Edit("-late-rows", r"(\.LFSB\d+:\n)", r"\1\tnop\n")
+
+
+def without_dwo(output: Path) -> None:
+    """Lose the files that the split units went to."""
+    files = list(output.parent.glob(f"{output.name}*.dwo"))
+    assert files
+    for file in files:
+        file.unlink()
+
+
+def optimized_by_bolt(output: Path) -> None:
+    """Move blocks and functions of the linked program."""
+    options = ("-reorder-blocks=reverse", "-split-functions", "-split-all-cold")
+    update = ("--update-debug-sections", "-o", f"{output}.bolt")
+    run("llvm-bolt-19", *options, *update, str(output))
+    Path(f"{output}.bolt").replace(output)
+
 
 _LLD = "-fuse-ld=lld-19"
 FLAVOURS = (
@@ -110,10 +133,7 @@ def build(flavour: Flavour, output: Path) -> Path:
         ValueError: There was nothing to edit.
     """
     source = SOURCES / flavour.source
-    options = [
-        *flavour.options.split(),
-        f"-ffile-prefix-map={SOURCES}={flavour.prefix}",
-    ]
+    options = [*flavour.options.split(), *_own_options(flavour, output)]
     if flavour.edit:
         assembly = output.with_suffix(".s")
         run(flavour.compiler, *options, "-S", "-dA", str(source), "-o", str(assembly))
@@ -130,5 +150,26 @@ def build(flavour: Flavour, output: Path) -> Path:
         run(flavour.compiler, *options, "-DOTHER", "-c", str(source), "-o", str(half))
         inputs.append(str(half))
     linker = flavour.linker.split()
-    run(flavour.compiler, *options, *inputs, *linker, "-o", str(output))
+    target = (f"-o:{output}",) if flavour.compiler == "nim" else ("-o", str(output))
+    words = [flavour.compiler]
+    if flavour.compiler in {"go", "nim"}:
+        words.append(options.pop(0))
+    run(*words, *options, *linker, *target, *inputs)
+    if flavour.finish:
+        flavour.finish(output)
     return output
+
+
+def _own_options(flavour: Flavour, output: Path) -> tuple[str, ...]:
+    """How a compiler is told of the paths in the program, and where to put the rest."""
+    paths = f"{SOURCES}={flavour.prefix}"
+    folder = output.parent
+    others: dict[str, tuple[str, ...]] = {
+        "gfortran-12": (f"-ffile-prefix-map={paths}", f"-J{folder}"),
+        "gnatmake": (f"-ffile-prefix-map={paths}", "-D", str(folder)),
+        "go": (),
+        "ldc2": (f"-od={folder}",),
+        "nim": (f"--nimcache:{output}.nim",),
+        "rustc": (f"--remap-path-prefix={paths}",),
+    }
+    return others.get(flavour.compiler, (f"-ffile-prefix-map={paths}",))
