@@ -1,10 +1,12 @@
-"""The long comparison on real binaries, and the table that docs/ keeps of it.
+"""The long comparison on real binaries, and the tables that docs/ keeps of it.
 
     python -m tests.differential.accept CORPUS [--count N] [--input NAME]... [--write]
 
-CORPUS holds big/ and v/ with the files named below; one that is missing fails the
-run. The exit status is 1 if an address is unexplained or one of LLVM's tools reads one
-of our files otherwise than we do. --write puts the table into docs/acceptance.md.
+CORPUS holds the binaries named below; one that is missing fails the run. Others are
+built: the engine for each of several processors, and the programs of the tests. The
+exit status is 1 if an address is unexplained, a line is lost, or one of LLVM's tools
+reads one of our files otherwise than we do. --write puts the tables into
+docs/acceptance.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -13,40 +15,66 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from benchmarks.markdown import table
 from benchmarks.report import ROOT, environment
+from tests.differential import gsymutil_differences
+from tests.differential.building import program
+from tests.differential.builds import BUILDS
 from tests.differential.compare import Comparison, compare
-from tests.differential.differences import CLASSES
+from tests.differential.differences import (
+    ADDR2LINE,
+    LLVM_SYMBOLIZER,
+    code_has_no_name,
+    padding_has_no_line,
+    row_runs_on_into_symbol,
+)
+from tests.differential.judges import Judgement, Judges
+from tests.differential.peers import run, zig
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator
 
-INPUTS = (
-    *("big/vmlinux", "big/libjvm.plain", "big/ceph-osd.plain", "big/libc.plain"),
-    "big/libpython3.11d.so",
-    *(f"v/lz4-gcc-{name}" for name in ("dw2", "dw3", "dw4", "dw5", "dw5-g64")),
-    *(f"v/lz4-gcc-{name}" for name in ("O0", "gz-zlib", "gz-gnu")),
-    *(f"v/lz4-clang-{name}" for name in ("dw4", "dw5", "gz-zstd", "gline")),
-    *(f"v/leveldb-gcc-{name}" for name in ("dw4-types", "dw5", "lto")),
-    *(f"v/leveldb-clang-{name}" for name in ("dw5-icf", "simple-names")),
-    *(f"v/zstd-{name}.so" for name in ("gcc-dw4", "gcc-dw5", "clang-dw5")),
+    from tests.differential.programs import Flavour
+
+CORPUS = ("big/vmlinux", "big/libjvm.plain", "big/ceph-osd.plain", "big/libc.plain")
+# Our engine, as a shared object.
+TRIPLES = (
+    *("x86_64-linux-musl", "aarch64-linux-musl", "arm-linux-musleabihf"),
+    *("riscv64-linux-musl", "powerpc64-linux-musl", "s390x-linux-musl"),
+    "mips-linux-musleabi",
 )
-HEAD = ("input", "addresses", "equal", "different", "confirmed", "unexplained")
+PROGRAM_COUNT = 2_000  # addresses of a small program
+HEAD = (
+    *("input", "addresses", "= llvm-symbolizer", "= addr2line", "= llvm-gsymutil"),
+    *("of a class", "unexplained", "row runs on", "no name", "lines lost"),
+)
 DOCUMENT = ROOT / "docs" / "acceptance.md"
 TEXT = """\
 # Acceptance
 
-Random addresses in the functions of real binaries, uniformly distributed over their
-bytes, are looked up in the files that gsym and llvm-gsymutil write, with LLVM's lookup
-rules. Names, directories, files, lines, inline chains and offsets are compared.
+Random addresses in the code of real binaries, uniformly distributed over its bytes, are
+looked up in the files that gsym writes, and compared with the answers of three peers:
 
-*Different* answers belong to a known class of [difference](differences.md). *Confirmed*
-are the different answers where llvm-symbolizer, reading the DWARF, agrees with gsym;
-every one is checked. At {misread} addresses llvm-gsymutil or llvm-symbolizer reads our
-file differently than gsymutil does.
+- llvm-symbolizer from the DWARF: names, paths, lines, and inline chains;
+- GNU addr2line from the DWARF: names, lines, and inline chains;
+- llvm-gsymutil from the file that it writes: all of these, and offsets.
+
+The columns with "=" count the addresses where the answer of a peer is the same. Every
+other answer of a peer is *of a class* of [differences](differences.md), which a predicate
+recognizes, or *unexplained*. The last three columns count the addresses for which
+llvm-symbolizer or addr2line has a line and gsym has none: where the last row of a function
+*runs on* into padding or a few bytes of a symbol; in code that has *no name*, neither of a
+function nor of a symbol; and elsewhere. At {misread} addresses llvm-gsymutil or
+llvm-symbolizer reads our file differently than gsymutil does.
+
+The shared objects are csrc/ of this project, built by zig. The programs are those of
+`tests/differential/builds.py`, in ten languages, together.
 
 {environment}
 
@@ -57,46 +85,114 @@ file differently than gsymutil does.
 {classes}
 """
 SHOWN = 20  # unexplained cases printed per input
+CLASSES = {
+    "llvm-symbolizer": LLVM_SYMBOLIZER,
+    "addr2line": ADDR2LINE,
+    "llvm-gsymutil": gsymutil_differences.CLASSES,
+}
+
+
+def engine_for(triple: str, folder: Path) -> Path:
+    """Our engine for another processor; one part of it wants integers of 128 bits."""
+    csrc, output = ROOT / "csrc", folder / f"libgsym-{triple}.so"
+    sources = sorted(str(path) for path in csrc.rglob("*.c") if path.name != "tables.c")
+    paths = ("-iquote", str(csrc), f"-I{csrc}/include", f"-ffile-prefix-map={ROOT}=.")
+    options = ("-O2", "-g", "-std=c11", "-shared", "-fPIC", "-fno-sanitize=undefined")
+    command = (zig() or "zig", "cc", "-target", triple, *options, *paths)
+    run(*command, *sources, "-o", str(output))
+    return output
+
+
+def inputs(corpus: Path) -> dict[str, Callable[[Path], Iterator[Path]]]:
+    """What gives the binaries of each input, by its name."""
+    engines = {
+        f"csrc {triple}": lambda folder, triple=triple: iter(
+            [engine_for(triple, folder)]
+        )
+        for triple in TRIPLES
+    }
+    files = {name: lambda _, name=name: iter([corpus / name]) for name in CORPUS}
+    return {**files, **engines, "programs": programs}
+
+
+def programs(folder: Path) -> Iterator[Path]:
+    """The small programs that can be built here."""
+    for flavour in BUILDS:
+        binary = program_or_none(flavour, folder)
+        if binary:
+            yield binary
+
+
+def program_or_none(flavour: Flavour, folder: Path) -> Path | None:
+    """The program, unless its compiler is missing."""
+    try:
+        return program(flavour, folder)
+    except pytest.skip.Exception as reason:
+        print(f"left out: {flavour.title}: {reason}", file=sys.stderr)
+        return None
+
+
+def added(found: list[Comparison]) -> Comparison:
+    """Several comparisons as one."""
+    judgements = [
+        Judgement(
+            sum(each.equal for each in of_peer),
+            sum((each.classes for each in of_peer), Counter()),
+            sum((each.lines_lost for each in of_peer), Counter()),
+            [text for each in of_peer for text in each.unexplained],
+        )
+        for of_peer in zip(*(each.judgements for each in found), strict=True)
+    ]
+    return Comparison(
+        sum(each.addresses for each in found),
+        Judges(*judgements[:2]),
+        judgements[2],
+        dict(sum((Counter(each.misread) for each in found), Counter())),
+    )
 
 
 def input_row(name: str, found: Comparison) -> list[str]:
     """One line of the table of inputs."""
-    explained = found.classes.total()
+    lost = found.judges.lines_lost
     figures = [
-        *(found.addresses, found.equal, found.addresses - found.equal),
-        *(explained, found.addresses - found.equal - explained),
+        found.addresses,
+        *(each.equal for each in found.judgements),
+        sum(each.classes.total() for each in found.judgements),
+        len(found.unexplained),
+        sum(
+            lost[each.__name__]
+            for each in (padding_has_no_line, row_runs_on_into_symbol)
+        ),
+        lost[code_has_no_name.__name__],
+        sum(found.judges.lost_lines.values()),
     ]
     return [name, *(f"{figure:,}" for figure in figures)]
 
 
 def class_rows(comparisons: dict[str, Comparison]) -> list[list[str]]:
-    """One line for each class: what it is, how often and where it was met."""
+    """One line for each class and peer: what it is, how often and where it was met."""
     rows = []
-    for each in CLASSES:
-        counts = {
-            Path(name).name: found.classes[each.__name__]
-            for name, found in comparisons.items()
-            if found.classes[each.__name__]
-        }
-        meaning = (each.__doc__ or "").partition("\n")[0]
-        where = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        rows.append([meaning, f"{sum(counts.values()):,}", where])
+    for at, (peer, classes) in enumerate(CLASSES.items()):
+        for each in classes:
+            counts = {
+                Path(name).name: count
+                for name, found in comparisons.items()
+                if (count := found.judgements[at].classes[each.__name__])
+            }
+            where = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+            meaning = f"`{each.__name__}`: {(each.__doc__ or '').partition(chr(10))[0]}"
+            rows.append([meaning, peer, f"{sum(counts.values()):,}", where])
     return rows
 
 
-def run(corpus: Path, names: Sequence[str], count: int) -> dict[str, Comparison]:
-    """Compare each input, saying what is unexplained as it turns up."""
-    comparisons = {}
-    for name in names:
-        with tempfile.TemporaryDirectory() as folder:
-            found = compare(corpus / name, Path(folder), count)
-        comparisons[name] = found
-        print(" | ".join(input_row(name, found)), dict(found.classes), file=sys.stderr)
-        for text in found.unexplained[:SHOWN]:
-            print(text, file=sys.stderr)
-        if found.misread:
-            print(f"  read otherwise: {found.misread}", file=sys.stderr)
-    return comparisons
+def compared(
+    binaries: Callable[[Path], Iterator[Path]], count: int
+) -> Iterator[Comparison]:
+    """Each binary, compared in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        for binary in binaries(Path(folder)):
+            with tempfile.TemporaryDirectory() as files:
+                yield compare(binary, Path(files), count)
 
 
 def main() -> int:
@@ -104,24 +200,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--count", type=int, default=100_000, help="addresses")
-    parser.add_argument("--input", action="append", help="such as v/lz4-gcc-dw5")
+    parser.add_argument("--input", action="append", help="such as big/vmlinux")
     parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
     arguments = parser.parse_args()
-    names = arguments.input or INPUTS
-    comparisons = run(arguments.corpus, names, arguments.count)
+    known = inputs(arguments.corpus)
+    comparisons = {}
+    for name in arguments.input or known:
+        count = min(arguments.count, PROGRAM_COUNT if name == "programs" else 1 << 60)
+        found = added(list(compared(known[name], count)))
+        comparisons[name] = found
+        print(" | ".join(input_row(name, found)), file=sys.stderr)
+        for text in (*found.unexplained[:SHOWN], *(found.misread or ())):
+            print(text, file=sys.stderr)
     rows = [input_row(name, found) for name, found in comparisons.items()]
     command = f"python -m tests.differential.accept CORPUS --count {arguments.count}"
     text = TEXT.format(
         environment=environment(command),
         misread=sum(sum(found.misread.values()) for found in comparisons.values()),
         inputs=table(HEAD, rows),
-        classes=table(("class", "addresses", "where"), class_rows(comparisons)),
+        classes=table(("class", "peer", "addresses", "where"), class_rows(comparisons)),
     )
     print(text)
     if arguments.write:
         DOCUMENT.write_text(text, encoding="utf-8")
     return int(
-        any(found.unexplained or found.misread for found in comparisons.values())
+        any(
+            found.unexplained or found.misread or found.judges.lost_lines
+            for found in comparisons.values()
+        )
     )
 
 

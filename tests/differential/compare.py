@@ -9,13 +9,13 @@ tools of LLVM that read GSYM read ours too. The readers of DWARF judge every add
 
 from __future__ import annotations
 
-import collections
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
 from tests.differential import layout, peers, sampling
 from tests.differential.gsymutil_differences import CLASSES, Case, with_our_name
-from tests.differential.judges import Judges, judge
+from tests.differential.judges import Judgement, Judges, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,17 +26,23 @@ if TYPE_CHECKING:
 class Comparison(NamedTuple):
     """What came of comparing two files.
 
-    *classes* counts the differences from llvm-gsymutil's file by name. *unexplained*
-    holds, as text, the cases of no class, also of the *judges*; *misread* counts by
-    tool the addresses where it reads our file otherwise than our gsymutil does.
+    *gsymutil* is the judgement of llvm-gsymutil from its file, *judges* are those of
+    the readers of DWARF; *misread* counts by tool the addresses where it reads our file
+    otherwise than our gsymutil does.
     """
 
     addresses: int
-    equal: int
-    classes: collections.Counter[str]
-    unexplained: list[str]
-    misread: dict[str, int]
     judges: Judges
+    gsymutil: Judgement
+    misread: dict[str, int]
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        return (*self.judges, self.gsymutil)
+
+    @property
+    def unexplained(self) -> list[str]:
+        return [*self.judges.unexplained, *self.gsymutil.unexplained]
 
 
 def compare(binary: Path, folder: Path, count: int, seed: int = 1) -> Comparison:
@@ -74,21 +80,20 @@ def compare_files(
         if their != our
     ]
     names = [_class(case) for case in cases]
-    judges = judge(readable, ours, addresses)
     return Comparison(
         len(addresses),
-        len(addresses) - len(cases),
-        collections.Counter(name for name in names if name),
-        [
-            *(
+        judge(readable, ours, addresses),
+        Judgement(
+            len(addresses) - len(cases),
+            Counter(filter(None, names)),
+            Counter(),
+            [
                 _describe(case)
                 for case, name in zip(cases, names, strict=True)
                 if not name
-            ),
-            *judges.unexplained,
-        ],
+            ],
+        ),
         _misread(binary, ours, addresses, our_answers),
-        judges,
     )
 
 

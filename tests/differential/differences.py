@@ -95,7 +95,7 @@ def name_is_of_symbol(case: Case) -> bool:
 
 
 def underscore_is_left_out(case: Case) -> bool:
-    """The underscore that i386 Windows puts in front of names of C is none of theirs."""
+    """The underscore of i386 Windows in front of names of C is left out."""
     return _only_names_differ(case, _lacks_underscore)
 
 
@@ -110,8 +110,8 @@ def scope_is_included(case: Case) -> bool:
 
 
 def inlined_call_has_its_own_name(case: Case) -> bool:
-    """An inlined function without a linkage name is not called like the one around."""
-    return _only_names_differ(case, _is_of_function_around)
+    """An inlined function has the name that llvm-symbolizer gives it too."""
+    return _only_names_differ(case, _is_of_other_reader)
 
 
 # ---- descriptions ------------------------------------------------------------------
@@ -129,6 +129,7 @@ def rows_of_folded_code_differ(case: Case) -> bool:
     """Of several rows for code that the linker folded, the other reader takes ours."""
     return (
         len({symbol.name for symbol in case.symbols}) > 1
+        and has_lines(case)
         and len(case.theirs) == len(case.ours) == len(case.other)
         and [frame.line for frame in case.ours] == [frame.line for frame in case.other]
     )
@@ -157,21 +158,28 @@ def path_is_joined_differently(case: Case) -> bool:
 def symbol_has_no_file(case: Case) -> bool:
     """The file that STT_FILE names is not that of a symbol."""
     return (
-        len(case.theirs) == len(case.ours) == 1
-        and not case.ours[0].path
+        len(case.theirs) == 1
         and case.theirs[0].path in case.symbol_files
-        and case.theirs[0].line == case.ours[0].line == 0
+        and not has_lines(case)
+        and _only_names_differ(case._replace(theirs=_nowhere(case.theirs)), None)
     )
 
 
 def lines_are_missing(case: Case) -> bool:
-    """addr2line 2.40 reads no lines of 64-bit DWARF 5 and of some other units."""
+    """One reader has no lines of a unit, as addr2line 2.40 of 64-bit DWARF 5."""
     return (
         len(case.theirs) == 1
         and not has_lines(case)
-        and [_place(frame) for frame in case.ours]
-        == [_place(frame) for frame in case.other]
-        and _name_is_explained(case._replace(ours=case.ours[-1:]), 0)
+        and (
+            [frame.line for frame in case.ours] == [frame.line for frame in case.other]
+            or call_is_outside_of_caller(case._replace(theirs=case.other))
+        )
+        and _name_is_explained(
+            case._replace(
+                ours=case.ours[-1:], theirs=case.theirs, other=case.other[-1:]
+            ),
+            0,
+        )
     )
 
 
@@ -201,6 +209,7 @@ _EVERYWHERE: tuple[Class, ...] = (
     rows_of_folded_code_differ,
     call_is_outside_of_caller,
     symbol_has_no_file,
+    lines_are_missing,
 )
 LLVM_SYMBOLIZER: tuple[Class, ...] = _EVERYWHERE
 ADDR2LINE: tuple[Class, ...] = (
@@ -209,7 +218,6 @@ ADDR2LINE: tuple[Class, ...] = (
     inlined_call_has_its_own_name,
     path_is_joined_differently,
     inlined_calls_are_missing,
-    lines_are_missing,
 )
 
 
@@ -223,8 +231,14 @@ def has_lines(case: Case) -> bool:
     return any(frame.line for frame in case.theirs)
 
 
-# Where a line is told of what is no function's code.
-NO_LOSS = {padding_has_no_line.__name__, row_runs_on_into_symbol.__name__}
+# Where it is no line of a function.
+NO_LOSS = {
+    each.__name__
+    for each in (
+        *(padding_has_no_line, row_runs_on_into_symbol),
+        *(code_has_no_name, rows_of_folded_code_differ),
+    )
+}
 
 
 def loses_line(case: Case) -> bool:
@@ -297,11 +311,12 @@ def _has_scope(case: Case, at: int) -> bool:
     return case.ours[at].name.endswith("::" + case.theirs[at].name)
 
 
-def _is_of_function_around(case: Case, at: int) -> bool:
-    """Theirs is the symbol, ours what the other reader says."""
-    our, their = case.ours[at].name, case.theirs[at].name
-    said = case.other[at].name if len(case.other) == len(case.ours) else ""
-    return their in _symbol_names(case) and (our == said or our.endswith("::" + said))
+def _is_of_other_reader(case: Case, at: int) -> bool:
+    """Ours is what the other reader says, but for the scope."""
+    if len(case.other) != len(case.ours):
+        return False
+    our, said = case.ours[at].name, case.other[at].name
+    return our == said or our.endswith("::" + said)
 
 
 _OUTERMOST_RULES: tuple[NameRule, ...] = (
@@ -311,7 +326,7 @@ _OUTERMOST_RULES: tuple[NameRule, ...] = (
     _is_assembler_label,
     _is_plain_name,
 )
-_RULES: tuple[NameRule, ...] = (_has_scope, _is_of_function_around)
+_RULES: tuple[NameRule, ...] = (_has_scope, _is_of_other_reader)
 
 
 def _symbol_names(case: Case) -> set[str]:

@@ -123,6 +123,12 @@ def declared_line_is_not_given(case: Case) -> bool:
     return _is_same_record(case) and len(case.theirs) == 1 and not case.ours
 
 
+def label_does_not_reach_on(case: Case) -> bool:
+    """A symbol without a size is nothing behind the function that it stands in."""
+    theirs = case.their_function
+    return not case.ours and theirs is not None and theirs.start == theirs.end
+
+
 CLASSES: tuple[Callable[[Case], bool], ...] = (
     name_is_of_symbol_table,
     name_is_qualified,
@@ -133,6 +139,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     inline_below_try_block_is_kept,
     rows_after_start_are_kept,
     declared_line_is_not_given,
+    label_does_not_reach_on,
     later_range_is_kept,
 )
 

@@ -7,8 +7,8 @@ unexplained. Of addr2line, which joins paths differently, names and lines count.
 
 from __future__ import annotations
 
-import collections
 import tempfile
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
@@ -41,8 +41,8 @@ class Judgement(NamedTuple):
     """
 
     equal: int
-    classes: collections.Counter[str]
-    lines_lost: collections.Counter[str]
+    classes: Counter[str]
+    lines_lost: Counter[str]
     unexplained: list[str]
 
 
@@ -57,12 +57,16 @@ class Judges(NamedTuple):
         return [text for each in self for text in each.unexplained]
 
     @property
+    def lines_lost(self) -> Counter[str]:
+        """By class, at how many addresses one has a line and we have none."""
+        return self.llvm_symbolizer.lines_lost | self.addr2line.lines_lost
+
+    @property
     def lost_lines(self) -> dict[str, int]:
-        """By class, at how many addresses one has a line for code and we have none."""
+        """Those of code of functions."""
         return {
-            name: max(each.lines_lost[name] for each in self)
-            for each in self
-            for name in each.lines_lost
+            name: count
+            for name, count in self.lines_lost.items()
             if name not in NO_LOSS
         }
 
@@ -152,8 +156,8 @@ def _judged(
 ) -> Judgement:
     """The judgement of a reader; *answers* are ours, its own and the other reader's."""
     equal, unexplained = 0, []
-    known: collections.Counter[str] = collections.Counter()
-    lost: collections.Counter[str] = collections.Counter()
+    known: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
     for address, ours, theirs, other in zip(addresses, *answers, strict=True):
         if ours == theirs:
             equal += 1

@@ -182,8 +182,13 @@ def addr2line_answers(
 
 
 def addr2line_texts(printed: str) -> list[str]:
-    """The answers that `-a` makes, without their addresses and discriminators."""
-    return _ASKED.split(_DISCRIMINATOR.sub("", printed))[1:]
+    """The answers that `-a` makes, without their addresses."""
+    return _ASKED.split(without_discriminators(printed))[1:]
+
+
+def without_discriminators(printed: str) -> str:
+    """What addr2line prints without those; GSYM files do not have them."""
+    return _DISCRIMINATOR.sub("", printed)
 
 
 def addr2line_frames(answer: str) -> tuple[Frame, ...]:

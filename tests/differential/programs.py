@@ -150,7 +150,10 @@ def build(flavour: Flavour, output: Path) -> Path:
         run(flavour.compiler, *options, "-DOTHER", "-c", str(source), "-o", str(half))
         inputs.append(str(half))
     linker = flavour.linker.split()
-    target = (f"-o:{output}",) if flavour.compiler == "nim" else ("-o", str(output))
+    equals = {"nim": ("-o:{}",), "ldc2": ("-of={}",)}
+    target = [
+        word.format(output) for word in equals.get(flavour.compiler, ("-o", "{}"))
+    ]
     words = [flavour.compiler]
     if flavour.compiler in {"go", "nim"}:
         words.append(options.pop(0))

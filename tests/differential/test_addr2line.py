@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.conftest import REPOSITORY
-from tests.differential.addr2line_differences import (
-    CHECKS,
-    answers_of,
-    frames_of,
-    why,
+from tests.differential.differences import ADDR2LINE, why
+from tests.differential.judges import Context
+from tests.differential.peers import (
+    addr2line_frames,
+    addr2line_texts,
+    run,
+    symbolizer_answers,
     without_discriminators,
 )
-from tests.differential.peers import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +55,7 @@ pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {missing}
 
 def addresses_of(path: str, cache: Path) -> list[int]:
     """Of all functions, with what is right before and behind them."""
-    reader = find_gsym(path, BinarySearch(cache=str(cache))).reader
-    assert reader is not None
-    with reader:
+    with gsym.open(converted(path, cache)) as reader:
         found = sorted(
             {
                 address
@@ -66,6 +66,14 @@ def addresses_of(path: str, cache: Path) -> list[int]:
             }
         )
     return found[:: len(found) // MOST_ADDRESSES + 1]
+
+
+def converted(path: str, cache: Path) -> Path:
+    """The GSYM file that answers for a binary."""
+    reader = find_gsym(path, BinarySearch(cache=str(cache))).reader
+    assert reader is not None
+    with reader:
+        return Path(reader.path)
 
 
 def both(path: str, form: str, lines: bytes, cache: Path) -> tuple[str, str]:
@@ -84,18 +92,21 @@ def compare(
     What is equal in the form that tells most must be so in all *forms*.
     """
     lines = b"".join(b"%x\n" % number for number in numbers)
-    gnu, ours = map(answers_of, both(path, "-afi", lines, cache))
-    assert len(gnu) == len(ours) == len(numbers)
+    gnu, ours = map(addr2line_texts, both(path, "-afi", lines, cache))
+    llvm = symbolizer_answers(Path(path), numbers, "--disable-gsym")
     counts: Counter[str] = Counter()
     equal = []
-    for number, theirs, own in zip(numbers, gnu, ours, strict=True):
-        if theirs == own:
-            equal.append(number)
-            counts["equal"] += 1
-            continue
-        reason = why(frames_of(theirs), frames_of(own))
-        assert reason, f"{number:#x}: {theirs!r} is not {own!r}"
-        counts[reason] += 1
+    with Context(Path(path), converted(path, cache)) as context:
+        for number, theirs, own, other in zip(numbers, gnu, ours, llvm, strict=True):
+            if theirs == own:
+                equal.append(number)
+                counts["equal"] += 1
+                continue
+            frames = map(addr2line_frames, (own, theirs))
+            case = context.case(number, *frames, other)
+            reason = why(case, ADDR2LINE)
+            assert reason, f"{number:#x}: {theirs!r} is not {own!r}"
+            counts[reason] += 1
     lines = b"".join(b"0x%x\n" % number for number in equal)
     for form in forms:
         theirs, own = both(path, form, lines, cache)
@@ -167,4 +178,4 @@ def test_every_difference_from_addr2line_is_explained() -> None:
     page = (REPOSITORY / "docs/differences.md").read_text(encoding="utf-8")
     section = page.partition("\n## GNU addr2line\n")[2].partition("\n## ")[0]
     explained = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
-    assert explained == [check.__name__ for check in CHECKS]
+    assert explained == [each.__name__ for each in ADDR2LINE]
