@@ -66,12 +66,12 @@ looked up in the files that gsym writes, and compared with the answers of three 
 - llvm-gsymutil from the file that it writes: all of these, and offsets.
 
 The columns with "=" count the addresses where the answer of a peer is the same. Every
-other answer of a peer is *of a class* of [differences](differences.md), which a predicate
-recognizes, or *unexplained*. The last three columns count the addresses for which
-llvm-symbolizer or addr2line has a line and gsym has none: where the last row of a function
-*runs on* into padding or a few bytes of a symbol; in code that has *no name*, neither of a
-function nor of a symbol; and elsewhere. At {misread} addresses llvm-gsymutil or
-llvm-symbolizer reads our file differently than gsymutil does.
+other answer of a peer is *of a class* of [differences](differences.md), which a
+predicate recognizes, or *unexplained*. The last three columns count the addresses for
+which llvm-symbolizer or addr2line has a line and gsym has none: where the last row of a
+function *runs on* into padding or a few bytes of a symbol; in code that has *no name*,
+neither of a function nor of a symbol; and elsewhere. At {misread} addresses
+llvm-gsymutil or llvm-symbolizer reads our file differently than gsymutil does.
 
 The shared objects are csrc/ of this project, built by zig. The programs are those of
 `tests/differential/builds.py`, in ten languages, together.

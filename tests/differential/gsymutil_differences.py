@@ -97,8 +97,8 @@ def inline_below_try_block_is_kept(case: Case) -> bool:
     )
 
 
-def later_range_is_kept(case: Case) -> bool:
-    """An invalid range of a function does not lose the valid ones after it."""
+def lines_are_kept(case: Case) -> bool:
+    """Rows without a function go to symbols; a range after an invalid one is kept."""
     return (
         case.our_function is not None
         and not case.our_function.is_bare
@@ -140,7 +140,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     rows_after_start_are_kept,
     declared_line_is_not_given,
     label_does_not_reach_on,
-    later_range_is_kept,
+    lines_are_kept,
 )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from tests.conftest import REPOSITORY
 from tests.differential import gsymutil_differences
 from tests.differential.differences import ADDR2LINE, LLVM_SYMBOLIZER, Case, why
 from tests.differential.gsymutil_differences import CLASSES
@@ -59,7 +62,9 @@ SYMBOLS = (Symbol(100, 50, "FUNC", "outer"),)
 def test_an_error_is_no_difference_from_llvm_gsymutil(ours: tuple[Frame, ...]) -> None:
     function = Function(100, 150, is_bare=False)
     case = gsymutil_differences.Case(136, PLAIN, ours, function, function, SYMBOLS)
-    assert [each.__name__ for each in CLASSES if each(case)] == []
+    # Whether the innermost line is right is for the DWARF to say.
+    excused = {"rows_after_start_are_kept"}
+    assert {each.__name__ for each in CLASSES if each(case)} <= excused
 
 
 @ERRORS
@@ -88,6 +93,7 @@ KNOWN = {
     ),
     "suffix_is_of_symbol": Case(101, AT, bare("f.cold", "f.c", 7)),
     "scope_is_included": Case(101, bare("n::f", "f.c", 7), AT),
+    "assembler_label_is_no_name": Case(101, AT, bare(".L0", "f.c", 7)),
     "name_is_of_symbol": Case(
         *(101, bare("f.isra.0", "f.c", 7), AT, ()),
         symbols=(Symbol(100, 50, "FUNC", "f.isra.0"),),
@@ -121,3 +127,14 @@ KNOWN = {
 @pytest.mark.parametrize("known", [each.__name__ for each in ADDR2LINE])
 def test_each_class_knows_its_difference(known: str) -> None:
     assert why(KNOWN[known], ADDR2LINE) == known
+
+
+def test_every_class_is_explained() -> None:
+    page = (REPOSITORY / "docs/differences.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Readers of DWARF\n")[2].partition("\n## ")[0]
+    explained = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
+    assert explained == [each.__name__ for each in ADDR2LINE]
+    assert set(LLVM_SYMBOLIZER) < set(ADDR2LINE)
+    # Before that section, those from llvm-gsymutil.
+    checks = set(re.findall(r"Check:\s+`(\w+)`", page))
+    assert checks == {each.__name__ for each in CLASSES}

@@ -20,7 +20,6 @@ from gsym.cli.main import find_command
 from gsym.cli.verbs import VERBS
 from gsym.engine.native import ffi, lib
 from tests.conftest import find_peer
-from tests.differential.differences import CLASSES
 
 pytestmark = pytest.mark.long
 
@@ -304,9 +303,3 @@ def test_only_the_cursor_reads_bytes_of_an_input() -> None:
         for read in by_hand.findall(path.read_text("utf-8"))
     ]
     assert not found
-
-
-def test_every_known_difference_is_explained() -> None:
-    page = (ROOT / "docs/differences.md").read_text(encoding="utf-8")
-    explained = set(re.findall(r"Check:\s+`(\w+)`", page))
-    assert explained == {check.__name__ for check in CLASSES}
