@@ -71,7 +71,10 @@ def compare_files(
             peers.parse_frames(our),
             sampling.function_at(their_functions, address),
             sampling.function_at(our_functions, address),
-            layout.symbols_near(symbols, address),
+            (
+                *layout.symbols_near(symbols, address),
+                *layout.symbols_over(symbols, address),
+            ),
             readable != binary,
         )
         for address, their, our in zip(

@@ -16,7 +16,9 @@ from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.differential.differences import ADDR2LINE, why
 from tests.differential.judges import Context
+from tests.differential.layout import symbol_table
 from tests.differential.peers import (
+    addr2line_answers,
     addr2line_frames,
     addr2line_texts,
     run,
@@ -129,6 +131,27 @@ def test_programs_get_the_answers_of_addr2line(
     assert found["equal"] > found.total() * (0.3 if "-gdwarf" in options else 0)
     if "-gdwarf-4" in options:
         assert found["path_is_joined_differently"] == 0
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("options", ["-O2 -g", "-O2 -g -flto"])
+def test_names_of_functions_are_those_of_addr2line(
+    options: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "program")
+    run("g++", *options.split(), "-o", path, str(SOURCES / "shapes.cc"))
+    with gsym.open(converted(path, tmp_path)) as reader:
+        ours = {each.address: each.name for each in reader.functions()}
+    aliases: dict[int, set[str]] = {}
+    for symbol in symbol_table(Path(path)).symbols:
+        if symbol.size:
+            aliases.setdefault(symbol.start, set()).add(symbol.name)
+    assert len(aliases) > 10
+    # It names the function around a call that is inlined at the start, or that call.
+    answers = addr2line_answers(Path(path), list(aliases))
+    for (start, names), frames in zip(aliases.items(), answers, strict=True):
+        theirs = {frame.name for frame in frames}
+        assert theirs & {ours[start], *(names if ours[start] in names else ())}
 
 
 def test_sections_of_an_object_file_count_from_zero(tmp_path: Path) -> None:
