@@ -95,7 +95,7 @@ def name_is_of_symbol(case: Case) -> bool:
 
 
 def underscore_is_left_out(case: Case) -> bool:
-    """The underscore of i386 Windows in front of names of C is left out."""
+    """Of names of C on i386 Windows, the underscore and `@12` are left out."""
     return _only_names_differ(case, _lacks_underscore)
 
 
@@ -194,7 +194,8 @@ def inlined_calls_are_missing(case: Case) -> bool:
     )
 
 
-_EVERYWHERE: tuple[Class, ...] = (
+LLVM_SYMBOLIZER: tuple[Class, ...] = (
+    symbol_extends_to_next_function,
     padding_has_no_line,
     code_has_no_name,
     symbol_before_has_ended,
@@ -211,10 +212,8 @@ _EVERYWHERE: tuple[Class, ...] = (
     symbol_has_no_file,
     lines_are_missing,
 )
-LLVM_SYMBOLIZER: tuple[Class, ...] = _EVERYWHERE
 ADDR2LINE: tuple[Class, ...] = (
-    symbol_extends_to_next_function,
-    *_EVERYWHERE,
+    *LLVM_SYMBOLIZER,
     inlined_call_has_its_own_name,
     path_is_joined_differently,
     inlined_calls_are_missing,
@@ -294,11 +293,11 @@ def _lacks_suffix(case: Case, at: int) -> bool:
 
 
 def _is_assembler_label(case: Case, at: int) -> bool:
-    return case.theirs[at].name.startswith((".L", "$"))
+    return case.theirs[at].name.startswith((".L", ".l_", "$"))
 
 
 def _lacks_underscore(case: Case, at: int) -> bool:
-    return case.theirs[at].name == "_" + case.ours[at].name
+    return case.theirs[at].name.partition("@")[0] == "_" + case.ours[at].name
 
 
 def _is_plain_name(case: Case, at: int) -> bool:

@@ -97,11 +97,20 @@ def judge(binary: Path, ours: Path, addresses: Sequence[int]) -> Judges:
 def judge_by_llvm(
     binary: Path, ours: Path, addresses: Sequence[int], answers: Sequence[Frames]
 ) -> Judgement:
-    """The judgement of llvm-symbolizer of *answers* that were got from *ours*."""
-    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
-    nobody: list[Frames] = [()] * len(addresses)
+    """The judgement of llvm-symbolizer of *answers* that were got from *ours*.
+
+    For the other reader stands itself with the short names of the DWARF, which it does
+    not take from the symbol table.
+    """
+    names = ("linkage", "short")
+    llvm, short = (
+        peers.symbolizer_answers(
+            binary, addresses, "--disable-gsym", f"--functions={each}"
+        )
+        for each in names
+    )
     with Context(binary, ours) as context:
-        return _judged(context, addresses, (answers, llvm, nobody), LLVM_SYMBOLIZER)
+        return _judged(context, addresses, (answers, llvm, short), LLVM_SYMBOLIZER)
 
 
 def without_paths(frames: Frames) -> Frames:

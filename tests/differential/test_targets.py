@@ -8,9 +8,9 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
-from tests.differential import peers, sampling
-from tests.differential.judges import judge_by_llvm, our_answers
-from tests.differential.targets import COMBINATIONS
+from tests.differential import layout, peers, sampling
+from tests.differential.judges import judge, judge_by_llvm, our_answers
+from tests.differential.targets import COMBINATIONS, TARGETS, executable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,3 +49,24 @@ def is_compared(target: Target, form: str) -> bool:
     """Whether there is a second opinion; pyelftools lacks RISC-V's relocations."""
     is_riscv = "riscv" in target.title
     return target.container != "pe" and not (is_riscv and "relocatable" in form)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [each for each in TARGETS if each.container == "elf"],
+    ids=lambda target: target.title,
+)
+def test_answers_agree_with_addr2line_on_every_machine(
+    target: Target, tmp_path: Path
+) -> None:
+    missing = peers.missing_tools(peers.LLVM_SYMBOLIZER, "addr2line", "readelf")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    program = executable(target, tmp_path)
+    output = tmp_path / "ours.gsym"
+    gsym.convert(str(program.binary), str(output))
+    code = layout.code(program.binary)
+    addresses = sorted(set(sampling.addresses_in(code, ADDRESSES, seed=1)))
+    judges = judge(program.judge, output, addresses)
+    assert judges.unexplained[:SHOWN] == []
+    assert judges.lost_lines == {}
