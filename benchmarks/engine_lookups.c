@@ -36,10 +36,10 @@ typedef struct bytes {
     size_t size;
 } bytes;
 
-typedef struct addresses {
+typedef struct address_array {
     const uint64_t *items;
     size_t count;
-} addresses;
+} address_array;
 
 /* What is measured: opened, asked, closed. */
 typedef struct subject {
@@ -72,9 +72,9 @@ static bytes map_file(const char *path) {
     return (bytes){data, size};
 }
 
-static addresses read_addresses(const char *path) {
+static address_array read_addresses(const char *path) {
     bytes file = map_file(path);
-    return (addresses){(const uint64_t *)(const void *)file.data,
+    return (address_array){(const uint64_t *)(const void *)file.data,
                        file.size / sizeof(uint64_t)};
 }
 
@@ -204,7 +204,7 @@ static double median(double *values, size_t count) {
 }
 
 /* Nanoseconds for one of *asked*. */
-static double time_all(const subject *of, void *opened, addresses asked, bool text,
+static double time_all(const subject *of, void *opened, address_array asked, bool text,
                        size_t *frames_ret) {
     size_t frames = 0;
     double start = now();
@@ -214,7 +214,7 @@ static double time_all(const subject *of, void *opened, addresses asked, bool te
     return (now() - start) / (double)asked.count;
 }
 
-static void measure_warm(const subject *of, addresses asked, size_t rounds, double *times) {
+static void measure_warm(const subject *of, address_array asked, size_t rounds, double *times) {
     size_t frames, again;
     double warm[2];
     void *opened = of->open(of->path);
@@ -237,7 +237,7 @@ static void measure_warm(const subject *of, addresses asked, size_t rounds, doub
 }
 
 /* Nanoseconds for one address, in one call or one by one. */
-static double time_sample(const subject *of, void *opened, addresses sample, bool at_once) {
+static double time_sample(const subject *of, void *opened, address_array sample, bool at_once) {
     size_t ignored;
     double start = now();
     if (!at_once) return time_all(of, opened, sample, false, &ignored);
@@ -245,7 +245,7 @@ static double time_sample(const subject *of, void *opened, addresses sample, boo
     return (now() - start) / (double)sample.count;
 }
 
-static void measure_sample(const subject *of, addresses sample, size_t rounds,
+static void measure_sample(const subject *of, address_array sample, size_t rounds,
                            double *first, double *again) {
     for (int at_once = 0; at_once < 2; at_once++) {
         for (size_t n = 0; n < rounds; n++) {
