@@ -30,7 +30,8 @@ class Case(NamedTuple):
     *theirs* are the frames of the reader whose answer differs, *other* those of the
     other reader. *copies* are ours from every description of the function, *symbols*
     those that cover the address, *gap* the bytes around it that neither a symbol nor a
-    function of ours covers, and *symbol_files* what the symbol table says of files.
+    function of ours covers, *symbol_files* what the symbol table says of files, and
+    *line_before* that of the code right in front of the symbol.
     """
 
     address: int
@@ -41,6 +42,7 @@ class Case(NamedTuple):
     symbols: tuple[Symbol, ...] = ()
     gap: Gap | None = None
     symbol_files: frozenset[str] = frozenset()
+    line_before: int = 0
 
 
 # ---- answers where there is no function --------------------------------------------
@@ -72,6 +74,7 @@ def row_runs_on_into_symbol(case: Case) -> bool:
         len(case.ours) == len(case.theirs) == 1
         and loses_line(case)
         and any(0 <= case.address - each.start < _NO_ROW for each in case.symbols)
+        and case.theirs[0].line == case.line_before
         and _only_names_differ(case._replace(theirs=_nowhere(case.theirs)), None)
     )
 

@@ -23,7 +23,7 @@ from tests.differential.differences import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -118,6 +118,11 @@ def without_paths(frames: Frames) -> Frames:
     return tuple(frame._replace(path="") for frame in frames)
 
 
+def unchanged(frames: Frames) -> Frames:
+    """All of what a reader tells."""
+    return frames
+
+
 class Context:
     """What tells why an answer differs, beside the answers themselves."""
 
@@ -139,7 +144,7 @@ class Context:
         self._folder.cleanup()
 
     def case(self, address: int, ours: Frames, theirs: Frames, other: Frames) -> Case:
-        """The case at *address*, without copies."""
+        """The case at *address*, without what takes long to find out."""
         return Case(
             *(address, ours, theirs, other),
             symbols=layout.symbols_over(self._table.symbols, address),
@@ -147,7 +152,28 @@ class Context:
             symbol_files=self._table.files,
         )
 
-    def copies(self, address: int) -> tuple[Frames, ...]:
+    def detailed(
+        self, cases: list[Case], view: Callable[[Frames], Frames]
+    ) -> list[Case]:
+        """The cases with what takes long to find out."""
+        if not cases:
+            return []
+        starts = [
+            max((symbol.start for symbol in case.symbols), default=case.address)
+            for case in cases
+        ]
+        before = peers.symbolizer_answers(
+            self._binary, [start - 1 for start in starts], "--disable-gsym"
+        )
+        return [
+            case._replace(
+                copies=tuple(map(view, self._copies(case.address))),
+                line_before=frames[0].line if frames else 0,
+            )
+            for case, frames in zip(cases, before, strict=True)
+        ]
+
+    def _copies(self, address: int) -> tuple[Frames, ...]:
         """Our answers of the functions with the same range at *address*."""
         if self._merged is None:
             output = f"{self._folder.name}/merged.gsym"
@@ -164,26 +190,23 @@ def _judged(
     classes: tuple[Class, ...],
 ) -> Judgement:
     """The judgement of a reader; *answers* are ours, its own and the other reader's."""
-    equal, unexplained = 0, []
-    known: Counter[str] = Counter()
-    lost: Counter[str] = Counter()
-    for address, ours, theirs, other in zip(addresses, *answers, strict=True):
-        if ours == theirs:
-            equal += 1
-            continue
-        case = context.case(address, ours, theirs, other)
-        name = why(case, classes)
-        if not name and ours:
-            copies = context.copies(address)
-            if classes is ADDR2LINE:
-                copies = tuple(map(without_paths, copies))
-            name = why(case._replace(copies=copies), classes)
-        known[name] += 1
-        lost[name] += loses_line(case)
-        if not name:
-            unexplained.append(describe(case))
-    del known[""]
-    return Judgement(equal, known, +lost, unexplained)
+    cases = [
+        context.case(address, *frames)
+        for address, *frames in zip(addresses, *answers, strict=True)
+        if frames[0] != frames[1]
+    ]
+    names = [why(case, classes) for case in cases]
+    unknown = [case for case, name in zip(cases, names, strict=True) if not name]
+    view = without_paths if classes is ADDR2LINE else unchanged
+    detailed = iter(context.detailed(unknown, view))
+    names = [name or why(next(detailed), classes) for name in names]
+    lost = (name for case, name in zip(cases, names, strict=True) if loses_line(case))
+    return Judgement(
+        len(addresses) - len(cases),
+        Counter(filter(None, names)),
+        Counter(lost),
+        [describe(case) for case, name in zip(cases, names, strict=True) if not name],
+    )
 
 
 def describe(case: Case) -> str:

@@ -15,7 +15,7 @@ import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.differential.differences import ADDR2LINE, why
-from tests.differential.judges import Context
+from tests.differential.judges import Context, unchanged
 from tests.differential.layout import symbol_table
 from tests.differential.peers import (
     addr2line_answers,
@@ -105,7 +105,9 @@ def compare(
                 counts["equal"] += 1
                 continue
             frames = (addr2line_frames(own), addr2line_frames(theirs))
-            reason = why(context.case(number, *frames, other), ADDR2LINE)
+            case = context.case(number, *frames, other)
+            (detailed,) = context.detailed([case], unchanged)
+            reason = why(detailed, ADDR2LINE)
             assert reason, f"{number:#x}: {theirs!r} is not {own!r}"
             counts[reason] += 1
     lines = b"".join(b"0x%x\n" % number for number in equal)

@@ -100,7 +100,9 @@ KNOWN = {
     ),
     "underscore_is_left_out": Case(101, AT, bare("_f", "f.c", 7)),
     "row_runs_on_into_symbol": Case(
-        0x101, bare("label"), bare("label", "f.c", 7), symbols=(LABEL,)
+        *(0x101, bare("label"), bare("label", "f.c", 7)),
+        symbols=(LABEL,),
+        line_before=7,
     ),
     "rows_of_folded_code_differ": Case(
         *(101, AT, bare("f", "f.c", 9), AT),
@@ -127,6 +129,12 @@ KNOWN = {
 @pytest.mark.parametrize("known", [each.__name__ for each in ADDR2LINE])
 def test_each_class_knows_its_difference(known: str) -> None:
     assert why(KNOWN[known], ADDR2LINE) == known
+
+
+@pytest.mark.parametrize("line_before", [0, 6])
+def test_a_lost_line_of_a_small_symbol_is_not_excused(line_before: int) -> None:
+    known = KNOWN["row_runs_on_into_symbol"]
+    assert why(known._replace(line_before=line_before), ADDR2LINE) == ""
 
 
 def test_every_class_is_explained() -> None:

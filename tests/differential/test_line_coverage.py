@@ -27,7 +27,7 @@ def inputs() -> list[Path]:
     """The binaries of the corpus."""
     if CORPUS is None:
         return []
-    files = [path for name in ("big", "v") for path in Path(CORPUS, name).iterdir()]
+    files = [path for name in ("big", "v") for path in Path(CORPUS).glob(f"{name}/*")]
     return sorted(
         path
         for path in files
