@@ -448,8 +448,13 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
 
 /* ---- rows without a function ---------------------------------------------------- */
 
-/* Addresses after a function that are no more than padding, if no row starts there. */
-#define PADDING_SIZE 16
+#define MAX_PADDING 16
+
+/* Whether a range does no more than align what follows, if no row starts in it. */
+static bool aligns(gsym_range range) {
+    uint64_t size = range.end - range.start;
+    return size < MAX_PADDING && size < (range.end & -range.end);
+}
 
 /* Add the rows of addresses in a sequence that no function has. */
 static bool add_lines(unit_functions *result, unit_joiner *joiner,
@@ -462,7 +467,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .name = NO_INDEX,
                            .is_lines = true};
     rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first, &lines.row_count);
-    if (lines.row_count == 1 && lines.size < PADDING_SIZE &&
+    if (lines.row_count == 1 && aligns(range) &&
         joiner->rows->items[lines.row_first].address < range.start)
         return true;
     if (lines.size > UINT32_MAX ||

@@ -669,6 +669,28 @@ def test_a_symbol_beside_functions_has_the_rows_between_them(tmp_path: Path) -> 
     """)
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "has_line"),
+    # What aligns the next function has no line, were it that of a symbol.
+    [(0x1002, 0x100A, True), (0x1002, 0x1010, False), (0x1002, 0x1012, True)],
+)
+def test_a_row_runs_on_into_a_symbol_but_not_into_padding(
+    start: int, end: int, *, has_line: bool, tmp_path: Path
+) -> None:
+    image = program(
+        unit(
+            function("f", 0x1000, start),
+            function("g", end, 0x1020),
+            version=4,
+            lines=lines(*sequence((0x1000, 5), (end, 6), end=0x1020)),
+        ),
+        symbols=[Symbol("thunk", start, 4)],
+    )
+    functions = convert_bytes(tmp_path, image).functions
+    (thunk,) = (each for each in functions if each.name == "thunk")
+    assert bool(thunk.line_table) == has_line
+
+
 def test_rows_that_nothing_covers_are_counted(tmp_path: Path) -> None:
     elsewhere = Symbol("f", 0x1800, 0x10)
     image = program(unit(version=4, lines=UNCOVERED), symbols=[elsewhere])
