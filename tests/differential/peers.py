@@ -42,7 +42,7 @@ class Frame(NamedTuple):
     offset: int = -1
 
 
-def run(*command: str, stdin: str = "") -> str:
+def run(*command: str, stdin: str = "", folder: Path | None = None) -> str:
     """What *command* prints. Only ours runs under the sanitizer of this process."""
     is_ours = command[0] == sys.executable
     done = subprocess.run(
@@ -52,6 +52,7 @@ def run(*command: str, stdin: str = "") -> str:
         text=True,
         errors="surrogateescape",
         env=os.environ if is_ours else _PEER_ENVIRONMENT,
+        cwd=folder,
         check=True,
     )
     return done.stdout

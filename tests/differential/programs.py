@@ -157,7 +157,9 @@ def build(flavour: Flavour, output: Path) -> Path:
     words = [flavour.compiler]
     if flavour.compiler in {"go", "nim"}:
         words.append(options.pop(0))
-    run(*words, *options, *linker, *target, *inputs)
+    # Its binder writes into the working directory.
+    folder = output.parent if flavour.compiler == "gnatmake" else None
+    run(*words, *options, *linker, *target, *inputs, folder=folder)
     if flavour.finish:
         flavour.finish(output)
     return output
