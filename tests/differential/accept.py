@@ -74,7 +74,7 @@ neither of a function nor of a symbol; and elsewhere. At {misread} addresses
 llvm-gsymutil or llvm-symbolizer reads our file differently than gsymutil does.
 
 The shared objects are csrc/ of this project, built by zig. The programs are those of
-`tests/differential/builds.py`, in ten languages, together.
+`tests/differential/builds.py`, in nine languages, together.
 
 {environment}
 
