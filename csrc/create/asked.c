@@ -1,6 +1,6 @@
-/* asked.c - leave out the records that matter to none of the addresses asked for.
+/* asked.c - leave out the records that affect no requested address.
  *
- * To an address matter the records that contain it, those with the greatest start at or
+ * An address is affected by the records that contain it, those with the greatest start at or
  * below it, since an entry without a size ends at the next one, and those with the least
  * start after it. */
 #include "create/state.h"

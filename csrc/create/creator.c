@@ -310,7 +310,6 @@ gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *repo
     gsym_creator_report *report = &creator->report;
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(check_filled(creator, error));
-    GSYM_TRY(creator_keep_asked(creator, error));
     GSYM_TRY(creator_prune(creator, error));
     GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
     GSYM_TRY(creator_give_lines(creator, error));

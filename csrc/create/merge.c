@@ -16,6 +16,7 @@
 #include "create/state.h"
 
 enum {
+    NAME_VISITS = 1 << 26, /* many functions of one start may cause quadratic cost */
     AHEAD = 8, /* records to fetch in advance: they lie in no order */
     /* Longer names are not searched: all names of a range may be made to agree up to
      * their last bytes. Those of templates, the long ones, match no mangled name. */
@@ -30,6 +31,7 @@ typedef struct pruning {
     /* Highest address of the functions that start below the present start. */
     uint64_t debug_info_last;
     uint64_t any_last;
+    uint64_t name_visits; /* of symbols, for names of functions */
 } pruning;
 
 static bool is_symbol(const creator_record *record) {
@@ -408,7 +410,8 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
         if (!is_found) continue;
         has_function = true;
-        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0)
+        p->name_visits += count;
+        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0 && p->name_visits <= NAME_VISITS)
             GSYM_TRY(take_symbol_name(p, keys, count, &winner, error));
         if (is_symbol(&winner) && !is_rich(p->creator, &winner) &&
             is_covered(winner.address, p->debug_info_last) &&
@@ -505,6 +508,7 @@ gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     }
     free(records->items);
     *records = p.kept;
+    GSYM_TRY(creator_keep_asked(creator, error));
     return records->count == 0 ? GSYM_OK : settle(creator, error);
 }
 

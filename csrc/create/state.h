@@ -144,7 +144,7 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
 
 /* ---- what gsym_creator_finish calls, in this order ------------------------------- */
 
-/* Leave out records that matter to none of the addresses asked for. */
+/* Leave out records that affect no requested address; part of creator_prune. */
 gsym_status creator_keep_asked(gsym_creator *creator, gsym_error *error);
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);

@@ -31,7 +31,7 @@ static gsym_status decode(line_giver *giver, uint32_t index, gsym_error *error) 
     const creator_record *lines = &giver->creator->lines.items[index];
     if (giver->decoded != NULL && giver->decoded_index == index) return GSYM_OK;
     giver->decoded_index = index;
-    giver->visits_left -= lines->row_count < giver->visits_left ? lines->row_count
+    giver->visits_left -= lines->blob_size < giver->visits_left ? lines->blob_size
                                                                 : giver->visits_left;
     return record_decode(giver->record,
                          cursor_at(lines->blob, lines->blob_size, 0,

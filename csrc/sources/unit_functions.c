@@ -474,6 +474,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
         !creator_answers_in(joiner->creator, range.start, range.end))
         return true;
     if (!number_row_files(result, joiner, &lines)) return false;
+    if (lines.row_count == 0) return true; /* too many sequences overlap */
     lines.fingerprint = 0;
     return LIST_ADD(result->functions, lines);
 }
@@ -514,6 +515,8 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
         size_t at = 0;
         SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
         for (; gap.start < sequence->high; ++at) {
+            if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
+                return true;
             gap.end = sequence->high;
             if (at < covered->count && covered->items[at].start < gap.end)
                 gap.end = covered->items[at].start;

@@ -36,11 +36,21 @@ typedef struct index_reader {
 } index_reader;
 
 static bool add_line_table(gsym_unit_index *index, const dwarf_unit *unit) {
-    uint64_t key, count = 0;
-    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0) return true;
+    uint64_t key, count;
+    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
+        unit->tag == DW_TAG_partial_unit)
+        return true;
     key = dwarf_key(unit->input, unit->stmt_list);
-    (void)number_map_find(&index->line_tables, key, &count);
+    if (!number_map_find(&index->line_tables, key, &count)) count = 0;
     return number_map_set(&index->line_tables, key, count + 1);
+}
+
+/* Whether a range has code. */
+static bool is_live(const dwarf_input *input, const gsym_range *range) {
+    size_t low = 0;
+    SEARCH_SORTED(low, input->text_count, input->text[middle].end <= range->start);
+    return input->text_count == 0 ||
+           (low < input->text_count && input->text[low].start < range->end);
 }
 
 /* Linkers leave ranges of code that they dropped. */
@@ -48,7 +58,7 @@ static bool add_extents(index_reader *reader, const dwarf_input *input,
                         const range_list *ranges, uint32_t unit) {
     for (size_t i = 0; i < ranges->count; ++i) {
         gsym_range range = ranges->items[i];
-        if (range.start < range.end && dwarf_in_text(input, range.start) &&
+        if (range.start < range.end && is_live(input, &range) &&
             !LIST_ADD(reader->index->extents,
                       (unit_extent){range.start, range.end, unit}))
             return false;
@@ -83,6 +93,7 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
 static bool add_unit(index_reader *reader, const unit_source *source, uint32_t unit) {
     gsym_unit_index *index = reader->index;
     uint64_t size = unit_source_size(source);
+    size_t extent_count;
     dwarf_unit opened;
     if (!LIST_ADD(index->sizes, size)) return false;
     index->total_size += size;
@@ -94,8 +105,9 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
     if (!add_line_table(index, &opened) ||
         !dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored))
         return false;
-    if (reader->ranges.count == 0) return add_contents(reader, source, unit);
-    return add_extents(reader, source->input, &reader->ranges, unit);
+    extent_count = index->extents.count;
+    if (!add_extents(reader, source->input, &reader->ranges, unit)) return false;
+    return index->extents.count > extent_count || add_contents(reader, source, unit);
 }
 
 static int compare_extents(const void *left, const void *right) {

@@ -291,6 +291,11 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
     return found._replace(notes=(*notes, *found.notes))
 
 
+def _stamp(path: str) -> tuple[int, ...]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _by_units(binary: ObjectFile, search: BinarySearch, key: str) -> FoundGsym | None:
     """A reader that converts what is asked for; None: the binary is not for that."""
     from gsym.conversion.debug_info import SearchOptions, find_debug_info
@@ -300,7 +305,13 @@ def _by_units(binary: ObjectFile, search: BinarySearch, key: str) -> FoundGsym |
         search.debug_file_directories, search.debuginfod, search.dwp
     )
 
+    before = _stamp(binary.path)
+
     def convert() -> Reader | None:
+        if _stamp(binary.path) != before:
+            raise GsymError(
+                "the file was replaced after it was opened", path=binary.path
+            )
         return _convert(binary.path, search, key, has_debug_info=True).reader
 
     try:

@@ -2,7 +2,7 @@
 
 A few addresses are answered from the units that have code there, which takes some
 milliseconds for each. When as much has been converted as half of the binary, or
-something else than answers is wanted, the whole binary is converted.
+anything other than answers is wanted, the whole binary is converted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Less debug information is converted completely in the time of a few addresses.
 _LEAST_DEBUG_INFO = 8 << 20
 _WHOLE_FROM = 2  # convert the whole binary from 1 / _WHOLE_FROM of it on
-_CALLS = 200  # so many conversions of next to nothing cost as much as the whole binary
+_CALLS = 200  # so many partial conversions cost at least as much as the whole binary
 _ADDRESS_END = 1 << 64
 _GO_SECTIONS = (b".gopclntab", b"__gopclntab", b".data.rel.ro.gopclntab")
 
@@ -45,7 +45,7 @@ def open_binary(
 
     Returns:
         None where the whole binary is to be converted: it is small, parts of its debug
-        information are missing or in other files for each unit, or it is of Go.
+        information are missing or in other files for each unit, or it is a Go binary.
     """
     from gsym.engine.native import lib
 
@@ -78,7 +78,7 @@ class _BinaryReader(Reader):
         convert: Callable[[], Reader | None],
     ) -> None:
         self._binary = binary
-        self._partial = partial
+        self._partial: PartialConversion | None = partial
         self._convert = convert
         self._lock = allocate_lock()
         self._spent = 0  # bytes of .debug_info that were converted
@@ -116,34 +116,43 @@ class _BinaryReader(Reader):
         return self._whole is None
 
     def close(self) -> None:
-        self._is_closed = True
-        if self._whole is not None:
-            self._whole.close()
-        super().close()
+        with self._lock:
+            self._is_closed = True
+            self._forget()
+            if self._whole is not None:
+                self._whole.close()
+            super().close()
 
     def lookup(self, address: int, merged: bool = False) -> Lookup | None:
-        if self._mapped is None and isinstance(address, int):
+        if self._mapped is None:
+            self._check_open()
+            if not isinstance(address, int):
+                raise TypeError(f"address: expected an integer, not {address!r}")
             mapped = self.mapped_for((address,))
             return None if mapped is None else self._lookup(mapped, address, merged)
         return super().lookup(address, merged)
 
     def mapped_for(self, addresses: Iterable[int]) -> MappedImage | None:
         self._check_open()
-        if self._whole is not None:
-            return self._whole.mapped
+        partial = self._partial
+        if partial is None:
+            return self.mapped
         asked = {each for each in addresses if 0 <= each < _ADDRESS_END}
         known, mapped = self._made
         if asked <= known:
             return mapped
         ascending = sorted(asked)
-        chosen = self._partial.units_at(ascending)
+        chosen = partial.units_at(ascending)
         self._spent += max(chosen.size, chosen.total // _CALLS)
         if self._spent * _WHOLE_FROM > chosen.total:
             return self.mapped
-        data = self._partial.convert(ascending, chosen.units)
+        data = partial.convert(ascending, chosen.units)
         mapped = None if data is None else MappedImage(data, self.path)
         self._made = asked, mapped
         return mapped
+
+    def _forget(self) -> None:
+        self._partial, self._made = None, (set(), None)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -156,12 +165,13 @@ class _BinaryReader(Reader):
             ClosedError: The reader was closed.
             EmptyError: The binary has no function.
         """
-        self._check_open()
         with self._lock:
+            self._check_open()
             if self._whole is None:
                 whole = self._convert()
                 if whole is None:
                     reason = "no debug information and no symbols"
                     raise EmptyError(reason, path=self.path)
                 self._whole, self._mapped = whole, whole.mapped
-        return self._whole
+                self._forget()
+            return self._whole

@@ -203,3 +203,32 @@ def test_a_closed_reader_of_a_binary_raises(binary: Path) -> None:
     for use in (lambda: reader.lookup(1), lambda: len(reader), reader.__enter__):
         with pytest.raises(gsym.ClosedError):
             use()
+
+
+def test_an_address_that_is_not_an_integer_is_a_type_error(binary: Path) -> None:
+    with gsym.open(binary) as reader, pytest.raises(TypeError, match="an integer"):
+        reader.lookup("main")  # type: ignore[arg-type]
+
+
+def test_a_binary_that_was_replaced_is_not_converted(
+    binary: Path, tmp_path: Path
+) -> None:
+    with gsym.open(binary) as reader:
+        assert reader.lookup(0x1084) is not None
+        other = tmp_path / "other"
+        other.write_bytes(program(unit(function("other", 0x1000, 0x1020))))
+        other.replace(binary)
+        assert reader.lookup(0x1084) is not None
+        with pytest.raises(gsym.GsymError, match="replaced"):
+            len(reader)
+    assert conversions(tmp_path) == 0
+
+
+def test_a_range_may_begin_before_the_code(tmp_path: Path) -> None:
+    root = unit(
+        function("f", 0x1000, 0x1010),
+        version=4,
+        lines=lines((0x1000, 5), end=0x1010),
+    )
+    root.root.attributes |= {At.low_pc: 0xF00, At.high_pc: Form.data4(0x200)}
+    compare(tmp_path, program(root))
