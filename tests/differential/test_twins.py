@@ -44,7 +44,7 @@ TWINS = (
     Twins("linux/crash.debug-zstd", "linux/crash.debug", 167, 158),
     Twins(
         *("linux/crash.debug", "linux/crash.sym", 167, 0),
-        differences={"clone_is_named": 8, "name_is_composed": 10},
+        differences={"clone_is_named": 8},
     ),
     # A binary has stubs of the functions that it calls in others.
     Twins("macos/crash", "macos/crash.dSYM", 194, 193, only_one=110),
@@ -91,12 +91,6 @@ def clone_is_named(one: str, other: str) -> bool:
     return one == re.sub(r"( \[clone [^]]*\])+$", "", other) != other
 
 
-def name_is_composed(one: str, other: str) -> bool:
-    """Without linkage name: composed of the names of the scopes around it."""
-    plain = other.replace("(anonymous namespace)::", "")
-    return one == plain.partition("(")[0] != other
-
-
 def function_has_c_linkage(one: str, other: str) -> bool:
     """A symbol without a namespace; the DWARF shows the one around it."""
     return other.endswith(f"::{one}") or one.endswith(f"::{other}")
@@ -111,7 +105,6 @@ NAMES: tuple[Callable[[str, str], bool], ...] = (
     name_is_omitted,
     return_type_is_left_out,
     clone_is_named,
-    name_is_composed,
     function_has_c_linkage,
     references_are_not_collapsed,
 )
@@ -169,11 +162,16 @@ def starts_of(source: Path, folder: Path) -> dict[int, Start]:
     return found
 
 
+def _spelled(name: str) -> str:
+    """A demangled name as all demanglers spell it."""
+    return re.sub("(?<=>) (?=>)", "", re.sub(r" \((\.[^)]*)\)", r" [clone \1]", name))
+
+
 def demangled(starts: dict[int, Start], demangler: str) -> dict[int, Start]:
     names = [start.name for start in starts.values()]
     words = peers.run(demangler, stdin="\n".join(names)).split("\n")
     return {
-        address: start._replace(name=re.sub("(?<=>) (?=>)", "", word))
+        address: start._replace(name=_spelled(word))
         for (address, start), word in zip(starts.items(), words, strict=False)
     }
 
