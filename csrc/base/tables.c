@@ -27,8 +27,12 @@ void slot_table_clear(slot_table *table) {
 
 /* ---- number_map ------------------------------------------------------------------ */
 
+/* Folded and multiplied again: with one product, numbers at equal distances pile up for
+ * some keys. */
 static inline size_t place_of(const number_map *map, uint64_t number) {
-    return (size_t)((number + 1) * map->key >> (64 - map->bits));
+    uint64_t hash = (number + 1) * map->key;
+    return (size_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >>
+                    (64 - map->bits));
 }
 
 static number_slot *find_slot(const number_map *map, uint64_t number) {
