@@ -105,7 +105,7 @@ def measure_input(
     def convert_ours() -> Measurement:
         ours.unlink(missing_ok=True)
         options = ["--threads", str(threads), "--quiet", str(binary), "-o", str(ours)]
-        return measure([str(GSYM), "convert", *options])
+        return measure([str(GSYM), "convert", "--no-index", *options])
 
     def convert_llvm() -> Measurement:
         llvm.unlink(missing_ok=True)

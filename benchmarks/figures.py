@@ -25,8 +25,8 @@ class Figure(NamedTuple):
 
 
 _LLVM = "vs llvm-gsymutil 22"
-_CONVERT = "`gsym convert`, {} " + _LLVM
-_PEAK = "`gsym convert`, peak memory as a fraction of llvm-gsymutil's"
+_CONVERT = "`gsym convert --no-index`, {} " + _LLVM
+_PEAK = "`gsym convert --no-index`, peak memory as a fraction of llvm-gsymutil's"
 _MANY = "`lookup_many`, millions of random addresses per second"
 _SIZE = "size of {}, as a multiple of the GSYM file"
 FIGURES = (

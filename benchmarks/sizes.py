@@ -48,7 +48,7 @@ def measure_input(binary: Path, folder: Path) -> list[str]:
     commands: tuple[list[str | Path], ...] = (
         [GSYM, "convert", "-q", binary, "-o", ours],
         [GSYM, "convert", "-q", "--no-index", ours, "-o", plain],
-        [GSYM, "export", "--format=breakpad", ours, "--binary", binary, "-o", sym],
+        [GSYM, "export", "--to=breakpad", ours, "--binary", binary, "-o", sym],
         [LLVM_GSYMUTIL, "--quiet", f"--convert={binary}", f"--out-file={llvm}"],
     )
     for command in commands:

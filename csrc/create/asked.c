@@ -60,7 +60,7 @@ static void find_neighbours(const neighbours *around, const record_list *records
     }
 }
 
-static bool matters(const neighbours *around, const creator_record *record) {
+static bool affects(const neighbours *around, const creator_record *record) {
     uint64_t start = record->address;
     size_t at = first_at(around->asked, start);
     if (at > 0 && around->above[at - 1] == start) return true;
@@ -78,7 +78,7 @@ gsym_status creator_keep_asked(gsym_creator *creator, gsym_error *error) {
     around.above = around.below + count;
     find_neighbours(&around, records);
     for (size_t i = 0; i < records->count; ++i)
-        if (matters(&around, &records->items[i])) records->items[kept++] = records->items[i];
+        if (affects(&around, &records->items[i])) records->items[kept++] = records->items[i];
     records->count = kept;
     free(around.below);
     return GSYM_OK;

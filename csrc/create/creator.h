@@ -19,10 +19,10 @@ typedef struct creator_record {
 
 /* The function gets the name of a symbol of its range; without one it is omitted. */
 #define CREATOR_NAMELESS 8
-/* No function, but lines for the symbols of its addresses. */
-#define CREATOR_LINES 32
 /* A symbol of its range has a better name, unless the function's is a linkage name. */
 #define CREATOR_NAMED_BY_SYMBOL 16
+/* Not a function, but lines for the symbols of its addresses. */
+#define CREATOR_LINES 32
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
@@ -67,9 +67,8 @@ typedef enum symbol_binding {
     SYMBOL_GLOBAL,
     SYMBOL_WEAK,
     SYMBOL_LOCAL,
-    SYMBOL_BINDINGS = 3,
-    /* Added for a symbol without a type or size of its own, which yields to any function
-     * that covers its address. */
+    /* In addition: without a type or size of its own, so that it yields to any function that
+     * covers its address. */
     SYMBOL_LABEL = 4
 } symbol_binding;
 

@@ -26,7 +26,11 @@ import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError, UuidMismatchError
 from gsym.records import NamedTuple
-from gsym.symbolication.conversion_cache import cache_root, collect_cache
+from gsym.symbolication.conversion_cache import (
+    cache_path,
+    collect_cache,
+    is_writable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,16 +282,16 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
             reader = _open_fitting(candidate, binary, search, notes)
             if reader is not None:
                 return FoundGsym(reader, tuple(notes), candidate)
-        kept = _in_store(binary, search)
-        if kept is not None:
-            return FoundGsym(kept, tuple(notes), f"{kept.path}, in the store")
-        key = _cache_key(binary, search)
+        stored = _in_store(binary, search)
+        if stored is not None:
+            return FoundGsym(stored, tuple(notes), f"{stored.path}, in the store")
+        kept = cache_path(binary, search)
         has_debug_info = binary.has_section(b".debug_info")
-    found = _from_cache(search, key)
+    found = _from_cache(kept, search)
     if found is None and search.partial:
-        found = _by_units(ObjectFile(data, path), search, key)
+        found = _by_units(ObjectFile(data, path), search, kept)
     if found is None:
-        found = _convert(path, search, key, has_debug_info=has_debug_info)
+        found = _convert(path, search, kept, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -296,7 +300,7 @@ def _stamp(path: str) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _by_units(binary: ObjectFile, search: BinarySearch, key: str) -> FoundGsym | None:
+def _by_units(binary: ObjectFile, search: BinarySearch, kept: str) -> FoundGsym | None:
     """A reader that converts what is asked for; None: the binary is not for that."""
     from gsym.conversion.debug_info import SearchOptions, find_debug_info
     from gsym.symbolication.binary_reader import open_binary
@@ -312,7 +316,7 @@ def _by_units(binary: ObjectFile, search: BinarySearch, key: str) -> FoundGsym |
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
-        return _convert(binary.path, search, key, has_debug_info=True).reader
+        return _convert(binary.path, search, kept, has_debug_info=True).reader
 
     try:
         reader = open_binary(binary, find_debug_info(binary, options), convert)
@@ -388,23 +392,21 @@ def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
 
 
 def _convert(
-    path: str, search: BinarySearch, key: str | None, *, has_debug_info: bool = False
+    path: str, search: BinarySearch, kept: str | None, *, has_debug_info: bool = False
 ) -> FoundGsym:
     """A new conversion, into the cache if it is writable.
 
     Args:
         path: The file.
         search: How to make it.
-        key: Its path in the cache; None: it is always converted.
+        kept: The path in the cache; None: it is always converted.
         has_debug_info: Whether it has debug information, of which parts may be in
             other files.
     """
-    if key is not None:
-        kept = os.path.join(_cache_folder(search), key)
-        if _is_writable(os.path.dirname(kept)):
-            made = _make(path, kept, search, has_debug_info=has_debug_info)
-            collect_cache(root=search.cache, kept=kept)
-            return made._replace(origin=f"{kept}, converted from {path}")
+    if kept is not None and is_writable(os.path.dirname(kept)):
+        made = _make(path, kept, search, has_debug_info=has_debug_info)
+        collect_cache(root=search.cache, kept=kept)
+        return made._replace(origin=f"{kept}, converted from {path}")
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
@@ -413,8 +415,7 @@ def _convert(
         return made._replace(origin=f"{path}, converted")
 
 
-def _from_cache(search: BinarySearch, key: str) -> FoundGsym | None:
-    kept = os.path.join(_cache_folder(search), key)
+def _from_cache(kept: str, search: BinarySearch) -> FoundGsym | None:
     try:
         found = _open(kept, search)
     except (OSError, GsymError):
@@ -424,15 +425,6 @@ def _from_cache(search: BinarySearch, key: str) -> FoundGsym | None:
     except OSError:
         pass  # a cache that is read-only
     return FoundGsym(found, origin=f"{kept}, from the cache")
-
-
-def _is_writable(folder: str) -> bool:
-    """Whether *folder*, which is created, is writable."""
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _make(
@@ -458,53 +450,3 @@ def _make(
     os.replace(output, partial)
     notes = tuple(f"{path}: {note}" for note in report.notes)
     return FoundGsym(_open(partial, search), notes)
-
-
-def _cache_folder(search: BinarySearch) -> str:
-    from gsym import __version__
-
-    folder = search.cache or cache_root()
-    return os.path.join(folder, __version__)
-
-
-def _cache_key(binary: ObjectFile, search: BinarySearch) -> str:
-    """The path in the cache for *binary* and the files that its conversion reads."""
-    from zlib import crc32
-
-    status = os.stat(binary.path)
-    read_too = (*_stamps(binary, search), search.debuginfod, search.dwp)
-    mark = crc32(repr(read_too).encode("utf-8", "surrogateescape"))
-    name = f"{status.st_size:x}-{binary.architecture}-{mark:08x}{_SUFFIX}"
-    if binary.uuid:
-        digits = binary.uuid.hex()
-        return os.path.join("id", digits[:2], digits[2:] or "-", name)
-    place = os.path.realpath(binary.path).lstrip(os.sep)
-    return os.path.join("path", place, f"{status.st_mtime_ns:x}-{name}")
-
-
-def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:
-    """Path, time and size of the available debug files of a stripped binary."""
-    if binary.has_section(b".debug_info"):
-        return []
-    from gsym.conversion.companions.elf import (
-        build_id_paths,
-        debug_link_paths,
-        read_debug_link,
-    )
-
-    directories = search.debug_file_directories
-    paths = list(build_id_paths(binary.uuid, directories))
-    try:
-        link = read_debug_link(binary)
-    except GsymError:
-        link = None
-    if link is not None:
-        paths += debug_link_paths(link.name, binary.path, directories)
-    stamps = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except OSError:
-            continue
-        stamps.append((path, status.st_mtime_ns, status.st_size))
-    return stamps

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 
+from gsym.errors import GsymError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.store.collection import Collection
+    from gsym.symbolication.binary_lookup import BinarySearch
 
 MAX_CACHE_SIZE = 4 << 30  # bytes
 
@@ -21,6 +25,61 @@ def cache_root() -> str:
     home = os.path.expanduser("~")
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     return os.path.join(caches, "gsym")
+
+
+def cache_path(binary: ObjectFile, search: BinarySearch) -> str:
+    """The path in the cache for *binary* and the files that its conversion reads."""
+    from zlib import crc32
+
+    from gsym import __version__
+
+    folder = os.path.join(search.cache or cache_root(), __version__)
+    status = os.stat(binary.path)
+    read_too = (*_stamps(binary, search), search.debuginfod, search.dwp)
+    mark = crc32(repr(read_too).encode("utf-8", "surrogateescape"))
+    name = f"{status.st_size:x}-{binary.architecture}-{mark:08x}.gsym"
+    if binary.uuid:
+        digits = binary.uuid.hex()
+        return os.path.join(folder, "id", digits[:2], digits[2:] or "-", name)
+    place = os.path.realpath(binary.path).lstrip(os.sep)
+    return os.path.join(folder, "path", place, f"{status.st_mtime_ns:x}-{name}")
+
+
+def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:
+    """Path, time and size of the available debug files of a stripped binary."""
+    if binary.has_section(b".debug_info"):
+        return []
+    from gsym.conversion.companions.elf import (
+        build_id_paths,
+        debug_link_paths,
+        read_debug_link,
+    )
+
+    directories = search.debug_file_directories
+    paths = list(build_id_paths(binary.uuid, directories))
+    try:
+        link = read_debug_link(binary)
+    except GsymError:
+        link = None
+    if link is not None:
+        paths += debug_link_paths(link.name, binary.path, directories)
+    stamps = []
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        stamps.append((path, status.st_mtime_ns, status.st_size))
+    return stamps
+
+
+def is_writable(folder: str) -> bool:
+    """Whether *folder*, which is created, is writable."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def collect_cache(

@@ -93,7 +93,7 @@ def suffix_is_of_symbol(case: Case) -> bool:
 
 
 def name_is_of_symbol(case: Case) -> bool:
-    """The name of a symbol of the same range replaces one that is no linkage name."""
+    """A symbol of the same range names what has no linkage name."""
     return _only_names_differ(case, _is_plain_name)
 
 

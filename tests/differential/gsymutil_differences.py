@@ -119,12 +119,12 @@ def rows_after_start_are_kept(case: Case) -> bool:
 
 
 def declared_line_is_not_given(case: Case) -> bool:
-    """Before the first row there is no line, and not that of the declaration."""
+    """Code before the first row has no line, not that of the declaration."""
     return _is_same_record(case) and len(case.theirs) == 1 and not case.ours
 
 
-def label_does_not_reach_on(case: Case) -> bool:
-    """A symbol without a size is nothing behind the function that it stands in."""
+def label_ends_with_its_function(case: Case) -> bool:
+    """A symbol without a size ends with the function that contains it."""
     theirs = case.their_function
     return not case.ours and theirs is not None and theirs.start == theirs.end
 
@@ -139,7 +139,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     inline_below_try_block_is_kept,
     rows_after_start_are_kept,
     declared_line_is_not_given,
-    label_does_not_reach_on,
+    label_ends_with_its_function,
     lines_are_kept,
 )
 
