@@ -91,6 +91,13 @@ if TYPE_CHECKING:
         ClientSettings as ClientSettings,
         SymbolicationClient as SymbolicationClient,
     )
+    from gsym.symbolication.report import (
+        Report as Report,
+        ReportFrame as ReportFrame,
+        ReportModule as ReportModule,
+        ReportThread as ReportThread,
+        symbolicate as symbolicate,
+    )
     from gsym.trace.recording.tracer import Tracer as Tracer
     from gsym.writing.creator import Creator as Creator
 
@@ -127,6 +134,10 @@ _MODULE_OF = {
     "Range": "model",
     "Reader": "reading.reader",
     "RemoteSymbolizer": "symbolication.client.remote_symbolizer",
+    "Report": "symbolication.report",
+    "ReportFrame": "symbolication.report",
+    "ReportModule": "symbolication.report",
+    "ReportThread": "symbolication.report",
     "Resolver": "store.resolver",
     "ServerError": "errors",
     "StackFrame": "symbolication.client.jobs",
@@ -152,6 +163,7 @@ _MODULE_OF = {
     "merge_files": "conversion.merging",
     "open": "symbolication.binary_lookup",
     "open_source": "store.sources.settings",
+    "symbolicate": "symbolication.report",
 }
 
 __all__ = [name for name in _MODULE_OF if name != "open"]

@@ -11,6 +11,10 @@ from struct import (
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class CodeView(NamedTuple):
     """The record that PDB and PE file share; *pdb* is a path, as bytes."""
@@ -161,6 +165,24 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     if any((each.offset - each.address) % _PAGE for each in segments):
         return ()
     return tuple(segments)
+
+
+def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
+    """The link-time address of a byte of a file; None if it is not loaded.
+
+    Args:
+        offset: In the file. If segments overlap, which they should not, that with code
+            is used.
+        segments: Of the file.
+    """
+    covering = [
+        segment
+        for segment in segments
+        if segment.offset <= offset < segment.offset + segment.size
+    ]
+    for segment in sorted(covering, key=lambda each: not each.is_executable):
+        return segment.address + offset - segment.offset
+    return None
 
 
 def _table(data: memoryview, bits: int, order: str) -> tuple[int, int, int]:

@@ -130,6 +130,34 @@ def function_ranges(reader: Reader) -> Iterator[FunctionRange]:
         yield from mapped.function_ranges(index)
 
 
+def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
+    """The functions called *name*, or else those whose names fit the pattern.
+
+    Args:
+        reader: The file.
+        name: A linkage name; a demangled name, with parameters or without; or a pattern
+            as of `fnmatch`.
+
+    Raises:
+        FormatError: A record is damaged.
+    """
+    from fnmatch import fnmatchcase
+
+    from gsym.engine.demangling import demangle
+
+    exact: list[FunctionRange] = list(reader.find(name))
+    if exact:
+        return exact
+    fitting: list[FunctionRange] = []
+    for function in function_ranges(reader):
+        names = (function.name, demangle(function.name))
+        if name == names[1] or names[1].startswith(f"{name}("):
+            exact.append(function)
+        elif any(fnmatchcase(each, name) for each in names):
+            fitting.append(function)
+    return exact or fitting
+
+
 def module_range(reader: Reader) -> tuple[int, int] | None:
     """The start of the first function of a file and the end of the last one.
 

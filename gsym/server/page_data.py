@@ -23,7 +23,8 @@ from gsym.symbolication.page_records import (
     module_shown,
     shown,
 )
-from gsym.symbolication.paste_answer import PasteAnswer, PasteWork
+from gsym.symbolication.paste_answer import PasteAnswer, paste_answer
+from gsym.symbolication.report import ReportWork
 from gsym.symbolication.stacks.parts import module_of_path
 from gsym.symbolication.stacks.recognition import parse_pasted_stack
 from gsym.symbolication.store_listing import StoreListing
@@ -85,13 +86,16 @@ class PageData:
         work = await service.opening.run(self._prepare, asked)
         wanted = [module for module in work.modules if module.key is not None]
         await service.opening.open_all(wanted)
-        return await service.run(work.answer)
+        return await service.run(self._answer, work)
 
-    def _prepare(self, asked: PasteRequest) -> PasteWork:
+    def _answer(self, work: ReportWork) -> PasteAnswer:
+        return paste_answer(work, work.answer(), self._service.path_map)
+
+    def _prepare(self, asked: PasteRequest) -> ReportWork:
         name = asked.module.strip()[:_MAX_QUERY]
         chosen = module_of_path(name) if name else None
         stack = parse_pasted_stack(asked.text, chosen)
-        work = PasteWork(stack, asked.choices, self._service.path_map)
+        work = ReportWork(stack, asked.choices)
         if self._listing is not None:
             work.identify(self._listing)
         return work

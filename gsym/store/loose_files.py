@@ -34,10 +34,9 @@ class _File(NamedTuple):
 
     modules: Sequence[ModuleIdentity] = ()
     ids: Sequence[str] = ()
+    is_debug_file: bool = True
 
 
-_MAX_DEPTH = 2  # levels of nested folders that are searched
-_MAX_FILES = 10_000
 _RESCAN_SECONDS = 2.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
@@ -52,12 +51,23 @@ class LooseFiles:
     folders are skipped.
 
     Args:
-        path: The folder, which is searched two levels deep.
+        path: The folder.
         rescan_seconds: Minimum time between scans.
+        max_depth: Levels of nested folders that are searched.
+        max_files: Number of files that are read.
     """
 
-    def __init__(self, path: str, *, rescan_seconds: float = _RESCAN_SECONDS) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        rescan_seconds: float = _RESCAN_SECONDS,
+        max_depth: int = 2,
+        max_files: int = 10_000,
+    ) -> None:
         self._path = os.path.abspath(path)
+        self._max_depth = max_depth
+        self._max_files = max_files
         self._rescan_seconds = rescan_seconds
         self._lock = threading.Lock()
         self._scanned = float("-inf")
@@ -97,6 +107,25 @@ class LooseFiles:
                 self._scan()
                 paths = self._known(key)
         return paths
+
+    def named(self, name: str) -> list[str]:
+        """The debug files of a name, also with a usual suffix, the best one first.
+
+        Raises:
+            SourceError: The folder does not exist.
+        """
+        if not os.path.isdir(self._path):
+            raise SourceError("the folder does not exist", path=self._path)
+        wanted = [name + suffix for suffix in (".gsym", ".debug", "", ".dbg", ".sym")]
+        with self._lock:
+            if self._is_due():
+                self._scan()
+            return [
+                path
+                for each in wanted
+                for path, file in self._files.items()
+                if os.path.basename(path) == each and file.is_debug_file
+            ]
 
     def entries(self) -> list[Entry]:
         """The modules of all files, as entries without function counts."""
@@ -149,7 +178,7 @@ class LooseFiles:
         self._scanned = time.monotonic()
 
     def _walk(self) -> Iterator[str]:
-        left = _MAX_FILES
+        left = self._max_files
         folders = [(self._path, 0)]
         while folders:
             folder, depth = folders.pop()
@@ -159,7 +188,7 @@ class LooseFiles:
                 continue
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if depth < _MAX_DEPTH and not entry.name.startswith("."):
+                    if depth < self._max_depth and not entry.name.startswith("."):
                         folders.append((entry.path, depth + 1))
                 elif left and os.path.isfile(entry.path):
                     left -= 1
@@ -188,10 +217,10 @@ def _read(path: str) -> _File:
         if kind == "gsym":
             return _read_gsym(path)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
-            return _File()
+            return _File(is_debug_file=False)
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
     except (GsymError, OSError, ValueError):
-        return _File()  # not a debug file, or damaged
+        return _File(is_debug_file=False)  # or damaged
     ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
     return _File([_named(each, path) for each in modules], [*ids])
 

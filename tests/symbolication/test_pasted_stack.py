@@ -11,6 +11,7 @@ from gsym.symbolication.stacks.parts import (
     LoadedImages,
     PastedStack,
     PasteLimits,
+    Placement,
     StackFrame,
     module_of_path,
 )
@@ -48,8 +49,9 @@ def frames_of(stack: PastedStack) -> list[StackFrame]:
 
 def named_frames(stack: PastedStack) -> list[tuple[str, str, int, str, bool]]:
     """Name of the module, the best id of it, address, base, whether it returns."""
-    found = []
-    for _text, number, address, base, is_return in frames_of(stack):
+    found: list[tuple[str, str, int, str, bool]] = []
+    for frame in frames_of(stack):
+        _text, number, address, base, is_return = frame[:5]
         module = stack.modules[number] if number >= 0 else None
         name = module.name if module else ""
         key = module.key if module else None
@@ -96,7 +98,7 @@ def whole_text(stack: PastedStack) -> str:
                 ("CoreFoundation", CORE_UUID, 0x1100, "image", True),
                 ("Example Demo", UUID, 0x1A2B, "image", False),
                 ("CoreFoundation", CORE_UUID, 0x1000, "image", True),
-                ("", "", 0x10, "image", False),
+                ("", "", 0x10, "either", True),
             ],
         ),
         (
@@ -115,28 +117,40 @@ def whole_text(stack: PastedStack) -> str:
                 ("libdemo:1.so", "83238AB56BA10497", 0x1010, "link", False),
                 ("libdemo:1.so", "83238AB56BA10497", 0x1020, "link", True),
                 ("libdemo:1.so", "83238AB56BA10497", 0x1030, "link", False),
-                ("", "", 0x10, "image", False),
-                ("", "", 0x7ACBA69D4010, "image", False),
+                ("", "", 0x10, "link", True),
+                ("", "", 0x7ACBA69D4010, "link", False),
             ],
         ),
         (
             SANITIZER,
-            "addresses",
+            "sanitizer",
             [
+                ("", "", 0, "either", False),
                 ("libc.so.6", "E6A8B4F2", 0x26D09, "either", False),
                 ("server", "", 0x1C9, "either", False),
             ],
         ),
         (
             JVM,
-            "addresses",
+            "JVM error file",
             [
                 ("libzip.so", "", 0x1234, "either", False),
-                ("libjvm.so", "", 0x5AB3F0, "either", False),
+                ("libjvm.so", "", 0x5AB3F0, "either", True),
             ],
         ),
-        (GLIBC, "addresses", [("libc.so.6", "", 0x29D90, "either", True)]),
-        (MOZILLA, "addresses", [("libxul.so", "", 0x1A2B3C, "either", False)]),
+        (
+            GLIBC,
+            "glibc backtrace()",
+            [
+                ("libc.so.6", "", 0x29D90, "either", True),
+                ("prog", "", 0x5581, "link", True),
+            ],
+        ),
+        (
+            MOZILLA,
+            "Mozilla stack walk",
+            [("libxul.so", "", 0x1A2B3C, "image", True)],
+        ),
         (
             REQUEST,
             "symbolication request",
@@ -173,7 +187,11 @@ def whole_text(stack: PastedStack) -> str:
         ),
         ("  at main+0x12 here", "text without frames", []),
         ("ntdll.dll!RtlUserThreadStart+0x21", "text without frames", []),
-        ("RIP: do_sys.isra.0+0x12/0x30", "text without frames", []),
+        (
+            "RIP: do_sys.isra.0+0x12/0x30",
+            "kernel stack",
+            [("vmlinux", "", 0, "symbol", False)],
+        ),
         ("main.c:12+0x5", "text without frames", []),
         ("libfoo.so+0x12345678901234567", "text without frames", []),
         ("0x1234 0x5678", "text without frames", []),
@@ -197,7 +215,7 @@ def test_each_format_is_recognised_with_its_frames(
             "#00 pc 0012  /l/a.so (f+1) (BuildId: ab)\r\n",
             ["0012  /l/a.so (f+1) (BuildId: ab)"],
         ),
-        ("[libjvm.so+0x5f]  JVM+0x10\n", ["libjvm.so+0x5f"]),
+        ("C  [libjvm.so+0x5f]  JVM+0x10\n", ["[libjvm.so+0x5f]  JVM+0x10"]),
         ("x {{{bt:0:0x10:pc}}} y", ["{{{bt:0:0x10:pc}}}"]),
         ("/lib/libc.so.6(+0x29d90) [0x7f]", ["/lib/libc.so.6(+0x29d90)"]),
     ],
@@ -275,13 +293,26 @@ def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
 
 def test_images_that_overlap_others_are_left_out() -> None:
     images = LoadedImages()
-    images.add(0x1000, 0x2000, 1, 0x100)
-    images.add(0x1FFF, 0x3000, 2)
-    images.add(0x800, 0x1001, 3)
-    images.add(0x2000, 0x2000, 4)
-    images.add(0x2000, 0x3000, 5)
+    images.add(Placement(0x1000, 0x2000, 1, 0x100))
+    images.add(Placement(0x1FFF, 0x3000, 2))
+    images.add(Placement(0x800, 0x1001, 3))
+    images.add(Placement(0x2000, 0x2000, 4))
+    images.add(Placement(0x2000, 0x3000, 5))
     found = [images.find(each) for each in (0xFFF, 0x1000, 0x1FFF, 0x2000, 0x3000)]
-    assert found == [None, (1, 0x100), (1, 0x10FF), (5, 0), None]
+    assert [each and (each.module, each.address) for each in found] == [
+        *(None, (1, 0x100), (1, 0x10FF), (5, 0), None)
+    ]
+
+
+def test_an_image_without_an_end_reaches_up_to_the_next() -> None:
+    images = LoadedImages()
+    images.add(Placement(0x1000, 0, 1))
+    images.add(Placement(0x5000, 0x6000, 2))
+    images.add(Placement(0x6000, 0, 3))
+    images.close()
+    ends = (0x1000, 0x4FFF, 0x5000, 0x6000, 0x6000 + (1 << 32))
+    found = [images.find(each) for each in ends]
+    assert [each and each.module for each in found] == [1, 1, 2, 3, None]
 
 
 WORDS = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 from gsym.cli.grammar import Command, Operand
 from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import (
@@ -17,14 +15,12 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
-from gsym.engine.demangling import demangle
-from gsym.reading.decoded_functions import function_ranges
+from gsym.reading.decoded_functions import find_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.cli.grammar import Values
     from gsym.model import FunctionRange, Lookup
-    from gsym.reading.reader import Reader
 
 
 @Command(
@@ -61,21 +57,6 @@ def find(values: Values) -> int:
                     at = f" at {printable(path)}:{line or '?'}" if path else ""
                     print(f"{function.start:#x}-{end:#x} {show(function.name)}{at}")
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
-
-
-def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
-    """The functions called *name*, or else those whose names fit the pattern."""
-    exact: list[FunctionRange] = list(reader.find(name))
-    if exact:
-        return exact
-    fitting: list[FunctionRange] = []
-    for function in function_ranges(reader):
-        names = (function.name, demangle(function.name))
-        if name == names[1] or names[1].startswith(f"{name}("):
-            exact.append(function)
-        elif any(fnmatchcase(each, name) for each in names):
-            fitting.append(function)
-    return exact or fitting
 
 
 def _place(found: Lookup | None, function: FunctionRange) -> tuple[str, int]:

@@ -1,14 +1,23 @@
-"""`gsym symbolicate`: symbolicate stacks in JSON."""
+"""`gsym symbolicate`: crash reports, logs, and stacks in JSON."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.options import HEADER, JSON, SERVER, STORE, STRICT, read_headers
+from gsym.cli.options import (
+    HEADER,
+    JSON,
+    SERVER,
+    STORE,
+    STRICT,
+    parse_address,
+    read_headers,
+)
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.terminal import print_json, printable, warn
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
@@ -30,17 +39,39 @@ if TYPE_CHECKING:
 
 @Command(
     "gsym symbolicate",
-    (Operand("FILE", "stacks as JSON of the symbolication API; - is standard input"),),
     (
-        SERVER,
-        STORE,
+        Operand(
+            "FILE",
+            "crash report, log, backtrace, or stacks as JSON of the symbolication API; "
+            "- is standard input (default)",
+            many=True,
+            required=False,
+        ),
+    ),
+    (
         Option(
             "--source",
-            "without a server: source of modules that are not in the store",
+            "where modules are, in order: a folder, which is searched for files by "
+            "their ids and names, or a server as for gsym store add",
             metavar="SOURCE",
             repeatable=True,
         ),
+        STORE,
+        Option(
+            "--maps",
+            "what is loaded where: a copy of /proc/PID/maps",
+            metavar="FILE",
+        ),
+        Option(
+            "--load-address",
+            "where a module starts in the process",
+            metavar="MODULE=ADDRESS",
+            repeatable=True,
+        ),
+        Option("--module", "the module of addresses without one", metavar="NAME"),
+        Option("--explain", "also print what was tried for each module and frame"),
         JSON,
+        SERVER,
         HEADER,
         Option(
             "--user-agent", "User-Agent header to send to the server", metavar="TEXT"
@@ -54,34 +85,106 @@ if TYPE_CHECKING:
         STRICT,
     ),
     """\
-Frames are printed innermost first; [inlined] marks a call that is inlined into the
-function below it. `+ N` is the offset in bytes from the start of the function.""",
+The format of a report is recognized by its content; docs/crash.md lists those that
+are. Its text is printed with the answers in the place of the addresses, innermost call
+first; [inlined] marks a call that is inlined into the function below it. `+ N` is the
+offset in bytes from the start of the function. Modules are also searched beside the
+report, at their paths in it, in the store, and by debuginfod.""",
 )
 def symbolicate(values: Values) -> int:
-    """Symbolicate one file; 1 for refused jobs, 3 for misses under `--strict`."""
-    path, server = values.operand("FILE"), values.text("--server")
+    """Symbolicate files; 1 for refused jobs, 3 for misses under `--strict`."""
+    statuses = [_symbolicate(path, values) for path in values.operands("FILE") or ["-"]]
+    return EXIT_FAILED if EXIT_FAILED in statuses else max(statuses)
+
+
+def _symbolicate(path: str, values: Values) -> int:
+    server = values.text("--server")
     store, sources = values.text("--store"), values.texts("--source")
     if server is not None and (store is not None or sources):
         raise UsageError("give either '--server', or '--store' and '--source'")
-    settings = _settings(values)
+    data = _read_file(path)
+    request = _request(data)
+    if request is None and server is None:
+        return _symbolicate_report(path, data, values)
     try:
-        jobs = read_jobs(_read_file(path))
+        jobs = read_jobs(_decoded(data, path) if request is None else request)
     except ValueError as error:
         raise GsymError(str(error), path=path) from None
     if server is None:
         return _print(answer_locally(jobs, store, sources), values)
-    with SymbolicationClient(server, settings) as client:
+    with SymbolicationClient(server, _settings(values)) as client:
         return _print(client.answer(jobs), values)
 
 
-def _read_file(path: str) -> Any:
-    if path == "-" and sys.stdin is None:
-        raise GsymError("standard input is closed")
+def _symbolicate_report(path: str, data: bytes, values: Values) -> int:
+    from gsym.symbolication.report import symbolicate_text
+
+    maps = values.text("--maps")
+    report = symbolicate_text(
+        data.decode("utf-8", "surrogateescape"),
+        "" if path == "-" else os.path.dirname(os.path.abspath(path)),
+        source=values.texts("--source"),
+        maps=None if maps is None else _read_file(maps).decode("utf-8", "replace"),
+        load_addresses=dict(map(_load_address, values.texts("--load-address"))),
+        module=values.text("--module"),
+        store=values.text("--store"),
+    )
+    if values.flag("--json"):
+        print(report.to_json())
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(str(report).encode("utf-8", "surrogateescape"))
+    frames = list(report.frames())
+    if not frames:
+        warn(f"{path}: no address of a known form in it", "gsym symbolicate")
+    for module in report.modules:
+        if module.state == "missing":
+            warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")
+        elif module.is_guess and values.flag("--explain"):
+            used = f"{printable(module.path)}, by its name alone"
+            warn(f"{printable(module.name)}: {used}", "gsym symbolicate")
+    if values.flag("--explain"):
+        for line in report.explanation():
+            warn(printable(line), "gsym symbolicate")
+    missed = any(not frame.calls for frame in frames)
+    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+
+
+def _load_address(text: str) -> tuple[str, int]:
+    module, equals, address = text.rpartition("=")
+    if not equals:
+        raise UsageError(f"option '--load-address': '{text}' is not MODULE=ADDRESS")
+    return module, parse_address(address, "option '--load-address'")
+
+
+def _read_file(path: str) -> bytes:
+    if path == "-":
+        if sys.stdin is None:
+            raise GsymError("standard input is closed")
+        return sys.stdin.buffer.read()
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _request(data: bytes) -> Any:
+    """The decoded request to the symbolication API; None if it is not one."""
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return None
     try:
-        if path == "-":
-            return json.loads(sys.stdin.buffer.read())
-        with open(path, "rb") as file:
-            return json.loads(file.read())
+        request = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    jobs = request if isinstance(request, list) else [request]
+    is_one = all(isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
+    return request if jobs and is_one else None
+
+
+_JOB_KEYS = {"jobs", "memoryMap", "stacks"}
+
+
+def _decoded(data: bytes, path: str) -> Any:
+    try:
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"not JSON: {error}", path=path) from None
 

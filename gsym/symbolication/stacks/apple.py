@@ -1,103 +1,83 @@
-"""Apple crash reports, as text and as .ips JSON."""
+"""Apple crash reports and samples, as text and as .ips JSON."""
 
 from __future__ import annotations
 
 import re
 
-from gsym.symbolication.stacks.parts import (
-    NO_MODULE,
-    LoadedImages,
-    StackFrame,
-    module_of_uuid,
+from gsym.symbolication.stacks.line_forms import (
+    HEX,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
 )
+from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame, module_of_uuid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from gsym.symbolication.stacks.parts import StackBuilder
 
-
-HEADING = "Binary Images:"
-
-_IMAGE = re.compile(
-    r"[ \t]*0x([0-9a-fA-F]{1,16})[ \t]+-[ \t]+(?:0x([0-9a-fA-F]{1,16})|\?\?\?)"
-    r"[ \t]+(.*)"
-)
-_UUID = re.compile(r"<([0-9a-fA-F-]{32,36})>[ \t]*(.*)")
-# `3   MyApp    0x0000000100001234 0x100000000 + 4660`; names may contain spaces.
+# `0x100000000 - 0x10000ffff +org.demo.Example (1.0 - 1) <UUID> /Applications/Example`
+_RANGE = rf"^[ \t]*\*?0x(?P<start>{HEX})[ \t]+-[ \t]+(?:0x(?P<last>{HEX})|\?\?\?)[ \t]+"
+_UUID = r"<(?P<uuid>[0-9a-fA-F-]{32,36})>"
+_IMAGE = re.compile(rf"{_RANGE}.*{_UUID}[ \t]*(?P<module>\S.*?)\s*$")
+_IMAGE_NAME = re.compile(rf"{_RANGE}\+?(?P<module>\S+).*{_UUID}\s*$")
+_IMAGE_PATH = re.compile(rf"{_RANGE}\+?(?P<module>\S.*?)\s*$")
+# `3   My App    0x0000000100001234 0x100000000 + 4660`, also `main + 25 (main.c:12)`
 _FRAME = re.compile(
-    r"[ \t]*(\d{1,6})[ \t]+(?=\S)(.{1,200}?)[ \t]+(0x[0-9a-fA-F]{1,16})\b"
+    r"^[ \t]*(?P<number>\d{1,6})[ \t]+(?=\S).{1,200}?[ \t]+"
+    rf"(?P<shown>0x(?P<address>{HEX})[ \t]+(?P<symbol>\S.*?) \+ (?P<plus>\d+)\b.*?)\s*$"
 )
-_EXCEPTION_ADDRESSES = re.compile(r"\((?:0x[0-9a-fA-F]{1,16}[ \t]*)+\)\s*$")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}")
-_UNKNOWN_SIZE = 1 << 32  # of an image whose end is `???`
+_LOADED = re.compile(
+    r"^[ \t]*\d{1,6}[ \t]+(?P<module>(?!\?\?\?)\S.{0,200}?)[ \t]+"
+    rf"0x{HEX}[ \t]+0x(?P<start>{HEX}) \+ \d+\s*$"
+)
+_EXCEPTION = re.compile(rf"(?<=[( ])(?P<shown>0x(?P<address>{HEX}))(?=[ )])")
+_EXCEPTION_LINE = re.compile(rf"^\((?:0x{HEX}\s*)+\)\s*$")
+# sample: `    + 2593 ???  (in app)  load address 0x100000000 + 0x3f59  [0x100003f59]`;
+# spindump: `  1001  ??? (app + 16217) [0x100003f59]`
+_SAMPLE = re.compile(
+    r"^[ +!:|*\d]*?\d+ +(?P<shown>(?P<symbol>\S.*?) +\((?:in )?"
+    r"(?P<module>[^()]+?)(?: \+ \d+)?\).*?"
+    rf"\[0x(?P<address>{HEX})\])"
+)
 
-
-def add_crash_report(lines: Iterable[str], stack: StackBuilder) -> None:
-    """Parse a report."""
-    lines = list(lines)
-    images = LoadedImages()
-    heading = next(
-        (at for at, line in enumerate(lines) if line.startswith(HEADING)), len(lines)
-    )
-    for line in lines[heading + 1 :]:
-        if len(line) <= stack.limits.line:
-            _place_image(line, images, stack)
-    for line in lines[:heading]:
-        if len(line) > stack.limits.line or not _add_frame_line(line, images, stack):
-            stack.add_text(line)
-    for line in lines[heading:]:
-        stack.add_text(line)
-
-
-def _place_image(line: str, images: LoadedImages, stack: StackBuilder) -> None:
-    found = _IMAGE.match(line.rstrip("\r\n"))
-    if not found:
-        return
-    start = int(found[1], 16)
-    end = int(found[2], 16) + 1 if found[2] else start + _UNKNOWN_SIZE
-    described = _UUID.search(found[3])
-    if described:
-        before = found[3][: described.start()].split()
-        name = described[2] or (before[0].lstrip("+") if before else "")
-        module = module_of_uuid(name, described[1])
-    else:
-        # Without LC_UUID: name, version, path.
-        module = module_of_uuid(found[3].strip(), "")
-    images.add(start, end, stack.number(module))
-
-
-def _add_frame_line(line: str, images: LoadedImages, stack: StackBuilder) -> bool:
-    found = _FRAME.match(line)
-    if found:
-        body = line.rstrip("\r\n")
-        stack.add_text(line[: found.start(3)])
-        text = body[found.start(3) :]
-        is_return = int(found[1]) > 0
-        stack.add_frame(_frame(text, int(found[3], 16), images, is_return=is_return))
-        stack.add_text(line[len(body) :])
-        return True
-    if not _EXCEPTION_ADDRESSES.match(line):
-        return False
-    at = 0
-    for each in _ADDRESS.finditer(line):
-        stack.add_text(line[at : each.start()])
-        stack.add_frame(_frame(each[0], int(each[0], 16), images, is_return=True))
-        at = each.end()
-    stack.add_text(line[at:])
-    return True
-
-
-def _frame(
-    text: str, address: int, images: LoadedImages, *, is_return: bool
-) -> StackFrame:
-    module, offset = images.find(address - is_return) or (NO_MODULE, 0)
-    if module == NO_MODULE:
-        return StackFrame(text, module, address)
-    return StackFrame(text, module, offset + is_return, "image", is_return)
-
+FORMS = ReportForms(
+    frames=(
+        FrameForm("Apple crash report", " + ", _FRAME),
+        FrameForm(
+            "Apple crash report",
+            "(0x",
+            _EXCEPTION,
+            returns="all",
+            repeats=True,
+            accepts=lambda found: _EXCEPTION_LINE.match(found.string) is not None,
+        ),
+        FrameForm("Apple sample", " [0x", _SAMPLE, returns="none"),
+    ),
+    images=(
+        ImageForm(" - ", _IMAGE),
+        ImageForm("<", _IMAGE_NAME),
+        ImageForm(" - ", _IMAGE_PATH),
+        ImageForm(" + ", _LOADED),
+    ),
+    headings=(
+        HeadingForm(
+            "Thread ",
+            re.compile(
+                r"^(?P<name>Thread \d+(?::: .*?| name:.*?)?)(?P<crashed> Crashed)?"
+                r"(?::+(?: .*)?)?\s*$"
+            ),
+        ),
+        HeadingForm("Backtrace:", re.compile(r"^(?P<name>Last Exception Backtrace):")),
+        HeadingForm(
+            "Exception Type: ", re.compile(r"^Exception Type:\s+(?P<reason>.*)")
+        ),
+    ),
+)
 
 _HEADINGS = (
     ("procName", "Process"),
@@ -126,9 +106,11 @@ def add_ips_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
     kinds = [exception.get("type"), exception.get("signal"), exception.get("subtype")]
     words = [each for each in kinds if isinstance(each, str)]
     if words:
-        stack.add_text(f"Exception: {' '.join(words)}\n")
+        stack.reason = " ".join(words)
+        stack.add_text(f"Exception: {stack.reason}\n")
     last = report.get("lastExceptionBacktrace")
     if isinstance(last, list):
+        stack.begin("Last Exception Backtrace")
         stack.add_text("\nLast Exception Backtrace:\n")
         _add_frames(last, modules, stack, first_is_return=True)
     for number, thread in enumerate(report["threads"]):
@@ -143,6 +125,7 @@ def _add_thread(
         heading += " Crashed"
     names = [thread.get(key) for key in ("name", "queue")]
     known = [name for name in names if isinstance(name, str)]
+    stack.begin(heading.strip(), thread.get("triggered") is True)
     stack.add_text(f"{heading}:{'  ' + ', '.join(known) if known else ''}\n")
     frames = thread.get("frames")
     if isinstance(frames, list):

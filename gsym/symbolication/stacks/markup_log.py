@@ -13,6 +13,7 @@ from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     LoadedImages,
+    Placement,
     StackFrame,
     module_of_build_id,
 )
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from gsym.markup.elements import Element
     from gsym.symbolication.stacks.parts import StackBuilder
+
+FORM = "symbolizer markup"
 
 _KNOWN = re.compile(r"\{\{\{(?:bt|pc|mmap|module):")
 _LONGEST_ID = 128  # bytes
@@ -71,7 +74,9 @@ class _Log:
             self._add_module(element)
         elif isinstance(element, Mmap):
             module, end = self._modules[element.module], element.start + element.size
-            self._images.add(element.start, end, module, element.address)
+            self._images.add(
+                Placement(element.start, end, module, element.address, "link")
+            )
         self._stack.add_text(text)
 
     def _add_address(self, text: str, element: Backtrace | Pc) -> None:
@@ -79,12 +84,12 @@ class _Log:
             isinstance(element, Backtrace) and not element.kind
         )
         found = self._images.find(element.address - is_return)
-        if found is None:
-            self._stack.add_frame(StackFrame(text, NO_MODULE, element.address))
-            return
-        module, linked = found
-        frame = StackFrame(text, module, linked + is_return, "link", is_return)
-        self._stack.add_frame(frame)
+        number = element.frame if isinstance(element, Backtrace) else -1
+        frame = StackFrame(text, NO_MODULE, element.address, "link", is_return)
+        if found is not None:
+            linked = found.address + is_return
+            frame = frame._replace(module=found.module, address=linked)
+        self._stack.add_frame(frame, FORM, number)
 
     def _add_module(self, element: Module) -> None:
         if element.id not in self._modules and len(element.build_id) <= _LONGEST_ID:

@@ -1,4 +1,4 @@
-"""The parts of a pasted stack: text, frames and their modules."""
+"""The parts of a report: text, frames and their modules."""
 
 from __future__ import annotations
 
@@ -9,21 +9,40 @@ from gsym.model import UINT64_END
 from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
 
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Base = Literal["image", "link", "either", "file", "text", "executable", "symbol"]
+    """What an address in a module counts from.
+
+    "image": the start of the loaded module. "link": 0, as in its symbol table.
+    "either": 0 if the module has code there, else its start. "file": the start of the
+    file. "text", "executable": the start of its section of that name, or of its first
+    segment with code. "symbol": a function, which the frame names.
+    """
+
 
 class Placement(NamedTuple):
     """The location of a part of a module.
 
     Attributes:
         start: First address in the process.
-        end: The address after the last.
+        end: The address after the last; 0 if unknown.
         module: Number of the module.
         address: The address in the module of *start*.
+        base: What *address* counts from.
     """
 
     start: int
     end: int
     module: int
-    address: int
+    address: int = 0
+    base: Base = "image"
+
+
+_UNKNOWN_SIZE = 1 << 32  # at most, of an image whose end is not known
 
 
 class LoadedImages:
@@ -32,36 +51,50 @@ class LoadedImages:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._placements: list[Placement] = []
+        self._open: list[Placement] = []
 
-    def add(self, start: int, end: int, module: int, address: int = 0) -> None:
+    def add(self, placement: Placement) -> None:
         """Add a placement, unless it is empty or overlaps another.
 
-        Args:
-            start: First address in the process.
-            end: The address after the last.
-            module: Number of the module.
-            address: The address in the module of *start*.
+        One without an end is added by `close`.
         """
+        start, end = placement.start, placement.end
+        if not end:
+            self._open.append(placement)
+            return
         at = bisect_right(self._starts, start)
         is_free = at == 0 or self._placements[at - 1].end <= start
         if at < len(self._placements):
             is_free = is_free and end <= self._placements[at].start
         if start < end and is_free:
             self._starts.insert(at, start)
-            self._placements.insert(at, Placement(start, end, module, address))
+            self._placements.insert(at, placement)
 
-    def find(self, address: int) -> tuple[int, int] | None:
-        """The number of the module at an address, and the address in it."""
+    def close(self) -> None:
+        """Let placements without an end reach up to the next one."""
+        starts = sorted({*self._starts, *(each.start for each in self._open)})
+        for each in self._open:
+            following = bisect_right(starts, each.start)
+            end = each.start + _UNKNOWN_SIZE
+            if following < len(starts):
+                end = min(end, starts[following])
+            self.add(each._replace(end=end))
+        self._open.clear()
+
+    def find(self, address: int) -> Placement | None:
+        """The part at an address, as a placement that starts there."""
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._placements[at].end:
             return None
-        placement = self._placements[at]
-        return placement.module, address - placement.start + placement.address
+        found = self._placements[at]
+        inside = address - found.start + found.address
+        return found._replace(start=address, address=inside)
 
     def clear(self) -> None:
         """Remove all placements."""
         self._starts.clear()
         self._placements.clear()
+        self._open.clear()
 
 
 _UUID_DIGITS = 32
@@ -78,7 +111,7 @@ def module_of_path(path: str) -> StackModule:
         else:
             return module_of_debug_id(base_name(folder), debug_id)
     name = base_name(path)
-    return StackModule(name, ModuleKey(name, code_file=name))
+    return StackModule(name, ModuleKey(name, code_file=name), path=path)
 
 
 def module_of_debug_id(name: str, debug_id: str) -> StackModule:
@@ -95,7 +128,7 @@ def module_of_debug_id(name: str, debug_id: str) -> StackModule:
 def module_of_build_id(path: str, build_id: str) -> StackModule:
     """A module of an ELF system; *build_id* as hexadecimal digits, or ""."""
     name = base_name(path)
-    return StackModule(name, ModuleKey(name, "", name, build_id.upper()))
+    return StackModule(name, ModuleKey(name, "", name, build_id.upper()), path=path)
 
 
 def module_of_uuid(path: str, uuid: str) -> StackModule:
@@ -103,8 +136,8 @@ def module_of_uuid(path: str, uuid: str) -> StackModule:
     digits = uuid.replace("-", "").upper()
     name = base_name(path)
     if len(digits) != _UUID_DIGITS:
-        return StackModule(name, ModuleKey(name, code_file=name))
-    return StackModule(name, ModuleKey(name, digits + "0", name, digits))
+        return StackModule(name, ModuleKey(name, code_file=name), path=path)
+    return StackModule(name, ModuleKey(name, digits + "0", name, digits), path=path)
 
 
 class PasteLimits(NamedTuple):
@@ -124,48 +157,72 @@ class PasteLimits(NamedTuple):
 
 
 class StackModule(NamedTuple):
-    """A module of a paste.
+    """A module of a report.
 
     Attributes:
         name: File name without folder.
         key: The key to look it up. A name alone does not identify a build.
         problem: Why it cannot be looked up, or "".
+        path: As in the report; "" if that has only a name.
     """
 
     name: str
     key: ModuleKey
     problem: str = ""
+    path: str = ""
+
+
+NO_MODULE = -1
 
 
 class StackFrame(NamedTuple):
-    """An address in a module, and its text in the paste.
+    """An address in a module, and its text in the report.
 
     Attributes:
-        text: The part of the paste that the symbolized frame replaces.
-        module: Index into the modules of the paste, or -1.
+        text: The part of the report that the symbolized frame replaces.
+        module: Index into the modules of the report, or -1.
         address: In bytes; *base* defines its origin.
-        base: "image": from the start of the module; "link": a link-time address;
-            "either": a link-time address if it is in the module, else from the start.
+        base: See `Base`.
         is_return: Whether it is a return address, so that the call is before it.
+        symbol: The function that the report names, or "".
+        plus: Bytes from the start of *symbol*; None if unknown.
+        stack: Index into the stacks of the report.
     """
 
     text: str
     module: int
     address: int
-    base: str = "image"
+    base: Base = "image"
     is_return: bool = False
+    symbol: str = ""
+    plus: int | None = None
+    stack: int = 0
+
+
+class StackHeading(NamedTuple):
+    """What a report says of a stack.
+
+    Attributes:
+        name: Of the thread, or why the stack is there; "" if the report does not say.
+        is_crashed: Whether it is that of the thread that crashed.
+    """
+
+    name: str = ""
+    is_crashed: bool = False
 
 
 class PastedStack(NamedTuple):
-    """A parsed paste.
+    """A parsed report.
 
     Attributes:
         form: The name of the recognized format.
-        parts: Texts and frames in order. If *is_verbatim*, the paste is the
+        parts: Texts and frames in order. If *is_verbatim*, the report is the
             concatenation of the texts and those of the frames.
-        modules: The modules of the paste.
+        modules: The modules of the report.
         is_verbatim: False for JSON: the texts are then headings.
         notes: Sentences about omissions.
+        stacks: The stacks, in order.
+        reason: Why the program ended, as the report says; "" if it does not.
     """
 
     form: str
@@ -173,20 +230,30 @@ class PastedStack(NamedTuple):
     modules: tuple[StackModule, ...]
     is_verbatim: bool = True
     notes: tuple[str, ...] = ()
-
-
-NO_MODULE = -1
+    stacks: tuple[StackHeading, ...] = ()
+    reason: str = ""
 
 
 class StackBuilder:
-    """Collects the parts of a paste in order, within limits."""
+    """Collects the parts of a report in order, within limits.
+
+    Attributes:
+        limits: The limits.
+        is_over: The limit of frames is exceeded: do not look for more.
+        reason: Why the program ended, as the report says.
+    """
 
     def __init__(self, limits: PasteLimits) -> None:
         self.limits = limits
+        self.is_over = False
+        self.reason = ""
         self._parts: list[str | StackFrame] = []
         self._pending: list[str] = []
         self._frames = 0
-        self.is_over = False  # the limit of frames is exceeded: do not look for more
+        self._forms: dict[str, int] = {}
+        self._stacks: list[StackHeading] = []
+        self._heading: StackHeading | None = None  # of the next stack
+        self._last_number = -1
         self._modules: list[StackModule] = []
         self._number_of: dict[ModuleKey, int] = {}
         self._notes: dict[str, None] = {}
@@ -196,8 +263,19 @@ class StackBuilder:
         if text:
             self._pending.append(text)
 
-    def add_frame(self, frame: StackFrame) -> None:
-        """Append a frame; beyond the limits it is text."""
+    def begin(self, name: str, is_crashed: bool = False) -> None:
+        """Begin a stack with the next frame."""
+        self._heading = StackHeading(name, is_crashed)
+
+    def add_frame(self, frame: StackFrame, form: str = "", number: int = -1) -> None:
+        """Append a frame; beyond the limits it is text.
+
+        Args:
+            frame: The frame, of any stack.
+            form: What frames like it are called.
+            number: Its number in the stack, if known: one that is not greater than the
+                one before begins a stack.
+        """
         if not 0 <= frame.address < UINT64_END:
             self.add_text(frame.text)
             return
@@ -206,9 +284,15 @@ class StackBuilder:
             self.add_note(f"Only the first {self._frames} frames are looked up.")
             self.add_text(frame.text)
             return
+        is_next = number < 0 or number > self._last_number
+        if self._heading is not None or not self._stacks or not is_next:
+            self._stacks.append(self._heading or StackHeading())
+            self._heading = None
+        self._last_number = number
         self._frames += 1
+        self._forms[form] = self._forms.get(form, 0) + 1
         self._flush()
-        self._parts.append(frame)
+        self._parts.append(frame._replace(stack=len(self._stacks) - 1))
 
     def add_note(self, note: str) -> None:
         """Add a sentence about an omission, once."""
@@ -226,25 +310,32 @@ class StackBuilder:
         self._modules.append(module)
         return len(self._modules) - 1
 
-    def has_frames(self) -> bool:
-        """Whether any frame was found."""
-        return self._frames > 0
+    def finish(self, form: str = "", *, is_verbatim: bool = True) -> PastedStack:
+        """The parsed report.
 
-    def finish(self, form: str, *, is_verbatim: bool = True) -> PastedStack:
-        """The parsed paste."""
+        Args:
+            form: What it is called; by default as most of its frames.
+            is_verbatim: See `PastedStack`.
+        """
         self._flush()
+        usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
         return PastedStack(
-            form,
+            form or usual,
             tuple(self._parts),
             tuple(self._modules),
             is_verbatim,
             tuple(self._notes),
+            tuple(self._stacks),
+            self.reason,
         )
 
     def _flush(self) -> None:
         if self._pending:
             self._parts.append("".join(self._pending))
             self._pending.clear()
+
+
+NO_FRAMES = "text without frames"
 
 
 def base_name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Parse a pasted stack into modules, addresses, and the text around them.
+"""Parse a report into modules, addresses, and the text around them.
 
 The format is recognized by content. Nothing is refused: an unknown format is text.
 """
@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import json
 
-from gsym.symbolication.stacks.address_lines import add_address_line, add_android_line
-from gsym.symbolication.stacks.apple import (
-    HEADING,
-    add_crash_report,
-    add_ips_report,
-    is_ips_report,
+from gsym.symbolication.stacks import (
+    addresses,
+    android,
+    apple,
+    breakpad,
+    c_library,
+    debuggers,
+    languages,
+    linux,
+    profilers,
+    sanitizers,
 )
+from gsym.symbolication.stacks.apple import add_ips_report, is_ips_report
+from gsym.symbolication.stacks.line_forms import LineReader
 from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
@@ -21,16 +28,31 @@ from gsym.symbolication.stacks.parts import (
     StackBuilder,
     StackFrame,
     module_of_debug_id,
+    module_of_path,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    from gsym.symbolication.stacks.parts import PastedStack, StackModule
+    from gsym.symbolication.stacks.parts import (
+        PastedStack,
+        StackModule,
+    )
 
-
+_PROGRAMS = (
+    sanitizers.FORMS,
+    android.FORMS,
+    c_library.FORMS,
+    languages.FORMS,
+    breakpad.FORMS,
+    linux.FORMS,
+    debuggers.FORMS,
+    apple.FORMS,
+    profilers.FORMS,
+    addresses.FORMS,
+)
 _PAIR = 2
 
 
@@ -62,6 +84,7 @@ def _is_job(job: Any) -> bool:
 def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
     modules = [_module_number(entry, stack) for entry in job["memoryMap"]]
     for number, frames in enumerate(job["stacks"]):
+        stack.begin(f"{prefix} {number}")
         stack.add_text(f"{prefix} {number}:\n")
         for at, frame in enumerate(frames if isinstance(frames, list) else ()):
             if not _is_pair(frame, int):
@@ -92,13 +115,18 @@ def parse_pasted_stack(
     text: str,
     chosen: StackModule | None = None,
     limits: PasteLimits = PasteLimits(),  # noqa: B008 - a record is immutable
+    *,
+    maps: str = "",
+    load_addresses: Mapping[str, int] = {},
 ) -> PastedStack:
-    """Parse a paste.
+    """Parse a report.
 
     Args:
-        text: The paste; the caller limits its size.
+        text: The report; the caller limits its size.
         chosen: The module of addresses without one. None: they are text.
         limits: The limits.
+        maps: What is loaded where, as lines of any known form.
+        load_addresses: Where modules start, by name or path.
     """
     report = _decoded(text)
     stack = StackBuilder(limits)
@@ -111,16 +139,17 @@ def parse_pasted_stack(
     lines, rest = _lines(text, limits.lines)
     if is_markup_log(text):
         add_markup_log(lines, stack)
-        form = "symbolizer markup"
-    elif any(line.startswith(HEADING) for line in lines):
-        add_crash_report(lines, stack)
-        form = "Apple crash report"
     else:
-        form = _add_lines(lines, stack, chosen)
+        is_typed = chosen is not None or maps or load_addresses
+        tables = (*_PROGRAMS, addresses.TYPED) if is_typed else _PROGRAMS
+        reader = LineReader(tables, stack, chosen)
+        for path, start in load_addresses.items():
+            reader.place(module_of_path(path), start)
+        reader.read(lines, maps.splitlines())
     if rest:
         stack.add_text(rest)
         stack.add_note(f"Only the first {limits.lines} lines are read.")
-    return stack.finish(form)
+    return stack.finish()
 
 
 def _lines(text: str, limit: int) -> tuple[list[str], str]:
@@ -147,25 +176,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _add_lines(
-    lines: Iterable[str], stack: StackBuilder, chosen: StackModule | None
-) -> str:
-    """Parse lines that are complete by themselves; returns their format."""
-    is_android = False
-    for line in lines:
-        if stack.is_over:
-            stack.add_text(line)
-        elif len(line) > stack.limits.line:
-            stack.add_text(line)
-            stack.add_note(
-                f"Lines of more than {stack.limits.line} characters are not read."
-            )
-        elif add_android_line(line, stack):
-            is_android = True
-        elif not add_address_line(line, stack, chosen):
-            stack.add_text(line)
-    if not stack.has_frames():
-        return "text without frames"
-    return "Android backtrace" if is_android else "addresses"

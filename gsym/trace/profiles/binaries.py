@@ -103,24 +103,6 @@ def build_id_of(path: str) -> str:
         return ""
 
 
-def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
-    """The link-time address of a byte of a file; None if it is not loaded.
-
-    Args:
-        offset: In the file. If segments overlap, which they should not, that with code
-            is used.
-        segments: Of the file.
-    """
-    covering = [
-        segment
-        for segment in segments
-        if segment.offset <= offset < segment.offset + segment.size
-    ]
-    for segment in sorted(covering, key=lambda each: not each.is_executable):
-        return segment.address + offset - segment.offset
-    return None
-
-
 def _segments(path: str, build_id: str) -> tuple[Segment, ...]:
     try:
         with ObjectFile(map_file(path), path) as binary:

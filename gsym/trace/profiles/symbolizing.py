@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 
+from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
-from gsym.trace.profiles.binaries import Binaries, file_address
+from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.model import Frame
 
 TYPE_CHECKING = False

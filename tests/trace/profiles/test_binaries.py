@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.containers.headers import Segment
+from gsym.containers.headers import Segment, file_address
 from gsym.trace.profiles.binaries import (
     AddressRanges,
     Binaries,
     build_id_of,
-    file_address,
 )
 from gsym.trace.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer

@@ -1,0 +1,49 @@
+"""Stacks that C and C++ programs print of themselves."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.symbolication.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    NUMBER,
+    OFFSET,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# `./app(main+0x1a) [0x5581c0de1234]`, `./app(+0x1234) [0x...]`, `./app() [0x401136]`,
+# `./app[0x401136]`; backtrace_symbols_fd writes no space
+_MODULE = r"(?<![^\s()\[\]])(?P<shown>(?P<module>[^\s()\[\]]+)"
+_GLIBC = re.compile(
+    rf"{_MODULE}(?:\((?:(?P<symbol>[^()\s+]+)(?:\+(?P<plus>0x{HEX}))?)?\))?)"
+    rf" ?\[{ADDRESS}\]"
+)
+_GLIBC_OFFSET = re.compile(rf"{_MODULE}\(\+{OFFSET}\))(?: ?\[{ADDRESS}\])?")
+# `0x401136 <main+0x1a> at ./app`
+_LIBEXECINFO = re.compile(
+    rf"(?P<shown>{ADDRESS} <(?P<symbol>[^<>\s+]+)\+(?P<plus>(?:0x)?{HEX})>"
+    r" at (?P<module>\S+))"
+)
+# ` 1# 0x000055D2C7E3A1B5 in ./app`
+_BOOST = re.compile(rf"^\s*{NUMBER}# (?P<shown>{ADDRESS} in (?P<module>\S+))")
+# ` 1# main at /src/app.cpp:12`, `   2#      at :0 [0x55d2c7e3a1b5]`
+_STACKTRACE = re.compile(rf"^\s*{NUMBER}#\s+(?P<shown>(?:.*? )?\[{ADDRESS}\])")
+# Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
+FORMS = ReportForms(
+    frames=(
+        FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
+        FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
+        FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
+        FrameForm("Boost.Stacktrace", "# 0x", _BOOST),
+        FrameForm("std::stacktrace", "# ", _STACKTRACE),
+    ),
+    images=(ImageForm("(+0x", _GLIBC_OFFSET),),
+    headings=(
+        HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
+        HeadingForm("Assertion", re.compile(r"(?P<reason>\S.*: Assertion .* failed)")),
+    ),
+)

@@ -1,0 +1,93 @@
+"""Backtraces and modules that gdb, lldb and WinDbg print."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.symbolication.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    NUMBER,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
+_GDB = re.compile(
+    rf"^#{NUMBER}\s+{ADDRESS} in (?P<shown>(?P<symbol>\S.*?) \(.*?\)"
+    r"(?: from (?P<module>\S+))?)\s*$"
+)
+_GDB_ANSWERED = re.compile(
+    rf"^#{NUMBER}\s+(?:0x{HEX} in )?"
+    r"(?P<shown>(?P<symbol>\S.*? \(.*\) at \S.*:\d+))\s*$"
+)
+# `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
+_GDB_SHARED = re.compile(
+    rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
+    r"(?P<module>/\S.*?)\s*$"
+)
+# info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
+_GDB_MAPPING = re.compile(
+    rf"^\s*0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+0x{HEX}\s+0x(?P<at>{HEX})\s+"
+    r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S.*?)\s*$"
+)
+# lldb: `  * frame #0: 0x0000000100003f59 app`main + 25 at a.c:12:5`
+_LLDB = re.compile(
+    rf"frame #{NUMBER}: (?P<shown>{ADDRESS}(?: (?P<module>[^`]+?)"
+    r"`(?P<symbol>.*?))?)\s*$"
+)
+# `[  0] 5F2C0A7E-... 0x0000000100000000 /opt/app`
+_LLDB_IMAGE = re.compile(
+    rf"^\[\s*\d+\] (?P<uuid>[0-9A-F-]{{32,64}})\s+0x(?P<start>{HEX}) "
+    r"(?P<module>\S.*?)\s*$"
+)
+# WinDbg: `00 000000d5`1f 00007ff6`1a app!main+0x25`;
+# lm: `00007ff6`1a 00007ff6`1b   app  (...)`
+_WIN_HEX = r"[0-9a-f`]{8,17}"
+_WINDBG = re.compile(
+    rf"^(?:(?P<number>[0-9a-f]{{2,3}}) )?{_WIN_HEX} {_WIN_HEX}(?: : [0-9a-f` ]+:)?"
+    r"(?: [0-9a-f`]{8,17})* "
+    rf"(?P<shown>(?P<module>[\w.]+)(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S+?)\+(?P<plus>0x{HEX}))"
+    r")"
+)
+_WINDBG_MODULE = re.compile(
+    rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})\s+(?P<module>[\w.]+)\s+\("
+)
+
+FORMS = ReportForms(
+    frames=(
+        FrameForm("gdb backtrace", " at ", _GDB_ANSWERED),
+        FrameForm("gdb backtrace", " in ", _GDB),
+        FrameForm("lldb backtrace", "frame #", _LLDB),
+        FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
+    ),
+    images=(
+        ImageForm("0x", _GDB_SHARED, base="text"),
+        ImageForm("0x", _GDB_MAPPING),
+        ImageForm("] ", _LLDB_IMAGE),
+        ImageForm("`", _WINDBG_MODULE),
+    ),
+    headings=(
+        HeadingForm(
+            "Thread ",
+            re.compile(r"^(?P<name>Thread \d+ \((?:Thread|LWP|process).*\)).*:\s*$"),
+        ),
+        HeadingForm(
+            "thread #",
+            re.compile(
+                r"^(?P<crashed>\*)? *(?P<name>thread #\d+.*?)"
+                r"(?:, stop reason = (?P<reason>.*))?$"
+            ),
+        ),
+        HeadingForm(
+            "received signal ",
+            re.compile(r"(?P<reason>(?:Program|Thread \S+).* received signal .*)"),
+        ),
+        HeadingForm(
+            "terminated with signal ",
+            re.compile(r"(?P<reason>Program terminated with signal .*)"),
+        ),
+    ),
+)

@@ -1,0 +1,63 @@
+"""Stacks of runtimes of languages: Rust, Go, Zig, Dart, the JVM."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.symbolication.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    NUMBER,
+    OFFSET,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# `   4:     0x5620f3f6a1b5 - app::main::h0123456789abcdef`
+_RUST = re.compile(rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S.*?))\s*$")
+# Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`
+_GO = re.compile(
+    rf"^\t(?P<shown>\S.*?:\d+ (?:\+0x{HEX} )?)fp=0x{HEX} sp=0x{HEX} pc={ADDRESS}"
+)
+# `/src/x.zig:3:5: 0x1034e2a in main (x)`, `???:?:?: 0x1034e2a in ??? (x)`
+_ZIG = re.compile(
+    rf"(?P<shown>\S+:[\d?]+:[\d?]+: {ADDRESS} in (?P<symbol>\S+) "
+    r"\((?P<module>[^()\s]+)\))"
+)
+# `    #00 abs 00007f1c virt 0000000000001234 _kDartIsolateSnapshotInstructions+0x5678`
+_DART = re.compile(
+    rf"#(?P<number>\d{{1,6}}) abs {HEX}(?: unused)? virt (?P<shown>(?P<offset>{HEX})"
+    r" (?P<symbol>_kDart\w+\+0x[0-9a-f]+|<\w+>)?)"
+)
+_DART_ID = re.compile(r"build_id: '(?P<build_id>[0-9a-f]{8,64})'")
+# hs_err: `C  [libfoo.so+0x1234]  bar+0x10`, also after `# `
+_JVM = re.compile(
+    rf"(?:^|# )[CVv]  (?P<shown>\[(?P<module>[^\[\]]+?)\+{OFFSET}\]"
+    r"(?:  (?P<symbol>\S.*?))?)(?=  |\s*$)"
+)
+
+FORMS = ReportForms(
+    frames=(
+        FrameForm("Rust panic", ": ", _RUST),
+        FrameForm("Go traceback", " pc=0x", _GO),
+        FrameForm("Zig panic", " in ", _ZIG),
+        FrameForm("Dart", " virt ", _DART, base="link"),
+        FrameForm("JVM error file", "+0x", _JVM),
+    ),
+    images=(ImageForm("build_id", _DART_ID),),
+    headings=(
+        HeadingForm(
+            "panicked at ", re.compile(r"(?P<reason>thread '.*?' .*panicked at .*)")
+        ),
+        HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
+        HeadingForm("fatal error: ", re.compile(r"(?P<reason>fatal error: .*)")),
+        HeadingForm("goroutine ", re.compile(r"^(?P<name>goroutine \d+ .*\[.*\]):")),
+        HeadingForm(
+            " at pc=0x",
+            re.compile(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
+        ),
+        HeadingForm("Current thread (", re.compile(r"(?P<name>Current thread .*):")),
+    ),
+)

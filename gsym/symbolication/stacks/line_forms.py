@@ -1,0 +1,347 @@
+"""Forms of lines in reports: tables of patterns, and what their named groups mean.
+
+A report is read line by line. Images come first, as many reports list them after the
+stacks; then each line is matched with the forms of frames, in order, and the first that
+fits describes it. `hint` is text that a line must contain, which is cheaper to test.
+
+Groups of all patterns, each optional:
+
+    shown       the text that the answer replaces; by default all that matched
+    module      path or name of the module
+    build_id    its build id, in hexadecimal
+    uuid        its LC_UUID, with or without dashes
+    debug_id    its debug id
+    address     an address in the process, in hexadecimal
+    offset      from the start of the module, or link-time: `FrameForm.base`
+    symbol      function, as in the report
+    plus        bytes from its start: hexadecimal with 0x, else decimal
+    number      of the frame in its stack
+    start, end  addresses of an image in the process; the end may be missing
+    last        instead of `end`: the last address
+    size        of an image, in hexadecimal
+    at          offset in the file of what is at `start`, in hexadecimal
+    name        of a thread
+    crashed     not empty: the thread that crashed
+    reason      why the program ended
+"""
+
+from __future__ import annotations
+
+from gsym.records import NamedTuple
+from gsym.symbolication.stacks.parts import (
+    NO_MODULE,
+    LoadedImages,
+    Placement,
+    StackFrame,
+    module_of_build_id,
+    module_of_debug_id,
+    module_of_path,
+    module_of_uuid,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Literal
+
+    from gsym.symbolication.stacks.parts import (
+        Base,
+        StackBuilder,
+        StackModule,
+    )
+
+HEX = r"[0-9a-fA-F]{1,16}(?![0-9a-zA-Z_])"
+"""Digits of a number of 64 bits."""
+
+ADDRESS = rf"0x(?P<address>{HEX})"
+OFFSET = rf"0x(?P<offset>{HEX})"
+NUMBER = r"(?P<number>\d{1,6})"
+
+_PAGE = 4096
+
+
+class FrameForm(NamedTuple):
+    """A line with a frame, or with several.
+
+    Attributes:
+        form: What such a report is called.
+        hint: Text that each such line contains.
+        pattern: Finds the frame in the line.
+        returns: Which addresses are return addresses, so that the call is before them:
+            those of "callers" (all but the first of a stack), "all", or "none".
+        base: What `offset` counts from.
+        repeats: Whether the line may have more than one.
+        accepts: Tells other lines of this pattern apart.
+        module: The module of frames whose lines do not name one.
+    """
+
+    form: str
+    hint: str
+    pattern: re.Pattern[str]
+    returns: Literal["callers", "all", "none"] = "callers"
+    base: Base = "either"
+    repeats: bool = False
+    accepts: Callable[[re.Match[str]], bool] | None = None
+    module: str = ""
+
+
+class ImageForm(NamedTuple):
+    """A line with an image in the process, or with the id of a module.
+
+    Attributes:
+        hint: As of `FrameForm`.
+        pattern: Finds the image. If it has no `start` but `address` and `offset`, the
+            image starts at their difference.
+        base: What starts at `start`: the image, or its text or executable segment.
+        start: Where images start whose lines do not say it.
+    """
+
+    hint: str
+    pattern: re.Pattern[str]
+    base: Base = "image"
+    start: int | None = None
+
+
+class HeadingForm(NamedTuple):
+    """A line that begins a stack, or has the reason of the crash.
+
+    Attributes:
+        hint: As of `FrameForm`.
+        pattern: Finds `name`, `crashed` or `reason`.
+    """
+
+    hint: str
+    pattern: re.Pattern[str]
+
+
+class ReportForms(NamedTuple):
+    """The forms of some programs' reports."""
+
+    frames: Sequence[FrameForm] = ()
+    images: Sequence[ImageForm] = ()
+    headings: Sequence[HeadingForm] = ()
+
+
+class LineReader:
+    """Reads the lines of a report.
+
+    Args:
+        tables: The forms, in order of preference.
+        stack: Where the parts go.
+        chosen: The module of addresses without one; None: such lines are text.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[ReportForms],
+        stack: StackBuilder,
+        chosen: StackModule | None = None,
+    ) -> None:
+        every = list(tables)
+        self._frames = [form for table in every for form in table.frames]
+        self._images = [form for table in every for form in table.images]
+        self._headings = [form for table in every for form in table.headings]
+        self._stack = stack
+        self._chosen = chosen
+        self._loaded = LoadedImages()
+        self._position = 0  # frames since the last line without one
+        self._first: dict[int, int] = {}  # by module: where the start of its file is
+
+    def place(self, module: StackModule, start: int) -> None:
+        """Place a module at an address of the process."""
+        number = self._stack.number(module)
+        self._first[number] = start
+        self._loaded.add(Placement(start, 0, number))
+
+    def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
+        """Read all lines of a report, and of others that only say what is loaded."""
+        most = self._stack.limits.line
+        for line in (*maps, *lines):
+            if len(line) <= most:
+                self._add_image(line)
+        self._loaded.close()
+        for line in lines:
+            self._add_line(line)
+
+    def _add_line(self, line: str) -> None:
+        stack = self._stack
+        if stack.is_over:
+            stack.add_text(line)
+        elif len(line) > stack.limits.line:
+            stack.add_text(line)
+            stack.add_note(
+                f"Lines of more than {stack.limits.line} characters are not read."
+            )
+        elif not self._add_frames(line):
+            self._position = 0
+            self._add_heading(line)
+            stack.add_text(line)
+
+    def _add_image(self, line: str) -> None:
+        for form in self._images:
+            if form.hint in line and (found := form.pattern.search(line)):
+                self._place(found, form)
+                return
+
+    def _place(self, found: re.Match[str], form: ImageForm) -> None:
+        groups = found.groupdict()
+        module = _module(groups)
+        if module is None:
+            return
+        number = self._stack.number(module)
+        start = self._start(groups, form)
+        if start is None:
+            return  # only the id of a module
+        end = _number(groups.get("end"))
+        if groups.get("last"):
+            end = _number(groups["last"]) + 1
+        if groups.get("size"):
+            end = start + _number(groups["size"])
+        base, first = form.base, _number(groups.get("at"))
+        if not first:
+            self._first[number] = start
+        elif number in self._first:
+            # A loader maps all segments of a file at one distance.
+            first = start - self._first[number]
+        else:
+            base = "file"
+        self._loaded.add(Placement(start, end, number, first, base))
+
+    def _start(self, groups: dict[str, str | None], form: ImageForm) -> int | None:
+        if form.start is not None:
+            return form.start
+        if groups.get("start"):
+            return _number(groups["start"])
+        if not groups.get("address") or not groups.get("offset"):
+            return None
+        start = _number(groups["address"]) - _number(groups["offset"])
+        if start < 0 or start % _PAGE or start in self._first.values():
+            return None  # the offset is a link-time address, or the start is known
+        return start
+
+    def _add_frames(self, line: str) -> bool:
+        for form in self._frames:
+            if form.hint not in line:
+                continue
+            if form.repeats:
+                several = list(form.pattern.finditer(line))
+            else:
+                found = form.pattern.search(line)
+                several = [found] if found else []
+            several = [
+                each for each in several if form.accepts is None or form.accepts(each)
+            ]
+            frames = [
+                (frame, each)
+                for each in several
+                if (frame := self._frame(each, form)) is not None
+            ]
+            if frames:
+                self._add_found(line, form, frames)
+                return True
+        return False
+
+    def _add_found(
+        self,
+        line: str,
+        form: FrameForm,
+        frames: Sequence[tuple[StackFrame, re.Match[str]]],
+    ) -> None:
+        at = 0
+        for frame, found in frames:
+            start, end = _shown(found)
+            self._stack.add_text(line[at:start])
+            number = found.groupdict().get("number")
+            self._stack.add_frame(
+                frame, form.form, int(number) if number else self._position
+            )
+            self._position += 1
+            at = end
+        self._stack.add_text(line[at:])
+
+    def _frame(self, found: re.Match[str], form: FrameForm) -> StackFrame | None:
+        """The frame that a line has; None if its module cannot be told."""
+        groups = found.groupdict()
+        number = groups.get("number")
+        position = int(number) if number else self._position
+        start, end = _shown(found)
+        frame = StackFrame(
+            found.string[start:end],
+            NO_MODULE,
+            0,
+            form.base,
+            form.returns == "all" or (form.returns == "callers" and position > 0),
+            groups.get("symbol") or "",
+            _plus(groups.get("plus")),
+        )
+        module = _module(groups)
+        if module is None and form.module:
+            module = module_of_path(form.module)
+        if groups.get("address") and not groups.get("offset"):
+            return self._placed(frame, _number(groups["address"]), module)
+        is_named = frame.symbol and frame.plus is not None
+        module = self._chosen if module is None else module
+        if module is not None and (groups.get("offset") or is_named):
+            return frame._replace(
+                module=self._stack.number(module),
+                address=_number(groups.get("offset")),
+                base=form.base if groups.get("offset") else "symbol",
+            )
+        return frame if frame.symbol else None
+
+    def _placed(
+        self, frame: StackFrame, address: int, module: StackModule | None
+    ) -> StackFrame | None:
+        """A frame at an address of the process."""
+        placed = self._loaded.find(address - frame.is_return)
+        if placed is not None:
+            return frame._replace(
+                module=placed.module,
+                address=placed.address + frame.is_return,
+                base=placed.base,
+            )
+        if module is None and self._chosen is None:
+            # Without a name either, it may be any number.
+            return frame._replace(address=address) if frame.symbol else None
+        # It is a link-time address unless the module was moved.
+        number = self._stack.number(module or self._chosen)  # type: ignore[arg-type]
+        base: Base = "either" if module is None else "link"
+        return frame._replace(module=number, address=address, base=base)
+
+    def _add_heading(self, line: str) -> None:
+        for form in self._headings:
+            if form.hint in line and (found := form.pattern.search(line)):
+                groups = found.groupdict()
+                if groups.get("name") is not None:
+                    self._stack.begin(
+                        groups["name"].strip(), bool(groups.get("crashed"))
+                    )
+                if groups.get("reason"):
+                    self._stack.reason = self._stack.reason or groups["reason"].strip()
+                return
+
+
+def _shown(found: re.Match[str]) -> tuple[int, int]:
+    return found.span("shown" if "shown" in found.re.groupindex else 0)
+
+
+def _number(digits: str | None) -> int:
+    return int(digits.replace("`", ""), 16) if digits else 0
+
+
+def _plus(digits: str | None) -> int | None:
+    if not digits:
+        return None
+    return int(digits, 16) if digits.startswith(("0x", "0X")) else int(digits)
+
+
+def _module(groups: dict[str, str | None]) -> StackModule | None:
+    path = (groups.get("module") or "").strip()
+    if build_id := groups.get("build_id"):
+        return module_of_build_id(path, build_id)
+    if uuid := groups.get("uuid"):
+        return module_of_uuid(path, uuid)
+    if debug_id := groups.get("debug_id"):
+        return module_of_debug_id(path, debug_id)
+    return module_of_path(path) if path else None

@@ -1,0 +1,72 @@
+"""Stacks in logs of the kernel and of systemd."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.symbolication.stacks.line_forms import (
+    HEX,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`,
+# newer: `in app[1189,55d1c0ffe000+1000]`; `traps: .. ip:55.. sp:.. error:0 in app[..]`
+_FAULT = re.compile(
+    rf" (?P<shown>ip[: ](?P<address>{HEX})) sp[: ]{HEX} error[: ][0-9a-f]+"
+    r"(?: likely on .*)?(?= in )"
+)
+_FAULT_IMAGE = re.compile(
+    rf" ip[: ]{HEX} sp[: ]{HEX} .* in (?P<module>[^\[\]]+)"
+    rf"\[(?P<start>{HEX})\+(?P<size>[0-9a-f]+)\]"
+)
+_FAULT_OFFSET = re.compile(
+    rf" (?P<shown>ip[: ]{HEX}) sp[: ]{HEX} .* in (?P<module>[^\[\]]+)"
+    rf"\[(?P<offset>[0-9a-f]{{1,16}}),{HEX}\+[0-9a-f]+\]"
+)
+# `RIP: 0010:panic+0x12/0x34`, `? f+0x12/0x34 [nf_tables]`, `[<0>] wait+0x1b5/0x2c0`
+_KERNEL = re.compile(
+    rf"(?P<shown>\b(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
+    r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
+)
+_RIP = re.compile(rf"(?:RIP|PC is at|pc :).*?{_KERNEL.pattern}")
+# systemd-coredump: `#1  0x00007f... n/a (libc.so.6 + 0x3d98a)`
+_COREDUMP = re.compile(
+    rf"#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
+    rf"\((?P<module>\S+) \+ 0x(?P<offset>{HEX})\))"
+)
+_COREDUMP_ID = re.compile(
+    r"Module (?P<module>\S+) with build-id (?P<build_id>[0-9a-f]{8,64})"
+)
+
+FORMS = ReportForms(
+    frames=(
+        FrameForm(
+            "kernel segfault line", " sp", _FAULT_OFFSET, base="file", returns="none"
+        ),
+        FrameForm("kernel segfault line", " sp", _FAULT, returns="none"),
+        FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
+        FrameForm("kernel stack", "+0x", _RIP, returns="none", module="vmlinux"),
+        FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
+    ),
+    images=(
+        ImageForm(" sp", _FAULT_IMAGE, base="executable"),
+        ImageForm("build-id", _COREDUMP_ID),
+    ),
+    headings=(
+        HeadingForm(
+            "segfault at ", re.compile(r"(?P<reason>segfault at .*? error \w+)")
+        ),
+        HeadingForm("traps: ", re.compile(r"(?P<reason>traps: .*)")),
+        HeadingForm("BUG: ", re.compile(r"(?P<reason>BUG: .*)")),
+        HeadingForm("Oops: ", re.compile(r"(?P<reason>Oops: .*)")),
+        HeadingForm("Kernel panic", re.compile(r"(?P<reason>Kernel panic .*)")),
+        HeadingForm("Call Trace:", re.compile(r"(?P<name>Call Trace):")),
+        HeadingForm("Call trace:", re.compile(r"(?P<name>Call trace):")),
+        HeadingForm(
+            "Stack trace of thread ", re.compile(r"(?P<name>Stack trace of thread \d+)")
+        ),
+    ),
+)

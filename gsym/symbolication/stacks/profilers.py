@@ -1,0 +1,75 @@
+"""Stacks that profilers and memory checkers print."""
+
+from __future__ import annotations
+
+import re
+
+from gsym.symbolication.stacks.line_forms import (
+    ADDRESS,
+    HEX,
+    OFFSET,
+    FrameForm,
+    HeadingForm,
+    ImageForm,
+    ReportForms,
+)
+
+# valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`
+_VALGRIND = re.compile(
+    rf"(?P<first>at|by) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.*?) "
+    r"\(in (?P<module>[^()]+)\))"
+)
+_VALGRIND_ANSWERED = re.compile(
+    rf"(?:at|by) 0x{HEX}: (?P<shown>(?P<symbol>\S.*? \([^()\s]+:\d+\)))\s*$"
+)
+# It loads programs that can be moved there.
+_VALGRIND_PROGRAM = re.compile(
+    r"(?:at|by) 0x[1-3][0-9A-F]{5}: .* \(in (?P<module>[^()]+)\)"
+)
+# perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
+_PERF = re.compile(
+    rf"^\s+(?P<address>{HEX}) (?P<shown>(?:(?P<symbol>[^\s\[(]\S*)\+(?P<plus>0x{HEX})"
+    r"|\[unknown\]|\S+) \((?P<module>/[^()]+|\[[\w.]+\])\))"
+)
+_PERF_OFFSET = re.compile(
+    rf"^\s+{HEX} (?P<shown>(?:(?P<symbol>\S+) )?\((?P<module>/[^()+]+)\+{OFFSET}\))"
+)
+_PERF_IMAGE = re.compile(
+    rf"PERF_RECORD_MMAP2? .*: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
+    rf"(?:0x)?(?P<at>{HEX}) .*\]: \S+ (?P<module>/\S.*?)\s*$"
+)
+# bcc: `    main+0x19 [app]`, `[unknown] [app]`; bpftrace: `main+25 (/opt/app)`
+_BCC = re.compile(
+    rf"^\s+(?:{HEX} )?(?P<shown>(?P<symbol>[^\s\[(]+)\+(?P<plus>0x{HEX}|\d+)"
+    r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
+)
+# heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
+_IN_FILE = re.compile(
+    rf"(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)\(?(?P<module>/[^\s()]+)\)?)\s*$"
+)
+
+FORMS = ReportForms(
+    frames=(
+        FrameForm("valgrind", ": ", _VALGRIND_ANSWERED, returns="none"),
+        FrameForm("valgrind", " (in ", _VALGRIND, returns="none"),
+        FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
+        FrameForm("perf script", " (", _PERF),
+        FrameForm("bcc or bpftrace", "+", _BCC),
+        FrameForm("addresses in files", " /", _IN_FILE),
+    ),
+    images=(
+        ImageForm(" (in ", _VALGRIND_PROGRAM, start=0x108000),
+        ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
+    ),
+    headings=(
+        HeadingForm(
+            "Process terminating", re.compile(r"(?P<reason>Process terminating .*)")
+        ),
+        HeadingForm(
+            "Invalid ", re.compile(r"==\d+== (?P<name>Invalid \w+ of size \d+)")
+        ),
+        HeadingForm(
+            " Address 0x", re.compile(r"==\d+==  (?P<name>Address 0x\w+ is .*)")
+        ),
+    ),
+)
