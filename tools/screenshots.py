@@ -137,12 +137,11 @@ class Visitor:
         return page
 
     def symbolize(self, page: Page) -> None:
-        """Paste a stack and unfold the calls of one frame."""
+        """Paste a report."""
         page.fill("#text", backtrace(self._entry))
         page.evaluate("document.getElementById('text').scrollTop = 0")
         page.click("#paste button")
         page.wait_for_selector(".stack")
-        page.click(".stack summary >> nth=1")
         page.evaluate("document.activeElement.blur()")
 
     def stack(self) -> None:
@@ -153,7 +152,6 @@ class Visitor:
         save("page-stack", page.screenshot(full_page=True))
         page = self.open((360, 780), phone=True)
         self.symbolize(page)
-        page.evaluate("document.querySelector('.summary').scrollIntoView()")
         save("page-phone", page.screenshot())
 
     def modules(self) -> None:

@@ -57,15 +57,11 @@ def answer_page(answer: PasteAnswer) -> str:
 def _frame(frame: FrameAnswer, names: list[str]) -> str:
     if not frame.calls:
         return escape(frame.text)
-    *inlined, function = frame.calls
+    innermost, *outer = frame.calls
     address = f"{names[frame.module]}+{frame.address}"
-    text = f"<b>{escape(function.function)}</b>{_location(function)} {escape(address)}"
-    if not inlined:
-        return text
-    rows = "\n".join(f"    {escape(c.function)}{_location(c)}" for c in inlined)
-    return (
-        f"<details><summary>{text} ({len(inlined)} inlined)</summary>{rows}</details>"
-    )
+    text = f"<b>{escape(innermost.function)}</b>{_location(innermost)}"
+    rows = [f"    in {escape(call.function)}{_location(call)}" for call in outer]
+    return "\n".join([text, *rows]) + f" {escape(address)}"
 
 
 def _location(call: CallShown) -> str:

@@ -93,7 +93,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_jobs: Count = 10
     max_frames: Count = 1_000_000
     max_modules: Count = 10_000
-    max_paste: Count = 1 << 20
+    max_paste: Count = 4 << 20
     max_answer: Bytes = 256 << 20
     max_held_answers: Bytes = 1 << 30
     max_held_bodies: Bytes = 256 << 20

@@ -64,22 +64,40 @@ class ModuleAnswer(msgspec.Struct):
     candidates: list[ModuleShown] = []
 
 
+class ThreadAnswer(msgspec.Struct):
+    """A stack of a paste.
+
+    Attributes:
+        name: What the paste says of it, or "".
+        is_crashed: Whether it is that of the thread that crashed.
+        frames: Number of its frames, which follow those of the stack before.
+    """
+
+    name: str
+    is_crashed: bool
+    frames: int
+
+
 class PasteAnswer(msgspec.Struct):
     """A symbolized paste.
 
     Attributes:
         form: The recognized format.
+        reason: Why the program ended, as the paste says; "" if it does not.
         is_verbatim: Whether the texts are those of the paste.
         parts: Texts, and indexes into `frames`, in order.
         frames: The frames between the texts.
+        threads: The stacks, in order.
         modules: The modules of the paste.
         notes: What was left out.
     """
 
     form: str
+    reason: str
     is_verbatim: bool
     parts: list[str | int]
     frames: list[FrameAnswer]
+    threads: list[ThreadAnswer]
     modules: list[ModuleAnswer]
     notes: list[str]
 
@@ -99,12 +117,17 @@ def paste_answer(
         first.append(first[-1] + len(thread.frames))
     return PasteAnswer(
         report.form,
+        shown(report.reason),
         report.is_verbatim,
         [
             part if isinstance(part, str) else first[part[0]] + part[1]
             for part in report.parts
         ],
         [_frame_answer(frame, path_map) for frame in report.frames()],
+        [
+            ThreadAnswer(shown(each.name), each.is_crashed, len(each.frames))
+            for each in report.threads
+        ],
         [
             ModuleAnswer(
                 shown(module.name),

@@ -75,6 +75,7 @@ class Visit:
 
     def symbolize(self, text: str) -> None:
         """Paste a text and wait for the answer."""
+        self.page.evaluate("document.getElementById('input').open = true")
         self.page.fill("#text", text)
         self.page.press("#text", "Control+Enter")
         self.page.wait_for_selector("#answer .summary")

@@ -38,7 +38,7 @@ MARKUP = f"""\
 """
 # What is there once a section has what it shows.
 SECTIONS = {
-    "": "#text",
+    "": "#input",
     "#/modules": "#other table",
     f"#/module/{FOO_ID}": ".tile",
     "#/misses": "#other p:not(:has-text('Loading'))",
@@ -86,32 +86,109 @@ def visit(visitor: Visit, site: str) -> Iterator[Visit]:
 
 
 @pytest.mark.parametrize(
-    ("paste", "form", "function"),
+    ("paste", "heading", "function"),
     [
-        (BACKTRACE, "Android backtrace", "foo::bar(int)"),
-        (CRASH_REPORT, "Apple crash report", "-[Example run:]"),
+        (BACKTRACE, "signal 11 (SIGSEGV)", "foo::bar(int)"),
+        (CRASH_REPORT, "EXC_BAD_ACCESS (SIGSEGV)", "-[Example run:]"),
         (MARKUP, "Symbolizer markup", "foo::bar(int)"),
         (REQUEST, "Symbolication request", "XRE_main"),
     ],
 )
 def test_each_format_is_shown_symbolized(
-    visit: Visit, paste: str, form: str, function: str
+    visit: Visit, paste: str, heading: str, function: str
 ) -> None:
     visit.symbolize(paste)
-    assert visit.texts("#answer h2") == [form]
+    (shown_heading,) = visit.texts("#answer h2")
+    assert shown_heading.startswith(heading)
     shown = visit.texts(".line")
     assert any(function in line for line in shown), shown
 
 
-def test_inlined_calls_unfold_under_their_function(visit: Visit) -> None:
+def test_the_innermost_call_is_first_and_what_it_is_inlined_into_follows(
+    visit: Visit,
+) -> None:
     visit.symbolize(FRAME)
-    inlined = visit.page.locator(".inlined .function")
-    assert not inlined.first.is_visible()
-    visit.page.click(".line summary")
-    assert visit.texts(".inlined .function") == ["foo::leaf()", "foo::mid(int)"]
-    assert visit.texts(".inlined .place") == ["/src/lib/c.h:7", "/src/lib/b.h:30"]
-    visit.page.click(".line summary")
-    assert not inlined.first.is_visible()
+    assert visit.texts(".innermost .function") == ["foo::leaf()"]
+    assert visit.texts(".innermost .place") == ["/src/lib/c.h:7"]
+    assert visit.texts(".chain .function") == ["foo::mid(int)", "foo::bar(int)"]
+    assert visit.texts(".chain .place") == ["/src/lib/b.h:30", "/src/lib/a.cpp:12"]
+    visit.page.click("text=Inlined calls")
+    assert not visit.page.locator(".chain").first.is_visible()
+    visit.page.click("text=Inlined calls")
+    assert visit.page.locator(".chain").first.is_visible()
+
+
+def test_the_report_folds_away_after_it_is_submitted(visit: Visit) -> None:
+    visit.symbolize(f"one\n{FRAME}\n")
+    assert not visit.page.locator("#text").is_visible()
+    visit.page.click("text=Report of 2 lines")
+    assert visit.page.input_value("#text") == f"one\n{FRAME}\n"
+
+
+THREADS = f"""\
+==7==ERROR: AddressSanitizer: heap-use-after-free
+READ of size 4 at 0x602000000010 thread T0
+    #0 0x1 (/opt/libfoo.so+0x1016) (BuildId: {BUILD_ID})
+    #1 0x2 (/usr/lib/libc.so.6+0x26d09)
+
+0x602000000010 is located here
+freed by thread T1 here:
+    #0 0x1 (/opt/libfoo.so+0x1000) (BuildId: {BUILD_ID})
+"""
+
+
+def test_each_thread_has_a_tab(visit: Visit) -> None:
+    visit.symbolize(THREADS)
+    assert visit.texts("#answer h2") == ["ERROR: AddressSanitizer: heap-use-after-free"]
+    whole, read, freed = visit.texts("[role=tab]")
+    assert whole == "Whole report"
+    assert freed.startswith("freed by thread T1")
+    assert len(visit.texts(".line")) == 3
+    visit.page.click(f"[role=tab]:has-text('{freed[:20]}')")
+    assert visit.texts(".said") == [
+        "0x602000000010 is located here",
+        "freed by thread T1 here:",
+    ]
+    assert visit.texts(".innermost .function") == ["foo::bar(int)"]
+    visit.page.keyboard.press("ArrowLeft")
+    assert visit.page.locator("[role=tab][aria-selected=true]").inner_text() == read
+
+
+def test_the_frame_that_crashed_and_system_code_are_marked(visit: Visit) -> None:
+    visit.symbolize(THREADS)
+    crashed = visit.page.locator(".line.crashed")
+    assert crashed.count() == 1
+    assert "foo::leaf()" in crashed.inner_text()
+    assert "libc.so.6" in visit.texts(".line.system")[0]
+
+
+def test_lines_far_below_are_made_when_they_come_near(visit: Visit) -> None:
+    visit.page.evaluate(
+        "text => { document.getElementById('text').value = text; }",
+        f"{FRAME}\n" * 5000 + "last\n",
+    )
+    visit.page.click("#paste button")
+    visit.page.wait_for_selector(".line")
+    made = visit.page.locator(".line").count()
+    assert 0 < made < 2500
+    visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    visit.page.wait_for_selector(".said:has-text('last')")
+
+
+def test_a_long_log_is_read_from_its_file(visit: Visit) -> None:
+    told = "a line that says nothing of an address\n"
+    visit.page.evaluate(DROP, told * 100_000 + FRAME + "\nend")
+    visit.page.wait_for_selector(".chunk")
+    assert visit.texts("#answer .summary p") == ["1 frame, all symbolicated"]
+    assert visit.texts(".said")[:1] == [told.strip()]
+    visit.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    visit.page.wait_for_selector(".innermost .function:has-text('foo::leaf()')")
+
+
+def test_an_example_can_be_tried(visit: Visit) -> None:
+    visit.page.click("text=Try an example")
+    visit.page.wait_for_selector(".innermost .function")
+    assert visit.page.locator(".line.crashed").count() == 1
 
 
 def test_the_answer_is_copied_as_text(visit: Visit) -> None:
@@ -120,8 +197,8 @@ def test_the_answer_is_copied_as_text(visit: Visit) -> None:
     visit.page.wait_for_selector("text=Text copied")
     assert visit.copied() == (
         "Crashed:\n"
-        "  #0 foo::leaf() at /src/lib/c.h:7 (inlined)\n"
-        "     foo::mid(int) at /src/lib/b.h:30 (inlined)\n"
+        "  #0 foo::leaf() at /src/lib/c.h:7 [inlined]\n"
+        "     foo::mid(int) at /src/lib/b.h:30 [inlined]\n"
         "     foo::bar(int) at /src/lib/a.cpp:12 (libfoo.so+0x1016)\n"
         "\nend"
     )
@@ -172,7 +249,7 @@ def test_addresses_alone_are_looked_up_in_the_module_named(visit: Visit) -> None
 
 def test_a_missing_module_lists_its_sources(visit: Visit) -> None:
     visit.symbolize(BACKTRACE)
-    assert "2 missing" in visit.texts(".named > summary")[0]
+    assert "2 not found" in visit.texts(".named > summary")[0]
     visit.page.click(".named > summary")
     told = " ".join(visit.texts(".named td"))
     assert "folder: no such file" in told
@@ -316,11 +393,11 @@ def test_a_late_response_does_not_change_another_section(visit: Visit) -> None:
     visit.open("#/misses")
     visit.page.wait_for_selector("text=Loading…")
     visit.open("#/figures")
-    visit.page.wait_for_selector("h1:visible:has-text('Figures')")
+    visit.page.wait_for_selector("h1:visible:has-text('Status')")
     with visit.page.expect_response("**/page/misses?*"):
         held[0].continue_()
     visit.page.wait_for_selector(".tiles li")
-    assert visit.texts("h1:visible") == ["Figures"]
+    assert visit.texts("h1:visible") == ["Status"]
 
 
 # ---- for everybody
@@ -338,16 +415,22 @@ def test_shortcuts_work_as_listed(visit: Visit) -> None:
     for _press in range(2):
         visit.page.keyboard.press("j")
     visit.page.keyboard.press("k")
-    assert visit.page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert visit.page.locator(".line").first.evaluate(
+        "line => line === document.activeElement"
+    )
     visit.page.keyboard.press("i")
-    assert visit.page.locator(".inlined").is_visible()
+    assert not visit.page.locator(".chain").is_visible()
     visit.page.keyboard.press("c")
     visit.page.wait_for_selector("text=Text copied")
-    for key, section in (("2", "Modules"), ("3", "Misses"), ("4", "Figures")):
+    for key, section in (
+        ("2", "Modules"),
+        ("3", "Modules that were not found"),
+        ("4", "Status"),
+    ):
         visit.page.keyboard.press(key)
         visit.page.wait_for_selector(f"h1:visible:has-text('{section}')")
     visit.page.keyboard.press("1")
-    visit.page.wait_for_selector("#text")
+    visit.page.wait_for_selector("#input")
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(browser: Any, site: str) -> None:

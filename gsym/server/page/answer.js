@@ -1,121 +1,212 @@
-// A symbolized paste as elements, and as text.
+// A symbolicated report as elements, and as text.
 
 import { bytes, element, plural, table, row } from "./elements.js";
 
-const SHORT = 3; // parts of a path that are shown
+const LONGEST_CHAIN = 6; // calls of a frame that are shown at once
+const CHUNK = 200; // lines that are made together, when they come near the view
+const MOST_TABS = 64; // threads that have a tab
+const LINE_HEIGHT = 1.35; // rem, of lines that are not made yet
+
+// Code that comes with the system or the compiler, by its source or its module.
+const SYSTEM_SOURCE = /^(\/usr\/(include|lib|src)|\/rustc\/|\/build\/(glibc|gcc)|\.\/csu|\.\.\/sysdeps|\.\/|.*\/libgcc\/)/;
+const SYSTEM_MODULE = /^(lib(c|m|pthread|stdc\+\+|gcc_s|dl|rt|clang_rt.*|system_.*|dispatch|objc.*)[.-].*|ld-.*|dyld|linux-vdso.*|\[vdso\]|ntdll.*|kernel32.*|kernelbase.*|ucrtbase.*)$/i;
 
 function place(call) {
   return call.file ? call.file + (call.line ? `:${call.line}` : "") : "";
 }
 
-function shortPlace(call) {
-  const parts = call.file.split(/[/\\]/);
-  const short = parts.length > SHORT + 1 ? `…/${parts.slice(-SHORT).join("/")}` : call.file;
-  return call.line ? `${short}:${call.line}` : short;
+function placeElement(call) {
+  const text = place(call);
+  if (!text) return null;
+  if (!/^https?:\/\//.test(call.file)) return element("span", { class: "place" }, text);
+  const target = call.line ? `${call.file}#L${call.line}` : call.file;
+  return element("a", { class: "place", href: target, rel: "noreferrer" }, text);
 }
 
 function callParts(call) {
-  return [
-    element("span", { class: "function" }, call.function),
-    call.file ? element("span", { class: "place", title: place(call) }, shortPlace(call)) : null,
-  ];
+  return [element("span", { class: "function" }, call.function), placeElement(call)];
 }
 
 function where(frame, modules) {
   return frame.module < 0 ? frame.address : `${modules[frame.module].name}+${frame.address}`;
 }
 
+function isSystem(frame, modules) {
+  const name = frame.module < 0 ? "" : modules[frame.module].name;
+  return SYSTEM_MODULE.test(name) || (frame.calls.length > 0 && SYSTEM_SOURCE.test(frame.calls[0].file));
+}
+
+// The innermost call, then what it was inlined into, up to the function itself.
 function frameBody(frame, modules) {
   if (!frame.calls.length) {
     const module = modules[frame.module];
-    const reason = frame.reason || (module ? `no symbols of ${module.name}` : "");
-    return element("div", { class: "call" },
+    const missing = module && module.state === "missing";
+    const reason = frame.reason || (missing ? `no symbols of ${module.name}` : "");
+    return [element("div", { class: "call" },
       element("span", { class: "unknown" }, frame.text),
-      element("span", { class: "reason" }, reason));
+      reason ? element("span", { class: "reason" }, reason) : null)];
   }
-  const inlined = frame.calls.slice(0, -1);
-  const outer = callParts(frame.calls.at(-1));
-  if (!inlined.length) return element("div", { class: "call" }, outer);
-  const fold = element("span", { class: "fold", title: inlined[0].function },
-    `${inlined.length} inlined: ${inlined[0].function}`);
-  return element("details", {},
-    element("summary", { class: "call" }, outer, fold),
-    element("ol", { class: "inlined", "aria-label": "Inlined calls, innermost first" },
-      inlined.map((call) => element("li", { class: "call" }, callParts(call)))));
-}
-
-// Lines of the paste: each a list of texts and frames.
-function linesOf(answer) {
-  const lines = [[]];
-  for (const part of answer.parts) {
-    if (typeof part === "number") {
-      lines.at(-1).push(answer.frames[part]);
-      continue;
-    }
-    const [first, ...rest] = part.split("\n");
-    if (first) lines.at(-1).push(first);
-    for (const text of rest) lines.push(text ? [text] : []);
-  }
-  return lines;
+  const [innermost, ...outer] = frame.calls;
+  const chain = outer.map((call) => element("li", { class: "call" }, callParts(call)));
+  const first = chain.slice(0, LONGEST_CHAIN);
+  const rest = chain.slice(LONGEST_CHAIN);
+  return [
+    element("div", { class: "call innermost" }, callParts(innermost)),
+    chain.length ? element("ol", { class: "chain", "aria-label": "Inlined into" }, first) : null,
+    rest.length ? element("details", { class: "chain" },
+      element("summary", {}, `${plural(rest.length, "more call")}`),
+      element("ol", { class: "chain" }, rest)) : null,
+  ];
 }
 
 const isFrame = (part) => typeof part === "object";
 
-function frameRows(line, modules) {
+// Lines of the report: each a list of texts and frames, and the thread that it belongs to.
+// The lines right before the first frame of a thread are its heading.
+function linesOf(answer) {
+  const threadOf = answer.threads.flatMap((thread, index) => Array(thread.frames).fill(index));
+  const lines = [{ parts: [], thread: -1 }];
+  let thread = -1;
+  let gap = 0; // where the text between two threads begins
+  for (const part of answer.parts) {
+    if (typeof part === "number") {
+      const at = lines.length - 1;
+      if (threadOf[part] !== thread) {
+        for (let index = at - 1; index >= gap && lines[index].parts.length; index -= 1) lines[index].thread = threadOf[part];
+        thread = threadOf[part];
+      }
+      lines[at].thread = thread;
+      lines[at].parts.push({ ...answer.frames[part], number: part });
+      gap = at + 1;
+      continue;
+    }
+    const [first, ...rest] = part.split("\n");
+    if (first) lines.at(-1).parts.push(first);
+    for (const text of rest) lines.push({ parts: text ? [text] : [], thread });
+  }
+  return lines;
+}
+
+// The frame where the program ended: the first of the thread that crashed.
+function crashedFrame(answer) {
+  let first = 0;
+  const several = answer.threads;
+  const at = several.findIndex((thread) => thread.is_crashed);
+  if (at < 0 && !answer.reason) return -1;
+  for (const thread of several.slice(0, Math.max(at, 0))) first += thread.frames;
+  return several.length ? first : -1;
+}
+
+function frameRows(parts, answer, crashed) {
   const rows = [];
   let before = "";
-  line.forEach((part) => {
+  for (const part of parts) {
     if (!isFrame(part)) {
       before += part;
-      return;
+      continue;
     }
     rows.push([before, part]);
     before = "";
-  });
+  }
   return rows.map(([text, frame], at) => {
     const after = at === rows.length - 1 ? before.trimEnd() : "";
-    return element("div", { class: "line", role: "listitem", tabindex: frame.calls.length > 1 ? null : "-1" },
+    const kinds = ["line"];
+    if (isSystem(frame, answer.modules)) kinds.push("system");
+    if (frame.number === crashed) kinds.push("crashed");
+    return element("div", { class: kinds.join(" "), role: "listitem", tabindex: "-1" },
       element("span", { class: "before" }, text),
-      element("div", {}, frameBody(frame, modules),
-        after ? element("span", { class: "after" }, after) : null),
-      frame.calls.length ? element("span", { class: "where" }, where(frame, modules)) : null);
+      element("div", { class: "body" }, frameBody(frame, answer.modules)),
+      element("span", { class: "where" },
+        frame.calls.length ? where(frame, answer.modules) : null,
+        after ? element("span", { class: "after" }, after) : null));
   });
 }
 
-export function stackElement(answer) {
-  const stack = element("div", { class: "stack", role: "list", "aria-label": "Symbolized stack" });
-  let said = [];
-  const flush = () => {
-    while (said.length && !said.at(-1).trim()) said.pop();
-    if (said.length) {
-      stack.append(element("div", { role: "listitem" },
-        element("pre", { class: "said" }, said.join("\n"))));
-    }
-    said = [];
+function lineElements(line, answer, crashed) {
+  if (line.parts.some(isFrame)) return frameRows(line.parts, answer, crashed);
+  return [element("div", { role: "listitem", class: "said" }, line.parts.join("") || "\u00a0")];
+}
+
+// Lines in chunks, which are made when they come near the view: a report may have 100,000.
+function chunksElement(lines, answer) {
+  const stack = element("div", { class: "stack", role: "list", "aria-label": "Symbolicated report" });
+  const crashed = crashedFrame(answer);
+  const fill = (chunk) => {
+    const first = Number(chunk.dataset.first);
+    const made = lines.slice(first, first + CHUNK).flatMap((line) => lineElements(line, answer, crashed));
+    chunk.removeAttribute("style");
+    chunk.replaceChildren(...made);
   };
-  for (const line of linesOf(answer)) {
-    if (line.some(isFrame)) {
-      flush();
-      stack.append(...frameRows(line, answer.modules));
-    } else {
-      said.push(line.join(""));
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      observer.unobserve(entry.target);
+      fill(entry.target);
     }
+  }, { rootMargin: "1500px" });
+  for (let first = 0; first < lines.length; first += CHUNK) {
+    const chunk = element("div", { class: "chunk", role: "presentation", "data-first": first });
+    stack.append(chunk);
+    if (!first) {
+      fill(chunk);
+      continue;
+    }
+    chunk.style.height = `${Math.min(CHUNK, lines.length - first) * LINE_HEIGHT}rem`;
+    observer.observe(chunk);
   }
-  flush();
   return stack;
 }
 
-export function stackText(answer) {
-  const written = (line) => {
-    const indent = " ".repeat((isFrame(line[0]) ? "" : line[0] || "").length);
-    return line.map((part) => {
+function threadLabel(thread, number) {
+  return thread.name || `Stack ${number + 1}`;
+}
+
+// Tabs for the threads of a report that has several, and one for all of it.
+export function reportElement(answer) {
+  const lines = linesOf(answer);
+  while (lines.length && !lines.at(-1).parts.length) lines.pop();
+  if (answer.threads.length < 2) return chunksElement(lines, answer);
+  const panel = element("div", { id: "thread", role: "tabpanel" });
+  const labels = ["Whole report", ...answer.threads.slice(0, MOST_TABS).map(threadLabel)];
+  const crashed = answer.threads.findIndex((thread) => thread.is_crashed);
+  const tabs = labels.map((label, index) => element("button", {
+    type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "thread", title: label,
+    class: index && index - 1 === crashed ? "crashed" : null, onclick: () => choose(index),
+  }, label));
+  const choose = (index, focuses = false) => {
+    tabs.forEach((tab, at) => {
+      tab.setAttribute("aria-selected", String(at === index));
+      tab.tabIndex = at === index ? 0 : -1;
+    });
+    panel.setAttribute("aria-labelledby", `tab-${index}`);
+    const own = index ? lines.filter((line) => line.thread === index - 1) : lines;
+    panel.replaceChildren(chunksElement(own, answer));
+    if (focuses) tabs[index].focus();
+  };
+  const move = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = tabs.findIndex((tab) => tab.tabIndex === 0);
+    choose((at + step + tabs.length) % tabs.length, true);
+  };
+  choose(crashed + 1 < labels.length ? crashed + 1 : 0);
+  return element("div", {},
+    element("div", { class: "tabs", role: "tablist", "aria-label": "Threads", onkeydown: move }, tabs),
+    panel);
+}
+
+export function reportText(answer) {
+  const written = ({ parts }) => {
+    const indent = " ".repeat((isFrame(parts[0]) ? "" : parts[0] || "").length);
+    return parts.map((part) => {
       if (!isFrame(part)) return part;
       if (!part.calls.length) return part.text;
       return part.calls.map((call, at) => {
-        const at_place = place(call) ? ` at ${place(call)}` : "";
+        const told = place(call) ? ` at ${place(call)}` : "";
         const isOuter = at === part.calls.length - 1;
-        const tail = isOuter ? ` (${where(part, answer.modules)})` : " (inlined)";
-        return `${at ? `\n${indent}` : ""}${call.function}${at_place}${tail}`;
+        const tail = isOuter ? ` (${where(part, answer.modules)})` : " [inlined]";
+        return `${at ? `\n${indent}` : ""}${call.function}${told}${tail}`;
       }).join("");
     }).join("");
   };
@@ -126,8 +217,8 @@ export function summaryText(answer) {
   const found = answer.frames.filter((frame) => frame.calls.length).length;
   const count = answer.frames.length;
   if (!count) return "no address in it";
-  return found === count ? `${plural(count, "frame")}, all symbolized`
-    : `${plural(count, "frame")}, ${found} symbolized`;
+  return found === count ? `${plural(count, "frame")}, all symbolicated`
+    : `${plural(count, "frame")}, ${found} symbolicated`;
 }
 
 function moduleState(module, choose) {
@@ -135,9 +226,11 @@ function moduleState(module, choose) {
   if (module.state === "missing") {
     const said = module.attempts.map((attempt) =>
       element("li", {}, `${attempt.source}: ${attempt.detail || attempt.outcome}`));
-    return element("div", {}, element("span", { class: "bad" }, "missing"),
+    return element("div", {}, element("span", { class: "bad" }, "not found"),
       said.length ? element("ul", { class: "note" }, said)
-        : element("div", { class: "note" }, module.reason));
+        : element("div", { class: "note" }, module.reason),
+      element("div", { class: "note" }, "Drop its debug file here to add it, or give the server ",
+        "a source that has it: ", element("code", {}, "gsym serve --source FOLDER-OR-URL"), "."));
   }
   const state = element("div", {}, element("a", { href: `#/module/${module.debug_id}`, class: "good" }, "found"));
   if (module.candidates.length > 1) state.append(" ", choose);
@@ -157,14 +250,14 @@ export function modulesElement(answer, chosen) {
       value: candidate.debug_id, selected: candidate.debug_id === module.debug_id,
     }, `${candidate.debug_id.slice(0, 12)}… ${candidate.architecture} ${bytes(candidate.size)}`)));
     return row(element("strong", {}, module.name),
-      element("span", { class: "code" }, module.code_id || module.debug_id || "no id in the paste"),
+      element("span", { class: "code" }, module.code_id || module.debug_id || "no id in the report"),
       moduleState(module, choose));
   });
   const guesses = used.filter((module) => module.is_guess);
   const told = [plural(used.length, "module")];
-  if (missing.length) told.push(`${missing.length} missing: ${missing.slice(0, 3).map((m) => m.name).join(", ")}`);
+  if (missing.length) told.push(`${missing.length} not found: ${missing.slice(0, 3).map((m) => m.name).join(", ")}`);
   if (guesses.length) told.push(`${guesses.length} by name alone`);
   return element("details", { class: "named" },
-    element("summary", {}, told.join(" · ")),
+    element("summary", { class: missing.length ? "warn" : null }, told.join(" · ")),
     element("div", { class: "wide" }, table("", ["Module", "Id", "State"], rows)));
 }

@@ -48,7 +48,7 @@ export function figuresView(place) {
   const paths = element("div", { class: "wide" });
   const sources = element("div", { class: "wide" });
   const state = element("p", { class: "note", role: "status" }, "");
-  place.replaceChildren(element("h1", {}, "Figures"), state, tiles,
+  place.replaceChildren(element("h1", {}, "Status"), state, tiles,
     element("h2", {}, "Requests per second, the last five minutes"), picture,
     element("h2", {}, "Endpoints"), paths, element("h2", {}, "Sources"), sources);
   const rates = [];
@@ -86,7 +86,7 @@ export function figuresView(place) {
     if (stopped) return;
     try {
       if (!document.hidden) show(parsed(await metrics()), performance.now());
-      state.textContent = "All worker processes together, without the requests of this page; read anew every two seconds.";
+      state.textContent = "All worker processes together, without the requests of this page; updated every two seconds.";
       state.classList.remove("bad");
     } catch (error) {
       state.textContent = error.message;

@@ -52,7 +52,9 @@ async function show() {
 }
 
 function searchField() {
-  return stack.hidden ? document.getElementById("search") : document.getElementById("text");
+  if (stack.hidden) return document.getElementById("search");
+  document.getElementById("input").open = true;
+  return document.getElementById("text");
 }
 
 const SECTIONS = ["#/", "#/modules", "#/misses", "#/figures"];

@@ -24,18 +24,18 @@ function missRow(miss) {
 }
 
 export async function missesView(place) {
-  place.replaceChildren(element("h1", {}, "Misses"), element("p", { class: "soft" }, "Loading…"));
+  place.replaceChildren(element("h1", {}, "Modules that were not found"), element("p", { class: "soft" }, "Loading…"));
   try {
     const { misses } = await ask("misses");
     place.replaceChildren(
-      element("h1", {}, "Misses"),
+      element("h1", {}, "Modules that were not found"),
       element("p", { class: "soft" }, misses.length
         ? "Modules that were asked for and not found, the ones most asked for first, with what each source said."
         : "No module was asked for in vain."),
       misses.length ? element("div", { class: "wide" }, table("", ["Module", { number: "Asked" }, { number: "Last" }, "Sources"],
         misses.map(missRow))) : "");
   } catch (error) {
-    place.replaceChildren(element("h1", {}, "Misses"),
+    place.replaceChildren(element("h1", {}, "Modules that were not found"),
       element("p", { class: "bad", role: "alert" }, error.message));
   }
 }

@@ -1,18 +1,22 @@
-// The section with the paste and its answer.
+// The section with the report and its answer.
 
-import { modulesElement, stackElement, stackText, summaryText } from "./answer.js";
-import { element, say } from "./elements.js";
+import { modulesElement, reportElement, reportText, summaryText } from "./answer.js";
+import { exampleReport } from "./example.js";
+import { element, plural, say } from "./elements.js";
 import { packed, unpacked } from "./link.js";
 import { ask, symbolize } from "./server.js";
 import { offerUpload } from "./uploading.js";
 
-const MOST = 1 << 20; // characters of a paste
+const MOST = 1 << 20; // characters of a report that the field shows
+// Lines that may have an address, a module, a thread or a reason.
+const MAY_MATTER = /0x|[0-9a-f]{8}|\+\d|\{\{\{|#\d|[Tt]hread|goroutine|[Ss]ignal|[Rr]eason|ERROR|WARNING|panic|\[.*\]:|:\d+\)/;
 const SNIFFED = 4096; // bytes of a file that tell text from debug files
 
 const form = document.getElementById("paste");
 const text = document.getElementById("text");
 const module = document.getElementById("module");
 const place = document.getElementById("answer");
+const input = document.getElementById("input");
 
 let answer = null;
 let choices = {};
@@ -34,6 +38,29 @@ async function run({ keepsChoices = false } = {}) {
   }
 }
 
+// A log that is too long for the field. Only lines that may have an address or a module
+// are sent; the others are empty there, and come back in their places.
+async function runLog(name, content) {
+  const turn = ++asked;
+  const lines = content.split("\n");
+  const isSent = lines.map((line) => MAY_MATTER.test(line));
+  place.replaceChildren(element("p", { class: "soft" }, `Reading ${name}…`));
+  try {
+    const found = await symbolize(lines.map((line, at) => (isSent[at] ? line : "")).join("\n"), module.value, {});
+    if (turn !== asked) return;
+    let at = 0;
+    const restored = (part) => part.split("\n").map((text, index) => {
+      if (index) at += 1;
+      return isSent[at] || (!index && at) ? text : lines[at];
+    }).join("\n");
+    if (found.is_verbatim) found.parts = found.parts.map((part) => typeof part === "string" ? restored(part) : part);
+    text.value = "";
+    show(found);
+  } catch (error) {
+    if (turn === asked) fail(error.message);
+  }
+}
+
 function fail(message) {
   answer = null;
   place.replaceChildren(element("p", { class: "bad", role: "alert" }, message));
@@ -44,18 +71,32 @@ function show(found) {
   const tool = (label, key, action) =>
     element("button", { type: "button", onclick: action, title: `${label} (${key})`, "aria-keyshortcuts": key }, label);
   const hasInlined = found.frames.some((frame) => frame.calls.length > 1);
+  const crashed = found.threads.find((thread) => thread.is_crashed);
   place.replaceChildren(
     element("div", { class: "summary" },
-      element("h2", { tabindex: "-1" }, found.form[0].toUpperCase() + found.form.slice(1)),
-      element("span", { class: "soft" }, summaryText(found)),
+      element("div", { class: "headline" },
+        element("h2", { tabindex: "-1" }, found.reason || capital(found.form)),
+        element("p", { class: "soft" },
+          [found.reason ? capital(found.form) : "", crashed?.name, summaryText(found)].filter(Boolean).join(" · "))),
       found.frames.length ? element("span", { class: "tools" },
         hasInlined ? tool("Inlined calls", "i", foldAll) : null,
         tool("Copy text", "c", copyText),
         tool("Copy link", "l", copyLink)) : null),
     ...found.notes.map((note) => element("p", { class: "note warn" }, note)),
     modulesElement(found, choose) || "",
-    found.frames.length ? stackElement(found) : emptyAdvice());
-  say(`${found.form}: ${summaryText(found)}`);
+    found.frames.length ? reportElement(found) : emptyAdvice());
+  if (found.frames.length) fold();
+  say(`${found.reason || found.form}: ${summaryText(found)}`);
+}
+
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+// The answer comes first: the report folds away, and its summary says what is in it.
+function fold() {
+  const count = text.value.trimEnd().split("\n").length;
+  input.querySelector("summary").textContent = text.value
+    ? `Report of ${plural(count, "line")}: edit, or paste another` : "Paste another report";
+  input.open = false;
 }
 
 function emptyAdvice() {
@@ -69,9 +110,7 @@ function choose(index, debugId) {
 }
 
 export function foldAll() {
-  const all = [...place.querySelectorAll(".stack details")];
-  const opens = all.some((each) => !each.open);
-  for (const each of all) each.open = opens;
+  place.classList.toggle("compact");
 }
 
 async function copy(content, what) {
@@ -94,7 +133,7 @@ function flash(message) {
 }
 
 export function copyText() {
-  if (answer) copy(stackText(answer), "Text");
+  if (answer) copy(reportText(answer), "Text");
 }
 
 export async function copyLink() {
@@ -102,7 +141,7 @@ export async function copyLink() {
   const state = { text: text.value, module: module.value, choices };
   const letters = await packed(state);
   if (letters === null) {
-    flash("The paste is too long for a link.");
+    flash("The report is too long for a link.");
     return;
   }
   history.replaceState(null, "", `#/stack/${letters}`);
@@ -125,7 +164,7 @@ export function step(forwards) {
   const lines = [...place.querySelectorAll(".line")];
   const at = lines.findIndex((line) => line.contains(document.activeElement));
   const next = lines[at < 0 ? (forwards ? 0 : lines.length - 1) : at + (forwards ? 1 : -1)];
-  (next?.querySelector("summary") ?? next)?.focus();
+  next?.focus();
 }
 
 async function readFile(file) {
@@ -136,13 +175,13 @@ async function readFile(file) {
     await offerUpload(file, place).catch((error) => fail(error.message));
     return;
   }
-  if (file.size > 4 * MOST) {
-    fail(`${file.name} is larger than a paste may be.`);
+  const content = await file.text();
+  if (content.length <= MOST) {
+    text.value = content;
+    await run();
     return;
   }
-  const content = await file.text();
-  text.value = content;
-  await run();
+  await runLog(file.name, content);
 }
 
 function acceptDrops() {
@@ -174,7 +213,16 @@ async function suggestModules() {
   }
 }
 
+async function tryExample() {
+  text.value = await exampleReport();
+  module.value = "";
+  await run();
+}
+
 export function start() {
+  const example = document.getElementById("example");
+  example.hidden = false;
+  example.addEventListener("click", tryExample);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     run();

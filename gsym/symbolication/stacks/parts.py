@@ -152,7 +152,7 @@ class PasteLimits(NamedTuple):
 
     frames: int = 10_000
     modules: int = 1_000
-    lines: int = 100_000
+    lines: int = 1_000_000
     line: int = 4_096
 
 
