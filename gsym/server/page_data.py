@@ -89,7 +89,13 @@ class PageData:
         return await service.run(self._answer, work)
 
     def _answer(self, work: ReportWork) -> PasteAnswer:
-        return paste_answer(work, work.answer(), self._service.path_map)
+        service = self._service
+        return paste_answer(
+            work,
+            work.answer(),
+            service.path_map,
+            serves_sources=service.settings.enable_source,
+        )
 
     def _prepare(self, asked: PasteRequest) -> ReportWork:
         name = asked.module.strip()[:_MAX_QUERY]

@@ -31,6 +31,8 @@ class FrameAnswer(msgspec.Struct):
         address: As in the paste, hexadecimal.
         calls: Innermost first, the function itself last; empty if unknown.
         reason: Why there are no calls, if the module is available.
+        call_offset: Of the byte that was looked up, from the start of the module,
+            hexadecimal; "" without calls.
     """
 
     text: str
@@ -38,6 +40,7 @@ class FrameAnswer(msgspec.Struct):
     address: str
     calls: list[CallShown] = []
     reason: str = ""
+    call_offset: str = ""
 
 
 class ModuleAnswer(msgspec.Struct):
@@ -90,6 +93,7 @@ class PasteAnswer(msgspec.Struct):
         threads: The stacks, in order.
         modules: The modules of the paste.
         notes: What was left out.
+        serves_sources: Whether `/source/v1` answers.
     """
 
     form: str
@@ -100,10 +104,15 @@ class PasteAnswer(msgspec.Struct):
     threads: list[ThreadAnswer]
     modules: list[ModuleAnswer]
     notes: list[str]
+    serves_sources: bool = False
 
 
 def paste_answer(
-    work: ReportWork, report: Report, path_map: PathMap | None = None
+    work: ReportWork,
+    report: Report,
+    path_map: PathMap | None = None,
+    *,
+    serves_sources: bool = False,
 ) -> PasteAnswer:
     """The answer to a paste.
 
@@ -111,6 +120,7 @@ def paste_answer(
         work: The work for it, with the modules to choose from.
         report: Its result.
         path_map: Rewrites paths of source files; None: unchanged.
+        serves_sources: Whether `/source/v1` answers.
     """
     first = [0]
     for thread in report.threads:
@@ -142,6 +152,7 @@ def paste_answer(
             for each, module in zip(work.modules, report.modules, strict=True)
         ],
         list(report.notes),
+        serves_sources,
     )
 
 
@@ -152,5 +163,6 @@ def _frame_answer(frame: ReportFrame, path_map: PathMap | None) -> FrameAnswer:
         )
         for call in frame.calls
     ]
-    address = frame.address if frame.offset is None else frame.offset
-    return FrameAnswer(frame.text, frame.module, hex(address), calls, frame.reason)
+    address = hex(frame.address if frame.offset is None else frame.offset)
+    call = "" if frame.offset is None else hex(frame.offset - frame.is_return)
+    return FrameAnswer(frame.text, frame.module, address, calls, frame.reason, call)

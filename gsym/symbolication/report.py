@@ -54,6 +54,7 @@ class ReportFrame(NamedTuple):
         calls: Innermost first, the function itself last; empty if not known.
         offset: From the start of the loaded module, in bytes; None without calls.
         reason: Why there are no calls, or "".
+        is_return: Whether it is a return address; the calls are those one byte before.
     """
 
     text: str
@@ -63,6 +64,7 @@ class ReportFrame(NamedTuple):
     calls: tuple[Frame, ...] = ()
     offset: int | None = None
     reason: str = ""
+    is_return: bool = False
 
 
 class ReportThread(NamedTuple):
@@ -210,6 +212,7 @@ def _frame_record(frame: ReportFrame) -> dict[str, object]:
             for call in frame.calls
         ],
         "reason": frame.reason,
+        "is_return": frame.is_return,
     }
 
 
@@ -466,7 +469,10 @@ class ReportWork:
                     for each in calls_of[at]
                 ]
                 answers[at] = answers[at]._replace(
-                    calls=tuple(calls), offset=offset, reason=""
+                    calls=tuple(calls),
+                    offset=offset,
+                    reason="",
+                    is_return=frame.is_return,
                 )
                 continue
             reason = "no function at this address"

@@ -185,6 +185,29 @@ def test_a_long_log_is_read_from_its_file(visit: Visit) -> None:
     visit.page.wait_for_selector(".innermost .function:has-text('foo::leaf()')")
 
 
+def test_source_lines_unfold_where_sources_are_served(
+    browser: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "src/lib").mkdir(parents=True)
+    lines = "".join(f"line {number};\n" for number in range(1, 40))
+    (tmp_path / "src/lib/c.h").write_text(lines, encoding="utf-8")
+    modules = StoredModules(make_page_store(tmp_path))
+    settings = {"enable_source": True, "source_roots": [f"/src={tmp_path}/src"]}
+    with RunningServer(Symbolizer(modules), **settings) as running:
+        visit = Visit(browser, running.url)
+        visit.open()
+        visit.symbolize(FRAME)
+        visit.page.click("button.place:has-text('c.h:7')")
+        visit.page.wait_for_selector(".source .this")
+        assert visit.texts(".source .this") == ["7 line 7;"]
+        assert visit.texts(".source span")[0] == "3 line 3;"
+        visit.page.click("button.place:has-text('c.h:7')")
+        assert not visit.page.locator(".source").count()
+        visit.page.click("button.place:has-text('b.h:30')")
+        visit.page.wait_for_selector(".source:has-text('no such source file')")
+        visit.close()
+
+
 def test_an_example_can_be_tried(visit: Visit) -> None:
     visit.page.click("text=Try an example")
     visit.page.wait_for_selector(".innermost .function")

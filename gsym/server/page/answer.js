@@ -1,6 +1,7 @@
 // A symbolicated report as elements, and as text.
 
 import { bytes, element, plural, table, row } from "./elements.js";
+import { source } from "./server.js";
 
 const LONGEST_CHAIN = 6; // calls of a frame that are shown at once
 const CHUNK = 200; // lines that are made together, when they come near the view
@@ -15,16 +16,50 @@ function place(call) {
   return call.file ? call.file + (call.line ? `:${call.line}` : "") : "";
 }
 
-function placeElement(call) {
+const AROUND = 4; // lines of source before and after that of the call
+
+// The lines around that of a call, below it; again: away with them.
+async function toggleSource(button, call, frame, module) {
+  const shown = button.closest(".call").nextElementSibling;
+  if (shown?.classList.contains("source")) {
+    shown.remove();
+    button.setAttribute("aria-expanded", "false");
+    return;
+  }
+  const lines = element("pre", { class: "source" });
+  button.closest(".call").after(lines);
+  button.setAttribute("aria-expanded", "true");
+  try {
+    const all = (await source(module, frame.call_offset, call.file)).split("\n");
+    const first = Math.max(call.line - 1 - AROUND, 0);
+    lines.append(...all.slice(first, call.line + AROUND).map((text, index) => {
+      const number = first + index + 1;
+      return element("span", { class: number === call.line ? "this" : null },
+        `${String(number).padStart(6)}  ${text}\n`);
+    }));
+  } catch (error) {
+    lines.append(error.message);
+  }
+}
+
+function placeElement(call, frame, answer) {
   const text = place(call);
   if (!text) return null;
+  if (answer.serves_sources && call.line) {
+    const button = element("button", {
+      type: "button", class: "place link", "aria-expanded": "false", title: "Show the source",
+      onclick: () => toggleSource(button, call, frame, answer.modules[frame.module]),
+    }, text);
+    return button;
+  }
   if (!/^https?:\/\//.test(call.file)) return element("span", { class: "place" }, text);
   const target = call.line ? `${call.file}#L${call.line}` : call.file;
   return element("a", { class: "place", href: target, rel: "noreferrer" }, text);
 }
 
-function callParts(call) {
-  return [element("span", { class: "function" }, call.function), placeElement(call)];
+function callElement(name, kind, call, frame, answer) {
+  return element(name, { class: kind },
+    element("span", { class: "function" }, call.function), placeElement(call, frame, answer));
 }
 
 function where(frame, modules) {
@@ -37,9 +72,9 @@ function isSystem(frame, modules) {
 }
 
 // The innermost call, then what it was inlined into, up to the function itself.
-function frameBody(frame, modules) {
+function frameBody(frame, answer) {
   if (!frame.calls.length) {
-    const module = modules[frame.module];
+    const module = answer.modules[frame.module];
     const missing = module && module.state === "missing";
     const reason = frame.reason || (missing ? `no symbols of ${module.name}` : "");
     return [element("div", { class: "call" },
@@ -47,11 +82,12 @@ function frameBody(frame, modules) {
       reason ? element("span", { class: "reason" }, reason) : null)];
   }
   const [innermost, ...outer] = frame.calls;
-  const chain = outer.map((call) => element("li", { class: "call" }, callParts(call)));
+  const chain = outer.map((call) =>
+    element("li", {}, callElement("div", "call", call, frame, answer)));
   const first = chain.slice(0, LONGEST_CHAIN);
   const rest = chain.slice(LONGEST_CHAIN);
   return [
-    element("div", { class: "call innermost" }, callParts(innermost)),
+    callElement("div", "call innermost", innermost, frame, answer),
     chain.length ? element("ol", { class: "chain", "aria-label": "Inlined into" }, first) : null,
     rest.length ? element("details", { class: "chain" },
       element("summary", {}, `${plural(rest.length, "more call")}`),
@@ -115,7 +151,7 @@ function frameRows(parts, answer, crashed) {
     if (frame.number === crashed) kinds.push("crashed");
     return element("div", { class: kinds.join(" "), role: "listitem", tabindex: "-1" },
       element("span", { class: "before" }, text),
-      element("div", { class: "body" }, frameBody(frame, answer.modules)),
+      element("div", { class: "body" }, frameBody(frame, answer)),
       element("span", { class: "where" },
         frame.calls.length ? where(frame, answer.modules) : null,
         after ? element("span", { class: "after" }, after) : null));

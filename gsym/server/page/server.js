@@ -63,6 +63,16 @@ export async function symbolize(text, module, choices) {
   }));
 }
 
+// The text of a source file, which must be that of a call at this offset of the module.
+export async function source(module, offset, file) {
+  const answer = await answered(await allowed("source/v1", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ debugName: module.name, debugId: module.debug_id, moduleOffset: offset, file }),
+  }));
+  return answer.source;
+}
+
 export async function metrics() {
   const response = await allowed("metrics");
   if (!response.ok) throw new ServerError(`The server answers ${response.status}.`);
