@@ -277,8 +277,7 @@ static gsym_status place_run(gsym_creator *creator, creator_record *record,
                            "the call sites of the function at 0x%" PRIx64 " exceed 4 GiB",
                            record->address);
     else
-        status = creator_store(creator, out->bytes, out->size, &record->blob, error);
-    record->blob_size = (uint32_t)out->size;
+        status = creator_store_blob(creator, out, record, error);
     buffer_deinit(&whole);
     return status;
 }

@@ -242,8 +242,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     maker->bytes_left -= out->size;
     record->row_count = (uint32_t)made->row_count;
     record->node_count = (uint32_t)(made->node_count == 0 ? 0 : made->node_count - 1);
-    record->blob_size = (uint32_t)out->size;
-    return creator_store(creator, out->bytes, out->size, &record->blob, error);
+    return creator_store_blob(creator, out, record, error);
 }
 
 /* All parts of one outer function. */

@@ -68,6 +68,10 @@ bool creator_big_endian(const gsym_creator *creator) {
     return creator->options.big_endian != 0;
 }
 
+bool creator_has_index(const gsym_creator *creator) {
+    return creator->options.has_index != 0;
+}
+
 gsym_status gsym_creator_set_uuid(gsym_creator *creator, const uint8_t *uuid, size_t size,
                                   gsym_error *error) {
     uint8_t *copy;
@@ -156,6 +160,13 @@ gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t si
     memcpy(stored, bytes, size);
     *stored_ret = stored;
     return GSYM_OK;
+}
+
+gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
+                               creator_record *record, gsym_error *error) {
+    record->blob_size = (uint32_t)bytes->size;
+    record->index_size = 0;
+    return creator_store(creator, bytes->bytes, bytes->size, &record->blob, error);
 }
 
 /* ---- functions -------------------------------------------------------------- */
@@ -274,8 +285,7 @@ gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "the record of the function at 0x%" PRIx64 " exceeds 4 GiB",
                          function->address);
-    record.blob_size = (uint32_t)encoded->size;
-    GSYM_TRY(creator_store(creator, encoded->bytes, encoded->size, &record.blob, error));
+    GSYM_TRY(creator_store_blob(creator, encoded, &record, error));
     return creator_keep(creator, &record, 1, error);
 }
 

@@ -12,6 +12,7 @@ typedef struct creator_record {
     uint64_t name;       /* strp; 0 with a pending symbol name */
     const uint8_t *blob; /* encoded FunctionInfo; must live as long as the creator */
     uint32_t blob_size;
+    uint32_t index_size; /* of its index, which follows the blob; 0: it is not made yet */
     uint32_t row_count;
     uint32_t node_count; /* inline nodes below the root */
     uint32_t origin;     /* gsym_origin, and CREATOR_ flags */
@@ -26,6 +27,7 @@ typedef struct creator_record {
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);
+bool creator_has_index(const gsym_creator *creator);
 
 /* Like gsym_creator_add_string, for a caller that has hashed the bytes with
  * string_hash() outside an ordered step. */
@@ -40,6 +42,9 @@ gsym_status creator_adopt(gsym_creator *creator, void *bytes, gsym_error *error)
 /* Copy bytes to where they live as long as the creator. */
 gsym_status creator_store(gsym_creator *creator, const uint8_t *bytes, size_t size,
                           const uint8_t **stored_ret, gsym_error *error);
+/* Make stored bytes the blob of a record. */
+gsym_status creator_store_blob(gsym_creator *creator, const buffer *bytes,
+                               creator_record *record, gsym_error *error);
 /* Keep encoded functions; among equals the order of these calls decides. */
 gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
                          size_t count, gsym_error *error);

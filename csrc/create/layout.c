@@ -194,6 +194,23 @@ static void put_tables(const gsym_creator *creator, const file_layout *l, buffer
 
 /* ---- the index ---------------------------------------------------------------- */
 
+/* Indexes that came with their records are copied, the others are made. */
+static void add_indexes(gsym_creator *creator, buffer *index, uint32_t count) {
+    index_encoder encoder = {.node_count = 0};
+    for (uint32_t i = 0; i < count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        size_t offset = index->size;
+        cursor c = cursor_at(record->blob, record->blob_size, 0,
+                             creator_big_endian(creator));
+        if (record->index_size != 0)
+            buffer_put(index, record->blob + record->blob_size, record->index_size);
+        else if (record->blob != NULL)
+            (void)function_index_encode(&encoder, index, &c, creator->strp_size);
+        index_section_add(index, i, offset);
+    }
+    index_encoder_deinit(&encoder);
+}
+
 static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     buffer *index = &creator->index;
     uint32_t count = (uint32_t)creator->records.count;
@@ -204,12 +221,7 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
         return GSYM_OK;
     }
     index_section_begin(index, count);
-    for (uint32_t i = 0; i < count; ++i) {
-        const creator_record *record = &creator->records.items[i];
-        cursor c = cursor_at(record->blob, record->blob_size, 0,
-                             creator_big_endian(creator));
-        if (record->blob != NULL) index_section_add(index, i, &c, creator->strp_size);
-    }
+    add_indexes(creator, index, count);
     creator->options.has_index = index_section_is_worth(index, count);
     if (!creator->options.has_index) return index->failed ? gsym_fail_memory(error) : GSYM_OK;
     if (creator->options.version == GSYM_VERSION_1)
@@ -396,14 +408,17 @@ static uint64_t part_start(const gsym_image *image) {
 }
 
 static void add_entries(buffer *made, const gsym_image *image) {
-    for (uint32_t i = 0; i < image->header.num_addresses; ++i) {
+    index_encoder encoder = {.node_count = 0};
+    /* Records that overlap may stand for more than a file holds. */
+    for (uint32_t i = 0; i < image->header.num_addresses && made->size <= image->size; ++i) {
+        size_t offset = made->size;
         cursor record;
         gsym_error ignored;
-        /* Records that overlap may stand for more than a file holds. */
-        if (made->size > image->size) return;
         if (image_record(image, i, &record, &ignored) == GSYM_OK)
-            index_section_add(made, i, &record, image->strp_size);
+            (void)function_index_encode(&encoder, made, &record, image->strp_size);
+        index_section_add(made, i, offset);
     }
+    index_encoder_deinit(&encoder);
 }
 
 static void end_index(buffer *made, const gsym_image *image) {

@@ -594,8 +594,7 @@ static gsym_status fold(gsym_creator *creator, const record_key *run, size_t cou
                          "the functions merged at 0x%" PRIx64 " exceed 4 GiB",
                          parent->address);
     *parent_ret = *parent;
-    parent_ret->blob_size = (uint32_t)out->size;
-    return creator_store(creator, out->bytes, out->size, &parent_ret->blob, error);
+    return creator_store_blob(creator, out, parent_ret, error);
 }
 
 static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t count,

@@ -96,9 +96,8 @@ static gsym_status give(line_giver *giver, creator_record *record, uint64_t last
     }
     giver->bytes_left -= out->size;
     record->row_count = (uint32_t)function.row_count;
-    record->blob_size = (uint32_t)out->size;
     creator->report.functions_with_lines++;
-    return creator_store(creator, out->bytes, out->size, &record->blob, error);
+    return creator_store_blob(creator, out, record, error);
 }
 
 /* Records without a size extend to the next one. */

@@ -412,11 +412,17 @@ static inline bool dwarf_is_address_form(uint16_t form) {
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
+/* Lists that were read. */
+typedef struct lists_read {
+    uint64_t bytes; /* of all */
+    uint64_t end;   /* of the last one in .debug_rnglists */
+} lists_read;
+
 /* Append the ranges of a DIE unchanged, including empty and dead ones. Adds the
- * size of the list to *bytes_read. False where memory ran out; a damaged list is a
+ * list to *read. False where memory ran out; a damaged list is a
  * warning. */
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
-                       uint64_t die_offset, range_list *ranges, uint64_t *bytes_read,
+                       uint64_t die_offset, range_list *ranges, lists_read *read,
                        warning_list *warnings);
 
 /* ---- line programs ------------------------------------------------------------------ */
@@ -511,6 +517,7 @@ typedef struct unit_walk {
     LIST(walk_call_site) call_sites;
     LIST(walk_scope) scopes;
     range_list ranges;
+    lists_read lists;
     LIST(struct walk_level) levels;
 } unit_walk;
 

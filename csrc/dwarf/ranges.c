@@ -9,7 +9,7 @@ static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
 
 /* .debug_ranges, versions 2 to 4. */
 static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                              range_list *ranges, uint64_t *bytes_read,
+                              range_list *ranges, lists_read *read,
                               warning_list *warnings) {
     unsigned size = unit->header->address_size;
     uint64_t mask = dwarf_last_address(unit), base = unit->low_pc;
@@ -17,7 +17,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
     for (;;) {
         uint64_t start = cursor_uint(&c, size);
         uint64_t end = cursor_uint(&c, size);
-        *bytes_read += 2u * size;
+        read->bytes += 2u * size;
         if (c.failed) {
             dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
             return true;
@@ -42,7 +42,7 @@ static inline uint64_t read_indexed_address(const dwarf_unit *unit, cursor *c,
 }
 
 static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_offset,
-                         range_list *ranges, uint64_t *bytes_read,
+                         range_list *ranges, lists_read *read,
                          warning_list *warnings) {
     unsigned size = unit->header->address_size;
     uint64_t base = unit->low_pc, mask = dwarf_last_address(unit);
@@ -84,7 +84,8 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
             !add_range(ranges, range.start, range.end))
             return false;
     }
-    *bytes_read += cursor_offset(&c) - start;
+    read->bytes += cursor_offset(&c) - start;
+    read->end = cursor_offset(&c);
     if (c.failed || !is_known) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
     return true;
 }
@@ -103,7 +104,7 @@ static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offse
 }
 
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
-                       uint64_t die_offset, range_list *ranges, uint64_t *bytes_read,
+                       uint64_t die_offset, range_list *ranges, lists_read *read,
                        warning_list *warnings) {
     if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
         uint16_t form = fields->form[FIELD_HIGH_PC];
@@ -123,14 +124,14 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
         uint64_t offset = fields->raw[FIELD_RANGES];
         if (unit->header->version < 5)
             return read_debug_ranges(unit, unit->ranges_base + offset, die_offset, ranges,
-                                     bytes_read, warnings);
+                                     read, warnings);
         if (fields->form[FIELD_RANGES] != DW_FORM_rnglistx) {
             offset += unit->header->rnglists_start;
         } else if (!indexed_list(unit, offset, &offset)) {
             dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
             return true;
         }
-        return read_rnglist(unit, offset, die_offset, ranges, bytes_read, warnings);
+        return read_rnglist(unit, offset, die_offset, ranges, read, warnings);
     }
     return true;
 }

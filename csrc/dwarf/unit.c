@@ -229,12 +229,13 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
 }
 
 bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings) {
-    uint64_t root = unit->header->offset + unit->header->header_size, bytes_read = 0;
+    uint64_t root = unit->header->offset + unit->header->header_size;
+    lists_read read = {0, 0};
     cursor c = dwarf_unit_cursor(unit, root);
     const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     dwarf_fields fields;
     if (a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) return true;
-    return dwarf_read_ranges(unit, &fields, root, ranges, &bytes_read, warnings);
+    return dwarf_read_ranges(unit, &fields, root, ranges, &read, warnings);
 }
 
 bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,

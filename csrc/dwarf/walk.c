@@ -21,7 +21,6 @@ typedef struct walker {
     warning_list *warnings;
     walk_level level;
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
-    uint64_t range_bytes; /* of all lists read */
     bool keeps_scopes;
     bool jumps;
 } walker;
@@ -128,7 +127,7 @@ static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offs
                                   w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
     uint64_t own =
         RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
-    if (!dwarf_has(fields, FIELD_RANGES) || w->range_bytes <= (own < all ? own : all))
+    if (!dwarf_has(fields, FIELD_RANGES) || w->walk->lists.bytes <= (own < all ? own : all))
         return true;
     dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;
@@ -141,7 +140,7 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     walk_function *function;
     *index_ret = NO_INDEX;
     if (!may_read_ranges(w, fields, offset)) return true;
-    if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+    if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &walk->lists,
                            w->warnings))
         return false;
     keep_live_ranges(w, offset, first);
@@ -176,7 +175,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     size_t first = walk->ranges.count;
     walk_node *node;
     if (may_read_ranges(w, fields, offset) &&
-        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &w->range_bytes,
+        !dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &walk->lists,
                            w->warnings))
         return false;
     *is_added_ret = walk->ranges.count > first;
@@ -353,11 +352,12 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
 static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
     walk->scopes.count = walk->ranges.count = walk->levels.count = 0;
+    walk->lists = (lists_read){0, 0};
     return ARRAY_RESERVE(walk->ranges, 1);
 }
 
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
-    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, 0, false, false};
+    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, false, false};
     cursor c = dwarf_unit_cursor(unit, unit->first_child);
     const abbrev *abbrevs = unit->abbrevs->items;
     size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;

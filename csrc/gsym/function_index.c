@@ -14,24 +14,6 @@ enum { WIDTH_BITS = 2 };
 
 /* ---- encode: the boundaries --------------------------------------------------------- */
 
-/* Adjacent boundaries whose calls are found by one walk. */
-typedef struct call_group {
-    uint32_t offset;
-    uint32_t node; /* contains all */
-    uint32_t at;   /* of the first call below it that a walk needs; 0: none */
-    uint32_t last; /* of the last such call */
-} call_group;
-
-typedef struct index_encoder {
-    checkpoint_list checkpoints;
-    call_tree tree;
-    call_boundaries boundaries;
-    LIST(call_group) groups;
-    uint32_t *numbers; /* of stored nodes, by number in the tree; 0: not stored */
-    uint32_t node_count;
-    uint64_t steps; /* remaining */
-} index_encoder;
-
 static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
     return encoder->tree.nodes.items[node - 1].parent;
 }
@@ -107,14 +89,16 @@ static bool group_boundaries(index_encoder *encoder) {
 /* Number the nodes below which walks begin, and their ancestors. */
 static bool number_nodes(index_encoder *encoder) {
     size_t count = encoder->tree.nodes.count;
-    encoder->numbers = calloc(count + 1, sizeof *encoder->numbers);
-    if (encoder->numbers == NULL) return false;
+    uint32_t *numbers;
+    if (!ARRAY_RESERVE(encoder->numbers, count + 1)) return false;
+    numbers = encoder->numbers.items;
+    memset(numbers, 0, (count + 1) * sizeof *numbers);
     for (size_t i = 0; i < encoder->groups.count; ++i)
-        for (uint32_t node = encoder->groups.items[i].node;
-             node != 0 && encoder->numbers[node] == 0; node = parent_of(encoder, node))
-            encoder->numbers[node] = 1;
+        for (uint32_t node = encoder->groups.items[i].node; node != 0 && numbers[node] == 0;
+             node = parent_of(encoder, node))
+            numbers[node] = 1;
     for (size_t node = 1; node <= count; ++node)
-        if (encoder->numbers[node] != 0) encoder->numbers[node] = ++encoder->node_count;
+        if (numbers[node] != 0) numbers[node] = ++encoder->node_count;
     return true;
 }
 
@@ -161,20 +145,20 @@ static void put_tables(number_sink *sink, const index_encoder *encoder) {
     for (size_t i = 0; i < encoder->groups.count; ++i) {
         const call_group *group = &encoder->groups.items[i];
         put_number(sink, INDEX_OFFSET, group->offset);
-        put_number(sink, INDEX_NODE, encoder->numbers[group->node]);
+        put_number(sink, INDEX_NODE, encoder->numbers.items[group->node]);
         put_number(sink, INDEX_LOCATION, group->at);
     }
     for (size_t i = 0; encoder->node_count > 0 && i < encoder->tree.nodes.count; ++i) {
         const call_node *node = &encoder->tree.nodes.items[i];
-        if (encoder->numbers[i + 1] == 0) continue;
-        put_number(sink, INDEX_NODE, encoder->numbers[node->parent]);
+        if (encoder->numbers.items[i + 1] == 0) continue;
+        put_number(sink, INDEX_NODE, encoder->numbers.items[node->parent]);
         put_number(sink, INDEX_OFFSET, node->start);
         put_number(sink, INDEX_LOCATION, node->fields);
     }
 }
 
-static void put_index(buffer *out, const index_encoder *encoder, const cursor *lines,
-                      const cursor *calls) {
+static void put_index(buffer *out, const index_encoder *encoder, uint64_t lines_size,
+                      uint64_t calls_size) {
     number_sink sink = {.out = NULL};
     unsigned widths = 0;
     put_tables(&sink, encoder);
@@ -184,35 +168,43 @@ static void put_index(buffer *out, const index_encoder *encoder, const cursor *l
         widths |= code << WIDTH_BITS * kind;
     }
     buffer_put_u8(out, (uint8_t)widths);
-    buffer_put_uleb(out, cursor_left(lines));
-    buffer_put_uleb(out, cursor_left(calls));
+    buffer_put_uleb(out, lines_size);
+    buffer_put_uleb(out, calls_size);
     buffer_put_uleb(out, encoder->groups.count);
     buffer_put_uleb(out, encoder->node_count);
     sink.out = out;
     put_tables(&sink, encoder);
 }
 
-static bool encode(buffer *out, const cursor *lines, const cursor *calls,
-                   unsigned strp_size) {
-    index_encoder encoder = {.node_count = 0};
-    bool is_done = find_entries(&encoder, lines, calls, strp_size);
-    if (is_done) put_index(out, &encoder, lines, calls);
-    free(encoder.checkpoints.items);
-    call_tree_deinit(&encoder.tree);
-    free(encoder.groups.items);
-    free(encoder.numbers);
-    call_boundaries_deinit(&encoder.boundaries);
-    return is_done;
+void index_encoder_deinit(index_encoder *encoder) {
+    free(encoder->checkpoints.items);
+    call_tree_deinit(&encoder->tree);
+    free(encoder->groups.items);
+    free(encoder->numbers.items);
+    call_boundaries_deinit(&encoder->boundaries);
 }
 
-bool function_index_encode(buffer *out, const cursor *record, unsigned strp_size) {
+static void clear(index_encoder *encoder) {
+    encoder->checkpoints.count = encoder->groups.count = 0;
+    encoder->tree.nodes.count = encoder->tree.locations.count = 0;
+    encoder->tree.ranges.count = encoder->boundaries.count = 0;
+    encoder->node_count = 0;
+}
+
+bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
+                           unsigned strp_size) {
     cursor c = *record;
     record_payloads payloads;
     const cursor *lines = &payloads.of[GSYM_INFO_LINE_TABLE];
     const cursor *calls = &payloads.of[GSYM_INFO_INLINE_INFO];
+    if (cursor_left(record) < INDEX_LEAST_PAYLOAD) return false;
     cursor_skip(&c, sizeof(uint32_t) + strp_size);
-    return function_info_payloads(&c, &payloads) && function_index_is_worth(&payloads) &&
-           encode(out, lines, calls, strp_size);
+    if (!function_info_payloads(&c, &payloads) || !function_index_is_worth(&payloads))
+        return false;
+    clear(encoder);
+    if (!find_entries(encoder, lines, calls, strp_size)) return false;
+    put_index(out, encoder, cursor_left(lines), cursor_left(calls));
+    return true;
 }
 
 /* ---- query ------------------------------------------------------------------------------ */

@@ -11,13 +11,16 @@ typedef struct call_boundary {
     uint32_t innermost; /* number of the call from there on, 0: none */
 } call_boundary;
 
+/* Empty when zeroed; its memory is kept from tree to tree. */
 typedef struct call_boundaries {
     call_boundary *items; /* ascending */
-    uint32_t count;
+    size_t count, capacity;
+    /* of ranges: the start of range n at 2 * n, its end after; then as much free space */
+    LIST(struct placed_address) edges;
+    LIST(uint32_t) ranks; /* of each edge among the boundaries */
 } call_boundaries;
 
-/* The boundaries of a tree, to be freed in any case. False if the tree needs too much work,
- * or out of memory. */
+/* The boundaries of a tree. False if the tree needs too much work, or out of memory. */
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 
@@ -64,10 +67,31 @@ static inline bool function_index_is_worth(const record_payloads *payloads) {
            cursor_left(&payloads->of[GSYM_INFO_INLINE_INFO]) >= INDEX_LEAST_PAYLOAD;
 }
 
-/* Append the index of the record at the cursor, which may go on after it; its name need not
- * be known yet. False, and nothing is appended, if the function is not large, the record is
+/* Adjacent boundaries whose calls are found by one walk. */
+typedef struct call_group {
+    uint32_t offset;
+    uint32_t node; /* contains all */
+    uint32_t at;   /* of the first call below it that a walk needs; 0: none */
+    uint32_t last; /* of the last such call */
+} call_group;
+
+/* What an index is made from; empty when zeroed, its memory is kept from one to the next. */
+typedef struct index_encoder {
+    checkpoint_list checkpoints;
+    call_tree tree;
+    call_boundaries boundaries;
+    LIST(call_group) groups;
+    LIST(uint32_t) numbers; /* of stored nodes, by number in the tree; 0: not stored */
+    uint32_t node_count;
+    uint64_t steps; /* remaining */
+} index_encoder;
+
+void index_encoder_deinit(index_encoder *encoder);
+/* Append the index of the record at the cursor, which may go on after it and be in `out`; its
+ * name need not be known yet. False, and nothing is appended, if the function is not large, the record is
  * damaged, or out of memory. */
-bool function_index_encode(buffer *out, const cursor *record, unsigned strp_size);
+bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
+                           unsigned strp_size);
 /* The index at the cursor; false: it is damaged. */
 bool function_index_open(const cursor *at, function_index *index_ret);
 
@@ -119,12 +143,12 @@ bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
 bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 
-/* Make the part in `out`, which is empty: begin, add each entry in its order; if that was worth
- * it, in version 1 fill up, and end. What is made is the same for the same records, so two of
- * them can be compared. */
+/* Make the part in `out`, which is empty: begin, append the index of each entry that has one in
+ * its order; if that was worth it, in version 1 fill up, and end. What is made is the same for
+ * the same records, so two of them can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
-void index_section_add(buffer *out, uint32_t entry, const cursor *record,
-                       unsigned strp_size);
+/* What was appended from `offset` on is the index of an entry. */
+void index_section_add(buffer *out, uint32_t entry, size_t offset);
 /* Whether a function has an index. */
 bool index_section_is_worth(const buffer *out, uint32_t num_addresses);
 /* The part will begin at `start` of the file. */

@@ -33,15 +33,17 @@ void index_cache_deinit(index_cache *cache) {
 }
 
 static made_index *make(const cursor *record, unsigned strp_size) {
+    index_encoder encoder = {.node_count = 0};
     buffer bytes = {.swap = record->swap};
     made_index *made = NULL;
-    if (function_index_encode(&bytes, record, strp_size) && !bytes.failed)
+    if (function_index_encode(&encoder, &bytes, record, strp_size) && !bytes.failed)
         made = malloc(sizeof *made + bytes.size);
     if (made != NULL) {
         made->size = bytes.size;
         memcpy(made->bytes, bytes.bytes, bytes.size);
     }
     buffer_deinit(&bytes);
+    index_encoder_deinit(&encoder);
     return made;
 }
 

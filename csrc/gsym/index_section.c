@@ -68,10 +68,11 @@ void index_section_begin(buffer *out, uint32_t num_addresses) {
     out->size = size;
 }
 
-void index_section_add(buffer *out, uint32_t entry, const cursor *record,
-                       unsigned strp_size) {
-    size_t offset = out->size;
-    if (offset <= UINT32_MAX && function_index_encode(out, record, strp_size))
+void index_section_add(buffer *out, uint32_t entry, size_t offset) {
+    if (out->size == offset) return;
+    if (offset > UINT32_MAX)
+        out->size = offset;
+    else
         buffer_patch_u32(out, (size_t)entry * TABLE_ENTRY_SIZE, (uint32_t)offset);
 }
 

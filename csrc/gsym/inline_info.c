@@ -359,37 +359,28 @@ bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret) {
 
 /* The boundaries at which the innermost call changes. */
 
-/* State of the search for boundaries. */
-typedef struct edge_list {
-    placed_address *edges; /* of ranges: the start of range n at 2 * n, its end after */
-    uint32_t *ranks;       /* of each edge among the boundaries */
-} edge_list;
-
 /* The boundaries, and which of them each edge is. */
-static bool list_offsets(const call_tree *tree, edge_list *list,
-                         call_boundaries *boundaries) {
-    size_t range_count = tree->ranges.count, count = 2 * range_count;
-    uint32_t boundary_count = 0;
+static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
+    size_t count = 2 * tree->ranges.count;
     const placed_address *sorted;
-    list->edges = malloc(2 * count * sizeof *list->edges);
-    list->ranks = malloc(count * sizeof *list->ranks);
-    boundaries->items = malloc(count * sizeof *boundaries->items);
-    if (list->edges == NULL || list->ranks == NULL || boundaries->items == NULL)
+    boundaries->edges.count = boundaries->ranks.count = 0;
+    if (!ARRAY_RESERVE(boundaries->edges, 2 * count) ||
+        !ARRAY_RESERVE(boundaries->ranks, count) || !ARRAY_RESERVE(*boundaries, count))
         return false;
-    for (uint32_t i = 0; i < range_count; ++i) {
+    for (uint32_t i = 0; i < tree->ranges.count; ++i) {
         const call_range *range = &tree->ranges.items[i];
-        list->edges[2 * (size_t)i] = (placed_address){range->start, 2 * i};
-        list->edges[2 * (size_t)i + 1] = (placed_address){range->end, 2 * i + 1};
+        placed_address *edges = &boundaries->edges.items[2 * (size_t)i];
+        edges[0] = (placed_address){range->start, 2 * i};
+        edges[1] = (placed_address){range->end, 2 * i + 1};
     }
-    sorted = address_order(list->edges, (uint32_t)count);
+    sorted = address_order(boundaries->edges.items, (uint32_t)count);
     for (size_t i = 0; i < count; ++i) {
-        if (boundary_count == 0 ||
-            boundaries->items[boundary_count - 1].offset != sorted[i].address)
-            boundaries->items[boundary_count++] =
+        if (boundaries->count == 0 ||
+            boundaries->items[boundaries->count - 1].offset != sorted[i].address)
+            boundaries->items[boundaries->count++] =
                 (call_boundary){(uint32_t)sorted[i].address, 0};
-        list->ranks[sorted[i].place] = boundary_count - 1;
+        boundaries->ranks.items[sorted[i].place] = (uint32_t)boundaries->count - 1;
     }
-    boundaries->count = boundary_count;
     return true;
 }
 
@@ -411,8 +402,8 @@ static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
 }
 
 static void join_equals(call_boundaries *boundaries) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < boundaries->count; ++i) {
+    size_t kept = 0;
+    for (size_t i = 0; i < boundaries->count; ++i) {
         const call_boundary *boundary = &boundaries->items[i];
         if (kept > 0 && boundary->innermost == boundaries->items[kept - 1].innermost)
             continue;
@@ -422,19 +413,18 @@ static void join_equals(call_boundaries *boundaries) {
 }
 
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries) {
-    edge_list list = {NULL, NULL};
-    bool is_done;
-    *boundaries = (call_boundaries){NULL, 0};
+    boundaries->count = 0;
     if (tree->ranges.count > UINT32_MAX / 4) return false;
     if (tree->ranges.count == 0) return true;
-    is_done = list_offsets(tree, &list, boundaries) &&
-              assign_calls(tree, list.ranks, boundaries->items);
-    if (is_done) join_equals(boundaries);
-    free(list.edges);
-    free(list.ranks);
-    return is_done;
+    if (!list_offsets(tree, boundaries) ||
+        !assign_calls(tree, boundaries->ranks.items, boundaries->items))
+        return false;
+    join_equals(boundaries);
+    return true;
 }
 
 void call_boundaries_deinit(call_boundaries *boundaries) {
     free(boundaries->items);
+    free(boundaries->edges.items);
+    free(boundaries->ranks.items);
 }

@@ -73,7 +73,8 @@ static bool find_index(function_sweep *sweep, const cursor *record) {
     if (image_index(sweep->image, sweep->entry, record, &sweep->opened)) return true;
     sweep->made.size = 0;
     sweep->made.swap = record->swap;
-    if (!function_index_encode(&sweep->made, record, sweep->image->strp_size) ||
+    if (!function_index_encode(&sweep->encoder, &sweep->made, record,
+                               sweep->image->strp_size) ||
         sweep->made.failed)
         return false;
     made = (cursor){.at = sweep->made.bytes,
@@ -185,6 +186,7 @@ static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
 
 static void function_sweep_deinit(function_sweep *sweep) {
     buffer_deinit(&sweep->made);
+    index_encoder_deinit(&sweep->encoder);
     free(sweep->frames);
 }
 

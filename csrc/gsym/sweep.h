@@ -25,6 +25,7 @@ typedef struct function_sweep {
     uint64_t name;
     const function_index *index; /* NULL: the function is small */
     function_index opened;       /* that index */
+    index_encoder encoder;
     buffer made;                 /* its bytes if it was made for this sweep alone */
     bool has_lines;
     line_sweep lines;

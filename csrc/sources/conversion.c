@@ -166,6 +166,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
+        worker->encoder.has_index = creator_has_index(conversion->creator);
         worker->encoder.chunk.swap =
             creator_big_endian(conversion->creator) != CURSOR_HOST_BIG_ENDIAN;
     }
@@ -310,7 +311,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         ++conversion->turn;
         pages = debug_files_unit_done(&conversion->files,
                                       unit_at(conversion, unit->unit_index),
-                                      unit->lines_end);
+                                      unit->lines_end, unit->lists_end);
         sync_unlock(&conversion->gate);
         done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);

@@ -3,6 +3,7 @@
 #define GSYM_SOURCES_CONVERSION_H
 
 #include "base/system.h"
+#include "gsym/index.h"
 #include "sources/unit_functions.h"
 
 #include "create/creator.h"
@@ -16,6 +17,8 @@ typedef struct encoded_function {
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
+    bool has_index; /* each blob is followed by its index */
+    index_encoder index;
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */

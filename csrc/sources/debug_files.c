@@ -4,7 +4,7 @@
 #include "base/system.h"
 #include "sources/conversion.h"
 
-#define DROP_SIZE (4u << 20) /* release finished pages in steps of this size */
+#define DROP_SIZE (2u << 20) /* release finished pages in steps of this size */
 
 /* ---- what is given ------------------------------------------------------------------- */
 
@@ -285,9 +285,13 @@ uint64_t debug_files_size(const debug_files *files) {
 
 /* ---- giving pages back -------------------------------------------------------------- */
 
-/* What has been read of a section since pages of it were given back last. */
-static page_span take_done_pages(const dwarf_bytes *section, drop_mark *mark) {
+/* What has been read of a section, which is up to `done`, since pages of it were given back
+ * last. */
+static page_span take_done_pages(debug_file *file, gsym_debug_section which, uint64_t done) {
+    const dwarf_bytes *section = &file->input.sections[which];
+    drop_mark *mark = &file->marks[which];
     page_span span = {NULL, 0};
+    if (done > mark->done) mark->done = done;
     if (!section->is_file_mapping || mark->done < mark->dropped + DROP_SIZE ||
         mark->done > section->size)
         return span;
@@ -311,13 +315,17 @@ static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
 }
 
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
-                                 uint64_t lines_end) {
+                                 uint64_t lines_end, uint64_t lists_end) {
     debug_file *file = debug_file_of(files, unit->input);
     done_pages pages = {0};
-    file->info_mark.done = unit->header->end;
-    if (lines_end > file->line_mark.done) file->line_mark.done = lines_end;
-    pages.info = take_done_pages(&file->input.sections[GSYM_DEBUG_INFO], &file->info_mark);
-    pages.lines = take_done_pages(&file->input.sections[GSYM_DEBUG_LINE], &file->line_mark);
+    uint64_t done[GSYM_DEBUG_SECTION_COUNT] = {
+        [GSYM_DEBUG_INFO] = unit->header->end,
+        [GSYM_DEBUG_ABBREV] = unit->header->abbrev_offset,
+        [GSYM_DEBUG_LINE] = lines_end,
+        [GSYM_DEBUG_RNGLISTS] = lists_end,
+    };
+    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
+        pages.spans[i] = take_done_pages(file, (gsym_debug_section)i, done[i]);
     if (--file->units_left == 0) pages.main = file;
     if (unit->skeleton != NULL && unit->skeleton->split_input != NULL)
         take_split_pages(files, unit->skeleton, &pages);
@@ -332,8 +340,8 @@ void debug_file_drop(const debug_file *file) {
 }
 
 void done_pages_drop(const done_pages *pages) {
-    pages_give_back(pages->info.start, pages->info.size);
-    pages_give_back(pages->lines.start, pages->lines.size);
+    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
+        pages_give_back(pages->spans[i].start, pages->spans[i].size);
     pages_give_back(pages->split_info.start, pages->split_info.size);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);

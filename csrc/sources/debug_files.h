@@ -20,7 +20,7 @@ typedef struct debug_file {
     offset_list abbrev_offsets;
     LIST(address_span) spans;
     range_list span_ranges; /* what the spans cover */
-    drop_mark info_mark, line_mark;
+    drop_mark marks[GSYM_DEBUG_SECTION_COUNT];
     size_t units_left; /* with DIEs in this file, still to be read */
     uint64_t linked_size; /* of its split units that complete a skeleton */
 } debug_file;
@@ -63,14 +63,15 @@ typedef struct page_span {
 
 /* Pages that nobody will read any more. */
 typedef struct done_pages {
-    page_span info, lines, split_info;
+    page_span spans[GSYM_DEBUG_SECTION_COUNT], split_info;
     debug_file *main, *split; /* files that are completely finished, or NULL */
 } done_pages;
 
 /* What a unit leaves behind, once all units before it are read as well; called by one
- * thread at a time. `lines_end` is the end of its part of .debug_line. */
+ * thread at a time. `lines_end` and `lists_end` are the ends of its parts of .debug_line and
+ * .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
-                                 uint64_t lines_end);
+                                 uint64_t lines_end, uint64_t lists_end);
 void done_pages_drop(const done_pages *pages);
 /* Give the pages of all sections back. */
 void debug_file_drop(const debug_file *file);

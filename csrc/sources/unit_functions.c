@@ -535,7 +535,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
  * undefined. */
 static bool clear(unit_functions *result, size_t index) {
     result->unit_index = index;
-    result->lines_key = result->lines_end = 0;
+    result->lines_key = result->lines_end = result->lists_end = 0;
     result->has_linkage_names = false;
     result->rows.count = result->file_codes.count = 0;
     result->names.count = result->paths.count = 0;
@@ -597,6 +597,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->abbrevs.limit = OWN_TABLES;
     if (!open_unit(result, joiner, source)) return true;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
+    result->lists_end = joiner->walk.lists.end;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&
         (joiner->line_unit->tag == DW_TAG_partial_unit || !joiner->line_unit->has_stmt_list))

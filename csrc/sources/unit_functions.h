@@ -50,6 +50,7 @@ typedef struct unit_functions {
     uint32_t file; /* that contains its DIEs */
     uint64_t lines_key; /* dwarf_key of the line table; 0: none */
     uint64_t lines_end; /* of the unit's part of .debug_line */
+    uint64_t lists_end; /* and of .debug_rnglists */
     bool has_linkage_names; /* symbols have better names than DIEs; in Go they have the same */
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */

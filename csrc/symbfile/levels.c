@@ -208,7 +208,7 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
                                  gsym_error *error) {
     flattening flat = {.levels = levels, .function = function,
                        .root_is_call = root_is_call};
-    call_boundaries boundaries = {NULL, 0};
+    call_boundaries boundaries = {0};
     bool is_done;
     levels->is_complete = true;
     if (!list_calls(levels, function)) return gsym_fail_memory(error);
