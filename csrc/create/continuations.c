@@ -237,7 +237,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
             made->merged_count == 0)
         return GSYM_OK; /* its record has only a size and a name */
     out->size = 0;
-    GSYM_TRY(function_info_encode(out, creator->strp_size, made, error));
+    GSYM_TRY(function_info_encode(out, creator->strp_size, made, NULL, error));
     if (out->size > maker->bytes_left) return fail_limit(outer_record, error);
     maker->bytes_left -= out->size;
     record->row_count = (uint32_t)made->row_count;

@@ -280,7 +280,7 @@ gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(check_extent(function->address, function->size, error));
     encoded->size = 0;
-    GSYM_TRY(function_info_encode(encoded, creator->strp_size, function, error));
+    GSYM_TRY(function_info_encode(encoded, creator->strp_size, function, NULL, error));
     if (encoded->size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "the record of the function at 0x%" PRIx64 " exceeds 4 GiB",

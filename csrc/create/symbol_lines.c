@@ -89,7 +89,7 @@ static gsym_status give(line_giver *giver, creator_record *record, uint64_t last
     function.rows = giver->rows.items;
     function.row_count = giver->rows.count;
     out->size = 0;
-    GSYM_TRY(function_info_encode(out, creator->strp_size, &function, error));
+    GSYM_TRY(function_info_encode(out, creator->strp_size, &function, NULL, error));
     if (out->size > giver->bytes_left) {
         giver->visits_left = 0;
         return GSYM_OK;

@@ -15,11 +15,11 @@ enum { WIDTH_BITS = 2 };
 /* ---- encode: the boundaries --------------------------------------------------------- */
 
 static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
-    return encoder->tree.nodes.items[node - 1].parent;
+    return encoder->source.tree.nodes.items[node - 1].parent;
 }
 
 static uint32_t location_of(const index_encoder *encoder, uint32_t node) {
-    return encoder->tree.locations.items[node - 1];
+    return encoder->source.tree.locations.items[node - 1];
 }
 
 /* Let the walk begin one call further out. */
@@ -88,7 +88,7 @@ static bool group_boundaries(index_encoder *encoder) {
 
 /* Number the nodes below which walks begin, and their ancestors. */
 static bool number_nodes(index_encoder *encoder) {
-    size_t count = encoder->tree.nodes.count;
+    size_t count = encoder->source.tree.nodes.count;
     uint32_t *numbers;
     if (!ARRAY_RESERVE(encoder->numbers, count + 1)) return false;
     numbers = encoder->numbers.items;
@@ -102,16 +102,13 @@ static bool number_nodes(index_encoder *encoder) {
     return true;
 }
 
-static bool find_entries(index_encoder *encoder, const cursor *lines, const cursor *calls,
-                         unsigned strp_size) {
-    if (cursor_left(lines) > 0 &&
-        !line_table_checkpoints(lines, INDEX_LINE_SPACING, &encoder->checkpoints))
-        return false;
-    if (cursor_left(calls) <= INDEX_CALLS_SPACING) return true;
-    if (!inline_info_list(calls, strp_size, &encoder->tree) ||
-        !call_boundaries_list(&encoder->tree, &encoder->boundaries))
-        return false;
-    encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)encoder->tree.ranges.count;
+static bool find_groups(index_encoder *encoder) {
+    const call_tree *tree = &encoder->source.tree;
+    encoder->groups.count = 0;
+    encoder->node_count = 0;
+    if (encoder->source.calls_size <= INDEX_CALLS_SPACING) return true;
+    if (!call_boundaries_list(tree, &encoder->boundaries)) return false;
+    encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
     return group_boundaries(encoder) && number_nodes(encoder);
 }
 
@@ -134,8 +131,8 @@ put_number(number_sink *sink, index_number kind, uint32_t number) {
 }
 
 static void put_tables(number_sink *sink, const index_encoder *encoder) {
-    for (size_t i = 0; i < encoder->checkpoints.count; ++i) {
-        const line_checkpoint *checkpoint = &encoder->checkpoints.items[i];
+    for (size_t i = 0; i < encoder->source.checkpoints.count; ++i) {
+        const line_checkpoint *checkpoint = &encoder->source.checkpoints.items[i];
         put_number(sink, INDEX_OFFSET, checkpoint->offset);
         if (sink->out != NULL)
             buffer_put_u8(sink->out, (uint8_t)(checkpoint->at % INDEX_LINE_SPACING));
@@ -148,8 +145,8 @@ static void put_tables(number_sink *sink, const index_encoder *encoder) {
         put_number(sink, INDEX_NODE, encoder->numbers.items[group->node]);
         put_number(sink, INDEX_LOCATION, group->at);
     }
-    for (size_t i = 0; encoder->node_count > 0 && i < encoder->tree.nodes.count; ++i) {
-        const call_node *node = &encoder->tree.nodes.items[i];
+    for (size_t i = 0; encoder->node_count > 0 && i < encoder->source.tree.nodes.count; ++i) {
+        const call_node *node = &encoder->source.tree.nodes.items[i];
         if (encoder->numbers.items[i + 1] == 0) continue;
         put_number(sink, INDEX_NODE, encoder->numbers.items[node->parent]);
         put_number(sink, INDEX_OFFSET, node->start);
@@ -157,8 +154,7 @@ static void put_tables(number_sink *sink, const index_encoder *encoder) {
     }
 }
 
-static void put_index(buffer *out, const index_encoder *encoder, uint64_t lines_size,
-                      uint64_t calls_size) {
+static void put_index(buffer *out, const index_encoder *encoder) {
     number_sink sink = {.out = NULL};
     unsigned widths = 0;
     put_tables(&sink, encoder);
@@ -168,8 +164,8 @@ static void put_index(buffer *out, const index_encoder *encoder, uint64_t lines_
         widths |= code << WIDTH_BITS * kind;
     }
     buffer_put_u8(out, (uint8_t)widths);
-    buffer_put_uleb(out, lines_size);
-    buffer_put_uleb(out, calls_size);
+    buffer_put_uleb(out, encoder->source.lines_size);
+    buffer_put_uleb(out, encoder->source.calls_size);
     buffer_put_uleb(out, encoder->groups.count);
     buffer_put_uleb(out, encoder->node_count);
     sink.out = out;
@@ -177,34 +173,42 @@ static void put_index(buffer *out, const index_encoder *encoder, uint64_t lines_
 }
 
 void index_encoder_deinit(index_encoder *encoder) {
-    free(encoder->checkpoints.items);
-    call_tree_deinit(&encoder->tree);
+    index_source_deinit(&encoder->source);
     free(encoder->groups.items);
     free(encoder->numbers.items);
     call_boundaries_deinit(&encoder->boundaries);
 }
 
-static void clear(index_encoder *encoder) {
-    encoder->checkpoints.count = encoder->groups.count = 0;
-    encoder->tree.nodes.count = encoder->tree.locations.count = 0;
-    encoder->tree.ranges.count = encoder->boundaries.count = 0;
-    encoder->node_count = 0;
+bool function_index_put(index_encoder *encoder, buffer *out) {
+    const index_source *source = &encoder->source;
+    if (!function_index_is_worth(source->lines_size, source->calls_size) || source->is_far ||
+        !find_groups(encoder))
+        return false;
+    put_index(out, encoder);
+    return true;
+}
+
+static bool list_record(index_source *source, const cursor *lines, const cursor *calls,
+                        unsigned strp_size) {
+    index_source_clear(source);
+    source->lines_size = cursor_left(lines);
+    source->calls_size = cursor_left(calls);
+    if (!function_index_is_worth(source->lines_size, source->calls_size)) return false;
+    return (source->lines_size == 0 || line_table_checkpoints(lines, &source->checkpoints)) &&
+           (source->calls_size <= INDEX_CALLS_SPACING ||
+            inline_info_list(calls, strp_size, &source->tree));
 }
 
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
                            unsigned strp_size) {
     cursor c = *record;
     record_payloads payloads;
-    const cursor *lines = &payloads.of[GSYM_INFO_LINE_TABLE];
-    const cursor *calls = &payloads.of[GSYM_INFO_INLINE_INFO];
     if (cursor_left(record) < INDEX_LEAST_PAYLOAD) return false;
     cursor_skip(&c, sizeof(uint32_t) + strp_size);
-    if (!function_info_payloads(&c, &payloads) || !function_index_is_worth(&payloads))
-        return false;
-    clear(encoder);
-    if (!find_entries(encoder, lines, calls, strp_size)) return false;
-    put_index(out, encoder, cursor_left(lines), cursor_left(calls));
-    return true;
+    return function_info_payloads(&c, &payloads) &&
+           list_record(&encoder->source, &payloads.of[GSYM_INFO_LINE_TABLE],
+                       &payloads.of[GSYM_INFO_INLINE_INFO], strp_size) &&
+           function_index_put(encoder, out);
 }
 
 /* ---- query ------------------------------------------------------------------------------ */

@@ -10,6 +10,18 @@
 
 #include <inttypes.h>
 
+void index_source_clear(index_source *source) {
+    source->checkpoints.count = source->tree.nodes.count = 0;
+    source->tree.locations.count = source->tree.ranges.count = 0;
+    source->lines_size = source->calls_size = 0;
+    source->is_far = false;
+}
+
+void index_source_deinit(index_source *source) {
+    free(source->checkpoints.items);
+    call_tree_deinit(&source->tree);
+}
+
 /* ---- encode ----------------------------------------------------------------- */
 
 static size_t begin_info(buffer *out, uint32_t type) {
@@ -91,7 +103,8 @@ static gsym_status check_last_row(const gsym_function *function, gsym_error *err
 
 /* The InfoTypes of a record except merged functions. */
 static gsym_status encode_own(buffer *out, unsigned strp_size,
-                              const gsym_function *function, gsym_error *error) {
+                              const gsym_function *function, index_source *source,
+                              gsym_error *error) {
     size_t start;
     if (function->name == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
@@ -106,14 +119,14 @@ static gsym_status encode_own(buffer *out, unsigned strp_size,
     if (function->row_count != 0) {
         start = begin_info(out, GSYM_INFO_LINE_TABLE);
         GSYM_TRY(line_table_encode(out, function->address, function->rows,
-                                   function->row_count, error));
+                                   function->row_count, source, error));
         GSYM_TRY(check_last_row(function, error));
         GSYM_TRY(end_info(out, start, "LineTable", error));
     }
     if (function->node_count != 0) {
         start = begin_info(out, GSYM_INFO_INLINE_INFO);
         GSYM_TRY(inline_info_encode(out, strp_size, function->address, function->nodes,
-                                    function->node_count, function->ranges, error));
+                                    function->node_count, function->ranges, source, error));
         GSYM_TRY(end_info(out, start, "InlineInfo", error));
     }
     return GSYM_OK;
@@ -146,7 +159,7 @@ static gsym_status encode_merged(buffer *out, unsigned strp_size,
                              child->address, function->address);
         buffer_put_u32(out, 0);
         child_start = out->size;
-        GSYM_TRY(encode_own(out, strp_size, child, error));
+        GSYM_TRY(encode_own(out, strp_size, child, NULL, error));
         GSYM_TRY(encode_rest(out, strp_size, child, error));
         GSYM_TRY(end_info(out, child_start, "merged FunctionInfo", error));
     }
@@ -154,8 +167,9 @@ static gsym_status encode_merged(buffer *out, unsigned strp_size,
 }
 
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
-                                 const gsym_function *function, gsym_error *error) {
-    GSYM_TRY(encode_own(out, strp_size, function, error));
+                                 const gsym_function *function, index_source *source,
+                                 gsym_error *error) {
+    GSYM_TRY(encode_own(out, strp_size, function, source, error));
     if (function->merged_count != 0)
         GSYM_TRY(encode_merged(out, strp_size, function, error));
     return encode_rest(out, strp_size, function, error);

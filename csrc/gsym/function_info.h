@@ -9,19 +9,69 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 
+/* ---- what the index of a function is made of ----------------------------------- */
+
+/* The state of a line program after one of its rows. */
+typedef struct line_checkpoint {
+    uint32_t offset; /* of the row, from the start of the function */
+    uint32_t at;     /* of the next opcode, from the start of the payload */
+    uint32_t file;
+    uint32_t line;
+} line_checkpoint;
+
+typedef LIST(line_checkpoint) checkpoint_list;
+
+/* A node of an index. Nodes are numbered from 1, the root. */
+typedef struct call_node {
+    uint32_t parent; /* 0: the root */
+    uint32_t start;  /* of its first range, from the start of the function */
+    uint32_t fields; /* offset of its name in the payload */
+} call_node;
+
+typedef struct call_range {
+    uint32_t start; /* offsets from the start of the function */
+    uint32_t end;
+    uint32_t node;
+} call_range;
+
+typedef struct call_tree {
+    LIST(call_node) nodes;
+    LIST(uint32_t) locations; /* of nodes in the payload */
+    LIST(call_range) ranges;  /* in order of nodes */
+} call_tree;
+
+enum { INDEX_LINE_SPACING = 64 }; /* bytes of opcodes between two checkpoints */
+
+/* Empty when zeroed; its memory is kept from one function to the next. */
+typedef struct index_source {
+    uint64_t lines_size; /* of the payloads */
+    uint64_t calls_size;
+    checkpoint_list checkpoints;
+    call_tree tree;
+    bool is_far; /* something is too far from the function: there is no index */
+} index_source;
+
+void index_source_clear(index_source *source);
+void index_source_deinit(index_source *source);
+
+/* ---- encode ------------------------------------------------------------------- *
+ * `source`, empty or NULL, is filled with what decoding the record would find. */
+
 /* Rows must ascend, from `start` on. */
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
-                              size_t count, gsym_error *error);
+                              size_t count, index_source *source, gsym_error *error);
 
 /* Nodes in pre-order; each child range must be within one range of its parent. */
 gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
                                const gsym_inline_node *nodes, size_t count,
-                               const gsym_range *ranges, gsym_error *error);
+                               const gsym_range *ranges, index_source *source,
+                               gsym_error *error);
 
 /* The complete record: size, name, each InfoType in ascending order, EndOfList. Not
  * aligned; the layout aligns records. */
 gsym_status function_info_encode(buffer *out, unsigned strp_size,
-                                 const gsym_function *function, gsym_error *error);
+                                 const gsym_function *function, index_source *source,
+                                 gsym_error *error);
 
 /* Append call sites as in a record, after their count. */
 void call_sites_put(buffer *out, unsigned strp_size, const gsym_call_site *sites,
@@ -61,20 +111,10 @@ void function_set_link(function_set *set);
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* The state of a line program after one of its rows. */
-typedef struct line_checkpoint {
-    uint32_t offset; /* of the row, from the start of the function */
-    uint32_t at;     /* of the next opcode, from the start of the payload */
-    uint32_t file;
-    uint32_t line;
-} line_checkpoint;
-
-typedef LIST(line_checkpoint) checkpoint_list;
-
-/* Append a checkpoint for each `spacing` bytes of the table: after the first row that ends
- * there or later. False if the table is damaged or not as encoders write it, a row is too far
+/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table: after the first row that
+ * ends there or later. False if the table is damaged or not as encoders write it, a row is too far
  * from the function, or out of memory. */
-bool line_table_checkpoints(const cursor *payload, uint32_t spacing, checkpoint_list *list);
+bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
 /* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
@@ -146,25 +186,6 @@ typedef struct inline_nodes {
 
 /* The next node, without its start. */
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
-
-/* A node of an index. Nodes are numbered from 1, the root. */
-typedef struct call_node {
-    uint32_t parent; /* 0: the root */
-    uint32_t start;  /* of its first range, from the start of the function */
-    uint32_t fields; /* offset of its name in the payload */
-} call_node;
-
-typedef struct call_range {
-    uint32_t start; /* offsets from the start of the function */
-    uint32_t end;
-    uint32_t node;
-} call_range;
-
-typedef struct call_tree {
-    LIST(call_node) nodes;
-    LIST(uint32_t) locations; /* of nodes in the payload */
-    LIST(call_range) ranges;  /* in order of nodes */
-} call_tree;
 
 /* Append all nodes. False if the tree is damaged, is too far from the function, or out of
  * memory. */

@@ -26,7 +26,6 @@ void call_boundaries_deinit(call_boundaries *boundaries);
 
 enum {
     INDEX_LEAST_PAYLOAD = 128,  /* bytes of lines or of calls: decoding fewer is as fast */
-    INDEX_LINE_SPACING = 64,    /* bytes of opcodes between two checkpoints */
     INDEX_CALLS_SPACING = 72,   /* bytes in which the calls of a walk begin */
     INDEX_STEPS_PER_RANGE = 256 /* limit of work for a tree of calls */
 };
@@ -61,10 +60,9 @@ typedef struct function_index {
     bool swap;
 } function_index;
 
-/* Whether a function is large. */
-static inline bool function_index_is_worth(const record_payloads *payloads) {
-    return cursor_left(&payloads->of[GSYM_INFO_LINE_TABLE]) >= INDEX_LEAST_PAYLOAD ||
-           cursor_left(&payloads->of[GSYM_INFO_INLINE_INFO]) >= INDEX_LEAST_PAYLOAD;
+/* Whether a function is large, by the sizes of its payloads. */
+static inline bool function_index_is_worth(uint64_t lines_size, uint64_t calls_size) {
+    return lines_size >= INDEX_LEAST_PAYLOAD || calls_size >= INDEX_LEAST_PAYLOAD;
 }
 
 /* Adjacent boundaries whose calls are found by one walk. */
@@ -75,10 +73,9 @@ typedef struct call_group {
     uint32_t last; /* of the last such call */
 } call_group;
 
-/* What an index is made from; empty when zeroed, its memory is kept from one to the next. */
+/* Empty when zeroed; its memory is kept from one function to the next. */
 typedef struct index_encoder {
-    checkpoint_list checkpoints;
-    call_tree tree;
+    index_source source;
     call_boundaries boundaries;
     LIST(call_group) groups;
     LIST(uint32_t) numbers; /* of stored nodes, by number in the tree; 0: not stored */
@@ -87,9 +84,11 @@ typedef struct index_encoder {
 } index_encoder;
 
 void index_encoder_deinit(index_encoder *encoder);
-/* Append the index of the record at the cursor, which may go on after it and be in `out`; its
- * name need not be known yet. False, and nothing is appended, if the function is not large, the record is
- * damaged, or out of memory. */
+/* Append the index that encoder->source is for. False, and nothing is appended, if the function
+ * is not large, or out of memory. */
+bool function_index_put(index_encoder *encoder, buffer *out);
+/* The same for the record at the cursor, which may go on after it; its name need not be known
+ * yet. Also false if the record is damaged. */
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
                            unsigned strp_size);
 /* The index at the cursor; false: it is damaged. */

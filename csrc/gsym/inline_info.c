@@ -56,9 +56,49 @@ static bool ranges_ascend(const gsym_range *ranges, size_t count, uint64_t base)
     return true;
 }
 
-static gsym_status encode_node(buffer *out, unsigned strp_size, uint64_t base,
-                               const gsym_inline_node *node, const gsym_range *ranges,
-                               bool has_children, gsym_error *error) {
+typedef struct tree_encoder {
+    buffer *out;
+    unsigned strp_size;
+    uint64_t start; /* of the function */
+    const gsym_inline_node *nodes;
+    const gsym_range *ranges;
+    index_source *source; /* or NULL */
+    size_t payload;       /* offset of the tree in the output */
+    node_path path;
+} tree_encoder;
+
+/* Note a node that begins at `at` of the output, which ends before its name. */
+static bool note_node(tree_encoder *encoder, size_t at, const gsym_inline_node *node) {
+    index_source *source = encoder->source;
+    call_tree *tree = &source->tree;
+    const gsym_range *range = encoder->ranges + node->range_first;
+    const gsym_range *end = range + node->range_count;
+    uint32_t number = (uint32_t)tree->nodes.count + 1, parent = 0;
+    if (node->depth != 0)
+        parent = (uint32_t)(encoder->path.items[node->depth - 1] - encoder->nodes) + 1;
+    if (!ARRAY_RESERVE(tree->nodes, 1) || !ARRAY_RESERVE(tree->ranges, node->range_count) ||
+        !LIST_ADD(tree->locations, (uint32_t)(at - encoder->payload)))
+        return false;
+    tree->nodes.items[tree->nodes.count++] =
+        (call_node){.parent = parent,
+                    .start = (uint32_t)(range->start - encoder->start),
+                    .fields = (uint32_t)(encoder->out->size - encoder->payload)};
+    for (; range < end; ++range) {
+        source->is_far |= range->end - encoder->start > UINT32_MAX;
+        if (range->start == range->end) continue;
+        tree->ranges.items[tree->ranges.count++] =
+            (call_range){(uint32_t)(range->start - encoder->start),
+                         (uint32_t)(range->end - encoder->start), number};
+    }
+    return true;
+}
+
+static gsym_status encode_node(tree_encoder *encoder, uint64_t base,
+                               const gsym_inline_node *node, bool has_children,
+                               gsym_error *error) {
+    buffer *out = encoder->out;
+    const gsym_range *ranges = encoder->ranges + node->range_first;
+    size_t start = out->size;
     uint8_t *at;
     if (node->range_count == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
@@ -66,7 +106,7 @@ static gsym_status encode_node(buffer *out, unsigned strp_size, uint64_t base,
     if (!ranges_ascend(ranges, node->range_count, base))
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "InlineInfo ranges not in ascending order");
-    if (!buffer_reserve(out, (2 * (size_t)node->range_count + 3) * MAX_LEB_SIZE))
+    if (!buffer_reserve(out, (2 * (size_t)node->range_count + 4) * MAX_LEB_SIZE))
         return gsym_fail_memory(error);
     at = put_uleb_covered(out->bytes + out->size, node->range_count);
     for (uint32_t i = 0; i < node->range_count; ++i) {
@@ -75,21 +115,23 @@ static gsym_status encode_node(buffer *out, unsigned strp_size, uint64_t base,
     }
     *at++ = has_children;
     out->size = (size_t)(at - out->bytes);
-    buffer_put_uint(out, node->name, strp_size);
+    if (encoder->source != NULL && !note_node(encoder, start, node))
+        return gsym_fail_memory(error);
+    buffer_put_uint(out, node->name, encoder->strp_size);
     at = put_uleb_covered(out->bytes + out->size, node->call_file);
     at = put_uleb_covered(at, node->call_line);
     out->size = (size_t)(at - out->bytes);
     return GSYM_OK;
 }
 
-static gsym_status encode_tree(buffer *out, unsigned strp_size, uint64_t start,
-                               const gsym_inline_node *nodes, size_t count,
-                               const gsym_range *ranges, node_path *path,
-                               gsym_error *error) {
+static gsym_status encode_tree(tree_encoder *encoder, size_t count, gsym_error *error) {
+    const gsym_inline_node *nodes = encoder->nodes;
+    const gsym_range *ranges = encoder->ranges;
+    node_path *path = &encoder->path;
     for (size_t i = 0; i < count; ++i) {
         const gsym_inline_node *node = &nodes[i];
         uint32_t next_depth = i + 1 < count ? nodes[i + 1].depth : 0;
-        uint64_t base = start;
+        uint64_t base = encoder->start;
         if ((i == 0) != (node->depth == 0) ||
             (next_depth > node->depth && next_depth - node->depth > 1))
             return gsym_fail(error, GSYM_E_ARGUMENT, 0,
@@ -103,23 +145,31 @@ static gsym_status encode_tree(buffer *out, unsigned strp_size, uint64_t start,
             base = ranges[parent->range_first].start;
         }
         if (!node_path_set(path, node->depth, node)) return gsym_fail_memory(error);
-        GSYM_TRY(encode_node(out, strp_size, base, node, ranges + node->range_first,
-                             next_depth > node->depth, error));
+        GSYM_TRY(encode_node(encoder, base, node, next_depth > node->depth, error));
         for (uint32_t depth = node->depth; depth > next_depth; --depth)
-            buffer_put_u8(out, 0);
+            buffer_put_u8(encoder->out, 0);
     }
-    return out->failed ? gsym_fail_memory(error) : GSYM_OK;
+    return encoder->out->failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
 gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
                                const gsym_inline_node *nodes, size_t count,
-                               const gsym_range *ranges, gsym_error *error) {
-    node_path path;
+                               const gsym_range *ranges, index_source *source,
+                               gsym_error *error) {
+    tree_encoder encoder;
     gsym_status status;
-    path.items = path.few;
-    path.capacity = PATH_ON_STACK;
-    status = encode_tree(out, strp_size, start, nodes, count, ranges, &path, error);
-    if (path.items != path.few) free(path.items);
+    encoder.out = out;
+    encoder.strp_size = strp_size;
+    encoder.start = start;
+    encoder.nodes = nodes;
+    encoder.ranges = ranges;
+    encoder.source = source;
+    encoder.payload = out->size;
+    encoder.path.items = encoder.path.few;
+    encoder.path.capacity = PATH_ON_STACK;
+    status = encode_tree(&encoder, count, error);
+    if (encoder.path.items != encoder.path.few) free(encoder.path.items);
+    if (source != NULL) source->calls_size = out->size - encoder.payload;
     return status;
 }
 

@@ -240,12 +240,28 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
     return put_uleb_covered(at, address);
 }
 
+/* Where checkpoints go. A row takes less than their spacing, so none is at two of them. */
+typedef struct checkpoint_sink {
+    index_source *source; /* NULL: nowhere */
+    size_t payload; /* offset of the table in the output */
+    size_t next;    /* offset up to which there is none */
+} checkpoint_sink;
+
+static bool put_checkpoint(index_source *source, size_t at, uint64_t offset,
+                           const gsym_line_row *row) {
+    source->is_far |= offset > UINT32_MAX;
+    return LIST_ADD(source->checkpoints,
+                    (line_checkpoint){(uint32_t)offset, (uint32_t)at, row->file, row->line});
+}
+
 /* One reservation is enough for these rows with the longest numbers. */
 static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t start,
                                const gsym_line_row *rows, size_t count,
-                               gsym_line_row *previous, gsym_error *error) {
+                               gsym_line_row *previous, checkpoint_sink *sink,
+                               gsym_error *error) {
     uint64_t range = (uint64_t)(window->max - window->min) + 1;
     gsym_line_row last = *previous;
+    size_t next = sink->next;
     uint8_t *at;
     if (!buffer_reserve(out, count * MAX_ROW_SIZE)) return gsym_fail_memory(error);
     at = out->bytes + out->size;
@@ -260,29 +276,39 @@ static gsym_status encode_rows(buffer *out, const delta_window *window, uint64_t
         at = put_row(at, window, range, line_step(last.line, row.line),
                      row.address - last.address);
         last = row;
+        if (GSYM_LIKELY((size_t)(at - out->bytes) < next)) continue;
+        next += INDEX_LINE_SPACING;
+        if (!put_checkpoint(sink->source, (size_t)(at - out->bytes) - sink->payload,
+                            row.address - start, &row))
+            return gsym_fail_memory(error);
     }
     out->size = (size_t)(at - out->bytes);
+    sink->next = next;
     *previous = last;
     return GSYM_OK;
 }
 
 gsym_status line_table_encode(buffer *out, uint64_t start, const gsym_line_row *rows,
-                              size_t count, gsym_error *error) {
+                              size_t count, index_source *source, gsym_error *error) {
     gsym_line_row previous = {start, 1, 0};
+    checkpoint_sink sink = {source, out->size, SIZE_MAX};
     delta_window window;
     if (count == 0)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "attempted to encode invalid LineTable object");
     GSYM_TRY(choose_deltas(rows, count, &window, error));
     previous.line = rows[0].line;
+    if (source != NULL) sink.next = out->size + INDEX_LINE_SPACING;
     buffer_put_sleb(out, window.min);
     buffer_put_sleb(out, window.max);
     buffer_put_uleb(out, previous.line);
     for (size_t i = 0; i < count; i += ROWS_PER_RESERVE) {
         size_t more = count - i < ROWS_PER_RESERVE ? count - i : ROWS_PER_RESERVE;
-        GSYM_TRY(encode_rows(out, &window, start, rows + i, more, &previous, error));
+        GSYM_TRY(encode_rows(out, &window, start, rows + i, more, &previous, &sink,
+                             error));
     }
     buffer_put_u8(out, OP_END_SEQUENCE);
+    if (source != NULL) source->lines_size = out->size - sink.payload;
     return out->failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
@@ -411,13 +437,12 @@ void line_table_find_after(const cursor *payload, const line_checkpoint *checkpo
     *row_ret = row;
 }
 
-bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
-                            checkpoint_list *list) {
+bool line_table_checkpoints(const cursor *payload, checkpoint_list *list) {
     line_program begun, program;
     gsym_error ignored;
-    size_t size = cursor_left(payload), next = spacing;
+    size_t size = cursor_left(payload), next = INDEX_LINE_SPACING;
     uint64_t address = 0;
-    if (size > UINT32_MAX || !ARRAY_RESERVE(*list, size / spacing) ||
+    if (size > UINT32_MAX || !ARRAY_RESERVE(*list, size / INDEX_LINE_SPACING) ||
         line_program_begin(&begun, payload, 0, &ignored) != GSYM_OK)
         return false;
     program = begun; /* in registers */
@@ -426,7 +451,7 @@ bool line_table_checkpoints(const cursor *payload, uint32_t spacing,
         if (program.row.address - address > UINT32_MAX) return false;
         address = program.row.address;
         if (GSYM_LIKELY(at < next)) continue;
-        next += spacing;
+        next += INDEX_LINE_SPACING;
         /* Too far away, or one row with two checkpoints. */
         if (address > UINT32_MAX || at >= next) return false;
         list->items[list->count++] = (line_checkpoint){

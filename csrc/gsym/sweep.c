@@ -103,7 +103,9 @@ static bool function_sweep_begin(function_sweep *sweep, const gsym_image *image,
     sweep->entry = entry;
     sweep->start = image->header.base_address + image_addr_offset(image, entry);
     sweep->index = NULL;
-    if (function_index_is_worth(&payloads) && !find_index(sweep, record)) return false;
+    if (function_index_is_worth(cursor_left(lines), cursor_left(calls)) &&
+        !find_index(sweep, record))
+        return false;
     sweep->frame_count = 0;
     sweep->has_lines = cursor_left(lines) > 0;
     sweep->calls = cursor_left(calls) > 0 && (sweep->has_lines || !llvm) ? *calls

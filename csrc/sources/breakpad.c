@@ -342,7 +342,7 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
     made.node_count = batch->inlines.nodes.count;
     made.ranges = batch->inlines.ranges.items;
     made.range_count = batch->inlines.ranges.count;
-    GSYM_TRY(function_info_encode(&batch->blobs, batch->strp_size, &made, error));
+    GSYM_TRY(function_info_encode(&batch->blobs, batch->strp_size, &made, NULL, error));
     size = batch->blobs.size - offset;
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->place.offset,

@@ -125,17 +125,6 @@ static uint32_t own_rows(const unit_functions *unit, const unit_function *functi
     return (uint32_t)row_count - is_before;
 }
 
-/* Append the index of the record at `offset`, whose blob ends the chunk; returns its size. */
-static uint32_t put_index(unit_encoder *encoder, size_t offset) {
-    size_t end = encoder->chunk.size;
-    cursor record = cursor_at(encoder->chunk.bytes, end, offset,
-                              encoder->chunk.swap != CURSOR_HOST_BIG_ENDIAN);
-    if (!encoder->has_index) return 0;
-    (void)function_index_encode(&encoder->index, &encoder->chunk, &record,
-                                encoder->strp_size);
-    return (uint32_t)(encoder->chunk.size - end);
-}
-
 static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                 const unit_function *function, gsym_error *error) {
     bool is_nameless = function->name == NO_INDEX;
@@ -144,25 +133,27 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                              .name = is_nameless ? PLACEHOLDER_NAME
                                                  : unit->strps.items[function->name]};
     size_t offset = encoder->chunk.size, size;
-    uint32_t index_size;
+    index_source *source = encoder->has_index ? &encoder->index.source : NULL;
     if (!put_rows(encoder, unit, function, &encoded) ||
         !put_call_sites(encoder, unit, function, &encoded) ||
         !ARRAY_RESERVE(encoder->records, 1))
         return gsym_fail_memory(error);
     put_nodes(unit, function, &encoded);
-    GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, error));
+    if (source != NULL) index_source_clear(source);
+    GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, source,
+                                  error));
     size = encoder->chunk.size - offset;
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
                          "a function needs a record of more than 4 GiB");
-    index_size = put_index(encoder, offset);
+    if (source != NULL) (void)function_index_put(&encoder->index, &encoder->chunk);
     encoder->records.items[encoder->records.count++] = (encoded_function){
         .record = {.address = function->address + function->shift,
                    .size = function->size,
                    .name = function->is_bare ? 0 : encoded.name,
                    .blob = (const uint8_t *)offset,
                    .blob_size = (uint32_t)size,
-                   .index_size = index_size,
+                   .index_size = (uint32_t)(encoder->chunk.size - offset - size),
                    .row_count = own_rows(unit, function, encoded.row_count),
                    .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
                    .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
