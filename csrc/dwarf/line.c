@@ -197,13 +197,14 @@ typedef struct line_state {
     uint32_t op_index;
     uint32_t file;
     uint32_t line;
-    /* of the row emitted last; read back from the row list they would stall */
+    bool is_descending;
+    gsym_line_row *sequence; /* first row of the present sequence */
+    gsym_line_row *end;      /* of the rows */
+    /* of the row emitted last; read back from the rows they would stall */
+    uint64_t last_address;
     uint32_t last_file;
     uint32_t last_line;
-    uint64_t last_address;
 } line_state;
-
-static const line_state initial_state = {.file = 1, .line = 1};
 
 typedef struct line_run {
     line_table *table;
@@ -211,12 +212,12 @@ typedef struct line_run {
     const dwarf_unit *unit;
     warning_list *warnings;
     const line_header *header;
-    size_t row_first; /* of the present sequence */
-    uint64_t program_offset;
-    bool has_rows;
-    uint64_t low;
-    bool is_descending;
+    uint64_t program_offset; /* of the present sequence */
 } line_run;
+
+static line_state begin_sequence(gsym_line_row *rows) {
+    return (line_state){.file = 1, .line = 1, .sequence = rows, .end = rows};
+}
 
 static inline void advance(line_state *state, const line_header *header, uint64_t count) {
     if (GSYM_LIKELY(header->max_ops <= 1)) {
@@ -229,42 +230,33 @@ static inline void advance(line_state *state, const line_header *header, uint64_
 }
 
 /* Append a row unless it repeats the previous one. */
-static inline void emit(line_run *run, line_state *state) {
-    row_list *rows = run->rows;
-    rows->items[rows->count] = (gsym_line_row){state->address, state->file, state->line};
-    if (GSYM_UNLIKELY(!run->has_rows)) {
-        run->has_rows = true;
-        run->low = state->address;
-        ++rows->count;
-    } else {
-        run->is_descending |= state->address < state->last_address;
-        rows->count +=
-            (state->file != state->last_file) | (state->line != state->last_line);
-    }
+static inline void emit(line_state *state) {
+    *state->end = (gsym_line_row){state->address, state->file, state->line};
+    state->is_descending |= state->address < state->last_address;
+    state->end += (state->file != state->last_file) | (state->line != state->last_line) |
+                  (state->end == state->sequence);
     state->last_address = state->address;
     state->last_file = state->file;
     state->last_line = state->line;
 }
 
 /* False where memory ran out. */
-static bool end_sequence(line_run *run, const line_state *state, uint64_t next_offset) {
+static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
+    uint64_t low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
     /* In an object file, a sequence may contain functions in spans after its start. */
-    bool is_kept = run->has_rows && run->low < state->address &&
-                   (input->span_count != 0 || dwarf_in_text(input, run->low));
-    if (run->is_descending && is_kept)
-        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, run->low);
+    bool is_kept = low < state->address &&
+                   (input->span_count != 0 || dwarf_in_text(input, low));
+    if (state->is_descending && is_kept)
+        dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, low);
     if (is_kept) {
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
-            run->low, state->address, (uint32_t)run->row_first,
-            (uint32_t)(run->rows->count - run->row_first), run->program_offset};
-    } else {
-        run->rows->count = run->row_first;
+            low, state->address, (uint32_t)(state->sequence - run->rows->items),
+            (uint32_t)(state->end - state->sequence), run->program_offset};
     }
-    run->row_first = run->rows->count;
-    run->has_rows = run->is_descending = false;
+    *state = begin_sequence(is_kept ? state->end : state->sequence);
     run->program_offset = next_offset;
     return true;
 }
@@ -279,7 +271,6 @@ static bool run_extended(line_run *run, line_state *state, cursor *c) {
         case DW_LNE_end_sequence:
             c->at = next;
             if (!end_sequence(run, state, cursor_offset(c))) return false;
-            *state = initial_state;
             break;
         case DW_LNE_set_address:
             state->address = size - 1 <= 8 ? cursor_uint(c, (unsigned)(size - 1)) : 0;
@@ -326,7 +317,7 @@ static inline bool skip_harmless(cursor *c) {
  * that they can live in registers; extended opcodes get copies. */
 static bool run_program(line_run *run, cursor program) {
     const line_header *header = run->header;
-    line_state state = initial_state;
+    line_state state = begin_sequence(run->rows->items);
     cursor c = program;
     while (c.at < c.end) {
         uint8_t opcode = cursor_u8_covered(&c);
@@ -334,7 +325,7 @@ static bool run_program(line_run *run, cursor program) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, header->special[opcode].operations);
             state.line += header->special[opcode].line;
-            emit(run, &state);
+            emit(&state);
             continue;
         }
         switch (opcode) {
@@ -347,10 +338,10 @@ static bool run_program(line_run *run, cursor program) {
                     c = copy;
                 }
                 break;
-            case DW_LNS_copy: emit(run, &state); break;
-            case DW_LNS_advance_pc: advance(&state, header, cursor_uleb(&c)); break;
-            case DW_LNS_advance_line: state.line += (uint32_t)cursor_sleb(&c); break;
-            case DW_LNS_set_file: state.file = (uint32_t)cursor_uleb(&c); break;
+            case DW_LNS_copy: emit(&state); break;
+            case DW_LNS_advance_pc: advance(&state, header, cursor_short_uleb(&c)); break;
+            case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
+            case DW_LNS_set_file: state.file = (uint32_t)cursor_short_uleb(&c); break;
             case DW_LNS_set_column:
             case DW_LNS_set_isa: cursor_skip_leb(&c); break;
             case DW_LNS_negate_stmt:
@@ -368,11 +359,10 @@ static bool run_program(line_run *run, cursor program) {
         }
         if (GSYM_UNLIKELY(c.failed)) break;
     }
-    if (run->has_rows) { /* a program cut off inside of a sequence */
+    if (state.end > state.sequence) /* a program cut off inside of a sequence */
         dwarf_warn(run->warnings, GSYM_WARN_LINE_PROGRAM, run->program_offset,
                    state.address);
-        run->rows->count = run->row_first;
-    }
+    run->rows->count = (size_t)(state.sequence - run->rows->items);
     return true;
 }
 
@@ -420,7 +410,7 @@ static void clear(line_table *table, const dwarf_unit *unit) {
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings) {
     line_header header = {0};
-    line_run run = {table, rows, unit, warnings, &header, 0, 0, false, 0, false};
+    line_run run = {table, rows, unit, warnings, &header, 0};
     cursor c;
     bool is_known;
     clear(table, unit);

@@ -34,15 +34,19 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     const gsym_line_row *row = unit->rows.items + function->row_first;
     const gsym_line_row *end = row + function->row_count;
     uint64_t start = function->address, stop = start + function->size, last = 0;
+    uint32_t row_file = NO_INDEX, code = FILE_INVALID, file = 0;
     gsym_line_row *rows;
     size_t count = 0;
     encoder->rows.count = 0;
     if (!ARRAY_RESERVE(encoder->rows, (size_t)function->row_count + 1)) return false;
     rows = encoder->rows.items;
     for (; row < end; ++row) {
-        uint32_t code = row->file < unit->file_codes.count ? unit->file_codes.items[row->file]
-                                                           : FILE_INVALID;
-        uint32_t file;
+        if (row->file != row_file) {
+            row_file = row->file;
+            code = row_file < unit->file_codes.count ? unit->file_codes.items[row_file]
+                                                     : FILE_INVALID;
+            file = file_of_code(unit, code);
+        }
         if (GSYM_UNLIKELY(code == FILE_INVALID)) {
             dwarf_warn(encoder->warnings, GSYM_WARN_LINE_FILE_INDEX, function->die_offset,
                        row->file);
@@ -54,7 +58,6 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
                        row->address);
             break;
         }
-        file = file_of_code(unit, code);
         if (count > 0 && rows[count - 1].file == file && rows[count - 1].line == row->line)
             continue;
         last = row->address;
@@ -192,10 +195,6 @@ static inline uint64_t mix(uint64_t fingerprint, uint64_t value) {
 
 static uint64_t mark_of_name(const unit_functions *result, uint32_t name) {
     return name == NO_INDEX ? 0 : result->names.items[name].hash;
-}
-
-uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code) {
-    return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
 }
 
 static void mark_nodes(const unit_functions *result, unit_function *function) {

@@ -153,7 +153,9 @@ static inline bool unit_file_code(unit_functions *result, unit_joiner *joiner,
 }
 
 /* The contribution of a file code to the fingerprint of rows that refer to it. */
-uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code);
+static inline uint64_t fingerprint_of_file(const unit_functions *result, uint32_t code) {
+    return code < PATH_FIRST ? code : result->paths.items[code - PATH_FIRST].hash;
+}
 /* Complete function->fingerprint, which holds that of the rows. */
 void fingerprint_function(const unit_functions *result, unit_function *function);
 
