@@ -615,8 +615,9 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     return run_op(table, &op, c, fields);
 }
 
-static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
-                   dwarf_fields *fields) {
+/* In line where nothing is kept: most of it goes away. */
+static inline __attribute__((always_inline)) bool
+run_one(const abbrev_table *table, const abbrev_op *op, cursor *c, dwarf_fields *fields) {
     uint64_t size;
     size_t ignored;
     switch (op->kind) {
@@ -653,9 +654,14 @@ static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
     return !c->failed;
 }
 
+static bool run_op(const abbrev_table *table, const abbrev_op *op, cursor *c,
+                   dwarf_fields *fields) {
+    return run_one(table, op, c, fields);
+}
+
 bool abbrev_skip_varying(const abbrev_table *table, const abbrev *a, cursor *c) {
     for (uint32_t i = 0; i < a->op_count; ++i)
-        if (!run_op(table, &table->ops[a->op_first + i], c, NULL)) return false;
+        if (!run_one(table, &table->ops[a->op_first + i], c, NULL)) return false;
     return true;
 }
 
@@ -671,13 +677,16 @@ static bool read_fixed(const abbrev_table *table, const abbrev *a, cursor *c,
     if (!cursor_need(c, a->fixed_size)) return false;
     c->at += a->fixed_size;
     fields->present = a->fields;
-    for (; op < end; ++op) {
-        const uint8_t *at = attributes + op->at;
+    for (; GSYM_LIKELY(is_roomy) && op < end; ++op) {
         fields->form[op->field] = op->form;
         fields->raw[op->field] =
-            op->constant | (GSYM_LIKELY(is_roomy)
-                                ? cursor_load64(at, false) & op->mask
-                                : op->size == 0 ? 0 : cursor_load(at, op->size, c->swap));
+            op->constant | (cursor_load64(attributes + op->at, false) & op->mask);
+    }
+    for (; op < end; ++op) {
+        fields->form[op->field] = op->form;
+        fields->raw[op->field] =
+            op->size == 0 ? op->constant
+                          : cursor_load(attributes + op->at, op->size, c->swap);
     }
     return true;
 }

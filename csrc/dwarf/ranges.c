@@ -54,8 +54,8 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
         switch (cursor_u8(&c)) {
             case DW_RLE_end_of_list: is_end = true; break;
             case DW_RLE_offset_pair:
-                range.start = cursor_uleb(&c);
-                range.end = (base + cursor_uleb(&c)) & mask;
+                range.start = cursor_brief_uleb(&c);
+                range.end = (base + cursor_brief_uleb(&c)) & mask;
                 range.start = base < mask - 1 ? (base + range.start) & mask : mask;
                 break;
             case DW_RLE_base_address: base = cursor_uint(&c, size); break;
@@ -103,23 +103,25 @@ static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offse
     return !c.failed;
 }
 
+static bool read_bounds(const dwarf_unit *unit, const dwarf_fields *fields,
+                        uint64_t die_offset, range_list *ranges, warning_list *warnings) {
+    uint16_t low_form = fields->form[FIELD_LOW_PC], form = fields->form[FIELD_HIGH_PC];
+    uint64_t low = fields->raw[FIELD_LOW_PC], high = fields->raw[FIELD_HIGH_PC];
+    bool known = low_form == DW_FORM_addr || dwarf_address_value(unit, low_form, low, &low);
+    if (dwarf_is_address_form(form))
+        known = dwarf_address_value(unit, form, high, &high) && known;
+    else
+        high += low; /* a constant counts from low_pc */
+    if (known) return add_range(ranges, low, high & dwarf_last_address(unit));
+    dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset, fields->raw[FIELD_LOW_PC]);
+    return true;
+}
+
 bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
                        uint64_t die_offset, range_list *ranges, lists_read *read,
                        warning_list *warnings) {
-    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC)) {
-        uint16_t form = fields->form[FIELD_HIGH_PC];
-        uint64_t low, high = fields->raw[FIELD_HIGH_PC];
-        bool known = dwarf_address_value(unit, fields->form[FIELD_LOW_PC],
-                                         fields->raw[FIELD_LOW_PC], &low);
-        if (dwarf_is_address_form(form))
-            known = dwarf_address_value(unit, form, high, &high) && known;
-        else
-            high += low; /* a constant counts from low_pc */
-        if (known) return add_range(ranges, low, high & dwarf_last_address(unit));
-        dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset,
-                   fields->raw[FIELD_LOW_PC]);
-        return true;
-    }
+    if (dwarf_has(fields, FIELD_LOW_PC) && dwarf_has(fields, FIELD_HIGH_PC))
+        return read_bounds(unit, fields, die_offset, ranges, warnings);
     if (dwarf_has(fields, FIELD_RANGES)) {
         uint64_t offset = fields->raw[FIELD_RANGES];
         if (unit->header->version < 5)

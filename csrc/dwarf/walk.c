@@ -83,16 +83,20 @@ static uint64_t sibling_of(const walker *w, const abbrev *a, const cursor *attri
 
 /* ---- the attributes of a DIE --------------------------------------------------------- */
 
+static inline bool read_origin(const walker *w, const dwarf_fields *fields,
+                               enum dwarf_field field, uint64_t *offset_ret) {
+    return dwarf_has(fields, field) &&
+           dwarf_reference_value(w->unit, fields->form[field], fields->raw[field],
+                                 offset_ret);
+}
+
 static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
-    static const uint8_t order[] = {FIELD_SPECIFICATION, FIELD_ABSTRACT_ORIGIN,
-                                    FIELD_CALL_ORIGIN};
     uint64_t offset;
-    for (unsigned i = 0; i < sizeof order; ++i)
-        if (dwarf_has(fields, order[i]) &&
-            dwarf_reference_value(w->unit, fields->form[order[i]], fields->raw[order[i]],
-                                  &offset))
-            return offset;
-    return 0;
+    return read_origin(w, fields, FIELD_SPECIFICATION, &offset) ||
+                   read_origin(w, fields, FIELD_ABSTRACT_ORIGIN, &offset) ||
+                   read_origin(w, fields, FIELD_CALL_ORIGIN, &offset)
+               ? offset
+               : 0;
 }
 
 /* Keep those of the ranges from `first` on that may contain code. */
@@ -123,12 +127,12 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
 /* A list may be named by any number of DIEs; what is read of lists in all is bounded
  * all the same. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
-    uint64_t all = 4 * (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
-                                  w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
-    uint64_t own =
-        RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
-    if (!dwarf_has(fields, FIELD_RANGES) || w->walk->lists.bytes <= (own < all ? own : all))
-        return true;
+    uint64_t all, own;
+    if (!dwarf_has(fields, FIELD_RANGES)) return true;
+    all = 4 * (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
+                         w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
+    own = RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
+    if (w->walk->lists.bytes <= (own < all ? own : all)) return true;
     dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;
 }

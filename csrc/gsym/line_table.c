@@ -49,7 +49,7 @@ typedef struct delta_counts {
     uint32_t near[2 * NEAR];
     uint32_t bucket[BUCKETS];
     uint32_t bucketed; /* sum of bucket[] */
-    int near_first, near_last; /* indexes in near[] of the lowest and highest delta */
+    uint64_t present[2 * NEAR / 64]; /* bits: which of near[] are not 0 */
 } delta_counts;
 
 static inline int64_t row_delta(const gsym_line_row *row) {
@@ -71,14 +71,12 @@ static inline bool is_inside(int64_t delta) {
 
 static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t count) {
     memset(counts, 0, sizeof *counts);
-    counts->near_first = 2 * NEAR;
     for (size_t i = 1; i < count; ++i) {
         int64_t delta = row_delta(&rows[i]);
         if (is_near(delta)) {
-            int at = (int)delta + NEAR;
+            unsigned at = (unsigned)(delta + NEAR);
             counts->near[at]++;
-            counts->near_first = at < counts->near_first ? at : counts->near_first;
-            counts->near_last = at > counts->near_last ? at : counts->near_last;
+            counts->present[at / 64] |= UINT64_C(1) << at % 64;
         }
         if (!is_inside(delta)) {
             counts->bucket[bucket_of(delta)]++;
@@ -87,25 +85,27 @@ static void count_deltas(delta_counts *counts, const gsym_line_row *rows, size_t
     }
 }
 
+/* The indexes in near[] of deltas that occur, in ascending order. */
+static unsigned list_near(const delta_counts *counts, uint8_t list[2 * NEAR]) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < 2 * NEAR / 64; ++i)
+        for (uint64_t bits = counts->present[i]; bits != 0; bits &= bits - 1)
+            list[count++] = (uint8_t)(64 * i + (unsigned)__builtin_ctzll(bits));
+    return count;
+}
+
 /* Best window that starts at a near delta and ends at one. */
 static delta_window best_near_window(const delta_counts *counts) {
     delta_window best = {0, 0, 0};
+    uint8_t list[2 * NEAR];
+    unsigned count = list_near(counts, list), end = 0;
     uint32_t sum = 0;
-    int first = counts->near_first, start = 0;
-    for (int i = first; i < first + WINDOW && i < 2 * NEAR; ++i) sum += counts->near[i];
-    for (int i = first; i <= counts->near_last && i + WINDOW < 2 * NEAR; ++i) {
-        sum += counts->near[i + WINDOW];
-        if (sum > best.count && counts->near[i] != 0) {
-            best.count = sum;
-            start = i;
-        }
-        sum -= counts->near[i];
-    }
-    if (best.count != 0) {
-        int last = start + WINDOW;
-        while (counts->near[last] == 0) last--;
-        best.min = start - NEAR;
-        best.max = last - NEAR;
+    for (unsigned i = 0; i < count && list[i] + WINDOW < 2 * NEAR; ++i) {
+        for (; end < count && list[end] <= list[i] + WINDOW; ++end)
+            sum += counts->near[list[end]];
+        if (sum > best.count)
+            best = (delta_window){list[i] - NEAR, list[end - 1] - NEAR, sum};
+        sum -= counts->near[list[i]];
     }
     return best;
 }

@@ -263,7 +263,7 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
         }
     }
     if (empty == node->range_count) *is_elsewhere = true;
-    ranges_join(&result->ranges, first);
+    if (result->ranges.count - first > 1) ranges_join(&result->ranges, first);
     return true;
 }
 
