@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import os
 import sys
+from contextlib import suppress
 
 from gsym.containers.mapped_file import give_back
 from gsym.engine.native import lib
@@ -169,7 +171,7 @@ _FREE = 16 << 20  # allowed for any input
 
 _READ_SIZE = 64 << 10
 _GIVE_BACK_SIZE = 4 << 20
-_FROM_HEAP = 1 << 20  # smaller sections get memory that is there already
+_TO_FILE = 1 << 20  # smaller sections get memory that is there already
 
 
 def believable_size(compressed: int, most: int) -> int:
@@ -182,8 +184,11 @@ def believable_size(compressed: int, most: int) -> int:
 
 def inflate(
     payload: memoryview, size: int, compression: int, *, path: str, offset: int
-) -> memoryview:
+) -> tuple[memoryview, bool]:
     """Inflate a section.
+
+    A large one goes to a temporary file without a name, so that its pages can be given
+    back like those of a section that is not compressed.
 
     Args:
         payload: Its compressed bytes, without the header of the compression.
@@ -193,8 +198,31 @@ def inflate(
         offset: Of the payload in that file, for errors.
 
     Returns:
-        Memory that may be written to.
+        The contents, and whether they are in a file that is mapped, where they cannot
+        be written to.
     """
+
+    def pieces() -> Iterator[bytes]:
+        return _inflate_section(payload, size, compression, path, offset)
+
+    if size >= _TO_FILE and hasattr(os, "O_TMPFILE"):  # not on every system
+        with suppress(OSError):  # the folder is missing, confined, or full
+            return _map_pieces(pieces(), size), True
+    try:
+        inflated = memoryview(bytearray(size))
+    except MemoryError:
+        raise MemoryError(f"no memory for a section of {size} bytes") from None
+    end = 0
+    for piece in pieces():
+        start, end = end, end + len(piece)
+        inflated[start:end] = piece
+    return inflated, False
+
+
+def _inflate_section(
+    payload: memoryview, size: int, compression: int, path: str, offset: int
+) -> Iterator[bytes]:
+    """The contents in pieces, together never longer than *size*."""
     if compression == lib.GSYM_COMPRESSION_ZLIB:
         pieces = inflate_zlib(_read(payload))
     elif compression == lib.GSYM_COMPRESSION_ZSTD:
@@ -202,29 +230,27 @@ def inflate(
     else:
         reason = "a section has an unknown compression type"
         raise UnsupportedError(reason, path=path, offset=offset)
-    inflated = _allocate(size)
-    end = 0
+    left = size
     try:
         for piece in pieces:
-            start, end = end, end + len(piece)
-            if end > size:
+            left -= len(piece)
+            if left < 0:
                 break
-            inflated[start:end] = piece
+            yield piece
     except ValueError as error:
         raise _damaged(str(error), path, offset) from error
-    if end != size:
+    if left:
         raise _damaged(f"it does not have {size} bytes as declared", path, offset)
-    return inflated
 
 
-def _allocate(size: int) -> memoryview:
-    if size < _FROM_HEAP:
-        return memoryview(bytearray(size))
-    try:
-        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError as error:
-        raise MemoryError(f"no memory for a section of {size} bytes") from error
-    return memoryview(memory)
+def _map_pieces(pieces: Iterable[bytes], size: int) -> memoryview:
+    # /tmp is often in memory, /var/tmp is not.
+    folder = os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108 - the file has no name
+    flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
+    with open(os.open(folder, flags, 0o600), "w+b") as file:
+        file.writelines(pieces)
+        file.flush()
+        return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
 
 
 def _read(payload: memoryview) -> Iterator[memoryview]:

@@ -211,7 +211,7 @@ class ObjectFile:
         return int(self._find(name).uncompressed_size)
 
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
-        """A section of DWARF, and whether it is an unchanged part of the file.
+        """A section of DWARF, and whether it is unchanged in a file that is mapped.
 
         It is inflated, and relocated if the file is relocatable. Several of one name,
         as for type units in separate groups, are joined.
@@ -273,7 +273,7 @@ class ObjectFile:
             from gsym.containers.inflation import inflate
 
             self._count_inflated(section)
-            payload = inflate(
+            payload, is_mapping = inflate(
                 payload,
                 section.uncompressed_size,
                 section.compression,

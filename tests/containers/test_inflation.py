@@ -54,12 +54,16 @@ def pack(kind: int, data: bytes) -> bytes:
 
 def inflated(payload: bytes, size: int, kind: int) -> bytes:
     view = memoryview(payload)
-    return bytes(inflate(view, size, kind, path="app", offset=0x40))
+    return bytes(inflate(view, size, kind, path="app", offset=0x40)[0])
 
 
 @pytest.mark.usefixtures("inflater")
 @KINDS
-def test_what_was_compressed_comes_back(kind: int) -> None:
+@pytest.mark.parametrize("folder", ["/var/tmp", "/proc/none"])  # noqa: S108
+def test_what_was_compressed_comes_back(
+    kind: int, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", folder)
     whole = TEXT + bytes(1 << 20) + NOISE
     for data in (b"", b"x", TEXT, NOISE, bytes(5_000_000), whole):
         assert inflated(pack(kind, data), len(data), kind) == data
