@@ -180,6 +180,7 @@ def convert_files(  # noqa: PLR0913 - keywords, each a choice of its own
             run.call(lib.gsym_conversion_add_text_range, start, end)
         run.call(lib.gsym_conversion_scan)
         matched = [run.link(run.add(each)) for each in splits]
+        skeletons = run.skeletons()
         run.work(threads)
         run.call(lib.gsym_conversion_collect)
         image = _finished(run)
@@ -188,7 +189,7 @@ def convert_files(  # noqa: PLR0913 - keywords, each a choice of its own
         return Outcome(
             functions=read_functions(str(path)) if image else [],
             warnings=run.warnings(),
-            skeletons=run.skeletons(),
+            skeletons=skeletons,
             matched=matched,
             image=image,
         )

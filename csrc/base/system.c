@@ -1,8 +1,13 @@
-/* system.c - pages of mapped files. */
+/* system.c - memory that is given back. */
 #define _DEFAULT_SOURCE /* madvise */
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/system.h"
 
@@ -11,4 +16,10 @@ void pages_give_back(const void *bytes, size_t size) {
     const uintptr_t start = ((uintptr_t)bytes + page - 1) & ~(page - 1);
     const uintptr_t end = ((uintptr_t)bytes + size) & ~(page - 1);
     if (start < end) (void)madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
+void memory_give_back(void) {
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }

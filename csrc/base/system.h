@@ -1,4 +1,4 @@
-/* system.h - threads' locks, and pages of mapped files. */
+/* system.h - threads' locks, and memory that is given back. */
 #ifndef GSYM_BASE_SYSTEM_H
 #define GSYM_BASE_SYSTEM_H
 
@@ -35,5 +35,7 @@ static inline void sync_announce(sync_gate *gate) { pthread_cond_broadcast(&gate
 /* Have the system take the whole pages of these bytes, a part of a file that is mapped, out
  * of the memory of the process; they come back when they are read. */
 void pages_give_back(const void *bytes, size_t size);
+/* Have the system take the freed memory that the C library keeps for later. */
+void memory_give_back(void);
 
 #endif

@@ -247,8 +247,8 @@ typedef struct dwarf_unit_header {
     uint64_t offset;
     uint64_t end;
     uint64_t abbrev_offset;
-    uint32_t header_size;
     uint16_t version;
+    uint8_t header_size;
     uint8_t type; /* DW_UT_* */
     uint8_t address_size;
     uint8_t offset_size;
@@ -512,6 +512,9 @@ typedef struct walk_scope {
 } walk_scope;
 
 typedef struct unit_walk {
+    size_t most; /* functions after which the walk pauses; 0: never */
+    uint64_t reached; /* offset of the DIE where it goes on, or of the unit's end */
+    uint64_t range_bytes; /* of all lists read */
     LIST(walk_function) functions;
     LIST(walk_node) nodes;
     LIST(walk_call_site) call_sites;
@@ -523,6 +526,12 @@ typedef struct unit_walk {
 
 /* Visit the DIEs of a unit. False where memory ran out. */
 bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
+/* Whether the walk of a unit has paused. Then the lists have whole functions, and
+ * dwarf_walk_on() replaces all but the scopes by what follows. */
+static inline bool dwarf_walk_pauses(const unit_walk *walk, const dwarf_unit *unit) {
+    return walk->reached < unit->header->end;
+}
+bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings);
 void unit_walk_deinit(unit_walk *walk);
 
 /* The length that a unit or a line table starts with; sets the size of its offsets. */

@@ -277,7 +277,7 @@ static uint64_t scope_around(name_resolver *resolver, uint64_t offset) {
     const walk_scope *scope, *inner;
     if (unit == NULL) return 0;
     offset ^= unit->place;
-    if (unit == resolver->unit) {
+    if (unit == resolver->unit && offset < resolver->walk->reached) {
         scope = innermost(resolver->walk->scopes.items, resolver->walk->scopes.count,
                           offset);
         if (scope == NULL || !scope->is_skipped) return scope == NULL ? 0 : scope->offset;

@@ -47,7 +47,7 @@ bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
         header->signature = cursor_u64(c);
         header->type_offset = cursor_uint(c, header->offset_size);
     }
-    header->header_size = (uint32_t)(cursor_offset(c) - header->offset);
+    header->header_size = (uint8_t)(cursor_offset(c) - header->offset);
     return !c->failed && header->offset + header->header_size <= header->end;
 }
 

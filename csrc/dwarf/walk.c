@@ -20,6 +20,7 @@ typedef struct walker {
     const dwarf_unit *unit;
     warning_list *warnings;
     walk_level level;
+    size_t most; /* functions */
     uint32_t too_deep; /* levels below DWARF_MAX_DEPTH */
     bool keeps_scopes;
     bool jumps;
@@ -221,7 +222,12 @@ static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
 
 /* ---- visiting ----------------------------------------------------------------------- */
 
-typedef enum visit_result { VISIT_OK, VISIT_DAMAGED, VISIT_NO_MEMORY } visit_result;
+typedef enum visit_result {
+    VISIT_OK,
+    VISIT_DAMAGED,
+    VISIT_NO_MEMORY,
+    VISIT_PAUSED /* before the DIE */
+} visit_result;
 
 static visit_result step_over(walker *w, const abbrev *a, cursor *c) {
     return abbrev_skip(w->unit->abbrevs, a, c) ? VISIT_OK : VISIT_DAMAGED;
@@ -277,6 +283,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     walk_level level = w->level;
     cursor attributes = *c;
     bool is_declaration = a->is_declaration;
+    if (w->walk->functions.count >= w->most && !w->level.in_code) return VISIT_PAUSED;
     level.function = NO_INDEX;
     level.inline_depth = 0;
     if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
@@ -355,22 +362,17 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
  * undefined. */
 static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
-    walk->scopes.count = walk->ranges.count = walk->levels.count = 0;
-    walk->lists = (lists_read){0, 0};
+    walk->ranges.count = 0;
     return ARRAY_RESERVE(walk->ranges, 1);
 }
 
-bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
-    walker w = {walk, unit, warnings, {NO_INDEX, 0, NO_INDEX, false}, 0, false, false};
-    cursor c = dwarf_unit_cursor(unit, unit->first_child);
-    const abbrev *abbrevs = unit->abbrevs->items;
-    size_t known = unit->abbrevs->is_sequential ? unit->abbrevs->count : 0;
+/* Visit the DIEs from the cursor on; *at_ret is the one before which the walk pauses. What
+ * was read before damage counts, and the last children may lack their terminator. */
+static visit_result visit_all(walker *w, cursor c, uint64_t *at_ret) {
+    const abbrev *abbrevs = w->unit->abbrevs->items;
+    size_t known = w->unit->abbrevs->is_sequential ? w->unit->abbrevs->count : 0;
     /* In a larger unit, a size cannot distinguish a leaf from other DIEs. */
     if (cursor_left(&c) >= UINT32_MAX) known = 0;
-    if (!clear(walk)) return false;
-    w.keeps_scopes = dwarf_language_has_scopes(unit->language);
-    w.jumps = !unit->input->full_walk;
-    if (!unit->has_children) return true;
     while (cursor_left(&c) > 0) {
         const uint8_t *at = c.at;
         uint64_t code = cursor_short_uleb(&c);
@@ -386,19 +388,43 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
                 continue;
             }
         } else if (code == 0) {
-            if (c.failed) break;
-            if (!ascend(&w, (uint64_t)(at - c.start))) return true;
+            if (c.failed || !ascend(w, (uint64_t)(at - c.start))) break;
             continue;
         } else {
-            a = abbrev_find(unit->abbrevs, code);
+            a = abbrev_find(w->unit->abbrevs, code);
         }
-        result = a == NULL ? VISIT_DAMAGED : visit(&w, a, &c, (uint64_t)(at - c.start));
-        if (result == VISIT_NO_MEMORY) return false;
-        if (result == VISIT_DAMAGED) {
-            dwarf_warn(warnings, GSYM_WARN_DIE_DAMAGED, (uint64_t)(at - c.start), code);
-            break;
-        }
+        *at_ret = (uint64_t)(at - c.start);
+        result = a == NULL ? VISIT_DAMAGED : visit(w, a, &c, *at_ret);
+        if (GSYM_LIKELY(result == VISIT_OK)) continue;
+        if (result == VISIT_DAMAGED)
+            dwarf_warn(w->warnings, GSYM_WARN_DIE_DAMAGED, *at_ret, code);
+        return result;
     }
-    /* The last children may lack their terminator; what was read counts. */
-    return true;
+    return VISIT_OK;
+}
+
+bool dwarf_walk_on(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
+    walker w = {.walk = walk,
+                .unit = unit,
+                .warnings = warnings,
+                .level = walk->levels.items[--walk->levels.count],
+                .most = walk->most == 0 ? SIZE_MAX : walk->most,
+                .keeps_scopes = dwarf_language_has_scopes(unit->language),
+                .jumps = !unit->input->full_walk};
+    uint64_t at;
+    visit_result result;
+    if (!clear(walk)) return false;
+    result = visit_all(&w, dwarf_unit_cursor(unit, walk->reached), &at);
+    walk->reached = unit->header->end;
+    if (result != VISIT_PAUSED) return result != VISIT_NO_MEMORY;
+    walk->reached = at;
+    return LIST_ADD(walk->levels, w.level);
+}
+
+bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warnings) {
+    walk->scopes.count = walk->levels.count = 0;
+    walk->lists = (lists_read){0, 0};
+    walk->reached = unit->has_children ? unit->first_child : unit->header->end;
+    return LIST_ADD(walk->levels, (walk_level){NO_INDEX, 0, NO_INDEX, false}) &&
+           dwarf_walk_on(walk, unit, warnings);
 }

@@ -5,7 +5,8 @@
  * for all parked after it: names and files get their numbers in unit order, so
  * the output does not depend on the number of threads. What was interned is then
  * encoded outside the step. A bounded number of parked units keeps one giant unit
- * from stalling the others. */
+ * from stalling the others. A unit of very many functions comes in parts: its worker waits
+ * for its turn, and carries the parts but the last one through by itself. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
 
@@ -29,14 +30,16 @@ typedef struct conversion_worker {
     warning_list warnings;
 } conversion_worker;
 
-/* A function by its fingerprint: where it was described first, whose record is
- * kept, and where last, which decides between equally rich records. */
-typedef struct seen_function {
-    uint32_t unit;
-    uint32_t index; /* among the records of that unit */
+/* A function that several units describe: where the first does, whose record is kept, and
+ * where the last does, which decides between equally rich records. */
+typedef struct repeated_function {
+    uint64_t first; /* see place_of */
     uint32_t last_unit;
     uint32_t last_position; /* among the functions of that unit */
-} seen_function;
+} repeated_function;
+
+/* The value of a fingerprint, for a function that is repeated. */
+#define REPEATED (UINT64_C(1) << 63) /* the rest is the index in `repetitions` */
 
 struct gsym_conversion {
     gsym_creator *creator;
@@ -47,6 +50,7 @@ struct gsym_conversion {
     dwarf_budget budget;
     warning_list warnings;
     unit_span *spans;
+    size_t span_count;
     conversion_worker *workers;
     uint32_t worker_count;
     unit_functions *results;
@@ -64,13 +68,13 @@ struct gsym_conversion {
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
     /* used in the ordered step only */
-    number_map fingerprints; /* of seen functions */
-    LIST(seen_function) seen;
+    number_map fingerprints; /* of functions seen: their places */
+    LIST(repeated_function) repetitions;
     uint64_t repeated;
 };
 
-static const unit_source *unit_at(const gsym_conversion *conversion, size_t index) {
-    return &conversion->files.units.items[index];
+static unit_source unit_at(const gsym_conversion *conversion, size_t index) {
+    return debug_files_unit(&conversion->files, index);
 }
 
 gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
@@ -114,24 +118,47 @@ gsym_status gsym_conversion_create(gsym_creator *creator,
     return GSYM_OK;
 }
 
-void gsym_conversion_destroy(gsym_conversion *conversion) {
-    if (conversion == NULL) return;
+/* Release what only reading units needs. */
+static void end_reading(gsym_conversion *conversion) {
     for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
         unit_joiner_deinit(&conversion->workers[i].joiner);
-        unit_encoder_deinit(&conversion->workers[i].encoder);
-        free(conversion->workers[i].warnings.items);
+        conversion->workers[i].joiner = (unit_joiner){0};
     }
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
-    debug_files_deinit(&conversion->files);
-    shared_lines_destroy(conversion->lines);
     number_map_deinit(&conversion->fingerprints);
-    free(conversion->seen.items);
-    free(conversion->workers);
+    debug_files_end(&conversion->files);
+    conversion->fingerprints = (number_map){0};
     free(conversion->results);
     free(conversion->idle);
     free(conversion->parked);
+    conversion->results = NULL;
+    conversion->idle = conversion->parked = NULL;
+}
+
+/* Release the records and what leads to them. */
+static void end_collecting(gsym_conversion *conversion) {
+    for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
+        unit_encoder_deinit(&conversion->workers[i].encoder);
+        free(conversion->workers[i].warnings.items);
+    }
+    shared_lines_destroy(conversion->lines);
+    free(conversion->repetitions.items);
+    free(conversion->workers);
     free(conversion->spans);
+    conversion->lines = NULL;
+    conversion->repetitions.items = NULL;
+    conversion->workers = NULL;
+    conversion->spans = NULL;
+    conversion->worker_count = 0;
+    conversion->span_count = conversion->repetitions.count = 0;
+}
+
+void gsym_conversion_destroy(gsym_conversion *conversion) {
+    if (conversion == NULL) return;
+    end_reading(conversion);
+    end_collecting(conversion);
+    debug_files_deinit(&conversion->files);
     free(conversion->warnings.items);
     sync_deinit(&conversion->gate);
     free(conversion);
@@ -145,8 +172,8 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->results = calloc(count, sizeof *conversion->results);
     conversion->idle = calloc(count, sizeof *conversion->idle);
     conversion->parked = calloc(count, sizeof *conversion->parked);
-    conversion->spans = calloc(conversion->files.units.count + 1,
-                               sizeof *conversion->spans);
+    conversion->span_count = conversion->files.units.count;
+    conversion->spans = calloc(conversion->span_count + 1, sizeof *conversion->spans);
     conversion->lines = shared_lines_create();
     if (conversion->workers == NULL || conversion->results == NULL ||
         conversion->idle == NULL || conversion->parked == NULL ||
@@ -165,6 +192,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
         worker->encoder.warnings = &worker->warnings;
+        worker->encoder.merges = conversion->keeps_repeated;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
         worker->encoder.has_index = creator_has_index(conversion->creator);
         worker->encoder.chunk.swap =
@@ -196,25 +224,45 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
 
 /* ---- working ---------------------------------------------------------------------------- */
 
+/* The place of a record: its unit, and its number in that. */
+static uint64_t place_of(size_t unit, size_t index) { return (uint64_t)unit << 32 | index; }
+
+/* Remember where a function that was seen at `place`, as its fingerprint says, is again. */
+static bool add_repetition(gsym_conversion *conversion, uint64_t place, size_t unit_index,
+                           const unit_function *function) {
+    repeated_function *repeated;
+    if ((place & REPEATED) == 0) {
+        uint64_t index = conversion->repetitions.count;
+        if (!LIST_ADD(conversion->repetitions, (repeated_function){.first = place}) ||
+            !number_map_set(&conversion->fingerprints, function->fingerprint,
+                            REPEATED | index))
+            return false;
+        place = REPEATED | index;
+    }
+    repeated = &conversion->repetitions.items[place ^ REPEATED];
+    repeated->last_unit = (uint32_t)unit_index;
+    repeated->last_position = function->position;
+    ++conversion->repeated;
+    return true;
+}
+
 /* Leave out functions that a unit before has described in the same words. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
-    uint32_t unit_index = (uint32_t)unit->unit_index, kept = 0;
+    uint32_t before = conversion->spans[unit->unit_index].count; /* of other parts */
+    size_t kept = 0;
     for (size_t i = 0; i < unit->functions.count; ++i) {
         const unit_function *function = &unit->functions.items[i];
-        uint64_t fingerprint = function->fingerprint, index;
+        uint64_t fingerprint = function->fingerprint, place;
         if (fingerprint != 0 &&
-            number_map_find(&conversion->fingerprints, fingerprint, &index)) {
-            conversion->seen.items[index].last_unit = unit_index;
-            conversion->seen.items[index].last_position = function->position;
-            ++conversion->repeated;
+            number_map_find(&conversion->fingerprints, fingerprint, &place)) {
+            if (!add_repetition(conversion, place, unit->unit_index, function))
+                return gsym_fail_memory(error);
             continue;
         }
-        index = conversion->seen.count;
         if (fingerprint != 0 &&
-            (!number_map_set(&conversion->fingerprints, fingerprint, index) ||
-             !LIST_ADD(conversion->seen, (seen_function){unit_index, kept, unit_index,
-                                                         function->position})))
+            !number_map_set(&conversion->fingerprints, fingerprint,
+                            place_of(unit->unit_index, before + kept)))
             return gsym_fail_memory(error);
         unit->functions.items[kept++] = *function;
     }
@@ -278,16 +326,17 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
                                unit_functions *unit, gsym_error *error) {
     unit_encoder *encoder = &conversion->workers[index].encoder;
     unit_span *span = &conversion->spans[unit->unit_index];
+    unit_source source = unit_at(conversion, unit->unit_index);
     gsym_status status;
     learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
     span->lines_key = unit->lines_key;
-    span->first = encoder->records.count;
+    if (unit->passed == 0) span->first = encoder->record_count;
     status = unit_encoder_add(encoder, unit, error);
-    span->count = (uint32_t)(encoder->records.count - span->first);
-    atomic_fetch_add_explicit(&conversion->done,
-                              unit_source_size(unit_at(conversion, unit->unit_index)),
-                              memory_order_relaxed);
+    span->count = (uint32_t)(encoder->record_count - span->first);
+    if (!unit->has_more)
+        atomic_fetch_add_explicit(&conversion->done, unit_source_size(&source),
+                                  memory_order_relaxed);
     return status;
 }
 
@@ -298,6 +347,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     while (!conversion->is_interning && !conversion->is_stopped) {
         unit_functions **slot = parked_slot(conversion, conversion->turn);
         unit_functions *unit = *slot;
+        unit_source source;
         done_pages pages;
         gsym_status status;
         if (unit == NULL || unit->unit_index != conversion->turn) return GSYM_OK;
@@ -309,9 +359,9 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         conversion->is_interning = false;
         if (status != GSYM_OK) return status;
         ++conversion->turn;
-        pages = debug_files_unit_done(&conversion->files,
-                                      unit_at(conversion, unit->unit_index),
-                                      unit->lines_end, unit->lists_end);
+        source = unit_at(conversion, unit->unit_index);
+        pages = debug_files_unit_done(&conversion->files, &source, unit->lines_end,
+                                      unit->lists_end);
         sync_unlock(&conversion->gate);
         done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);
@@ -348,18 +398,44 @@ static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *e
     return gsym_fail_memory(error);
 }
 
+/* With the gate held: intern and encode a part of a unit, and read the next one. */
+static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
+                             unit_functions *unit, gsym_error *error) {
+    unit_source source = unit_at(conversion, unit->unit_index);
+    done_pages pages;
+    gsym_status status;
+    while (conversion->turn != unit->unit_index) {
+        if (conversion->is_stopped) return GSYM_OK;
+        sync_wait(&conversion->gate);
+    }
+    sync_unlock(&conversion->gate);
+    status = intern_unit(conversion, unit, error);
+    if (status == GSYM_OK) status = encode_unit(conversion, index, unit, error);
+    pages = debug_files_part_done(&conversion->files, &source, unit->reached);
+    done_pages_drop(&pages);
+    if (status == GSYM_OK &&
+        !unit_functions_read_on(unit, &conversion->workers[index].joiner))
+        status = fail_reading(conversion, error);
+    sync_lock(&conversion->gate);
+    return status;
+}
+
 /* With the gate held: take the next unit, read it, park it. */
 static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   gsym_error *error) {
     unit_functions *unit = conversion->idle[--conversion->idle_count];
     size_t unit_index = conversion->next_unit++;
+    unit_source source = unit_at(conversion, unit_index);
     bool is_read;
     sync_unlock(&conversion->gate);
-    is_read = unit_functions_read(unit, &conversion->workers[index].joiner,
-                                  unit_at(conversion, unit_index), unit_index);
+    is_read = unit_functions_read(unit, &conversion->workers[index].joiner, &source,
+                                  unit_index);
     sync_lock(&conversion->gate);
+    if (!is_read) return fail_reading(conversion, error);
+    while (unit->has_more && !conversion->is_stopped)
+        GSYM_TRY(pass_part(conversion, index, unit, error));
     *parked_slot(conversion, unit_index) = unit;
-    return is_read ? GSYM_OK : fail_reading(conversion, error);
+    return GSYM_OK;
 }
 
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
@@ -418,28 +494,27 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
 static encoded_function *record_of(const gsym_conversion *conversion, size_t unit,
                                    size_t index) {
     const unit_span *span = &conversion->spans[unit];
-    return &conversion->workers[span->worker].encoder.records.items[span->first + index];
+    return unit_encoder_record(&conversion->workers[span->worker].encoder,
+                               span->first + index);
+}
+
+static encoded_function *record_at(const gsym_conversion *conversion, uint64_t place) {
+    return record_of(conversion, (size_t)(place >> 32), (uint32_t)place);
 }
 
 static int compare_last(const void *left, const void *right) {
-    const seen_function *a = left, *b = right;
+    const repeated_function *a = left, *b = right;
     if (a->last_unit != b->last_unit) return a->last_unit < b->last_unit ? -1 : 1;
     return a->last_position < b->last_position ? -1 : a->last_position > b->last_position;
 }
 
-/* Functions that were repeated later, by the place of their last repetition. */
-static size_t list_moved(gsym_conversion *conversion) {
-    seen_function *seen = conversion->seen.items;
-    size_t count = 0;
-    for (size_t i = 0; i < conversion->seen.count; ++i) {
-        encoded_function *record = record_of(conversion, seen[i].unit, seen[i].index);
-        if (seen[i].last_unit == seen[i].unit && seen[i].last_position == record->position)
-            continue;
-        record->is_moved = true;
-        seen[count++] = seen[i];
-    }
-    if (count > 1) qsort(seen, count, sizeof *seen, compare_last);
-    return count;
+/* Sort the functions that were repeated by the place of their last repetition. */
+static void sort_moved(gsym_conversion *conversion) {
+    repeated_function *repeated = conversion->repetitions.items;
+    size_t count = conversion->repetitions.count;
+    for (size_t i = 0; i < count; ++i)
+        record_at(conversion, repeated[i].first)->is_moved = true;
+    if (count > 1) qsort(repeated, count, sizeof *repeated, compare_last);
 }
 
 /* Whether a record has lines that another unit may have functions for. */
@@ -453,10 +528,11 @@ static bool has_shared_lines(const gsym_conversion *conversion, const unit_span 
 
 /* Hand all records over in the order of the DIEs that described them last. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
-    size_t moved_count = list_moved(conversion);
-    const seen_function *moved = conversion->seen.items;
-    const seen_function *end = moved_count == 0 ? moved : moved + moved_count;
-    for (size_t unit = 0; unit < conversion->files.units.count; ++unit) {
+    const repeated_function *moved = conversion->repetitions.items;
+    size_t moved_count = conversion->repetitions.count;
+    const repeated_function *end = moved_count == 0 ? moved : moved + moved_count;
+    sort_moved(conversion);
+    for (size_t unit = 0; unit < conversion->span_count; ++unit) {
         for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
             const encoded_function *own = record_of(conversion, unit, i);
             for (; moved < end && moved->last_unit == unit &&
@@ -464,14 +540,14 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
                  ++moved)
                 GSYM_TRY(creator_keep(
                     conversion->creator,
-                    &record_of(conversion, moved->unit, moved->index)->record, 1, error));
+                    &record_at(conversion, moved->first)->record, 1, error));
             if (!own->is_moved &&
                 !has_shared_lines(conversion, &conversion->spans[unit], own))
                 GSYM_TRY(creator_keep(conversion->creator, &own->record, 1, error));
         }
         for (; moved < end && moved->last_unit == unit; ++moved)
             GSYM_TRY(creator_keep(conversion->creator,
-                                  &record_of(conversion, moved->unit, moved->index)->record,
+                                  &record_at(conversion, moved->first)->record,
                                   1, error));
     }
     return GSYM_OK;
@@ -490,9 +566,10 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
                                   error));
     }
     creator_count_repeated(conversion->creator, conversion->repeated);
+    end_reading(conversion);
     GSYM_TRY(keep_records(conversion, error));
-    for (size_t i = 0; i < conversion->files.files.count; ++i)
-        debug_file_drop(conversion->files.files.items[i]);
+    end_collecting(conversion);
+    memory_give_back();
     return GSYM_OK;
 }
 

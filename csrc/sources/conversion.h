@@ -19,15 +19,24 @@ typedef struct unit_encoder {
     unsigned strp_size;
     bool has_index; /* each blob is followed by its index */
     index_encoder index;
+    bool merges; /* records may become part of others */
     warning_list *warnings;
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */
     LIST(uint8_t *) chunks; /* closed */
-    LIST(encoded_function) records;
+    LIST(encoded_function *) blocks; /* of RECORDS_PER_BLOCK records */
+    size_t record_count;
     LIST(gsym_line_row) rows;
     LIST(gsym_call_site) call_sites;
     LIST(uint64_t) regexes;
 } unit_encoder;
+
+#define RECORDS_PER_BLOCK 4096
+
+static inline encoded_function *unit_encoder_record(const unit_encoder *encoder,
+                                                    size_t index) {
+    return &encoder->blocks.items[index / RECORDS_PER_BLOCK][index % RECORDS_PER_BLOCK];
+}
 
 void unit_encoder_deinit(unit_encoder *encoder);
 /* Encode the functions of an interned unit; its records are added in order. */

@@ -6,6 +6,14 @@
 
 #define DROP_SIZE (2u << 20) /* release finished pages in steps of this size */
 
+/* Give the pages of all sections back. */
+static void drop_file(const debug_file *file) {
+    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
+        const dwarf_bytes *section = &file->input.sections[i];
+        if (section->is_file_mapping) pages_give_back(section->data, section->size);
+    }
+}
+
 /* ---- what is given ------------------------------------------------------------------- */
 
 static gsym_status add_file(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
@@ -31,9 +39,10 @@ gsym_status debug_files_init(debug_files *files, gsym_error *error) {
     return add_file(files, GSYM_DWARF_MAIN, &first, error);
 }
 
-void debug_files_deinit(debug_files *files) {
+void debug_files_end(debug_files *files) {
     for (size_t i = 0; i < files->files.count; ++i) {
         debug_file *file = files->files.items[i];
+        drop_file(file);
         free(file->units.items);
         free(file->type_units.items);
         free(file->abbrev_offsets.items);
@@ -41,12 +50,21 @@ void debug_files_deinit(debug_files *files) {
         free(file->span_ranges.items);
         free(file);
     }
-    path_rules_deinit(&files->path_rules);
     free(files->files.items);
-    free(files->text.items);
     free(files->units.items);
     free(files->skeletons.items);
     free(files->by_dwo_id);
+    memset(&files->files, 0, sizeof files->files);
+    memset(&files->units, 0, sizeof files->units);
+    memset(&files->skeletons, 0, sizeof files->skeletons);
+    files->by_dwo_id = NULL;
+    files->supplementary = NULL;
+}
+
+void debug_files_deinit(debug_files *files) {
+    debug_files_end(files);
+    path_rules_deinit(&files->path_rules);
+    free(files->text.items);
 }
 
 gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
@@ -196,7 +214,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
         const dwarf_unit_header *header = &file->units.items[i];
         skeleton_unit skeleton;
         files->units.items[files->units.count++] =
-            (unit_source){&file->input, header, NULL};
+            (unit_place){file->input.number, (uint32_t)i};
         if (!dwarf_may_be_skeleton(&file->input, header) ||
             !dwarf_read_skeleton(&skeleton, &file->input, header, abbrevs))
             continue;
@@ -228,11 +246,8 @@ static gsym_status sort_skeletons(debug_files *files, gsym_error *error) {
     size_t count = files->skeletons.count;
     files->by_dwo_id = malloc((count + 1) * sizeof(skeleton_unit *));
     if (files->by_dwo_id == NULL) return gsym_fail_memory(error);
-    for (size_t i = 0; i < count; ++i) {
-        skeleton_unit *skeleton = &files->skeletons.items[i];
-        files->units.items[skeleton->unit].skeleton = skeleton;
-        files->by_dwo_id[i] = skeleton;
-    }
+    for (size_t i = 0; i < count; ++i)
+        files->by_dwo_id[i] = &files->skeletons.items[i];
     qsort(files->by_dwo_id, count, sizeof(skeleton_unit *), compare_dwo_ids);
     return GSYM_OK;
 }
@@ -258,6 +273,18 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
     files->is_scanned = true;
     GSYM_TRY(list_all_units(files, error));
     return sort_skeletons(files, error);
+}
+
+unit_source debug_files_unit(const debug_files *files, size_t index) {
+    const unit_place *place = &files->units.items[index];
+    const debug_file *file = files->files.items[place->file];
+    const skeleton_unit *skeletons = files->skeletons.items;
+    unit_source source = {&file->input, &file->units.items[place->number], NULL};
+    size_t low = 0;
+    SEARCH_SORTED(low, files->skeletons.count, skeletons[middle].unit < index);
+    if (low < files->skeletons.count && skeletons[low].unit == index)
+        source.skeleton = &skeletons[low];
+    return source;
 }
 
 static uint64_t header_size(const dwarf_unit_header *header) {
@@ -314,6 +341,15 @@ static void take_split_pages(debug_files *files, const skeleton_unit *skeleton,
                                         (size_t)(header->end - header->offset)};
 }
 
+done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
+                                 uint64_t reached) {
+    debug_file *file = debug_file_of(files, unit->input);
+    done_pages pages = {0};
+    if (unit->skeleton != NULL) return pages; /* the DIEs are in another file */
+    pages.spans[GSYM_DEBUG_INFO] = take_done_pages(file, GSYM_DEBUG_INFO, reached);
+    return pages;
+}
+
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end) {
     debug_file *file = debug_file_of(files, unit->input);
@@ -332,19 +368,12 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
     return pages;
 }
 
-void debug_file_drop(const debug_file *file) {
-    for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
-        const dwarf_bytes *section = &file->input.sections[i];
-        if (section->is_file_mapping) pages_give_back(section->data, section->size);
-    }
-}
-
 void done_pages_drop(const done_pages *pages) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
         pages_give_back(pages->spans[i].start, pages->spans[i].size);
     pages_give_back(pages->split_info.start, pages->split_info.size);
-    if (pages->main != NULL) debug_file_drop(pages->main);
-    if (pages->split != NULL) debug_file_drop(pages->split);
+    if (pages->main != NULL) drop_file(pages->main);
+    if (pages->split != NULL) drop_file(pages->split);
 }
 
 /* Skeleton units, and the split units that complete them. */

@@ -25,6 +25,12 @@ typedef struct debug_file {
     uint64_t linked_size; /* of its split units that complete a skeleton */
 } debug_file;
 
+/* A unit of a main file, by its number in there. */
+typedef struct unit_place {
+    uint32_t file;
+    uint32_t number;
+} unit_place;
+
 typedef struct debug_files {
     LIST(debug_file *) files; /* by number */
     dwarf_input common; /* what the inputs of all files start from */
@@ -33,12 +39,14 @@ typedef struct debug_files {
     debug_file *supplementary; /* or NULL */
     bool is_scanned;
     /* of the main files; filled by the scan */
-    LIST(unit_source) units; /* in their order */
+    LIST(unit_place) units; /* in their order */
     LIST(skeleton_unit) skeletons; /* by unit */
     skeleton_unit **by_dwo_id;
 } debug_files;
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error);
+/* Forget the files, once all units are read. */
+void debug_files_end(debug_files *files);
 void debug_files_deinit(debug_files *files);
 /* The conversion's; conversion.c owns it. */
 debug_files *conversion_files(gsym_conversion *conversion);
@@ -52,6 +60,7 @@ static inline debug_file *debug_file_of(const debug_files *files,
     return files->files.items[input->number];
 }
 
+unit_source debug_files_unit(const debug_files *files, size_t index);
 /* Bytes of DIEs in a unit and its split unit; and in all that are to be read. */
 uint64_t unit_source_size(const unit_source *unit);
 uint64_t debug_files_size(const debug_files *files);
@@ -72,8 +81,9 @@ typedef struct done_pages {
  * .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end);
+/* The same for the DIEs of a unit before the offset `reached`. */
+done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
+                                 uint64_t reached);
 void done_pages_drop(const done_pages *pages);
-/* Give the pages of all sections back. */
-void debug_file_drop(const debug_file *file);
 
 #endif

@@ -13,7 +13,8 @@
 void unit_encoder_deinit(unit_encoder *encoder) {
     for (size_t i = 0; i < encoder->chunks.count; ++i) free(encoder->chunks.items[i]);
     free(encoder->chunks.items);
-    free(encoder->records.items);
+    for (size_t i = 0; i < encoder->blocks.count; ++i) free(encoder->blocks.items[i]);
+    free(encoder->blocks.items);
     free(encoder->rows.items);
     free(encoder->call_sites.items);
     free(encoder->regexes.items);
@@ -111,10 +112,11 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     uint8_t *bytes = encoder->chunk.bytes;
     if (encoder->chunk.size == 0) return GSYM_OK;
     if (!LIST_ADD(encoder->chunks, bytes)) return gsym_fail_memory(error);
-    for (size_t i = encoder->chunk_first; i < encoder->records.count; ++i)
-        encoder->records.items[i].record.blob =
-            bytes + (uintptr_t)encoder->records.items[i].record.blob;
-    encoder->chunk_first = encoder->records.count;
+    for (size_t i = encoder->chunk_first; i < encoder->record_count; ++i) {
+        creator_record *record = &unit_encoder_record(encoder, i)->record;
+        if (record->blob_size > 0) record->blob = bytes + (uintptr_t)record->blob;
+    }
+    encoder->chunk_first = encoder->record_count;
     encoder->chunk.bytes = NULL;
     encoder->chunk.size = encoder->chunk.capacity = 0;
     return GSYM_OK;
@@ -128,6 +130,15 @@ static uint32_t own_rows(const unit_functions *unit, const unit_function *functi
     return (uint32_t)row_count - is_before;
 }
 
+static bool reserve_record(unit_encoder *encoder) {
+    encoded_function *block;
+    if (encoder->record_count < RECORDS_PER_BLOCK * encoder->blocks.count) return true;
+    block = malloc(RECORDS_PER_BLOCK * sizeof *block);
+    if (block != NULL && LIST_ADD(encoder->blocks, block)) return true;
+    free(block);
+    return false;
+}
+
 static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                 const unit_function *function, gsym_error *error) {
     bool is_nameless = function->name == NO_INDEX;
@@ -137,24 +148,30 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                                                  : unit->strps.items[function->name]};
     size_t offset = encoder->chunk.size, size;
     index_source *source = encoder->has_index ? &encoder->index.source : NULL;
+    bool has_blob;
     if (!put_rows(encoder, unit, function, &encoded) ||
         !put_call_sites(encoder, unit, function, &encoded) ||
-        !ARRAY_RESERVE(encoder->records, 1))
+        !reserve_record(encoder))
         return gsym_fail_memory(error);
     put_nodes(unit, function, &encoded);
-    if (source != NULL) index_source_clear(source);
-    GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded, source,
-                                  error));
+    has_blob = encoder->merges || is_nameless ||
+               encoded.row_count + encoded.node_count + encoded.call_site_count > 0;
+    if (has_blob) {
+        if (source != NULL) index_source_clear(source);
+        GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded,
+                                      source, error));
+    }
     size = encoder->chunk.size - offset;
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
                          "a function needs a record of more than 4 GiB");
-    if (source != NULL) (void)function_index_put(&encoder->index, &encoder->chunk);
-    encoder->records.items[encoder->records.count++] = (encoded_function){
+    if (has_blob && source != NULL)
+        (void)function_index_put(&encoder->index, &encoder->chunk);
+    *unit_encoder_record(encoder, encoder->record_count++) = (encoded_function){
         .record = {.address = function->address + function->shift,
                    .size = function->size,
                    .name = function->is_bare ? 0 : encoded.name,
-                   .blob = (const uint8_t *)offset,
+                   .blob = has_blob ? (const uint8_t *)offset : NULL,
                    .blob_size = (uint32_t)size,
                    .index_size = (uint32_t)(encoder->chunk.size - offset - size),
                    .row_count = own_rows(unit, function, encoded.row_count),

@@ -375,6 +375,10 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
 
 /* ---- functions -------------------------------------------------------------------------- */
 
+static uint32_t next_position(const unit_functions *result) {
+    return result->passed + (uint32_t)result->functions.count;
+}
+
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                          uint32_t name, gsym_range range) {
     const walk_function *source = &joiner->walk.functions.items[source_index];
@@ -382,7 +386,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .size = range.end - range.start,
                               .shift = dwarf_shift_at(joiner->unit.code, range.start),
                               .die_offset = source->offset,
-                              .position = (uint32_t)result->functions.count,
+                              .position = next_position(result),
                               .name = name};
     /* The rest of it does not fit after the last address. */
     if (function.shift != 0 &&
@@ -417,7 +421,7 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                       (unit_function){.address = ranges[i].start,
                                       .size = ranges[i].end - ranges[i].start,
                                       .die_offset = source->offset,
-                                      .position = (uint32_t)result->functions.count,
+                                      .position = next_position(result),
                                       .name = NO_INDEX,
                                       .is_bare = true}))
             return false;
@@ -463,7 +467,7 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .size = range.end - range.start,
                            .shift = dwarf_shift_at(joiner->unit.code, range.start),
                            .die_offset = joiner->unit.header->offset,
-                           .position = (uint32_t)result->functions.count,
+                           .position = next_position(result),
                            .name = NO_INDEX,
                            .is_lines = true};
     rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first, &lines.row_count);
@@ -496,18 +500,28 @@ static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* A table of several units is left out: others may have functions for its rows. */
-static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
-    const line_table *lines = joiner->lines;
+/* Whether rows that no function has are added. A table of several units is left out: others
+ * may have functions for its rows. */
+static bool adds_uncovered_lines(const unit_joiner *joiner) {
+    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0;
+}
+
+static bool note_covered(const unit_functions *result, unit_joiner *joiner) {
     range_list *covered = &joiner->covered;
-    if (lines != &joiner->own_lines || lines->version == 0) return true;
-    covered->count = 0;
+    if (!adds_uncovered_lines(joiner)) return true;
     if (!ARRAY_RESERVE(*covered, result->functions.count + 1)) return false;
     for (size_t i = 0; i < result->functions.count; ++i) {
         const unit_function *function = &result->functions.items[i];
         covered->items[covered->count++] =
             (gsym_range){function->address, function->address + function->size};
     }
+    return true;
+}
+
+static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
+    const line_table *lines = joiner->lines;
+    range_list *covered = &joiner->covered;
+    if (!adds_uncovered_lines(joiner)) return true;
     ranges_join(covered, 0);
     for (size_t i = 0; i < lines->sequences.count; ++i) {
         const line_sequence *sequence = sequence_by_high(lines, i);
@@ -530,14 +544,11 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
 }
 
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
+#define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
 
-/* Empty the lists; each has memory afterwards, for an offset to a null pointer is
+/* Empty the lists of a part; each has memory afterwards, for an offset to a null pointer is
  * undefined. */
-static bool clear(unit_functions *result, size_t index) {
-    result->unit_index = index;
-    result->lines_key = result->lines_end = result->lists_end = 0;
-    result->has_linkage_names = false;
-    result->rows.count = result->file_codes.count = 0;
+static bool clear(unit_functions *result) {
     result->names.count = result->paths.count = 0;
     result->functions.count = result->nodes.count = 0;
     result->call_sites.count = result->ranges.count = 0;
@@ -546,6 +557,16 @@ static bool clear(unit_functions *result, size_t index) {
     return ARRAY_RESERVE(result->rows, 1) && ARRAY_RESERVE(result->nodes, 1) &&
            ARRAY_RESERVE(result->ranges, 1) && ARRAY_RESERVE(result->call_sites, 1) &&
            buffer_reserve(&result->arena, 1);
+}
+
+static bool clear_unit(unit_functions *result, unit_joiner *joiner, size_t index) {
+    result->unit_index = index;
+    result->passed = 0;
+    result->has_more = result->has_linkage_names = false;
+    result->lines_key = result->lines_end = result->lists_end = 0;
+    result->rows.count = result->file_codes.count = 0;
+    joiner->covered.count = 0;
+    return clear(result);
 }
 
 /* Open the unit whose DIEs are to be read. False where it cannot be read or has none of
@@ -590,22 +611,42 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
+/* Join what the walk has found; where it has come to the end of the unit, the rest too. */
+static bool join_part(unit_functions *result, unit_joiner *joiner) {
+    const unit_walk *walk = &joiner->walk;
+    result->has_more = dwarf_walk_pauses(walk, &joiner->unit);
+    result->reached = walk->reached;
+    result->lists_end = walk->lists.end;
+    joiner->node_budget +=
+        16 * (uint64_t)(walk->nodes.count + walk->ranges.count + walk->call_sites.count);
+    if (!unit_files_reset(result, joiner) ||
+        !number_map_reset(&joiner->name_map,
+                          walk->functions.count + walk->nodes.count / 4) ||
+        !add_functions(result, joiner) || !note_covered(result, joiner))
+        return false;
+    return result->has_more ||
+           (add_uncovered_lines(result, joiner) &&
+            dwarf_spend(&joiner->budget->rows, joiner->all_rows - joiner->row_budget));
+}
+
+bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
+    result->passed = next_position(result);
+    return clear(result) && dwarf_walk_on(&joiner->walk, &joiner->unit, joiner->warnings) &&
+           join_part(result, joiner);
+}
+
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
-    uint64_t row_budget;
-    if (!clear(result, index)) return false;
+    if (!clear_unit(result, joiner, index)) return false;
     joiner->abbrevs.limit = OWN_TABLES;
+    joiner->walk.most = PART_FUNCTIONS;
     if (!open_unit(result, joiner, source)) return true;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
-    result->lists_end = joiner->walk.lists.end;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&
         (joiner->line_unit->tag == DW_TAG_partial_unit || !joiner->line_unit->has_stmt_list))
         return true;
-    if (!read_lines(result, joiner) || !unit_files_reset(result, joiner) ||
-        !number_map_reset(&joiner->name_map, joiner->walk.functions.count +
-                                                 joiner->walk.nodes.count / 4))
-        return false;
+    if (!read_lines(result, joiner)) return false;
     joiner->resolver.unit = &joiner->unit;
     joiner->resolver.walk = &joiner->walk;
     joiner->resolver.warnings = joiner->warnings;
@@ -615,12 +656,8 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     result->has_linkage_names = joiner->unit.language != DW_LANG_Go;
     joiner->resolver.arena = &result->arena;
     joiner->resolver.budget = joiner->budget;
-    joiner->row_budget = row_budget = 16 * (uint64_t)joiner->rows->count + 65536;
-    joiner->node_budget =
-        16 * (uint64_t)(joiner->walk.nodes.count + joiner->walk.ranges.count +
-                        joiner->walk.call_sites.count) +
-        65536;
+    joiner->row_budget = joiner->all_rows = 16 * (uint64_t)joiner->rows->count + 65536;
+    joiner->node_budget = 65536;
     joiner->visit_budget = UINT64_C(1) << 26;
-    return add_functions(result, joiner) && add_uncovered_lines(result, joiner) &&
-           dwarf_spend(&joiner->budget->rows, row_budget - joiner->row_budget);
+    return join_part(result, joiner);
 }

@@ -27,7 +27,7 @@ typedef struct unit_function {
     uint64_t shift; /* from `address` to where the program has the function */
     uint64_t fingerprint; /* of the contents of its record; 0: not computed */
     uint64_t die_offset;
-    uint32_t position; /* among the unit's functions */
+    uint32_t position; /* among the unit's functions, of all parts */
     uint32_t name;     /* index */
     uint32_t row_first;
     uint32_t row_count;
@@ -44,9 +44,12 @@ typedef struct unit_call_site {
     uint32_t name; /* index, or NO_INDEX */
 } unit_call_site;
 
-/* Everything of one unit that outlives its walk. */
+/* Everything of one unit, or of a part of a large one, that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
+    uint32_t passed; /* functions of the parts before this one */
+    bool has_more;   /* parts follow */
+    uint64_t reached; /* offset of the DIE where the next part starts */
     uint32_t file; /* that contains its DIEs */
     uint64_t lines_key; /* dwarf_key of the line table; 0: none */
     uint64_t lines_end; /* of the unit's part of .debug_line */
@@ -104,7 +107,7 @@ typedef struct unit_joiner {
     LIST(joined_parent) parents; /* per inline depth */
     range_list covered; /* addresses of the unit's functions */
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
-    uint64_t row_budget, node_budget, visit_budget;
+    uint64_t all_rows, row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */
     bool keeps_nameless; /* for the creator to name */
     bool has_repetitions; /* linkers fold copies of functions in this language */
@@ -115,6 +118,8 @@ void unit_joiner_deinit(unit_joiner *joiner);
  * warning. */
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index);
+/* Replace a part of a unit by the one that follows. */
+bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 
 /* ---- unit_files.c -------------------------------------------------------------- */
 

@@ -138,8 +138,10 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     atomic_store(&reader.budget.lines, LINE_BYTES);
     if (reader.index == NULL) return gsym_fail_memory(error);
     is_made = files->units.count <= UINT32_MAX;
-    for (size_t i = 0; i < files->units.count && is_made; ++i)
-        is_made = add_unit(&reader, &files->units.items[i], (uint32_t)i);
+    for (size_t i = 0; i < files->units.count && is_made; ++i) {
+        unit_source source = debug_files_unit(files, i);
+        is_made = add_unit(&reader, &source, (uint32_t)i);
+    }
     is_made = is_made && sort_extents(reader.index);
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);

@@ -298,7 +298,7 @@ typedef struct gsym_skeleton {
     uint32_t is_complete; /* by gsym_conversion_link_split */
 } gsym_skeleton;
 
-/* Valid after gsym_conversion_scan. */
+/* Valid after gsym_conversion_scan and until gsym_conversion_collect. */
 size_t gsym_conversion_skeleton_count(gsym_conversion *conversion);
 gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
                                      gsym_skeleton *skeleton_ret, gsym_error *error);
