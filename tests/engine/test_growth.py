@@ -16,11 +16,11 @@ import pytest
 from tests.callgrind import count_instructions
 from tests.conftest import REPOSITORY
 from tests.conversions import SECONDS
-from tests.inputs.scaled import SERIES, units
+from tests.inputs.scaled import SERIES, functions_of_a_unit, tiny_units, units
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -105,23 +105,41 @@ def test_instructions_grow_as_the_input(tmp_path: Path) -> None:
         assert not steep(series), (name, series)
 
 
-@no_sanitizer
-@pytest.mark.skipif(
+def weigh(path: str, folder: Path) -> int:
+    """The memory that a conversion needs, in bytes."""
+    small = folder / "small"
+    small.write_bytes(units(1))
+    done = subprocess.run(
+        [sys.executable, "-c", WEIGH, str(small), path],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SECONDS,
+    )
+    return int(done.stdout)
+
+
+knows_peak = pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak is not known"
 )
+
+
+@no_sanitizer
+@knows_peak
 @pytest.mark.parametrize("name", FIRST_WEIGHED)
 def test_memory_grows_as_the_input(name: str, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.write_bytes(units(1))
-    sizes = []
-    for path in write_series(name, FIRST_WEIGHED[name], tmp_path):
-        done = subprocess.run(
-            [sys.executable, "-c", WEIGH, str(small), path],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=SECONDS,
-        )
-        sizes.append(int(done.stdout))
+    paths = write_series(name, FIRST_WEIGHED[name], tmp_path)
+    sizes = [weigh(path, tmp_path) for path in paths]
     assert not steep(sizes), sizes
+
+
+@no_sanitizer
+@knows_peak
+@pytest.mark.parametrize("make", [functions_of_a_unit, tiny_units])
+def test_memory_is_bounded_by_the_input(
+    make: Callable[[int], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "app"
+    path.write_bytes(make(800_000))
+    assert weigh(str(path), tmp_path) < 6 * path.stat().st_size + (64 << 20)

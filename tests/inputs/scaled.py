@@ -182,6 +182,61 @@ def functions_of_a_unit(count: int) -> bytes:
     return _program(info, _table([]), _end_of(count))
 
 
+def methods_before_their_class(count: int) -> bytes:
+    """One unit of methods on a line each, and after them the class that declares them.
+
+    Each has an inlined call, the first ten are there twice, and a unit of one function
+    follows.
+    """
+    declared, class_, method = range(_OTHERS, _OTHERS + 3)
+    table = b"".join(
+        (
+            _abbreviation(
+                declared,
+                Tag.subprogram,
+                (At.name, Form.string),
+                (At.declaration, Form.flag_present),
+                children=False,
+            ),
+            _abbreviation(
+                class_, Tag.class_type, (At.name, Form.string), children=True
+            ),
+            _abbreviation(
+                method,
+                Tag.subprogram,
+                (At.specification, Form.ref4),
+                *_EXTENT,
+                children=True,
+            ),
+        )
+    )
+    root = _root("a.c")
+    origin = _HEADER_SIZE + len(root)
+    before = root + uleb(_ABSTRACT) + cstring("inlined") + b"\1"
+
+    def method_at(number: int, declaration: int) -> bytes:
+        start = TEXT + number * FUNCTION_SIZE
+        own = struct.pack("<BI", method, declaration) + _extent(start, FUNCTION_SIZE)
+        return own + _call(origin, start + 8, 16, number % 90 + 1) + _END
+
+    head = uleb(class_) + cstring("C")
+    declarations = [
+        uleb(declared) + cstring(f"m{number:06}") for number in range(count)
+    ]
+    numbers = [*range(count), *range(10)]
+    first = _HEADER_SIZE + len(before) + len(numbers) * len(method_at(0, 0)) + len(head)
+    methods = [
+        method_at(number, first + number * len(declarations[0])) for number in numbers
+    ]
+    large = _unit(b"".join((before, *methods, head, *declarations, _END)))
+    a_line_each = (advance_pc(FUNCTION_SIZE) + advance_line(1) + COPY) * (count - 1)
+    end = advance_pc(FUNCTION_SIZE)
+    lines = _table([set_address(TEXT), COPY, a_line_each, end, END_SEQUENCE])
+    small = _functions(count, 1, "after.c", len(lines))
+    lines += _table(_lines(count))
+    return _program(large + small, lines, _end_of(count + 1), table)
+
+
 def rows_of_a_function(count: int) -> bytes:
     """One function of so many rows."""
     ops: list[Op] = [set_address(TEXT), b"\x4b\x58" * (count // 2), END_SEQUENCE]
