@@ -29,6 +29,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     number_map_deinit(&joiner->name_map);
     free(joiner->parents.items);
     free(joiner->covered.items);
+    free(joiner->own_ranges.items);
     free(joiner->known);
 }
 
@@ -460,6 +461,22 @@ static bool aligns(gsym_range range) {
     return size < MAX_PADDING && size < (range.end & -range.end);
 }
 
+/* Whether a unit has code in a range, as its root says; one without ranges does not say. */
+static bool unit_reaches(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
+    range_list *own = &joiner->own_ranges;
+    size_t at = 0;
+    if (!joiner->knows_ranges) {
+        warning_list ignored = {0}; /* its functions come without them */
+        own->count = 0;
+        if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
+        ranges_join(own, 0);
+        joiner->knows_ranges = true;
+    }
+    SEARCH_SORTED(at, own->count, own->items[middle].end <= range.start);
+    *reaches_ret = own->count == 0 || (at < own->count && own->items[at].start < range.end);
+    return true;
+}
+
 /* Add the rows of addresses in a sequence that no function has. */
 static bool add_lines(unit_functions *result, unit_joiner *joiner,
                       const line_sequence *sequence, gsym_range range) {
@@ -471,9 +488,13 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .name = NO_INDEX,
                            .is_lines = true};
     rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first, &lines.row_count);
-    if (lines.row_count == 1 && aligns(range) &&
-        joiner->rows->items[lines.row_first].address < range.start)
-        return true;
+    if (lines.row_count == 1 &&
+        joiner->rows->items[lines.row_first].address < range.start) {
+        /* It runs on into padding, or into a function that the compiler hides. */
+        bool reaches = false;
+        if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
+        if (!reaches) return true;
+    }
     if (lines.size > UINT32_MAX ||
         !creator_answers_in(joiner->creator, range.start, range.end))
         return true;
@@ -566,6 +587,7 @@ static bool clear_unit(unit_functions *result, unit_joiner *joiner, size_t index
     result->lines_key = result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
     joiner->covered.count = 0;
+    joiner->knows_ranges = false;
     return clear(result);
 }
 

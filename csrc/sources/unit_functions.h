@@ -106,6 +106,8 @@ typedef struct unit_joiner {
     number_map name_map; /* origin -> name */
     LIST(joined_parent) parents; /* per inline depth */
     range_list covered; /* addresses of the unit's functions */
+    range_list own_ranges; /* of the unit's root, once they are wanted */
+    bool knows_ranges;
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t all_rows, row_budget, node_budget, visit_budget;
     known_name *known; /* KNOWN_NAMES of them */

@@ -122,9 +122,19 @@ def inlined_call_has_its_own_name(case: Case) -> bool:
 
 def copy_is_of_another_unit(case: Case) -> bool:
     """Of several descriptions of one function, such as of templates, one is kept."""
-    return any(
+    return _is_thunk_without_calls(case) or any(
         copy == case.theirs or _only_names_differ(case._replace(ours=copy), None)
         for copy in case.copies
+    )
+
+
+def _is_thunk_without_calls(case: Case) -> bool:
+    """One unit has rows for a thunk that holds its function, another the function."""
+    return (
+        len(case.theirs) == 1 < len(case.ours)
+        and case.theirs[0].name.startswith(("_ZTh", "_ZTv", "_ZTc"))
+        and case.theirs[0].name in _symbol_names(case)
+        and case.theirs[0].path == case.ours[-1].path
     )
 
 
