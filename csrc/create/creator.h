@@ -24,6 +24,8 @@ typedef struct creator_record {
 #define CREATOR_NAMED_BY_SYMBOL 16
 /* Not a function, but lines for the symbols of its addresses. */
 #define CREATOR_LINES 32
+/* One of the units that describe a function, of which the linker kept the first copy. */
+#define CREATOR_COPY 64
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);

@@ -210,6 +210,23 @@ static bool record_order_is_poorer(const gsym_creator *creator,
     return has_lower_rows(creator, left, right);
 }
 
+/* Whether `record` is to be kept rather than `kept`, of the same range and before it. Copies
+ * of a function, such as of a template, are of one size at times though their code differs:
+ * the linker keeps the first and lets the descriptions of all refer to it. */
+static bool is_better(const gsym_creator *creator, const creator_record *record,
+                      const creator_record *kept) {
+    record_parts a, b;
+    if ((record->origin & kept->origin & CREATOR_COPY) == 0 || record->name != kept->name ||
+        kept->row_count == 0)
+        return !record_order_is_poorer(creator, record, kept);
+    if (record->row_count != kept->row_count || record->node_count <= kept->node_count)
+        return false;
+    a = record_order_cut(creator, record, GSYM_INFO_LINE_TABLE);
+    b = record_order_cut(creator, kept, GSYM_INFO_LINE_TABLE);
+    return a.is_found && b.is_found &&
+           line_table_compare_addresses(&a.payload, &b.payload) == 0;
+}
+
 /* Of `a::f<int>` the `f`. */
 static text identifier(text name) {
     const char *end = memchr(name.bytes, '<', name.size);
@@ -326,7 +343,7 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
             rich = record;
         } else if (!record_order_same_bytes(rich, record)) {
             p->creator->report.duplicates_different++;
-            if (!record_order_is_poorer(p->creator, record, rich)) rich = record;
+            if (is_better(p->creator, record, rich)) rich = record;
         }
     }
     if (bare == NULL) bare = symbol;

@@ -30,17 +30,6 @@ typedef struct conversion_worker {
     warning_list warnings;
 } conversion_worker;
 
-/* A function that several units describe: where the first does, whose record is kept, and
- * where the last does, which decides between equally rich records. */
-typedef struct repeated_function {
-    uint64_t first; /* see place_of */
-    uint32_t last_unit;
-    uint32_t last_position; /* among the functions of that unit */
-} repeated_function;
-
-/* The value of a fingerprint, for a function that is repeated. */
-#define REPEATED (UINT64_C(1) << 63) /* the rest is the index in `repetitions` */
-
 struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
@@ -68,8 +57,7 @@ struct gsym_conversion {
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
     /* used in the ordered step only */
-    number_map fingerprints; /* of functions seen: their places */
-    LIST(repeated_function) repetitions;
+    number_map fingerprints; /* of the functions so far */
     uint64_t repeated;
 };
 
@@ -143,15 +131,13 @@ static void end_collecting(gsym_conversion *conversion) {
         free(conversion->workers[i].warnings.items);
     }
     shared_lines_destroy(conversion->lines);
-    free(conversion->repetitions.items);
     free(conversion->workers);
     free(conversion->spans);
     conversion->lines = NULL;
-    conversion->repetitions.items = NULL;
     conversion->workers = NULL;
     conversion->spans = NULL;
     conversion->worker_count = 0;
-    conversion->span_count = conversion->repetitions.count = 0;
+    conversion->span_count = 0;
 }
 
 void gsym_conversion_destroy(gsym_conversion *conversion) {
@@ -224,46 +210,21 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
 
 /* ---- working ---------------------------------------------------------------------------- */
 
-/* The place of a record: its unit, and its number in that. */
-static uint64_t place_of(size_t unit, size_t index) { return (uint64_t)unit << 32 | index; }
-
-/* Remember where a function that was seen at `place`, as its fingerprint says, is again. */
-static bool add_repetition(gsym_conversion *conversion, uint64_t place, size_t unit_index,
-                           const unit_function *function) {
-    repeated_function *repeated;
-    if ((place & REPEATED) == 0) {
-        uint64_t index = conversion->repetitions.count;
-        if (!LIST_ADD(conversion->repetitions, (repeated_function){.first = place}) ||
-            !number_map_set(&conversion->fingerprints, function->fingerprint,
-                            REPEATED | index))
-            return false;
-        place = REPEATED | index;
-    }
-    repeated = &conversion->repetitions.items[place ^ REPEATED];
-    repeated->last_unit = (uint32_t)unit_index;
-    repeated->last_position = function->position;
-    ++conversion->repeated;
-    return true;
-}
-
 /* Leave out functions that a unit before has described in the same words. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
-    uint32_t before = conversion->spans[unit->unit_index].count; /* of other parts */
-    size_t kept = 0;
+    uint32_t kept = 0;
     for (size_t i = 0; i < unit->functions.count; ++i) {
         const unit_function *function = &unit->functions.items[i];
-        uint64_t fingerprint = function->fingerprint, place;
-        if (fingerprint != 0 &&
-            number_map_find(&conversion->fingerprints, fingerprint, &place)) {
-            if (!add_repetition(conversion, place, unit->unit_index, function))
+        uint64_t ignored;
+        if (function->fingerprint != 0) {
+            if (number_map_find(&conversion->fingerprints, function->fingerprint, &ignored)) {
+                ++conversion->repeated;
+                continue;
+            }
+            if (!number_map_set(&conversion->fingerprints, function->fingerprint, 0))
                 return gsym_fail_memory(error);
-            continue;
         }
-        if (fingerprint != 0 &&
-            !number_map_set(&conversion->fingerprints, fingerprint,
-                            place_of(unit->unit_index, before + kept)))
-            return gsym_fail_memory(error);
         unit->functions.items[kept++] = *function;
     }
     unit->functions.count = kept;
@@ -331,7 +292,7 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
     span->lines_key = unit->lines_key;
-    if (unit->passed == 0) span->first = encoder->record_count;
+    if (span->count == 0) span->first = encoder->record_count;
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->record_count - span->first);
     if (!unit->has_more)
@@ -491,64 +452,25 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
     return GSYM_OK;
 }
 
-static encoded_function *record_of(const gsym_conversion *conversion, size_t unit,
-                                   size_t index) {
-    const unit_span *span = &conversion->spans[unit];
-    return unit_encoder_record(&conversion->workers[span->worker].encoder,
-                               span->first + index);
-}
-
-static encoded_function *record_at(const gsym_conversion *conversion, uint64_t place) {
-    return record_of(conversion, (size_t)(place >> 32), (uint32_t)place);
-}
-
-static int compare_last(const void *left, const void *right) {
-    const repeated_function *a = left, *b = right;
-    if (a->last_unit != b->last_unit) return a->last_unit < b->last_unit ? -1 : 1;
-    return a->last_position < b->last_position ? -1 : a->last_position > b->last_position;
-}
-
-/* Sort the functions that were repeated by the place of their last repetition. */
-static void sort_moved(gsym_conversion *conversion) {
-    repeated_function *repeated = conversion->repetitions.items;
-    size_t count = conversion->repetitions.count;
-    for (size_t i = 0; i < count; ++i)
-        record_at(conversion, repeated[i].first)->is_moved = true;
-    if (count > 1) qsort(repeated, count, sizeof *repeated, compare_last);
-}
-
 /* Whether a record has lines that another unit may have functions for. */
 static bool has_shared_lines(const gsym_conversion *conversion, const unit_span *span,
-                             const encoded_function *record) {
-    return (record->record.origin & CREATOR_LINES) != 0 &&
+                             const creator_record *record) {
+    return (record->origin & CREATOR_LINES) != 0 &&
            (shared_lines_has(conversion->lines, span->lines_key) ||
             (conversion->index != NULL &&
              unit_index_shares_lines(conversion->index, span->lines_key)));
 }
 
-/* Hand all records over in the order of the DIEs that described them last. */
+/* Hand all records over in the order of the units. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
-    const repeated_function *moved = conversion->repetitions.items;
-    size_t moved_count = conversion->repetitions.count;
-    const repeated_function *end = moved_count == 0 ? moved : moved + moved_count;
-    sort_moved(conversion);
     for (size_t unit = 0; unit < conversion->span_count; ++unit) {
-        for (uint32_t i = 0; i < conversion->spans[unit].count; ++i) {
-            const encoded_function *own = record_of(conversion, unit, i);
-            for (; moved < end && moved->last_unit == unit &&
-                   moved->last_position < own->position;
-                 ++moved)
-                GSYM_TRY(creator_keep(
-                    conversion->creator,
-                    &record_at(conversion, moved->first)->record, 1, error));
-            if (!own->is_moved &&
-                !has_shared_lines(conversion, &conversion->spans[unit], own))
-                GSYM_TRY(creator_keep(conversion->creator, &own->record, 1, error));
+        const unit_span *span = &conversion->spans[unit];
+        const unit_encoder *encoder = &conversion->workers[span->worker].encoder;
+        for (uint32_t i = 0; i < span->count; ++i) {
+            const creator_record *record = unit_encoder_record(encoder, span->first + i);
+            if (!has_shared_lines(conversion, span, record))
+                GSYM_TRY(creator_keep(conversion->creator, record, 1, error));
         }
-        for (; moved < end && moved->last_unit == unit; ++moved)
-            GSYM_TRY(creator_keep(conversion->creator,
-                                  &record_at(conversion, moved->first)->record,
-                                  1, error));
     }
     return GSYM_OK;
 }

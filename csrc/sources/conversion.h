@@ -8,12 +8,6 @@
 
 #include "create/creator.h"
 
-typedef struct encoded_function {
-    creator_record record;
-    uint32_t position; /* among its unit's functions */
-    bool is_moved;     /* replaces a later repetition */
-} encoded_function;
-
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
@@ -24,7 +18,7 @@ typedef struct unit_encoder {
     buffer chunk;             /* blobs; until it is closed, records contain offsets in it */
     size_t chunk_first;       /* first record of the chunk */
     LIST(uint8_t *) chunks; /* closed */
-    LIST(encoded_function *) blocks; /* of RECORDS_PER_BLOCK records */
+    LIST(creator_record *) blocks; /* of RECORDS_PER_BLOCK records */
     size_t record_count;
     LIST(gsym_line_row) rows;
     LIST(gsym_call_site) call_sites;
@@ -33,7 +27,7 @@ typedef struct unit_encoder {
 
 #define RECORDS_PER_BLOCK 4096
 
-static inline encoded_function *unit_encoder_record(const unit_encoder *encoder,
+static inline creator_record *unit_encoder_record(const unit_encoder *encoder,
                                                     size_t index) {
     return &encoder->blocks.items[index / RECORDS_PER_BLOCK][index % RECORDS_PER_BLOCK];
 }

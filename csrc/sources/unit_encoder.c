@@ -113,7 +113,7 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     if (encoder->chunk.size == 0) return GSYM_OK;
     if (!LIST_ADD(encoder->chunks, bytes)) return gsym_fail_memory(error);
     for (size_t i = encoder->chunk_first; i < encoder->record_count; ++i) {
-        creator_record *record = &unit_encoder_record(encoder, i)->record;
+        creator_record *record = unit_encoder_record(encoder, i);
         if (record->blob_size > 0) record->blob = bytes + (uintptr_t)record->blob;
     }
     encoder->chunk_first = encoder->record_count;
@@ -131,7 +131,7 @@ static uint32_t own_rows(const unit_functions *unit, const unit_function *functi
 }
 
 static bool reserve_record(unit_encoder *encoder) {
-    encoded_function *block;
+    creator_record *block;
     if (encoder->record_count < RECORDS_PER_BLOCK * encoder->blocks.count) return true;
     block = malloc(RECORDS_PER_BLOCK * sizeof *block);
     if (block != NULL && LIST_ADD(encoder->blocks, block)) return true;
@@ -167,22 +167,21 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
                          "a function needs a record of more than 4 GiB");
     if (has_blob && source != NULL)
         (void)function_index_put(&encoder->index, &encoder->chunk);
-    *unit_encoder_record(encoder, encoder->record_count++) = (encoded_function){
-        .record = {.address = function->address + function->shift,
-                   .size = function->size,
-                   .name = function->is_bare ? 0 : encoded.name,
-                   .blob = has_blob ? (const uint8_t *)offset : NULL,
-                   .blob_size = (uint32_t)size,
-                   .index_size = (uint32_t)(encoder->chunk.size - offset - size),
-                   .row_count = own_rows(unit, function, encoded.row_count),
-                   .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-                   .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO |
-                             (function->is_lines  ? CREATOR_LINES
-                              : function->is_bare ? 0u
-                              : is_nameless       ? CREATOR_NAMELESS
-                              : unit->has_linkage_names ? CREATOR_NAMED_BY_SYMBOL
-                                                        : 0u)},
-        .position = function->position};
+    *unit_encoder_record(encoder, encoder->record_count++) = (creator_record){
+        .address = function->address + function->shift,
+        .size = function->size,
+        .name = function->is_bare ? 0 : encoded.name,
+        .blob = has_blob ? (const uint8_t *)offset : NULL,
+        .blob_size = (uint32_t)size,
+        .index_size = (uint32_t)(encoder->chunk.size - offset - size),
+        .row_count = own_rows(unit, function, encoded.row_count),
+        .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
+        .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO | CREATOR_COPY |
+                  (function->is_lines        ? CREATOR_LINES
+                   : function->is_bare       ? 0u
+                   : is_nameless             ? CREATOR_NAMELESS
+                   : unit->has_linkage_names ? CREATOR_NAMED_BY_SYMBOL
+                                             : 0u)};
     return GSYM_OK;
 }
 

@@ -376,10 +376,6 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
 
 /* ---- functions -------------------------------------------------------------------------- */
 
-static uint32_t next_position(const unit_functions *result) {
-    return result->passed + (uint32_t)result->functions.count;
-}
-
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                          uint32_t name, gsym_range range) {
     const walk_function *source = &joiner->walk.functions.items[source_index];
@@ -387,7 +383,6 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .size = range.end - range.start,
                               .shift = dwarf_shift_at(joiner->unit.code, range.start),
                               .die_offset = source->offset,
-                              .position = next_position(result),
                               .name = name};
     /* The rest of it does not fit after the last address. */
     if (function.shift != 0 &&
@@ -422,8 +417,7 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                       (unit_function){.address = ranges[i].start,
                                       .size = ranges[i].end - ranges[i].start,
                                       .die_offset = source->offset,
-                                      .position = next_position(result),
-                                      .name = NO_INDEX,
+                                       .name = NO_INDEX,
                                       .is_bare = true}))
             return false;
     return true;
@@ -484,7 +478,6 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
                            .size = range.end - range.start,
                            .shift = dwarf_shift_at(joiner->unit.code, range.start),
                            .die_offset = joiner->unit.header->offset,
-                           .position = next_position(result),
                            .name = NO_INDEX,
                            .is_lines = true};
     rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first, &lines.row_count);
@@ -582,7 +575,6 @@ static bool clear(unit_functions *result) {
 
 static bool clear_unit(unit_functions *result, unit_joiner *joiner, size_t index) {
     result->unit_index = index;
-    result->passed = 0;
     result->has_more = result->has_linkage_names = false;
     result->lines_key = result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
@@ -652,7 +644,6 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
 }
 
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
-    result->passed = next_position(result);
     return clear(result) && dwarf_walk_on(&joiner->walk, &joiner->unit, joiner->warnings) &&
            join_part(result, joiner);
 }

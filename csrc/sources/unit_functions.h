@@ -27,7 +27,6 @@ typedef struct unit_function {
     uint64_t shift; /* from `address` to where the program has the function */
     uint64_t fingerprint; /* of the contents of its record; 0: not computed */
     uint64_t die_offset;
-    uint32_t position; /* among the unit's functions, of all parts */
     uint32_t name;     /* index */
     uint32_t row_first;
     uint32_t row_count;
@@ -47,7 +46,6 @@ typedef struct unit_call_site {
 /* Everything of one unit, or of a part of a large one, that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
-    uint32_t passed; /* functions of the parts before this one */
     bool has_more;   /* parts follow */
     uint64_t reached; /* offset of the DIE where the next part starts */
     uint32_t file; /* that contains its DIEs */

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.verification.decoder.functions import is_poorer
+from gsym.verification.decoder.functions import is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,11 +97,9 @@ def rows_within(rows: Sequence[LineEntry], start: int, end: int) -> Iterator[Lin
 
 def _add_candidate(candidates: list[FunctionInfo], info: FunctionInfo) -> None:
     """Add a function of the same range, unless it is present; the best comes first."""
-    if candidates and info == candidates[0]:
-        return
     if info in candidates:
-        candidates.remove(info)
-    if candidates and is_poorer(info, candidates[0]):
+        return
+    if candidates and not is_better(info, candidates[0]):
         candidates.append(info)
     else:
         candidates.insert(0, info)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import gsym
 from tests.differential import layout, peers, sampling
 from tests.differential.gsymutil_differences import CLASSES, Case, with_our_name
-from tests.differential.judges import Judgement, Judges, judge
+from tests.differential.judges import Context, Judgement, Judges, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,11 @@ def compare_files(
         )
         if their != our
     ]
-    names = [_class(case) for case in cases]
+    with Context(binary, ours) as context:
+        names = [
+            _class(case) or _class(case._replace(copies=context.copies(case.address)))
+            for case in cases
+        ]
     return Comparison(
         len(addresses),
         judge(readable, ours, addresses),

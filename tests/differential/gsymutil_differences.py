@@ -23,7 +23,7 @@ class Case(NamedTuple):
 
     Frames are innermost first and none where the address is not found; a function is
     the record that the answer came from. *symbols* are those at or before the address
-    that may cover it.
+    that may cover it, *copies* our answers from every description of the function.
     """
 
     address: int
@@ -33,6 +33,7 @@ class Case(NamedTuple):
     our_function: Function | None
     symbols: tuple[Symbol, ...]
     has_zdebug: bool = False
+    copies: tuple[tuple[Frame, ...], ...] = ()
 
 
 def name_is_qualified(case: Case) -> bool:
@@ -129,6 +130,12 @@ def label_ends_with_its_function(case: Case) -> bool:
     return not case.ours and theirs is not None and theirs.start == theirs.end
 
 
+def first_copy_is_kept(case: Case) -> bool:
+    """Of copies of a function that differ, the first is that of the linker."""
+    said = tuple(frame._replace(offset=-1) for frame in case.theirs)
+    return _is_same_record(case) and said in case.copies
+
+
 CLASSES: tuple[Callable[[Case], bool], ...] = (
     name_is_of_symbol_table,
     name_is_qualified,
@@ -141,6 +148,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     declared_line_is_not_given,
     label_ends_with_its_function,
     lines_are_kept,
+    first_copy_is_kept,
 )
 
 

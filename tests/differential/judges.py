@@ -94,6 +94,17 @@ def judge(binary: Path, ours: Path, addresses: Sequence[int]) -> Judges:
         )
 
 
+def differences_from_llvm(
+    binary: Path, ours: Path, addresses: Sequence[int]
+) -> list[tuple[str, Case]]:
+    """Where llvm-symbolizer answers otherwise, with the class of the difference."""
+    answers = our_answers(ours, addresses)
+    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    gnu = peers.addr2line_answers(binary, addresses)
+    with Context(binary, ours) as context:
+        return _named(context, addresses, (answers, llvm, gnu), LLVM_SYMBOLIZER)
+
+
 def judge_by_llvm(
     binary: Path, ours: Path, addresses: Sequence[int], answers: Sequence[Frames]
 ) -> Judgement:
@@ -167,13 +178,13 @@ class Context:
         )
         return [
             case._replace(
-                copies=tuple(map(view, self._copies(case.address))),
+                copies=tuple(map(view, self.copies(case.address))),
                 line_before=frames[0].line if frames else 0,
             )
             for case, frames in zip(cases, before, strict=True)
         ]
 
-    def _copies(self, address: int) -> tuple[Frames, ...]:
+    def copies(self, address: int) -> tuple[Frames, ...]:
         """Our answers of the functions with the same range at *address*."""
         if self._merged is None:
             output = f"{self._folder.name}/merged.gsym"
@@ -190,6 +201,22 @@ def _judged(
     classes: tuple[Class, ...],
 ) -> Judgement:
     """The judgement of a reader; *answers* are ours, its own and the other reader's."""
+    found = _named(context, addresses, answers, classes)
+    return Judgement(
+        len(addresses) - len(found),
+        Counter(name for name, _ in found if name),
+        Counter(name for name, case in found if loses_line(case)),
+        [describe(case) for name, case in found if not name],
+    )
+
+
+def _named(
+    context: Context,
+    addresses: Sequence[int],
+    answers: Sequence[Sequence[Frames]],
+    classes: tuple[Class, ...],
+) -> list[tuple[str, Case]]:
+    """The cases where answers differ, each with its class, "" for none."""
     cases = [
         context.case(address, *frames)
         for address, *frames in zip(addresses, *answers, strict=True)
@@ -200,13 +227,7 @@ def _judged(
     view = without_paths if classes is ADDR2LINE else unchanged
     detailed = iter(context.detailed(unknown, view))
     names = [name or why(next(detailed), classes) for name in names]
-    lost = (name for case, name in zip(cases, names, strict=True) if loses_line(case))
-    return Judgement(
-        len(addresses) - len(cases),
-        Counter(filter(None, names)),
-        Counter(lost),
-        [describe(case) for case, name in zip(cases, names, strict=True) if not name],
-    )
+    return list(zip(names, cases, strict=True))
 
 
 def describe(case: Case) -> str:

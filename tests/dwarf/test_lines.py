@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
-from tests.inputs.dwarf_constants import At, Content, Form
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf_constants import At, Content, Form, Tag
 from tests.inputs.elf import NOTYPE, Symbol, code_section
 from tests.inputs.encoding import Encoding, uleb
 from tests.inputs.line_program import (
@@ -36,7 +37,7 @@ from tests.inputs.line_program import (
     set_isa,
     special,
 )
-from tests.inputs.program import LAYOUTS, Layout, function, program, unit
+from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -736,3 +737,43 @@ def test_rows_of_a_table_of_several_units_are_for_functions_only(
           1010 /src/a.c:6
         1020-1030 s
     """)
+
+
+def copies(*descriptions: tuple[LineProgram, int]) -> bytes:
+    """A program of units that describe one function, by rows and a number of calls."""
+    return program(
+        *(
+            unit(
+                Die(Tag.subprogram, {At.name: "callee"}, label="callee"),
+                function(
+                    "f",
+                    0x1000,
+                    0x1010,
+                    *(inlined(Ref("callee"), (0x1004, 0x1008)) for _ in range(calls)),
+                ),
+                version=4,
+                lines=table,
+            )
+            for table, calls in descriptions
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "calls", "kept"),
+    [
+        (sequence((0x1000, 3), (0x1005, 4), end=0x1010), 0, "first"),
+        (sequence((0x1000, 3), (0x1005, 4), (0x1006, 5), end=0x1010), 2, "first"),
+        (sequence((0x1000, 3), (0x1004, 4), end=0x1010), 1, "first"),
+        (sequence((0x1000, 3), (0x1004, 4), end=0x1010), 2, "second"),
+    ],
+    ids=["other code", "more of other code", "the same code", "more of the same"],
+)
+def test_of_copies_of_a_function_the_first_is_kept(
+    second: list[Op], calls: int, kept: str, tmp_path: Path
+) -> None:
+    first = lines(*sequence((0x1000, 1), (0x1004, 2), end=0x1010))
+    image = copies((first, 1), (lines(*second), calls))
+    (whole,) = convert_bytes(tmp_path, image).functions
+    assert whole.line_table is not None
+    assert whole.line_table[0].line == {"first": 1, "second": 3}[kept]

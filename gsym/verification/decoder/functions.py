@@ -236,11 +236,26 @@ class UnitFunctions:
         return parent if parent is not None and parent.tag in _NAMING_SCOPES else None
 
 
-def is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
-    """Whether *left* is less complete than *right*, of the same range, as in LLVM.
+def is_better(info: FunctionInfo, kept: FunctionInfo) -> bool:
+    """Whether *info* is to be kept rather than *kept*, of the same range and before it.
+
+    The linker keeps the first copy of a function, and other descriptions count only if
+    their rows have the same addresses. Of other functions the richer one is kept, as in
+    LLVM, and of equals the last.
+    """
+    if info.name != kept.name or not kept.line_table:
+        return not _is_poorer(info, kept)
+    addresses = [
+        [row.address for row in each.line_table or ()] for each in (info, kept)
+    ]
+    calls = _count_calls(info.inline), _count_calls(kept.inline)
+    return addresses[0] == addresses[1] and calls[0] > calls[1]
+
+
+def _is_poorer(left: FunctionInfo, right: FunctionInfo) -> bool:
+    """Whether *left* is less complete than *right*, of the same range.
 
     Fewer inlined calls are less, and if the calls are the same, fewer or lower rows.
-    Of several functions with one range the last that is not poorer stays.
     """
     counts = _count_calls(left.inline), _count_calls(right.inline)
     if counts[0] != counts[1] or left.inline != right.inline:
