@@ -412,6 +412,47 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
     }
 }
 
+/* Step over pairs of short numbers, four at once, up to the first that is none or that has a
+ * form with a constant. True where the pair of zeros that ends an abbreviation was found. */
+static bool skip_short_pairs(cursor *c) {
+    const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
+    while (cursor_left(c) >= 8) {
+        uint64_t pairs = cursor_load64(c->at, CURSOR_HOST_BIG_ENDIAN);
+        uint64_t forms = (pairs >> 8 ^ DW_FORM_implicit_const * ones) & 0xff * ones;
+        uint64_t longs = (pairs | pairs << 8) & tops;
+        uint64_t zeros = ~(pairs + 0x7fff * ones) & tops & ~longs;
+        uint64_t stops = longs | zeros | (~(forms + 0x7fff * ones) & tops);
+        if (stops != 0) {
+            unsigned bit = (unsigned)__builtin_ctzll(stops);
+            bool is_end = (zeros >> bit & 1) != 0;
+            c->at += bit / 16 * 2 + (is_end ? 2 : 0);
+            return is_end;
+        }
+        c->at += 8;
+    }
+    return false;
+}
+
+static void skip_attributes(cursor *c) {
+    while (!skip_short_pairs(c)) {
+        uint64_t attribute = cursor_short_uleb(c), form = cursor_short_uleb(c);
+        if (form == DW_FORM_implicit_const) cursor_skip_leb(c);
+        if ((attribute == 0 && form == 0) || c->failed) return;
+    }
+}
+
+/* From the abbreviation with this code on, or from where the table ends without it. */
+static cursor find_code(cursor c, uint64_t wanted) {
+    for (;;) {
+        cursor from = c;
+        uint64_t code = cursor_uleb(&c);
+        if (code == wanted || code == 0 || c.failed) return from;
+        (void)cursor_uleb(&c); /* the tag */
+        (void)cursor_u8(&c);
+        skip_attributes(&c);
+    }
+}
+
 /* Up to the abbreviation with code `last`; 0: all. False where memory ran out. */
 static bool compile_table(abbrev_table *table, cursor c, uint64_t last) {
     int8_t sizes[DW_FORM_addrx4 + 1];
@@ -549,6 +590,7 @@ static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *hea
 const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
+    uint64_t root = 0;
     cursor bytes;
     if (cache->has_roots) forget(cache); /* the next one may have another code */
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
@@ -567,8 +609,11 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
     bytes = table_bytes(input, header->abbrev_offset, &table->is_cut);
-    if (!compile_table(table, bytes,
-                       cache->has_roots ? root_code(input, header) : 0)) {
+    if (cache->has_roots) {
+        root = root_code(input, header);
+        bytes = find_code(bytes, root);
+    }
+    if (!compile_table(table, bytes, root)) {
         cache->spare = table;
         return NULL;
     }

@@ -13,8 +13,7 @@ typedef struct unit_extent {
 } unit_extent;
 
 struct gsym_unit_index {
-    LIST(unit_extent) extents; /* by start */
-    LIST(uint64_t) ends;       /* the greatest of the extents up to each */
+    LIST(unit_extent) extents; /* in the order of the units */
     LIST(uint64_t) sizes;      /* of the units, in .debug_info */
     uint64_t total_size;
     number_map line_tables; /* dwarf_key -> number of units that name it */
@@ -110,25 +109,6 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
     return index->extents.count > extent_count || add_contents(reader, source, unit);
 }
 
-static int compare_extents(const void *left, const void *right) {
-    const unit_extent *a = left, *b = right;
-    if (a->start != b->start) return a->start < b->start ? -1 : 1;
-    return a->unit < b->unit ? -1 : a->unit > b->unit;
-}
-
-static bool sort_extents(gsym_unit_index *index) {
-    uint64_t end = 0;
-    size_t count = index->extents.count;
-    if (!ARRAY_RESERVE(index->ends, count)) return false;
-    if (count > 1)
-        qsort(index->extents.items, count, sizeof *index->extents.items, compare_extents);
-    for (size_t i = 0; i < count; ++i) {
-        if (index->extents.items[i].end > end) end = index->extents.items[i].end;
-        index->ends.items[index->ends.count++] = end;
-    }
-    return true;
-}
-
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error) {
     const debug_files *files = conversion_files(conversion);
@@ -142,7 +122,6 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
         unit_source source = debug_files_unit(files, i);
         is_made = add_unit(&reader, &source, (uint32_t)i);
     }
-    is_made = is_made && sort_extents(reader.index);
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);
     unit_walk_deinit(&reader.walk);
@@ -161,7 +140,6 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
 void gsym_unit_index_destroy(gsym_unit_index *index) {
     if (index == NULL) return;
     free(index->extents.items);
-    free(index->ends.items);
     free(index->sizes.items);
     number_map_deinit(&index->line_tables);
     free(index);
@@ -172,15 +150,11 @@ bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {
     return number_map_find(&index->line_tables, key, &count) && count > 1;
 }
 
-/* Mark the units that have code at the address. */
-static void mark_units(const gsym_unit_index *index, uint64_t address, bool *marks) {
+/* Whether one of the ascending addresses is in the extent. */
+static bool has_address(const unit_extent *extent, const uint64_t *addresses, size_t count) {
     size_t low = 0;
-    SEARCH_SORTED(low, index->extents.count,
-                  index->extents.items[middle].start <= address);
-    while (low > 0 && index->ends.items[low - 1] > address) {
-        const unit_extent *extent = &index->extents.items[--low];
-        if (extent->end > address) marks[extent->unit] = true;
-    }
+    SEARCH_SORTED(low, count, addresses[middle] < extent->start);
+    return low < count && addresses[low] < extent->end;
 }
 
 gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
@@ -192,7 +166,10 @@ gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *a
     *count_ret = 0;
     *size_ret = 0;
     *total_ret = index->total_size;
-    for (size_t i = 0; i < address_count; ++i) mark_units(index, addresses[i], marks);
+    for (size_t i = 0; i < index->extents.count; ++i) {
+        const unit_extent *extent = &index->extents.items[i];
+        if (has_address(extent, addresses, address_count)) marks[extent->unit] = true;
+    }
     for (size_t i = 0; i < index->sizes.count; ++i) {
         if (!marks[i]) continue;
         if (*count_ret < capacity) units[*count_ret] = (uint32_t)i;

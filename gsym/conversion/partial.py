@@ -76,7 +76,7 @@ class PartialConversion:
         )
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
-        """The units that may have code at one of *addresses*."""
+        """The units that may have code at one of *addresses*, which ascend."""
         column = array("Q", addresses)
         view = ffi.from_buffer("uint64_t[]", column)
         count, error = ffi.new("size_t *"), new_error()

@@ -124,7 +124,7 @@ def test_random_programs_are_answered_as_a_whole(seed: int, tmp_path: Path) -> N
 def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
     partial = partial_of(tmp_path / "app", SEVERAL)
     assert partial.units_at([0x1000]).units == [0]
-    assert partial.units_at([0x1080, 0x10C0, 0x1010]).units == [0, 2]
+    assert partial.units_at([0x1010, 0x1080, 0x10C0]).units == [0, 2]
     assert partial.units_at([0x900]).units == []
     chosen = partial.units_at([0x1000])
     assert 0 < chosen.size < chosen.total
