@@ -195,17 +195,11 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    const gsym_unit_index *index, const uint32_t *units,
                                    size_t count, gsym_error *error) {
-    debug_files *files = &conversion->files;
-    if (files->skeletons.count > 0)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units with split units are not selected");
-    for (size_t i = 0; i < count; ++i) {
-        if (units[i] >= files->units.count || (i > 0 && units[i] <= units[i - 1]))
-            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units to select do not ascend");
-        files->units.items[i] = files->units.items[units[i]];
-    }
-    files->units.count = count;
+    gsym_conversion *scanned = unit_index_conversion(index);
+    GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
+    creator_supply_strings(conversion->creator, creator_string_supply(scanned->creator));
     conversion->index = index;
-    return GSYM_OK;
+    return create_workers(conversion, error);
 }
 
 /* ---- working ---------------------------------------------------------------------------- */

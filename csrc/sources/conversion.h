@@ -43,6 +43,8 @@ gsym_creator *conversion_creator(gsym_conversion *conversion);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);
 warning_list *conversion_warnings(gsym_conversion *conversion);
 
+/* The one whose units are indexed. */
+gsym_conversion *unit_index_conversion(const gsym_unit_index *index);
 /* Whether several units name a line table, by its dwarf_key; also those not selected. */
 bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key);
 

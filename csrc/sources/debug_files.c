@@ -279,12 +279,40 @@ unit_source debug_files_unit(const debug_files *files, size_t index) {
     const unit_place *place = &files->units.items[index];
     const debug_file *file = files->files.items[place->file];
     const skeleton_unit *skeletons = files->skeletons.items;
-    unit_source source = {&file->input, &file->units.items[place->number], NULL};
+    unit_source source = {&file->input, &file->input.units[place->number], NULL};
     size_t low = 0;
     SEARCH_SORTED(low, files->skeletons.count, skeletons[middle].unit < index);
     if (low < files->skeletons.count && skeletons[low].unit == index)
         source.skeleton = &skeletons[low];
     return source;
+}
+
+/* What is found of a file is shared, how far it has been read is not. */
+static gsym_status share_files(debug_files *files, const debug_files *scanned,
+                               gsym_error *error) {
+    for (uint32_t i = 0; i < scanned->files.count; ++i) {
+        const debug_file *file = scanned->files.items[i];
+        if (i == files->files.count) GSYM_TRY(add_file(files, file->role, &i, error));
+        files->files.items[i]->input = file->input;
+    }
+    files->common = scanned->common;
+    files->is_scanned = true;
+    return GSYM_OK;
+}
+
+gsym_status debug_files_share(debug_files *files, const debug_files *scanned,
+                              const uint32_t *units, size_t count, gsym_error *error) {
+    if (files->is_scanned || scanned->skeletons.count > 0)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units that cannot be selected");
+    GSYM_TRY(share_files(files, scanned, error));
+    if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
+    for (size_t i = 0; i < count; ++i) {
+        if (units[i] >= scanned->units.count || (i > 0 && units[i] <= units[i - 1]))
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "units to select do not ascend");
+        files->units.items[files->units.count++] = scanned->units.items[units[i]];
+        ++files->files.items[files->units.items[i].file]->units_left;
+    }
+    return GSYM_OK;
 }
 
 static uint64_t header_size(const dwarf_unit_header *header) {

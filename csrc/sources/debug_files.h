@@ -55,6 +55,10 @@ debug_files *conversion_files(gsym_conversion *conversion);
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
 
+/* Take these units, which ascend, of files that were scanned, which have to stay. */
+gsym_status debug_files_share(debug_files *files, const debug_files *scanned,
+                              const uint32_t *units, size_t count, gsym_error *error);
+
 static inline debug_file *debug_file_of(const debug_files *files,
                                         const dwarf_input *input) {
     return files->files.items[input->number];

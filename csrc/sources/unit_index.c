@@ -13,6 +13,7 @@ typedef struct unit_extent {
 } unit_extent;
 
 struct gsym_unit_index {
+    gsym_conversion *conversion;
     LIST(unit_extent) extents; /* in the order of the units */
     LIST(uint64_t) sizes;      /* of the units, in .debug_info */
     uint64_t total_size;
@@ -22,9 +23,12 @@ struct gsym_unit_index {
 /* Of line tables that may be run for units without ranges. */
 #define LINE_BYTES (INT64_C(1) << 30)
 
+#define GIVE_BACK_SIZE (16u << 20) /* of .debug_info, after which pages are given back */
+
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
+    uint64_t given_back; /* of the total size */
     abbrev_cache roots, abbrevs;
     range_list ranges;
     unit_walk walk;
@@ -89,6 +93,13 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
            (opened.tag == DW_TAG_partial_unit || add_sequences(reader, &opened, unit));
 }
 
+/* Next to what is read of a unit the system maps much more of its file. */
+static void give_back(index_reader *reader, const debug_file *file) {
+    if (reader->index->total_size - reader->given_back < GIVE_BACK_SIZE) return;
+    reader->given_back = reader->index->total_size;
+    debug_file_drop(file);
+}
+
 static bool add_unit(index_reader *reader, const unit_source *source, uint32_t unit) {
     gsym_unit_index *index = reader->index;
     uint64_t size = unit_source_size(source);
@@ -117,10 +128,12 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     reader.index = calloc(1, sizeof *reader.index);
     atomic_store(&reader.budget.lines, LINE_BYTES);
     if (reader.index == NULL) return gsym_fail_memory(error);
+    reader.index->conversion = conversion;
     is_made = files->units.count <= UINT32_MAX;
     for (size_t i = 0; i < files->units.count && is_made; ++i) {
         unit_source source = debug_files_unit(files, i);
         is_made = add_unit(&reader, &source, (uint32_t)i);
+        give_back(&reader, debug_file_of(files, source.input));
     }
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);
@@ -143,6 +156,10 @@ void gsym_unit_index_destroy(gsym_unit_index *index) {
     free(index->sizes.items);
     number_map_deinit(&index->line_tables);
     free(index);
+}
+
+gsym_conversion *unit_index_conversion(const gsym_unit_index *index) {
+    return index->conversion;
 }
 
 bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {

@@ -6,7 +6,7 @@ import time
 from array import array
 
 from gsym.conversion.input_file import InputFile
-from gsym.conversion.inputs.dwarf import DwarfJob, load_debug_sections
+from gsym.conversion.inputs.dwarf import DwarfJob
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
@@ -63,15 +63,13 @@ class PartialConversion:
             "",
             options._replace(threads=1),
         )
-        self._sections = {
-            which: (data, False)
-            for which, (data, _) in load_debug_sections(found.dwarf, 1).items()
-        }
-        _, job = self._scanned()
-        self.has_split_units = bool(lib.gsym_conversion_skeleton_count(job.handle))
+        _, self._scanned = self._job()
+        self._scanned.scan()
+        handle = self._scanned.handle
+        self.has_split_units = bool(lib.gsym_conversion_skeleton_count(handle))
         self._index: Any = new_object(
             *("unit_index", lib.gsym_unit_index_create, lib.gsym_unit_index_destroy),
-            job.handle,
+            handle,
             path=binary.path,
         )
 
@@ -103,16 +101,9 @@ class PartialConversion:
         Returns:
             None where neither a function nor a symbol is at any of them.
         """
-        output, job = self._scanned()
+        output, job = self._job()
+        job.select(self._index, units)
         error = new_error()
-        numbers = ffi.new("uint32_t[]", list(units))
-        check(
-            lib.gsym_conversion_select(
-                job.handle, self._index, numbers, len(units), error
-            ),
-            error,
-            self._binary.path,
-        )
         column = ffi.from_buffer("uint64_t[]", array("Q", addresses))
         check(
             lib.gsym_creator_ask(output.creator, column, len(addresses), error),
@@ -127,13 +118,11 @@ class PartialConversion:
             return None
         return b"".join(map(bytes, iter_finished(output.creator)))
 
-    def _scanned(self) -> tuple[ConversionOutput, DwarfJob]:
+    def _job(self) -> tuple[ConversionOutput, DwarfJob]:
         output = ConversionOutput(
             self._request,
             big_endian=self._binary.big_endian,
             base_address=self._binary.base_address,
         )
         output.set_uuid(self._binary.uuid)
-        job = DwarfJob(self._binary, self._found, output, self._request)
-        job.scan(self._sections)
-        return output, job
+        return output, DwarfJob(self._binary, self._found, output, self._request)

@@ -270,7 +270,7 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
 /* Which units have code at an address, by their root DIEs. */
 typedef struct gsym_unit_index gsym_unit_index;
 
-/* Index the units of a conversion that has been scanned. */
+/* Index the units of a conversion that has been scanned, and that has to outlive the index. */
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error);
 void gsym_unit_index_destroy(gsym_unit_index *index);
@@ -280,8 +280,8 @@ gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *a
                                  size_t address_count, uint32_t *units, size_t capacity,
                                  size_t *count_ret, uint64_t *size_ret,
                                  uint64_t *total_ret, gsym_error *error);
-/* Convert only these units, which ascend; between scan and workers, of a conversion of the
- * files that `index` was made of, without skeletons. */
+/* Convert only these units, which ascend, of the conversion that `index` was made of, which
+ * has no skeletons and has to stay. Instead of files, sections and a scan. */
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    const gsym_unit_index *index, const uint32_t *units,
                                    size_t count, gsym_error *error);

@@ -21,7 +21,7 @@ from gsym.errors import EmptyError, FormatError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
@@ -131,7 +131,7 @@ class DwarfJob:
     """The engine's handles for one conversion and what they borrow.
 
     Attributes:
-        handle: The `gsym_conversion *`, from `scan` on.
+        handle: The `gsym_conversion *`, from `scan` or `select` on.
         companions: Paths of the files with split units that were read.
         go_functions: How many functions the pclntab gave.
         notes: Sentences on split units that were not found, and on a pclntab that
@@ -167,17 +167,11 @@ class DwarfJob:
             self._find_split_units()
         self.convert_units()
 
-    def scan(self, sections: dict[int, Section] | None = None) -> None:
-        """Find the units.
-
-        Args:
-            sections: Of the DWARF, if they are loaded.
-        """
+    def scan(self) -> None:
+        """Find the units."""
         self._create()
         if self._request.options.pclntab != "only":
-            if sections is None:
-                sections = load_debug_sections(self._source, self._threads)
-            self._set_sections(0, sections)
+            self._set_sections(0, load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
@@ -187,6 +181,13 @@ class DwarfJob:
             old, new = map(to_bytes, rule)
             self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
         self._call(lib.gsym_conversion_scan)
+
+    def select(self, index: Any, units: Sequence[int]) -> None:
+        """Take *units*, ascending, of the scanned job that *index* is of."""
+        self._create()
+        self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
+        numbers = ffi.new("uint32_t[]", units)
+        self._call(lib.gsym_conversion_select, index, numbers, len(units))
 
     def convert_units(self) -> None:
         """Read the units that were found."""
