@@ -1,5 +1,8 @@
 /* unit.c - units of .debug_info: their headers, their root DIE. */
+#include "base/system.h"
 #include "dwarf/dwarf.h"
+
+#define GIVE_BACK_SIZE (16u << 20) /* of a section, after which its pages are given back */
 
 void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
                 uint64_t value) {
@@ -65,10 +68,18 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
     return LIST_ADD(*units, *header);
 }
 
+/* Around a header the system maps much more of its file. */
+static void give_back(const dwarf_bytes *section, uint64_t end, uint64_t *given_back) {
+    if (!section->is_file_mapping || end - *given_back < GIVE_BACK_SIZE) return;
+    pages_give_back(section->data + *given_back, (size_t)(end - *given_back));
+    *given_back = end;
+}
+
 static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
                                 unit_list *units, unit_list *type_units,
                                 warning_list *warnings, gsym_error *error) {
     cursor c = dwarf_section(input, section, 0);
+    uint64_t given_back = 0;
     while (cursor_left(&c) > 0) {
         dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
         uint64_t offset = cursor_offset(&c);
@@ -79,6 +90,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             }
             header.version = 0;
         }
+        give_back(&input->sections[section], header.end, &given_back);
         c = dwarf_section(input, section, header.end);
         if (!dwarf_is_known_unit(&header)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
