@@ -16,6 +16,7 @@ from gsym.errors import FormatError, LimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from typing_extensions import Self
@@ -143,19 +144,27 @@ class ObjectFile:
     @property
     def placements(self) -> tuple[tuple[str, int, int], ...]:
         """Name, start and end of the code sections of a relocatable file."""
-        if not self.is_relocatable:
-            return ()
+        return tuple(self._code_sections()) if self.is_relocatable else ()
+
+    @property
+    def code_extent(self) -> tuple[int, int] | None:
+        """Start of the first section with code, end of the last one; None for none."""
+        sections = list(self._code_sections())
+        if not sections:
+            return None
+        _, starts, ends = zip(*sections, strict=True)
+        return min(starts), max(ends)
+
+    def _code_sections(self) -> Iterator[tuple[str, int, int]]:
+        """Name, start and end of each."""
         section: Any = ffi.new("gsym_object_section *")
         ignored = new_error()
-        placed = []
         for index in range(self._header.section_count):
             # Whether the file has its bytes does not matter here.
             lib.gsym_object_section_at(self.handle, index, section, ignored)
             if section.holds_code:
                 name = to_str(ffi.buffer(section.name, section.name_size)[:])
-                end = section.address + section.memory_size
-                placed.append((name, section.address, end))
-        return tuple(placed)
+                yield name, section.address, section.address + section.memory_size
 
     def section(self, name: bytes) -> memoryview | None:
         """The first section of a name, inflated; None if there is none."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import Input
     from gsym.conversion.options import ConvertOptions
     from gsym.conversion.report import ConversionReport
@@ -160,12 +161,13 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     return convert_file(open_input(input, name), output, options, progress)
 
 
-def convert_file(
+def convert_file(  # noqa: PLR0913 - what its callers know
     source: InputFile,
     output: str | os.PathLike[str] | None,
     options: ConvertOptions,
     progress: Callable[[int, int], None] | None = None,
     *,
+    debug_info: DebugInfo | None = None,
     sync_folder: bool = True,
 ) -> ConversionReport:
     """Convert an opened input; `convert` lists what it raises.
@@ -175,6 +177,7 @@ def convert_file(
         output: As for `convert`.
         options: All of them.
         progress: As for `convert`.
+        debug_info: The files to read for it, if they have been looked for.
         sync_folder: Whether to sync the folder of the output to the disk; if not, a
             power failure may undo the conversion until that is done.
     """
@@ -185,6 +188,7 @@ def convert_file(
         options=options,
         selection=_selection(options),
         progress=progress,
+        debug_info=debug_info,
         sync_folder=sync_folder,
     )
     _check(request)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
+    from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionWarning
     from gsym.writing.selection import Selection
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 class ConversionRequest(NamedTuple):
     """A conversion: its input, its output, and what is wanted of it.
 
-    *started* is the value of `time.perf_counter` at its start; *sync_folder* is for
-    `AtomicFile`.
+    *started* is the value of `time.perf_counter` at its start; *debug_info* are the
+    files of a binary, if they have been looked for; *sync_folder* is for `AtomicFile`.
     """
 
     started: float
@@ -39,6 +40,7 @@ class ConversionRequest(NamedTuple):
     options: ConvertOptions = ConvertOptions()
     selection: Selection | None = None
     progress: Callable[[int, int], None] | None = None
+    debug_info: DebugInfo | None = None
     sync_folder: bool = True
 
     @property

@@ -121,14 +121,14 @@ class Formatter:
             first, last = 0, _LAST_ADDRESS
         job.first, job.last = (first, last) if first <= last else (1, 0)
 
-    def _use(self, mapped: MappedImage | None) -> None:
-        """Answer from this image; None: no address has an answer."""
+    def _use(self, mapped: MappedImage) -> None:
+        """Answer from this image."""
         if mapped is self._mapped:
             return
         self._mapped, self._names = mapped, None
-        self._job.image = ffi.NULL if mapped is None else mapped.image
+        self._job.image = mapped.image
         style = self._style
-        if mapped is not None and (style.demangle or style.escape is not None):
+        if style.demangle or style.escape is not None:
             from gsym.engine.name_texts import NameTexts
 
             self._names = NameTexts(

@@ -6,7 +6,6 @@ from struct import Struct
 
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import check, ffi, lib, new_error, new_object
-from gsym.errors import FormatError
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 
 TYPE_CHECKING = False
@@ -156,17 +155,3 @@ def find_functions(reader: Reader, name: str) -> list[FunctionRange]:
         elif any(fnmatchcase(each, name) for each in names):
             fitting.append(function)
     return exact or fitting
-
-
-def module_range(reader: Reader) -> tuple[int, int] | None:
-    """The start of the first function of a file and the end of the last one.
-
-    None if there are no functions, or these two are damaged.
-    """
-    mapped = reader.mapped
-    try:
-        first, *_ = mapped.function_ranges(0)
-        last = max(mapped.function_ranges(len(reader) - 1), key=lambda each: each.size)
-    except (FormatError, IndexError, ValueError):
-        return None
-    return first.start, last.start + last.size

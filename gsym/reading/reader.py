@@ -201,11 +201,24 @@ class Reader:
         """Whether `mapped_for` is less work than `mapped`, for a few addresses."""
         return False
 
-    def mapped_for(self, addresses: Iterable[int]) -> MappedImage | None:  # noqa: ARG002 - for readers of binaries
-        """The engine's view of a file that has the answers for *addresses*.
+    @property
+    def module_range(self) -> tuple[int, int] | None:
+        """The start of the first function and the end of the last one.
 
-        None: there are none.
+        None if there are no functions, or these two are damaged.
         """
+        mapped = self.mapped
+        try:
+            first, *_ = mapped.function_ranges(0)
+            last = max(
+                mapped.function_ranges(len(self) - 1), key=lambda each: each.size
+            )
+        except (FormatError, IndexError, ValueError):
+            return None
+        return first.start, last.start + last.size
+
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:  # noqa: ARG002 - for readers of binaries
+        """The engine's view of a file that has the answers for *addresses*."""
         return self.mapped
 
     def close(self) -> None:
@@ -277,7 +290,7 @@ class Reader:
         from gsym.reading.frames import Frames, address_column, look_up_batch
 
         column, left_out = address_column(addresses)
-        mapped = self.mapped_for(memoryview(column)) or self.mapped
+        mapped = self.mapped_for(memoryview(column))
         if wants_read_ahead(memoryview(column).nbytes // 8):
             mapped.strings.read_ahead()
         batch = look_up_batch(mapped.image, column, threads, misses, self.path)

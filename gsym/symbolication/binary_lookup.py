@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.debug_info import DebugInfo
     from gsym.model import Lookup
     from gsym.reading.reader import Reader
 
@@ -287,11 +288,11 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
             return FoundGsym(stored, tuple(notes), f"{stored.path}, in the store")
         kept = cache_path(binary, search)
         has_debug_info = binary.has_section(b".debug_info")
-    found = _from_cache(kept, search)
+    found, debug_info = _from_cache(kept, search), None
     if found is None and search.partial:
-        found = _by_units(ObjectFile(data, path), search, kept)
+        found, debug_info = _by_units(ObjectFile(data, path), search, kept)
     if found is None:
-        found = _convert(path, search, kept, has_debug_info=has_debug_info)
+        found = _convert(path, search, kept, debug_info, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -300,8 +301,13 @@ def _stamp(path: str) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _by_units(binary: ObjectFile, search: BinarySearch, kept: str) -> FoundGsym | None:
-    """A reader that converts what is asked for; None: the binary is not for that."""
+def _by_units(
+    binary: ObjectFile, search: BinarySearch, kept: str
+) -> tuple[FoundGsym | None, DebugInfo | None]:
+    """A reader that converts what is asked for; None: the binary is not for that.
+
+    And the files that a conversion reads; None: it is to report why there are none.
+    """
     from gsym.conversion.debug_info import SearchOptions, find_debug_info
     from gsym.symbolication.binary_reader import open_binary
 
@@ -316,15 +322,18 @@ def _by_units(binary: ObjectFile, search: BinarySearch, kept: str) -> FoundGsym 
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
-        return _convert(binary.path, search, kept, has_debug_info=True).reader
+        return _convert(
+            binary.path, search, kept, debug_info, has_debug_info=True
+        ).reader
 
     try:
-        reader = open_binary(binary, find_debug_info(binary, options), convert)
+        debug_info = find_debug_info(binary, options)
+        reader = open_binary(binary, debug_info, convert, search.index_limit)
     except GsymError:
-        return None  # the conversion reports it
-    return (
-        None if reader is None else FoundGsym(reader, origin=f"{binary.path}, by units")
-    )
+        return None, None
+    if reader is None:
+        return None, debug_info
+    return FoundGsym(reader, origin=f"{binary.path}, by units"), debug_info
 
 
 def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
@@ -392,7 +401,12 @@ def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
 
 
 def _convert(
-    path: str, search: BinarySearch, kept: str | None, *, has_debug_info: bool = False
+    path: str,
+    search: BinarySearch,
+    kept: str | None,
+    debug_info: DebugInfo | None = None,
+    *,
+    has_debug_info: bool = False,
 ) -> FoundGsym:
     """A new conversion, into the cache if it is writable.
 
@@ -400,18 +414,19 @@ def _convert(
         path: The file.
         search: How to make it.
         kept: The path in the cache; None: it is always converted.
+        debug_info: What was found for it, if anything has looked for that.
         has_debug_info: Whether it has debug information, of which parts may be in
             other files.
     """
     if kept is not None and is_writable(os.path.dirname(kept)):
-        made = _make(path, kept, search, has_debug_info=has_debug_info)
+        made = _make(path, kept, search, debug_info, has_debug_info=has_debug_info)
         collect_cache(root=search.cache, kept=kept)
         return made._replace(origin=f"{kept}, converted from {path}")
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
         output = os.path.join(temporary, "out" + _SUFFIX)
-        made = _make(path, output, search, has_debug_info=has_debug_info)
+        made = _make(path, output, search, debug_info, has_debug_info=has_debug_info)
         return made._replace(origin=f"{path}, converted")
 
 
@@ -428,19 +443,25 @@ def _from_cache(kept: str, search: BinarySearch) -> FoundGsym | None:
 
 
 def _make(
-    path: str, output: str, search: BinarySearch, *, has_debug_info: bool = False
+    path: str,
+    output: str,
+    search: BinarySearch,
+    debug_info: DebugInfo | None,
+    *,
+    has_debug_info: bool,
 ) -> FoundGsym:
-    from gsym.conversion.job import convert
+    from gsym.conversion.input_file import open_input
+    from gsym.conversion.job import convert_file
+    from gsym.conversion.options import ConvertOptions
 
+    options = ConvertOptions(
+        arch=search.architecture,
+        debug_file_directories=search.debug_file_directories,
+        debuginfod=search.debuginfod,
+        dwp=search.dwp,
+    )
     try:
-        report = convert(
-            path,
-            output,
-            arch=search.architecture,
-            debug_file_directories=search.debug_file_directories,
-            debuginfod=search.debuginfod,
-            dwp=search.dwp,
-        )
+        report = convert_file(open_input(path), output, options, debug_info=debug_info)
     except EmptyError:
         return FoundGsym(None)
     if not report.notes or not has_debug_info:

@@ -33,8 +33,14 @@ _ADDRESS_END = 1 << 64
 _GO_SECTIONS = (b".gopclntab", b"__gopclntab", b".data.rel.ro.gopclntab")
 
 
+_NO_FUNCTIONS = b"MYSG\1\0\1" + bytes(13) + b"\x34\0\0\0\1" + bytes(28)
+
+
 def open_binary(
-    binary: ObjectFile, found: DebugInfo, convert: Callable[[], Reader | None]
+    binary: ObjectFile,
+    found: DebugInfo,
+    convert: Callable[[], Reader | None],
+    index_limit: int | None = None,
 ) -> Reader | None:
     """A reader of *binary*, which is not to be closed as long as it is open.
 
@@ -42,6 +48,7 @@ def open_binary(
         binary: An object file.
         found: The files with its debug information.
         convert: Converts the whole binary; None: it has no function.
+        index_limit: See `Reader`.
 
     Returns:
         None where the whole binary is to be converted: it is small, parts of its debug
@@ -56,13 +63,16 @@ def open_binary(
         return None
     options = ConvertOptions(index=False)
     partial = PartialConversion(binary, found, options)
-    return None if partial.has_split_units else _BinaryReader(binary, partial, convert)
+    if partial.has_split_units:
+        return None
+    return _BinaryReader(binary, partial, convert, index_limit)
 
 
 class _BinaryReader(Reader):
     __slots__ = (
         "_binary",
         "_convert",
+        "_index_limit",
         "_is_closed",
         "_lock",
         "_made",
@@ -76,19 +86,22 @@ class _BinaryReader(Reader):
         binary: ObjectFile,
         partial: PartialConversion,
         convert: Callable[[], Reader | None],
+        index_limit: int | None,
     ) -> None:
         self._binary = binary
         self._partial: PartialConversion | None = partial
         self._convert = convert
+        self._index_limit = index_limit
         self._lock = allocate_lock()
         self._spent = 0  # bytes of .debug_info that were converted
         self._is_closed = False
         self._whole: Reader | None = None
         # The addresses of the last partial conversion, and what answers for them.
-        self._made: tuple[set[int], MappedImage | None] = (set(), None)
+        self._made: tuple[set[int], MappedImage]
         self._mapped = None
         self._functions_by_name = None
         self._path = binary.path
+        self._forget()
 
     def __repr__(self) -> str:
         if self._is_closed or self._whole is not None:
@@ -115,9 +128,14 @@ class _BinaryReader(Reader):
     def is_partial(self) -> bool:
         return self._whole is None
 
+    @property
+    def module_range(self) -> tuple[int, int] | None:
+        return self._binary.code_extent if self.is_partial else super().module_range
+
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
+            self._partial = None
             self._forget()
             if self._whole is not None:
                 self._whole.close()
@@ -128,11 +146,10 @@ class _BinaryReader(Reader):
             self._check_open()
             if not isinstance(address, int):
                 raise TypeError(f"address: expected an integer, not {address!r}")
-            mapped = self.mapped_for((address,))
-            return None if mapped is None else self._lookup(mapped, address, merged)
+            return self._lookup(self.mapped_for((address,)), address, merged)
         return super().lookup(address, merged)
 
-    def mapped_for(self, addresses: Iterable[int]) -> MappedImage | None:
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
         self._check_open()
         partial = self._partial
         if partial is None:
@@ -146,13 +163,13 @@ class _BinaryReader(Reader):
         self._spent += max(chosen.size, chosen.total // _CALLS)
         if self._spent * _WHOLE_FROM > chosen.total:
             return self.mapped
-        data = partial.convert(ascending, chosen.units)
-        mapped = None if data is None else MappedImage(data, self.path)
+        data = partial.convert(ascending, chosen.units) or _NO_FUNCTIONS
+        mapped = MappedImage(data, self.path, self._index_limit)
         self._made = asked, mapped
         return mapped
 
     def _forget(self) -> None:
-        self._partial, self._made = None, (set(), None)
+        self._made = set(), MappedImage(_NO_FUNCTIONS, self.path)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -173,5 +190,6 @@ class _BinaryReader(Reader):
                     reason = "no debug information and no symbols"
                     raise EmptyError(reason, path=self.path)
                 self._whole, self._mapped = whole, whole.mapped
+                self._partial = None
                 self._forget()
             return self._whole

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import random
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from gsym.conversion import debug_info
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.inputs import dwarf
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.partial import PartialConversion
+from gsym.engine.mapped_image import MappedImage
 from gsym.reading.reader import Reader
 from gsym.symbolication import binary_reader
+from tests.companions import SHARED_NAME, altlink, referring, shared
 from tests.dwarf import test_inlines, test_inner_functions, test_lines, test_names
 from tests.inputs.dwarf_constants import At, Form
 from tests.inputs.elf import NOTYPE, Symbol
@@ -195,6 +201,68 @@ def test_columns_are_answered_from_units(binary: Path, tmp_path: Path) -> None:
         frames = reader.lookup_many([0x1084, 0x900])
         assert [frame.name for frame in frames if frame.found] == ["h"]
     assert conversions(tmp_path) == 0
+
+
+def test_no_address_and_misses_alone_do_not_convert_the_binary(
+    binary: Path, tmp_path: Path
+) -> None:
+    with gsym.open(binary) as reader:
+        assert len(reader.lookup_many([])) == 0
+        (miss,) = reader.lookup_many([0x900])
+        assert (miss.address, miss.reason) == (0x900, "no function covers this address")
+        assert len(reader.lookup_many([0x900], misses=False)) == 0
+    assert conversions(tmp_path) == 0
+
+
+def test_an_address_outside_of_the_binary_is_noted_without_a_conversion(
+    binary: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lookup", str(binary), "0x1084", "0x900"]) == 0
+    printed = capfd.readouterr()
+    assert "h + 4 at /src/a.c:3" in printed.out
+    assert "0x900 is outside the module (0x1000-" in printed.err
+    assert conversions(tmp_path) == 0
+
+
+def test_the_limit_of_indexes_is_that_of_the_reader(
+    binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Mock(wraps=MappedImage)
+    monkeypatch.setattr(binary_reader, "MappedImage", opened)
+    with gsym.open(binary, index_limit=12345) as reader:
+        assert reader.lookup(0x1084) is not None
+    assert any(12345 in call.args for call in opened.call_args_list)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 40])
+def test_the_files_of_a_binary_are_looked_for_once(
+    least: int, binary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is converted at once or later."""
+    find = Mock(wraps=find_debug_info)
+    monkeypatch.setattr(debug_info, "find_debug_info", find)
+    monkeypatch.setattr(dwarf, "find_debug_info", find)
+    monkeypatch.setattr(binary_reader, "_LEAST_DEBUG_INFO", least)
+    with gsym.open(binary) as reader:
+        assert len(reader) > 0
+    assert find.call_count == 1
+
+
+def test_a_supplementary_file_is_loaded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared.debug").write_bytes(shared())
+    load = Mock(wraps=dwarf.load_debug_sections)
+    monkeypatch.setattr(dwarf, "load_debug_sections", load)
+    compare(tmp_path, referring(altlink("shared.debug")))
+    load.reset_mock()
+    partial = partial_of(tmp_path / "app", referring(altlink("shared.debug")))
+    assert load.call_count == 2
+    for _ in range(2):
+        (answer,) = answers(partial, [0x1000])
+        assert answer is not None
+        assert answer.function.name == SHARED_NAME
+    assert load.call_count == 2
 
 
 def test_a_closed_reader_of_a_binary_raises(binary: Path) -> None:

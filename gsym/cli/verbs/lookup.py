@@ -127,11 +127,7 @@ class _Session:
 
     def _explain(self, addresses: list[int]) -> None:
         """Say on standard error if an address is not of the module at all."""
-        if self._reader.is_partial:
-            return  # the range is not known without a conversion
-        from gsym.reading.decoded_functions import module_range
-
-        found = module_range(self._reader)
+        found = self._reader.module_range
         if found is None:
             return
         start, end = (bound - self._shift for bound in found)

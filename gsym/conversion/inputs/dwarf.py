@@ -118,7 +118,7 @@ def _open(request: ConversionRequest) -> tuple[memoryview, str]:
 def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
     if request.options.pclntab == "only":
         return DebugInfo(source, None, (source,), (), ())
-    found = find_debug_info(source, request.search)
+    found = request.debug_info or find_debug_info(source, request.search)
     path = request.search.symbol_table
     if path is None:
         return found
