@@ -2,7 +2,8 @@
  *
  * An address is affected by the records that contain it, those with the greatest start at or
  * below it, since an entry without a size ends at the next one, and those with the least
- * start after it. */
+ * start after it. Functions of the debug information are kept anyway, so a symbol may affect
+ * an address only where it touches what is between those beside the address. */
 #include "create/state.h"
 
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
@@ -11,8 +12,10 @@ gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, s
     for (size_t i = 1; i < count; ++i)
         if (addresses[i] < addresses[i - 1])
             return gsym_fail(error, GSYM_E_ARGUMENT, 0, "addresses do not ascend");
-    creator->asked.count = 0;
-    if (!ARRAY_RESERVE(creator->asked, count + 1)) return gsym_fail_memory(error);
+    creator->asked.count = creator->around.count = 0;
+    if (!ARRAY_RESERVE(creator->asked, count + 1) ||
+        !ARRAY_RESERVE(creator->around, count + 1))
+        return gsym_fail_memory(error);
     if (count > 0) memcpy(creator->asked.items, addresses, count * sizeof *addresses);
     creator->asked.count = count;
     return GSYM_OK;
@@ -33,53 +36,75 @@ bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t en
     return at < asked->count && asked->items[at] < end;
 }
 
-/* The starts around each address: at or below it, and above it. */
-typedef struct neighbours {
-    const address_list *asked;
-    uint64_t *below;
-    uint64_t *above;
-} neighbours;
+/* Whether pruning keeps a record with the start of this one, whatever symbols come. */
+static bool is_certain(const creator_record *record) {
+    return creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO &&
+           (record->origin & CREATOR_NAMELESS) == 0;
+}
 
-static void find_neighbours(const neighbours *around, const record_list *records) {
-    size_t count = around->asked->count;
-    for (size_t i = 0; i < count; ++i) {
-        around->below[i] = 0;
-        around->above[i] = UINT64_MAX;
-    }
-    for (size_t i = 0; i < records->count; ++i) {
-        uint64_t start = records->items[i].address;
-        size_t at = first_at(around->asked, start);
-        if (at < count && start > around->below[at]) around->below[at] = start;
-        if (at > 0 && start < around->above[at - 1]) around->above[at - 1] = start;
+/* Find the starts around each address: at or below it, and above it. */
+static void find_neighbours(gsym_creator *creator, bool has_symbols) {
+    gsym_range *around = creator->around.items;
+    size_t count = creator->around.count = creator->asked.count;
+    for (size_t i = 0; i < count; ++i) around[i] = (gsym_range){0, UINT64_MAX};
+    for (size_t i = 0; i < creator->records.count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        size_t at = first_at(&creator->asked, record->address);
+        if (!has_symbols && !is_certain(record)) continue;
+        if (at < count && record->address > around[at].start)
+            around[at].start = record->address;
+        if (at > 0 && record->address < around[at - 1].end)
+            around[at - 1].end = record->address;
     }
     for (size_t i = 1; i < count; ++i) {
         size_t from_end = count - 1 - i;
-        if (around->below[i] < around->below[i - 1]) around->below[i] = around->below[i - 1];
-        if (around->above[from_end] > around->above[from_end + 1])
-            around->above[from_end] = around->above[from_end + 1];
+        if (around[i].start < around[i - 1].start) around[i].start = around[i - 1].start;
+        if (around[from_end].end > around[from_end + 1].end)
+            around[from_end].end = around[from_end + 1].end;
     }
 }
 
-static bool affects(const neighbours *around, const creator_record *record) {
-    uint64_t start = record->address;
-    size_t at = first_at(around->asked, start);
-    if (at > 0 && around->above[at - 1] == start) return true;
-    return at < around->asked->count && (around->below[at] == start ||
-                                         around->asked->items[at] - start < record->size);
+/* Functions that contain an address may have the name of a symbol. */
+static void reach_starts(gsym_creator *creator) {
+    for (size_t i = 0; i < creator->records.count; ++i) {
+        const creator_record *record = &creator->records.items[i];
+        size_t at = first_at(&creator->asked, record->address);
+        if (at < creator->asked.count &&
+            creator->asked.items[at] - record->address < record->size &&
+            record->address < creator->around.items[at].start)
+            creator->around.items[at].start = record->address;
+    }
 }
 
-gsym_status creator_keep_asked(gsym_creator *creator, gsym_error *error) {
+void creator_await_symbols(gsym_creator *creator) {
+    find_neighbours(creator, false);
+    reach_starts(creator);
+}
+
+bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t size) {
+    const range_list *around = &creator->around;
+    size_t low = 0;
+    if (creator->asked.count == 0) return true;
+    SEARCH_SORTED(low, around->count, around->items[middle].end < start);
+    return low < around->count &&
+           (start >= around->items[low].start || around->items[low].start - start < size);
+}
+
+static bool affects(const gsym_creator *creator, const creator_record *record) {
+    uint64_t start = record->address;
+    const gsym_range *around = creator->around.items;
+    size_t at = first_at(&creator->asked, start);
+    if (at > 0 && around[at - 1].end == start) return true;
+    return at < creator->asked.count &&
+           (around[at].start == start || creator->asked.items[at] - start < record->size);
+}
+
+void creator_keep_asked(gsym_creator *creator) {
     record_list *records = &creator->records;
-    size_t count = creator->asked.count, kept = 0;
-    neighbours around = {.asked = &creator->asked};
-    if (count == 0) return GSYM_OK;
-    around.below = calloc(2 * count, sizeof *around.below);
-    if (around.below == NULL) return gsym_fail_memory(error);
-    around.above = around.below + count;
-    find_neighbours(&around, records);
+    size_t kept = 0;
+    if (creator->asked.count == 0) return;
+    find_neighbours(creator, true);
     for (size_t i = 0; i < records->count; ++i)
-        if (affects(&around, &records->items[i])) records->items[kept++] = records->items[i];
+        if (affects(creator, &records->items[i])) records->items[kept++] = records->items[i];
     records->count = kept;
-    free(around.below);
-    return GSYM_OK;
 }

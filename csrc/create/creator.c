@@ -44,6 +44,7 @@ void gsym_creator_destroy(gsym_creator *creator) {
     free(creator->records.items);
     free(creator->lines.items);
     free(creator->asked.items);
+    free(creator->around.items);
     free(creator->text_ranges.items);
     free(creator->sections.items);
     free(creator->call_sites.items);

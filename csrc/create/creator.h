@@ -56,6 +56,10 @@ bool creator_describes(const gsym_creator *creator, const uint64_t *addresses,
                        size_t count);
 /* Whether the file has to answer for an address in [start, end); see gsym_creator_ask. */
 bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t end);
+/* Symbols will come, after the functions of the debug information; which of them may matter
+ * where only some addresses are asked for. */
+void creator_await_symbols(gsym_creator *creator);
+bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t size);
 /* Strings will come from input of so many bytes: see string_table_supply. */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
 /* The limit on bytes of strings, for all input so far. */

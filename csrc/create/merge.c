@@ -525,7 +525,7 @@ gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     }
     free(records->items);
     *records = p.kept;
-    GSYM_TRY(creator_keep_asked(creator, error));
+    creator_keep_asked(creator);
     return records->count == 0 ? GSYM_OK : settle(creator, error);
 }
 

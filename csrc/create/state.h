@@ -85,6 +85,7 @@ struct gsym_creator {
     record_list records;
     record_list lines; /* for symbols: see CREATOR_LINES */
     address_list asked; /* ascending; none: all addresses */
+    range_list around;  /* each: from a start at or below it to one above it */
     range_list text_ranges;
     foreign_section_list sections;
     named_call_sites_list call_sites;
@@ -145,7 +146,7 @@ record_parts record_order_cut(const gsym_creator *creator, const creator_record 
 /* ---- what gsym_creator_finish calls, in this order ------------------------------- */
 
 /* Leave out records that affect no requested address; part of creator_prune. */
-gsym_status creator_keep_asked(gsym_creator *creator, gsym_error *error);
+void creator_keep_asked(gsym_creator *creator);
 /* Sort the records and leave one for each range. */
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error);
 /* Give the lines that no function has to symbols. */

@@ -147,11 +147,13 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (type != SYMBOL_FUNC && type != SYMBOL_GNU_IFUNC && !is_label) return GSYM_OK;
     if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
         symbol->address += elf->placements[symbol->section].address;
+    if (!is_label && elf->object.header.machine == ELF_MACHINE_ARM)
+        symbol->address &= ~UINT64_C(1); /* the Thumb bit */
+    if (!creator_needs_symbol(conversion_creator(conversion), symbol->address, symbol->size))
+        return GSYM_OK;
     /* Where sections touch each other, the end of one is no place in the next. */
     if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
-    if (!is_label && elf->object.header.machine == ELF_MACHINE_ARM)
-        symbol->address &= ~UINT64_C(1); /* the Thumb bit */
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
     name = object_symbol_name(table->names, symbol->name, &size);
     if (name == NULL || !has_valid_range(symbol)) {
@@ -449,6 +451,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                gsym_error *error) {
     creator_supply_strings(conversion_creator(conversion), object->size);
+    creator_await_symbols(conversion_creator(conversion));
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
         case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
