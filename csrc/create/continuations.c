@@ -76,7 +76,7 @@ static bool visit_start(search *s, size_t from, size_t end) {
             is_endless = true; /* it answers up to the next entry */
             continue;
         }
-        s->open.items[s->open.count++] = i;
+        if (!creator_is_not_asked(&records[i])) s->open.items[s->open.count++] = i;
         if (last_address(&records[i]) > answered) answered = last_address(&records[i]);
     }
     return is_endless || answered >= last || fill_gap(s, answered + 1, last);

@@ -119,6 +119,11 @@ static inline uint32_t creator_record_binding(const creator_record *record) {
     return record->origin >> RECORD_BINDING_SHIFT;
 }
 
+/* A function that no address was asked of: only where it is matters, and it has no name. */
+static inline bool creator_is_not_asked(const creator_record *record) {
+    return record->name == 0;
+}
+
 /* ---- merge.c --------------------------------------------------------- */
 
 /* Sorted by address, then size, then the order in which they were kept. */

@@ -106,8 +106,9 @@ static gsym_status give_all(line_giver *giver, gsym_error *error) {
     for (size_t i = 0; i < records->count && giver->visits_left > 0; ++i) {
         creator_record *record = &records->items[i];
         uint64_t last = UINT64_MAX;
-        if (creator_record_size(giver->creator, record) >
-            creator_bare_size(giver->creator))
+        if (creator_is_not_asked(record) ||
+            creator_record_size(giver->creator, record) >
+                creator_bare_size(giver->creator))
             continue;
         if (record->size > 0)
             last = last_address(record);

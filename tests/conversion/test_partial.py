@@ -146,6 +146,36 @@ def test_a_line_table_of_several_units_is_for_functions_only(tmp_path: Path) -> 
     compare(tmp_path, program(first, second, symbols=[Symbol("s", 0x1010, 0x20)]))
 
 
+def test_functions_that_are_not_asked_for_get_no_lines_of_others(
+    tmp_path: Path,
+) -> None:
+    first = unit(
+        function("f", 0x1000, 0x1010),
+        function("g", 0x1020, 0x1030),
+        version=4,
+        lines=lines((0x1000, 5), end=0x1010),
+    )
+    rows = lines((0x1020, 1), (0x1040, 2), end=0x1060)
+    symbols = [Symbol("asm", 0x1040, 0x10)]
+    compare(tmp_path, program(first, unit(version=4, lines=rows), symbols=symbols))
+    partial = partial_of(tmp_path / "app", (tmp_path / "app").read_bytes())
+    assert None not in list(answers(partial, [0x1005, 0x1045]))
+
+
+def test_the_rest_of_a_function_that_is_not_asked_for_is_left_out(
+    tmp_path: Path,
+) -> None:
+    nested = unit(
+        function("outer", 0x1000, 0x1040),
+        function("inner", 0x1010, 0x1020),
+        function("last", 0x1050, 0x1060),
+        version=4,
+        lines=lines((0x1000, 5), end=0x1060),
+    )
+    partial = partial_of(tmp_path / "app", program(nested))
+    assert list(answers(partial, [0xFF0, 0x1048])) == [None, None]
+
+
 # ---- readers of binaries ------------------------------------------------------------
 
 
