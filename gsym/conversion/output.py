@@ -12,7 +12,6 @@ from gsym.conversion.report import ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
 from gsym.records import NamedTuple
-from gsym.writing.atomic_file import AtomicFile
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
 TYPE_CHECKING = False
@@ -169,6 +168,8 @@ class ConversionOutput:
             data_part: Variables already encoded in another file. If they cannot be
                 kept, there is a warning.
         """
+        from gsym.writing.atomic_file import AtomicFile
+
         request = self._request
         if request.options.call_sites_yaml is not None:
             from gsym.writing.call_sites import add_call_sites

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from array import array
 
 from gsym.conversion.input_file import InputFile
 from gsym.conversion.inputs.dwarf import DwarfJob
@@ -75,15 +74,14 @@ class PartialConversion:
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
         """The units that may have code at one of *addresses*, which ascend."""
-        column = array("Q", addresses)
-        view = ffi.from_buffer("uint64_t[]", column)
+        asked = ffi.new("uint64_t[]", addresses)
         count, error = ffi.new("size_t *"), new_error()
         size, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
         capacity = 16
         while True:
             units = ffi.new("uint32_t[]", capacity)
             status = lib.gsym_unit_index_find(
-                *(self._index, view, len(column), units, capacity),
+                *(self._index, asked, len(addresses), units, capacity),
                 *(count, size, total, error),
             )
             check(status, error, self._binary.path)
@@ -104,9 +102,9 @@ class PartialConversion:
         output, job = self._job()
         job.select(self._index, units)
         error = new_error()
-        column = ffi.from_buffer("uint64_t[]", array("Q", addresses))
+        asked = ffi.new("uint64_t[]", addresses)
         check(
-            lib.gsym_creator_ask(output.creator, column, len(addresses), error),
+            lib.gsym_creator_ask(output.creator, asked, len(addresses), error),
             error,
             self._binary.path,
         )

@@ -250,15 +250,18 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     """
     from gsym.containers.recognition import recognise_file
 
-    kind = recognise_file(path) if not os.path.isdir(path) else "bundle"
+    is_bundle = os.path.isdir(path)
+    kind = recognise_file(path) if not is_bundle else "bundle"
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
-    from gsym.conversion.companions.macho import bundle_member
+    if is_bundle:
+        from gsym.conversion.companions.macho import bundle_member
 
-    return _of_binary(bundle_member(path), chosen)
+        path = bundle_member(path)
+    return _of_binary(path, chosen)
 
 
 def _open(path: str, search: BinarySearch) -> Reader:
