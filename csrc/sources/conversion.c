@@ -188,8 +188,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
 }
 
 gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error) {
-    GSYM_TRY(debug_files_scan(&conversion->files, &conversion->warnings, error));
-    return create_workers(conversion, error);
+    return debug_files_scan(&conversion->files, &conversion->warnings, error);
 }
 
 gsym_status gsym_conversion_select(gsym_conversion *conversion,
@@ -199,7 +198,7 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
     GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
     creator_supply_strings(conversion->creator, creator_string_supply(scanned->creator));
     conversion->index = index;
-    return create_workers(conversion, error);
+    return GSYM_OK;
 }
 
 /* ---- working ---------------------------------------------------------------------------- */
@@ -409,7 +408,7 @@ static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error 
 }
 
 gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error) {
-    gsym_status status;
+    gsym_status status = GSYM_OK;
     uint32_t index;
     sync_lock(&conversion->gate);
     index = conversion->next_worker++;
@@ -417,8 +416,11 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
         sync_unlock(&conversion->gate);
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more workers than announced");
     }
-    if (index == 0) set_budget(conversion);
-    status = work(conversion, index, error);
+    if (index == 0) {
+        set_budget(conversion);
+        status = create_workers(conversion, error);
+    }
+    if (status == GSYM_OK) status = work(conversion, index, error);
     if (status != GSYM_OK) stop(conversion);
     sync_unlock(&conversion->gate);
     return status;
