@@ -24,7 +24,7 @@ PARTS = (
     ("sizes",),
     ("breakpad", ROUNDS),
     ("symbfile", ROUNDS),
-    ("break_even",),
+    ("without_file",),
     ("start", "--rounds=9"),
     ("lookup", ROUNDS),
     ("markup", ROUNDS),

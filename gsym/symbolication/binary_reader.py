@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gsym.model import Header, Lookup
 
 # Less debug information is converted completely in the time of a few addresses.
-_LEAST_DEBUG_INFO = 8 << 20
+_LEAST_DEBUG_INFO = 1 << 20
 _WHOLE_FROM = 2  # convert the whole binary from 1 / _WHOLE_FROM of it on
 _CALLS = 200  # so many partial conversions cost at least as much as the whole binary
 _ADDRESS_END = 1 << 64
