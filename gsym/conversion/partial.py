@@ -36,6 +36,10 @@ class UnitSelection(NamedTuple):
     total: int
 
 
+# Below this much .debug_info of units a second thread costs more than it brings.
+_BYTES_FOR_THREADS = 16 << 20
+
+
 class PartialConversion:
     """A binary of which parts are converted as addresses are asked for.
 
@@ -60,9 +64,9 @@ class PartialConversion:
             time.perf_counter(),
             InputFile("", binary.path, binary.data, "object"),
             "",
-            options._replace(threads=1),
+            options,
         )
-        _, self._scanned = self._job()
+        _, self._scanned = self._job(1)
         self._scanned.scan()
         handle = self._scanned.handle
         self.has_split_units = bool(lib.gsym_conversion_skeleton_count(handle))
@@ -89,18 +93,18 @@ class PartialConversion:
                 return UnitSelection(list(units[0 : count[0]]), size[0], total[0])
             capacity = count[0]
 
-    def convert(self, addresses: Sequence[int], units: Sequence[int]) -> bytes | None:
+    def convert(self, addresses: Sequence[int], chosen: UnitSelection) -> bytes | None:
         """A GSYM file that answers for *addresses* as one of the whole binary does.
 
         Args:
             addresses: Ascending.
-            units: All that may have code there.
+            chosen: The units that may have code there.
 
         Returns:
             None where neither a function nor a symbol is at any of them.
         """
-        output, job = self._job()
-        job.select(self._index, units)
+        output, job = self._job(1 if chosen.size < _BYTES_FOR_THREADS else None)
+        job.select(self._index, chosen.units)
         error = new_error()
         asked = ffi.new("uint64_t[]", addresses)
         check(
@@ -116,11 +120,12 @@ class PartialConversion:
             return None
         return b"".join(map(bytes, iter_finished(output.creator)))
 
-    def _job(self) -> tuple[ConversionOutput, DwarfJob]:
+    def _job(self, threads: int | None) -> tuple[ConversionOutput, DwarfJob]:
+        request = self._request.with_options(threads=threads)
         output = ConversionOutput(
-            self._request,
+            request,
             big_endian=self._binary.big_endian,
             base_address=self._binary.base_address,
         )
         output.set_uuid(self._binary.uuid)
-        return output, DwarfJob(self._binary, self._found, output, self._request)
+        return output, DwarfJob(self._binary, self._found, output, request)

@@ -51,8 +51,10 @@ def open_binary(
         index_limit: See `Reader`.
 
     Returns:
-        None where the whole binary is to be converted: it is small, parts of its debug
-        information are missing or in other files for each unit, or it is a Go binary.
+        None where the whole binary is to be converted: it is small; parts of its debug
+        information are missing, or in other files, which would have to be found and
+        opened for each unit; or it is a Go binary, whose pclntab describes all
+        functions together.
     """
     from gsym.engine.native import lib
 
@@ -163,7 +165,7 @@ class _BinaryReader(Reader):
         self._spent += max(chosen.size, chosen.total // _CALLS)
         if self._spent * _WHOLE_FROM > chosen.total:
             return self.mapped
-        data = partial.convert(ascending, chosen.units) or _NO_FUNCTIONS
+        data = partial.convert(ascending, chosen) or _NO_FUNCTIONS
         mapped = MappedImage(data, self.path, self._index_limit)
         self._made = asked, mapped
         return mapped

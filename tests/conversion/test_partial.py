@@ -78,7 +78,7 @@ def partial_of(path: Path, image: bytes) -> PartialConversion:
 def answers(
     partial: PartialConversion, addresses: list[int]
 ) -> Iterator[Lookup | None]:
-    data = partial.convert(addresses, partial.units_at(addresses).units)
+    data = partial.convert(addresses, partial.units_at(addresses))
     for address in addresses:
         yield None if data is None else Reader(data).lookup(address)
 
@@ -120,6 +120,14 @@ def test_each_address_is_answered_as_by_the_whole_binary(tmp_path: Path) -> None
     assert len(CASES) > 80
     for case in CASES[::3]:
         compare(tmp_path, case.image)
+
+
+def test_the_threads_change_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsym.conversion.partial._BYTES_FOR_THREADS", 0)
+    monkeypatch.setattr(dwarf, "_BYTES_PER_THREAD", 1)
+    compare(tmp_path, SEVERAL)
 
 
 @pytest.mark.parametrize("seed", range(8))
