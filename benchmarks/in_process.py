@@ -173,7 +173,7 @@ def measure_python(folder: Path) -> dict[tuple[str, str], float]:
             *("-p", "no:xdist", "--override-ini=addopts=", "--benchmark-only"),
             *(f"--benchmark-json={report.name}", "--benchmark-columns=median"),
             "benchmarks/test_in_process.py",
-            # without_file.py has the tables of lookups in DWARF.
+            # break_even.py has the tables of lookups in DWARF.
             *("-k", "not test_a_few"),
         ]
         environ = {**os.environ, "GSYM_BENCH_INPUTS": str(folder)}

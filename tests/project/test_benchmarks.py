@@ -8,12 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.crossing import crossing
 from benchmarks.figures import FIGURES, INPUTS, MISSING, cell, figures
 from benchmarks.markdown import region_in, table, tables_in, with_region
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+NUMBERS = (1, 10, 100, 1_000)
+
+
+def test_crossing_of_two_series() -> None:
+    for ours, theirs, expected in [
+        ((1, 1, 1, 1), (2, 3, 4, 5), "1"),
+        ((1, 1, 1, 1), (1, 1, 1, 1), "1"),
+        ((1, 1, 1, 1), (0.1, 1, 10, 100), "10"),
+        ((1, 1, 1, 1), (0.1, 0.1, 10), "32"),  # half way between 10 and 100
+        ((1, 1, 1, 1), (0.1, 0.2), "> 10"),
+        ((4, 4, 4, 4), (1, 1, 1, 2), "> 1000"),
+    ]:
+        assert crossing(NUMBERS, ours, theirs) == expected
 
 
 @pytest.mark.slow

@@ -1,0 +1,191 @@
+"""The number of addresses from which converting beats lookups in the DWARF.
+
+    python -m benchmarks.break_even CORPUS [--input NAME]... [--write]
+
+Processes look up 1, 10, 100 ... random addresses with functions, lines and inlined
+calls, in the DWARF or in a converted file, including the time of the conversion. A
+series ends with the first run that takes longer than 4 s.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.charts import Panel, curves
+from benchmarks.crossing import crossing
+from benchmarks.markdown import table
+from benchmarks.prepared import load_address
+from benchmarks.process import column, measure
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
+from tests.differential.sampling import functions, random_addresses
+
+INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
+LLVM_SYMBOLIZER = "llvm-symbolizer-22"
+NUMBERS = (1, 10, 100, 1_000, 10_000, 100_000)
+ROUNDS = 3  # of runs that take less than a second
+PATIENCE = 4.0  # seconds: after a longer run a series ends
+# pyelftools reads the address table of a large binary for minutes.
+PYELFTOOLS_LIMIT = 20 << 20
+OURS = "gsym"
+LEGEND = """\
+Seconds of processor time for this number of random addresses. gsym, llvm-gsymutil
+and symbolic include the conversion, on one thread. `-`: not run, because a tenth of
+the addresses took over {patience:.0f} s. pyelftools reports no inlined calls, and
+runs on small files only."""
+BREAK_EVEN_LEGEND = """\
+The number of addresses from which `gsym convert` plus lookups in its file take less
+time than lookups in the DWARF, interpolated between measured numbers."""
+
+
+class Tool(NamedTuple):
+    """A way to get answers.
+
+    Attributes:
+        convert: Makes the file that is asked; None: it looks in the DWARF.
+        lookup: Answers the addresses of its standard input.
+        line: How one of them is written there.
+    """
+
+    convert: list[str] | None
+    lookup: list[str]
+    line: str = "0x{:x}\n"
+
+
+def tools(binary: Path, folder: Path) -> dict[str, Tool]:
+    """All ways, by name; ours first."""
+    gsym = Path(sys.executable).with_name("gsym")
+    utility = gsym.with_name("gsymutil")
+    ours, llvm, cache = (folder / name for name in ("a.gsym", "b.gsym", "c.symcache"))
+    script = [sys.executable, "-m"]
+    symbolic = [*script, "benchmarks.symbolic_process"]
+    llvm_convert = ["--num-threads=1", f"--convert={binary}", f"--out-file={llvm}"]
+    found = {
+        OURS: Tool(
+            [*map(str, (gsym, "convert", "-q", "--threads=1", binary, "-o", ours))],
+            [str(utility), "--addresses-from-stdin"],
+            f"0x{{:x}} {ours}\n",
+        ),
+        "llvm-gsymutil": Tool(
+            [LLVM_GSYMUTIL, "--quiet", *llvm_convert],
+            [LLVM_GSYMUTIL, "--addresses-from-stdin"],
+            f"0x{{:x}} {llvm}\n",
+        ),
+        "symbolic": Tool(
+            [*symbolic, "convert", str(binary), str(cache)],
+            [*symbolic, "lookup", str(cache), str(load_address(binary))],
+        ),
+        "llvm-symbolizer": Tool(None, [LLVM_SYMBOLIZER, "-e", str(binary)]),
+        "addr2line": Tool(None, ["addr2line", "-fie", str(binary)]),
+        "eu-addr2line": Tool(None, ["eu-addr2line", "-fi", "-e", str(binary)]),
+    }
+    if binary.stat().st_size < PYELFTOOLS_LIMIT:
+        command = [*script, "benchmarks.pyelftools_process", str(binary)]
+        found["pyelftools"] = Tool(None, command)
+    return found
+
+
+def seconds_of(command: list[str], stdin: str) -> float:
+    """The median processor time of a command; of one run only where that is long."""
+    runs = [measure(command, stdin)]
+    while len(runs) < ROUNDS and runs[0].cpu < 1:
+        runs.append(measure(command, stdin))
+    return statistics.median(column(runs, "cpu"))
+
+
+def series_of(tool: Tool, addresses: list[int], query: Path) -> list[float]:
+    """Seconds for 1, 10, 100 ... addresses, the conversion included."""
+    convert = 0.0
+    if tool.convert is not None:
+        convert = seconds_of(tool.convert, "/dev/null")
+    found: list[float] = []
+    for number in NUMBERS:
+        query.write_text("".join(map(tool.line.format, addresses[:number])))
+        found.append(seconds_of(tool.lookup, str(query)))
+        if found[-1] > PATIENCE:
+            break
+    return [convert + each for each in found]
+
+
+def measure_input(binary: Path) -> dict[str, list[float]]:
+    """The series of each tool."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        every = tools(binary, folder)
+        ours = every[OURS]
+        if ours.convert is not None:
+            subprocess.run(ours.convert, check=True)
+        addresses = random_addresses(functions(folder / "a.gsym"), NUMBERS[-1], seed=1)
+        return {
+            name: series_of(tool, addresses, folder / "query")
+            for name, tool in every.items()
+        }
+
+
+def rows_of(name: str, found: dict[str, list[float]]) -> list[list[str]]:
+    """The lines of an input in the table of seconds."""
+    rows = []
+    for tool, series in found.items():
+        cells = [f"{each:.3g}" for each in series]
+        cells += ["-"] * (len(NUMBERS) - len(cells))
+        rows.append([f"{name}, {tool}", *cells])
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and with --write keep the tables and the chart."""
+    arguments = argument_parser(__doc__).parse_args()
+    measured = {}
+    for name in arguments.input or INPUTS:
+        measured[name] = measure_input(arguments.corpus / "big" / name)
+        print(name, measured[name], file=sys.stderr)
+    in_dwarf = ("llvm-symbolizer", "addr2line", "eu-addr2line", "pyelftools")
+    peers = [LLVM_GSYMUTIL, "symbolic", LLVM_SYMBOLIZER, *in_dwarf[1:]]
+    parts = [
+        environment("python -m benchmarks.break_even CORPUS", peers),
+        BREAK_EVEN_LEGEND,
+        table(
+            ("input", *in_dwarf),
+            [
+                [
+                    name,
+                    *(
+                        crossing(NUMBERS, found[OURS], found[tool])
+                        if tool in found
+                        else "-"
+                        for tool in in_dwarf
+                    ),
+                ]
+                for name, found in measured.items()
+            ],
+        ),
+        LEGEND.format(patience=PATIENCE),
+        table(
+            ("input and tool", *(f"{number}" for number in NUMBERS)),
+            [row for name, found in measured.items() for row in rows_of(name, found)],
+        ),
+    ]
+    if arguments.write:
+        panels = [
+            Panel(
+                name,
+                {
+                    tool: list(zip(NUMBERS, series, strict=False))
+                    for tool, series in found.items()
+                },
+            )
+            for name, found in measured.items()
+        ]
+        parts.append(
+            curves("break-even", "addresses", "seconds of processor time", panels)
+        )
+        write_region("break even", "\n\n".join(parts))
+    print("\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
