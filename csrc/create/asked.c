@@ -77,6 +77,7 @@ static void reach_starts(gsym_creator *creator) {
 }
 
 void creator_await_symbols(gsym_creator *creator) {
+    if (creator->asked.count == 0) return;
     find_neighbours(creator, false);
     reach_starts(creator);
 }

@@ -454,15 +454,17 @@ static inline uint64_t load_entry(const uint8_t *table, size_t index, unsigned w
  * be mispredicted. */
 static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t offset,
                                 unsigned width, bool swap, uint32_t *index_ret) {
-    size_t low = 0, left = count;
+    const uint8_t *at = table;
+    size_t low, left = count;
     uint64_t found;
     if (left == 0) return false;
     while (left > 1) {
         size_t half = left / 2;
-        bool above = load_entry(table, low + half, width, swap) <= offset;
-        low += half & (0 - (size_t)above);
+        const uint8_t *middle = at + half * width;
+        at = load_entry(middle, 0, width, swap) <= offset ? middle : at;
         left -= half;
     }
+    low = (size_t)(at - table) / width;
     found = load_entry(table, low, width, swap);
     if (found > offset) return false;
     while (low > 0 && load_entry(table, low - 1, width, swap) == found) low--;
