@@ -22,8 +22,10 @@ from gsym.reading.reader import Reader
 from gsym.symbolication import binary_reader
 from tests.companions import SHARED_NAME, altlink, referring, shared
 from tests.dwarf import test_inlines, test_inner_functions, test_lines, test_names
-from tests.inputs.dwarf_constants import At, Form
-from tests.inputs.elf import NOTYPE, Symbol
+from tests.inputs.dies import Die, code
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import NOTYPE, Elf, Section, Symbol, code_section
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, program, unit
 from tests.inputs.random_program import random_program
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gsym.model import Lookup
+    from tests.inputs.encoding import ByteOrder
 
 FILES = (File("a.c"), File("b.h"))
 
@@ -142,6 +145,30 @@ def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
     assert partial.units_at([0x900]).units == []
     chosen = partial.units_at([0x1000])
     assert 0 < chosen.size < chosen.total
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+def test_a_root_is_found_after_any_other_abbreviations(
+    byteorder: ByteOrder, tmp_path: Path
+) -> None:
+    generator = random.Random(17)  # noqa: S311
+    constants = (0, 1, 33, 127, 128, -1, 1 << 40)
+    forms = [*map(Form.implicit_const, constants), Form.data1(7), Form.udata(0)]
+    numbers = [*range(0x30, 0x70), *range(0x2000, 0x2040), 1 << 20]
+    for count in range(40):
+        others = [
+            Die(
+                Tag.variable,
+                {at: generator.choice(forms) for at in generator.sample(numbers, size)},
+            )
+            for size in generator.choices(range(12), k=count)
+        ]
+        first = unit(function("f", 0x1000, 0x1010), *others)
+        second = unit(function("g", 0x1020, 0x1030), attributes=code(0x1020, 0x1030))
+        dwarf = Dwarf([first, second], byteorder, one_abbreviation_table=True)
+        debug = [Section(name, data) for name, data in dwarf.sections().items()]
+        image = Elf([code_section(), *debug], byteorder=byteorder).to_bytes()
+        assert partial_of(tmp_path / "app", image).units_at([0x1020]).units == [1]
 
 
 def test_a_line_table_of_several_units_is_for_functions_only(tmp_path: Path) -> None:
