@@ -7,7 +7,7 @@
 #define DROP_SIZE (2u << 20) /* release finished pages in steps of this size */
 
 /* Give the pages of all sections back. */
-static void drop_file(const debug_file *file) {
+void debug_file_drop(const debug_file *file) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
         const dwarf_bytes *section = &file->input.sections[i];
         if (section->is_file_mapping) pages_give_back(section->data, section->size);
@@ -42,7 +42,7 @@ gsym_status debug_files_init(debug_files *files, gsym_error *error) {
 void debug_files_end(debug_files *files) {
     for (size_t i = 0; i < files->files.count; ++i) {
         debug_file *file = files->files.items[i];
-        drop_file(file);
+        debug_file_drop(file);
         free(file->units.items);
         free(file->type_units.items);
         free(file->abbrev_offsets.items);
@@ -400,8 +400,8 @@ void done_pages_drop(const done_pages *pages) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i)
         pages_give_back(pages->spans[i].start, pages->spans[i].size);
     pages_give_back(pages->split_info.start, pages->split_info.size);
-    if (pages->main != NULL) drop_file(pages->main);
-    if (pages->split != NULL) drop_file(pages->split);
+    if (pages->main != NULL) debug_file_drop(pages->main);
+    if (pages->split != NULL) debug_file_drop(pages->split);
 }
 
 /* Skeleton units, and the split units that complete them. */

@@ -89,5 +89,7 @@ done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
 done_pages debug_files_part_done(debug_files *files, const unit_source *unit,
                                  uint64_t reached);
 void done_pages_drop(const done_pages *pages);
+/* Give the pages of all sections back. */
+void debug_file_drop(const debug_file *file);
 
 #endif
