@@ -2,8 +2,6 @@
 #include "base/system.h"
 #include "dwarf/dwarf.h"
 
-#define GIVE_BACK_SIZE (16u << 20) /* of a section, after which its pages are given back */
-
 void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
                 uint64_t value) {
     ++warnings->counts[category];
@@ -70,7 +68,7 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
 
 /* Around a header the system maps much more of its file. */
 static void give_back(const dwarf_bytes *section, uint64_t end, uint64_t *given_back) {
-    if (!section->is_file_mapping || end - *given_back < GIVE_BACK_SIZE) return;
+    if (!section->is_file_mapping || end - *given_back < PAGES_DROP_SIZE) return;
     pages_give_back(section->data + *given_back, (size_t)(end - *given_back));
     *given_back = end;
 }

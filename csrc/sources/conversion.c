@@ -288,7 +288,7 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     if (span->count == 0) span->first = encoder->record_count;
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->record_count - span->first);
-    if (!unit->has_more)
+    if (unit->is_last)
         atomic_fetch_add_explicit(&conversion->done, unit_source_size(&source),
                                   memory_order_relaxed);
     return status;
@@ -352,12 +352,19 @@ static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *e
     return gsym_fail_memory(error);
 }
 
+static gsym_status check_cancelled(const gsym_conversion *conversion, gsym_error *error) {
+    if (!atomic_load_explicit(&conversion->is_cancelled, memory_order_relaxed))
+        return GSYM_OK;
+    return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
+}
+
 /* With the gate held: intern and encode a part of a unit, and read the next one. */
 static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
                              unit_functions *unit, gsym_error *error) {
     unit_source source = unit_at(conversion, unit->unit_index);
     done_pages pages;
     gsym_status status;
+    GSYM_TRY(check_cancelled(conversion, error));
     while (conversion->turn != unit->unit_index) {
         if (conversion->is_stopped) return GSYM_OK;
         sync_wait(&conversion->gate);
@@ -386,7 +393,7 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   unit_index);
     sync_lock(&conversion->gate);
     if (!is_read) return fail_reading(conversion, error);
-    while (unit->has_more && !conversion->is_stopped)
+    while (!unit->is_last && !conversion->is_stopped)
         GSYM_TRY(pass_part(conversion, index, unit, error));
     *parked_slot(conversion, unit_index) = unit;
     return GSYM_OK;
@@ -395,8 +402,7 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
     while (!conversion->is_stopped &&
            conversion->next_unit < conversion->files.units.count) {
-        if (atomic_load_explicit(&conversion->is_cancelled, memory_order_relaxed))
-            return gsym_fail(error, GSYM_E_CANCELLED, 0, "the conversion was cancelled");
+        GSYM_TRY(check_cancelled(conversion, error));
         if (conversion->idle_count == 0) {
             sync_wait(&conversion->gate);
             continue;

@@ -4,8 +4,6 @@
 #include "base/system.h"
 #include "sources/conversion.h"
 
-#define DROP_SIZE (2u << 20) /* release finished pages in steps of this size */
-
 /* Give the pages of all sections back. */
 void debug_file_drop(const debug_file *file) {
     for (unsigned i = 0; i < GSYM_DEBUG_SECTION_COUNT; ++i) {
@@ -347,7 +345,7 @@ static page_span take_done_pages(debug_file *file, gsym_debug_section which, uin
     drop_mark *mark = &file->marks[which];
     page_span span = {NULL, 0};
     if (done > mark->done) mark->done = done;
-    if (!section->is_file_mapping || mark->done < mark->dropped + DROP_SIZE ||
+    if (!section->is_file_mapping || mark->done < mark->dropped + PAGES_DROP_SIZE ||
         mark->done > section->size)
         return span;
     span.start = section->data + mark->dropped;

@@ -575,7 +575,8 @@ static bool clear(unit_functions *result) {
 
 static bool clear_unit(unit_functions *result, unit_joiner *joiner, size_t index) {
     result->unit_index = index;
-    result->has_more = result->has_linkage_names = false;
+    result->is_last = true;
+    result->has_linkage_names = false;
     result->lines_key = result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
     joiner->covered.count = 0;
@@ -628,7 +629,7 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
 /* Join what the walk has found; where it has come to the end of the unit, the rest too. */
 static bool join_part(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
-    result->has_more = dwarf_walk_pauses(walk, &joiner->unit);
+    result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
     result->reached = walk->reached;
     result->lists_end = walk->lists.end;
     joiner->node_budget +=
@@ -638,7 +639,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
                           walk->functions.count + walk->nodes.count / 4) ||
         !add_functions(result, joiner) || !note_covered(result, joiner))
         return false;
-    return result->has_more ||
+    return !result->is_last ||
            (add_uncovered_lines(result, joiner) &&
             dwarf_spend(&joiner->budget->rows, joiner->all_rows - joiner->row_budget));
 }

@@ -46,7 +46,7 @@ typedef struct unit_call_site {
 /* Everything of one unit, or of a part of a large one, that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
-    bool has_more;   /* parts follow */
+    bool is_last;     /* of the parts of a unit */
     uint64_t reached; /* offset of the DIE where the next part starts */
     uint32_t file; /* that contains its DIEs */
     uint64_t lines_key; /* dwarf_key of the line table; 0: none */
@@ -107,7 +107,8 @@ typedef struct unit_joiner {
     range_list own_ranges; /* of the unit's root, once they are wanted */
     bool knows_ranges;
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
-    uint64_t all_rows, row_budget, node_budget, visit_budget;
+    uint64_t row_budget, node_budget, visit_budget;
+    uint64_t all_rows; /* what row_budget was */
     known_name *known; /* KNOWN_NAMES of them */
     bool keeps_nameless; /* for the creator to name */
     bool has_repetitions; /* linkers fold copies of functions in this language */

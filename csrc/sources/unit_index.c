@@ -23,7 +23,6 @@ struct gsym_unit_index {
 /* Of line tables that may be run for units without ranges. */
 #define LINE_BYTES (INT64_C(1) << 30)
 
-#define GIVE_BACK_SIZE (16u << 20) /* of .debug_info, after which pages are given back */
 
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
@@ -95,7 +94,7 @@ static bool add_contents(index_reader *reader, const unit_source *source, uint32
 
 /* Next to what is read of a unit the system maps much more of its file. */
 static void give_back(index_reader *reader, const debug_file *file) {
-    if (reader->index->total_size - reader->given_back < GIVE_BACK_SIZE) return;
+    if (reader->index->total_size - reader->given_back < PAGES_DROP_SIZE) return;
     reader->given_back = reader->index->total_size;
     debug_file_drop(file);
 }
