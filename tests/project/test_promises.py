@@ -223,3 +223,27 @@ def test_memory_follows_the_output(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"  # then sections are inflated to memory
     assert fits(packed, size * 1.5, nowhere)
     assert not fits(packed, size / 2, nowhere)
+
+
+# Prints the peak of resident memory, mapped files included, in KiB.
+CONVERT_AND_WEIGH = """
+import gsym, sys
+gsym.convert(sys.argv[1], threads=1)
+with open("/proc/self/status") as lines:
+    print(next(line.split()[1] for line in lines if "VmHWM:" in line))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
+@no_sanitizer
+def test_compressed_sections_take_half_as_much_again_at_most(tmp_path: Path) -> None:
+    def weigh(compression: Compression | None) -> int:
+        path = tmp_path / str(compression)
+        write_dead_units(path, compression)
+        words = [sys.executable, "-c", CONVERT_AND_WEIGH, str(path)]
+        own = {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(tmp_path)}
+        environment = {**os.environ, **own}
+        done = subprocess.run(words, env=environment, capture_output=True, check=True)
+        return int(done.stdout)
+
+    assert weigh("zlib") < 1.5 * weigh(None)
