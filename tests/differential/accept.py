@@ -4,9 +4,9 @@
 
 CORPUS holds the binaries named below; one that is missing fails the run. Others are
 built: the engine for each of several processors, and the programs of the tests. The
-exit status is 1 if an address is unexplained, a line is lost, or one of LLVM's tools
-reads one of our files otherwise than we do. --write puts the tables into
-docs/acceptance.md.
+exit status is 1 if an address is unexplained, a line is lost, one of LLVM's tools reads
+one of our files otherwise than we do, or a verdict does not stand. --write puts the
+tables into docs/acceptance.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -19,13 +19,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from benchmarks.markdown import table
 from benchmarks.report import ROOT, environment
-from tests.differential import gsymutil_differences
-from tests.differential.building import program
-from tests.differential.builds import BUILDS
+from tests.differential import gsymutil_differences, verdicts
+from tests.differential.binaries import PROGRAMS, binaries
 from tests.differential.compare import Comparison, compare
 from tests.differential.differences import (
     ADDR2LINE,
@@ -35,20 +32,12 @@ from tests.differential.differences import (
     row_runs_on_into_symbol,
 )
 from tests.differential.judges import Judgement, Judges
-from tests.differential.peers import run, zig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from tests.differential.programs import Flavour
+    from tests.differential.binaries import Binary
 
-CORPUS = ("big/vmlinux", "big/libjvm.plain", "big/ceph-osd.plain", "big/libc.plain")
-# Our engine, as a shared object.
-TRIPLES = (
-    *("x86_64-linux-musl", "aarch64-linux-musl", "arm-linux-musleabihf"),
-    *("riscv64-linux-musl", "powerpc64-linux-musl", "s390x-linux-musl"),
-    "mips-linux-musleabi",
-)
 PROGRAM_COUNT = 2_000  # addresses of a small program
 HEAD = (
     *("input", "addresses", "= llvm-symbolizer", "= addr2line", "= llvm-gsymutil"),
@@ -83,6 +72,10 @@ The shared objects are csrc/ of this project, built by zig. The programs are tho
 ## Classes of difference
 
 {classes}
+
+## Looked at by hand
+
+{verdicts}
 """
 SHOWN = 20  # unexplained cases printed per input
 CLASSES = {
@@ -90,46 +83,6 @@ CLASSES = {
     "addr2line": ADDR2LINE,
     "llvm-gsymutil": gsymutil_differences.CLASSES,
 }
-
-
-def engine_for(triple: str, folder: Path) -> Path:
-    """Our engine for another processor; one part of it wants integers of 128 bits."""
-    csrc, output = ROOT / "csrc", folder / f"libgsym-{triple}.so"
-    sources = sorted(str(path) for path in csrc.rglob("*.c") if path.name != "tables.c")
-    paths = ("-iquote", str(csrc), f"-I{csrc}/include", f"-ffile-prefix-map={ROOT}=.")
-    options = ("-O2", "-g", "-std=c11", "-shared", "-fPIC", "-fno-sanitize=undefined")
-    command = (zig() or "zig", "cc", "-target", triple, *options, *paths)
-    run(*command, *sources, "-o", str(output))
-    return output
-
-
-def inputs(corpus: Path) -> dict[str, Callable[[Path], Iterator[Path]]]:
-    """What gives the binaries of each input, by its name."""
-    engines = {
-        f"csrc {triple}": lambda folder, triple=triple: iter(
-            [engine_for(triple, folder)]
-        )
-        for triple in TRIPLES
-    }
-    files = {name: lambda _, name=name: iter([corpus / name]) for name in CORPUS}
-    return {**files, **engines, "programs": programs}
-
-
-def programs(folder: Path) -> Iterator[Path]:
-    """The small programs that can be built here."""
-    for flavour in BUILDS:
-        binary = program_or_none(flavour, folder)
-        if binary:
-            yield binary
-
-
-def program_or_none(flavour: Flavour, folder: Path) -> Path | None:
-    """The program, unless its compiler is missing."""
-    try:
-        return program(flavour, folder)
-    except pytest.skip.Exception as reason:
-        print(f"left out: {flavour.title}: {reason}", file=sys.stderr)
-        return None
 
 
 def added(found: list[Comparison]) -> Comparison:
@@ -170,7 +123,7 @@ def input_row(name: str, found: Comparison) -> list[str]:
 
 
 def class_rows(comparisons: dict[str, Comparison]) -> list[list[str]]:
-    """One line for each class and peer: what it is, how often and where it was met."""
+    """One line for each class that a peer met: what it is, how often and where."""
     rows = []
     for at, (peer, classes) in enumerate(CLASSES.items()):
         for each in classes:
@@ -179,20 +132,23 @@ def class_rows(comparisons: dict[str, Comparison]) -> list[list[str]]:
                 for name, found in comparisons.items()
                 if (count := found.judgements[at].classes[each.__name__])
             }
+            if not counts:
+                continue
             where = ", ".join(f"{name} {count:,}" for name, count in counts.items())
             meaning = f"`{each.__name__}`: {(each.__doc__ or '').partition(chr(10))[0]}"
             rows.append([meaning, peer, f"{sum(counts.values()):,}", where])
     return rows
 
 
-def compared(
-    binaries: Callable[[Path], Iterator[Path]], count: int
-) -> Iterator[Comparison]:
-    """Each binary, compared in a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        for binary in binaries(Path(folder)):
-            with tempfile.TemporaryDirectory() as files:
-                yield compare(binary, Path(files), count)
+def compared(chosen: list[Binary], count: int) -> Iterator[Comparison]:
+    """Each binary that can be had, compared in a folder of its own."""
+    for each in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            binary = each.make(Path(folder))
+            if binary:
+                files = Path(folder) / "files"
+                files.mkdir()
+                yield compare(binary, files, count)
 
 
 def main() -> int:
@@ -203,11 +159,12 @@ def main() -> int:
     parser.add_argument("--input", action="append", help="such as big/vmlinux")
     parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
     arguments = parser.parse_args()
-    known = inputs(arguments.corpus)
+    known = binaries(arguments.corpus)
     comparisons = {}
-    for name in arguments.input or known:
-        count = min(arguments.count, PROGRAM_COUNT if name == "programs" else 1 << 60)
-        found = added(list(compared(known[name], count)))
+    for name in arguments.input or dict.fromkeys(each.line for each in known):
+        count = min(arguments.count, PROGRAM_COUNT if name == PROGRAMS else 1 << 60)
+        chosen = [each for each in known if each.line == name]
+        found = added(list(compared(chosen, count)))
         comparisons[name] = found
         print(" | ".join(input_row(name, found)), file=sys.stderr)
         for text in (*found.unexplained[:SHOWN], *(found.misread or ())):
@@ -219,12 +176,17 @@ def main() -> int:
         misread=sum(sum(found.misread.values()) for found in comparisons.values()),
         inputs=table(HEAD, rows),
         classes=table(("class", "peer", "addresses", "where"), class_rows(comparisons)),
+        verdicts=verdicts.section(),
     )
     print(text)
     if arguments.write:
         DOCUMENT.write_text(text, encoding="utf-8")
+    changed = verdicts.changed(known)
+    for each in changed:
+        print(each, file=sys.stderr)
     return int(
-        any(
+        bool(changed)
+        or any(
             found.unexplained or found.misread or found.judges.lost_lines
             for found in comparisons.values()
         )

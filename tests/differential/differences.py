@@ -69,7 +69,7 @@ def symbol_extends_to_next_function(case: Case) -> bool:
 
 
 def row_runs_on_into_symbol(case: Case) -> bool:
-    """No row starts in the few bytes of a symbol; that of the code before runs on."""
+    """No other line starts in the few bytes of a symbol; that before it runs on."""
     return (
         len(case.ours) == len(case.theirs) == 1
         and loses_line(case)
@@ -212,10 +212,10 @@ LLVM_SYMBOLIZER: tuple[Class, ...] = (
     padding_has_no_line,
     code_has_no_name,
     symbol_before_has_ended,
-    alias_differs,
     suffix_is_of_symbol,
-    underscore_is_left_out,
     assembler_label_is_no_name,
+    alias_differs,
+    underscore_is_left_out,
     name_is_of_symbol,
     scope_is_included,
     row_runs_on_into_symbol,
