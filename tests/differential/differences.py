@@ -207,6 +207,15 @@ def inlined_calls_are_missing(case: Case) -> bool:
     )
 
 
+def row_runs_on_out_of_its_unit(case: Case) -> bool:
+    """addr2line at times lets the last row of a unit run on over its ranges."""
+    return (
+        len(case.ours) == len(case.theirs) == 1
+        and loses_line(case)
+        and case.ours == case.other
+    )
+
+
 LLVM_SYMBOLIZER: tuple[Class, ...] = (
     symbol_extends_to_next_function,
     padding_has_no_line,
@@ -230,6 +239,7 @@ ADDR2LINE: tuple[Class, ...] = (
     inlined_call_has_its_own_name,
     path_is_joined_differently,
     inlined_calls_are_missing,
+    row_runs_on_out_of_its_unit,
 )
 
 
@@ -249,6 +259,7 @@ NO_LOSS = {
     for each in (
         *(padding_has_no_line, row_runs_on_into_symbol),
         *(code_has_no_name, rows_of_folded_code_differ),
+        row_runs_on_out_of_its_unit,
     )
 }
 

@@ -123,6 +123,7 @@ KNOWN = {
     ),
     "path_is_joined_differently": Case(101, AT, bare("f", "x//f.c", 7)),
     "inlined_calls_are_missing": Case(101, PLAIN, (OUTER._replace(line=5),)),
+    "row_runs_on_out_of_its_unit": Case(101, bare("f"), bare("f", "", 3), bare("f")),
 }
 
 
