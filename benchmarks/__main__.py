@@ -2,8 +2,7 @@
 
     python -m benchmarks CORPUS [--write]
 
-CORPUS is the folder made by `benchmarks.corpus`. The inputs of the set `containers` are
-not in packages; the set is measured if the folder has all of them.
+CORPUS is the folder made by `benchmarks.corpus`.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import conversion
-
 ROUNDS = "--rounds=3"
 PARTS = (
     ("conversion", "--set=plain", ROUNDS),
-    ("conversion", "--set=containers", ROUNDS),
+    ("conversion", "--set=compressed", ROUNDS),
     ("many_files", ROUNDS),
     ("sizes",),
     ("breakpad", ROUNDS),
@@ -29,6 +26,7 @@ PARTS = (
     ("start", "--rounds=9"),
     ("lookup", ROUNDS),
     ("markup", ROUNDS),
+    ("traces", ROUNDS),
     ("growth",),
     ("in_process",),
     ("touches",),
@@ -37,7 +35,7 @@ PARTS = (
     ("soak", "--minutes=1"),
     ("soak", "--minutes=1", "--faults"),
 )
-WITHOUT_CORPUS = ("growth", "symbfile_push")
+WITHOUT_CORPUS = ("traces", "growth", "symbfile_push")
 
 
 def main() -> None:
@@ -47,16 +45,6 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     arguments = parser.parse_args()
     for module, *options in PARTS:
-        if "--set=containers" in options:
-            wanted = conversion.INPUTS["containers"]
-            missing = [
-                name
-                for name in wanted
-                if not (arguments.corpus / "big" / name).exists()
-            ]
-            if missing:
-                print(f"containers are left out, without {missing}", file=sys.stderr)
-                continue
         command = [sys.executable, "-m", f"benchmarks.{module}", *options]
         if module not in WITHOUT_CORPUS:
             command.append(str(arguments.corpus))

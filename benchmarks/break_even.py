@@ -14,15 +14,25 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.charts import Panel, curves
+from benchmarks.compiled_peers import (
+    GIMLI,
+    LIBBACKTRACE,
+    gimli_reader,
+    libbacktrace_reader,
+    versions,
+)
 from benchmarks.crossing import crossing
 from benchmarks.markdown import table
 from benchmarks.prepared import load_address
 from benchmarks.process import column, measure
 from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
 from tests.differential.sampling import functions, random_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
@@ -32,11 +42,12 @@ PATIENCE = 4.0  # seconds: after a longer run a series ends
 # pyelftools reads the address table of a large binary for minutes.
 PYELFTOOLS_LIMIT = 20 << 20
 OURS = "gsym"
+INSTALLED = ("addr2line", "eu-addr2line", "pyelftools")
 LEGEND = """\
-Seconds of processor time for this number of random addresses. gsym, llvm-gsymutil
-and symbolic include the conversion, on one thread. `-`: not run, because a tenth of
-the addresses took over {patience:.0f} s. pyelftools reports no inlined calls, and
-runs on small files only."""
+Seconds of processor time for this number of random addresses. gsym, llvm-gsymutil,
+llvm-symbolizer with the file that gsym makes, and symbolic include the conversion, on
+one thread. `-`: not run, because a tenth of the addresses took over {patience:.0f} s.
+pyelftools reports no inlined calls, and runs on small files only."""
 BREAK_EVEN_LEGEND = """\
 The number of addresses from which `gsym convert` plus lookups in its file take less
 time than lookups in the DWARF, interpolated between measured numbers."""
@@ -56,17 +67,25 @@ class Tool(NamedTuple):
     line: str = "0x{:x}\n"
 
 
-def tools(binary: Path, folder: Path) -> dict[str, Tool]:
+def libraries(folder: Path) -> dict[str, Path]:
+    """Programs around libraries that read DWARF, those that can be built."""
+    found = {GIMLI: gimli_reader(folder), LIBBACKTRACE: libbacktrace_reader(folder)}
+    return {name: program for name, program in found.items() if program is not None}
+
+
+def tools(binary: Path, folder: Path, compiled: Mapping[str, Path]) -> dict[str, Tool]:
     """All ways, by name; ours first."""
     gsym = Path(sys.executable).with_name("gsym")
     utility = gsym.with_name("gsymutil")
     ours, llvm, cache = (folder / name for name in ("a.gsym", "b.gsym", "c.symcache"))
+    beside = folder / f"{binary.name}.gsym"  # where llvm-symbolizer looks
+    our_convert = (gsym, "convert", "-q", "--threads=1", binary, "-o")
     script = [sys.executable, "-m"]
     symbolic = [*script, "benchmarks.symbolic_process"]
     llvm_convert = ["--num-threads=1", f"--convert={binary}", f"--out-file={llvm}"]
     found = {
         OURS: Tool(
-            [*map(str, (gsym, "convert", "-q", "--threads=1", binary, "-o", ours))],
+            [*map(str, (*our_convert, ours))],
             [str(utility), "--addresses-from-stdin"],
             f"0x{{:x}} {ours}\n",
         ),
@@ -75,14 +94,22 @@ def tools(binary: Path, folder: Path) -> dict[str, Tool]:
             [LLVM_GSYMUTIL, "--addresses-from-stdin"],
             f"0x{{:x}} {llvm}\n",
         ),
+        "llvm-symbolizer, GSYM": Tool(
+            [*map(str, (*our_convert, beside))],
+            [LLVM_SYMBOLIZER, "-e", str(binary), f"--gsym-file-directory={folder}"],
+        ),
         "symbolic": Tool(
             [*symbolic, "convert", str(binary), str(cache)],
             [*symbolic, "lookup", str(cache), str(load_address(binary))],
         ),
-        "llvm-symbolizer": Tool(None, [LLVM_SYMBOLIZER, "-e", str(binary)]),
+        "llvm-symbolizer": Tool(
+            None, [LLVM_SYMBOLIZER, "--disable-gsym", "-e", str(binary)]
+        ),
         "addr2line": Tool(None, ["addr2line", "-fie", str(binary)]),
         "eu-addr2line": Tool(None, ["eu-addr2line", "-fi", "-e", str(binary)]),
     }
+    for name, program in compiled.items():
+        found[name] = Tool(None, [str(program), str(binary)])
     if binary.stat().st_size < PYELFTOOLS_LIMIT:
         command = [*script, "benchmarks.pyelftools_process", str(binary)]
         found["pyelftools"] = Tool(None, command)
@@ -111,11 +138,11 @@ def series_of(tool: Tool, addresses: list[int], query: Path) -> list[float]:
     return [convert + each for each in found]
 
 
-def measure_input(binary: Path) -> dict[str, list[float]]:
+def measure_input(binary: Path, compiled: Mapping[str, Path]) -> dict[str, list[float]]:
     """The series of each tool."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        every = tools(binary, folder)
+        every = tools(binary, folder, compiled)
         ours = every[OURS]
         if ours.convert is not None:
             subprocess.run(ours.convert, check=True)
@@ -140,11 +167,13 @@ def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
     arguments = argument_parser(__doc__).parse_args()
     measured = {}
-    for name in arguments.input or INPUTS:
-        measured[name] = measure_input(arguments.corpus / "big" / name)
-        print(name, measured[name], file=sys.stderr)
-    in_dwarf = ("llvm-symbolizer", "addr2line", "eu-addr2line", "pyelftools")
-    peers = [LLVM_GSYMUTIL, "symbolic", LLVM_SYMBOLIZER, *in_dwarf[1:]]
+    with tempfile.TemporaryDirectory() as temporary:
+        compiled = libraries(Path(temporary))
+        for name in arguments.input or INPUTS:
+            measured[name] = measure_input(arguments.corpus / "big" / name, compiled)
+            print(name, measured[name], file=sys.stderr)
+    in_dwarf = ("llvm-symbolizer", *INSTALLED, *compiled)
+    peers = [LLVM_GSYMUTIL, "symbolic", LLVM_SYMBOLIZER, *INSTALLED, *versions()]
     parts = [
         environment("python -m benchmarks.break_even CORPUS", peers),
         BREAK_EVEN_LEGEND,

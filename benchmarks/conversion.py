@@ -4,10 +4,9 @@
         [--write]
 
 CORPUS is a folder with big/vmlinux and the other inputs named below. The set `plain`
-has ELF files as linkers write them; `containers` has compressed sections, a dSYM and
-split units with their package (docs/benchmarks.md describes their origin). For each
-input and thread count the programs run alternately, A B A B, including start-up; the
-values are medians, the ratios medians over the pairs.
+has files with inflated sections, `compressed` with those of Debian's debug files. For
+each input and thread count the programs run alternately, A B A B, including start-up;
+the values are medians, the ratios medians over the pairs.
 """
 
 from __future__ import annotations
@@ -41,14 +40,9 @@ INPUTS = {
         "libc.plain",
         "libpython3.11d.so",
     ),
-    "containers": (
-        "libjvm.debug",
-        "ceph-osd.debug",
-        "libduckdb.dylib.dSYM",
-        "libduckdb.so",
-    ),
+    "compressed": ("libjvm.debug", "ceph-osd.debug"),
 }
-REGIONS = {"plain": "conversion", "containers": "containers"}
+REGIONS = {"plain": "conversion", "compressed": "compressed"}
 GSYM = Path(sys.executable).with_name("gsym")
 MAGIC = 0x4753594D
 # Our functions and our file, as parts of the peer's, of a conversion that worked.
@@ -70,12 +64,6 @@ reads all DIEs except those of types and call sites, and runs all line programs,
 without checks and without storing anything. Then the seconds of gsym with one
 thread, including start-up and writing the file, and their ratio to the sum of the
 lower bound."""
-
-
-def object_file(binary: Path) -> Path:
-    """*binary*, or the file in it if it is a dSYM."""
-    members = sorted(binary.glob("Contents/Resources/DWARF/*"))
-    return members[0] if members else binary
 
 
 def check_outputs(ours: Path, llvm: Path) -> None:
@@ -179,8 +167,7 @@ def main() -> None:
                     walker = compile_program("bare_walk", folder)
                     walk = measure_bare_walk(walker, binary, arguments.rounds)
                     walks.append(walk_row(name, walk, runs[0]))
-        file = object_file(binary)
-        inputs.append([name, str(file.stat().st_size), digest(file)])
+        inputs.append([name, str(binary.stat().st_size), digest(binary)])
     options = f"--set {arguments.set} --rounds {arguments.rounds}"
     command = f"python -m benchmarks.conversion CORPUS {options}"
     parts = [

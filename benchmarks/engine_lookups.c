@@ -1,19 +1,21 @@
-/* engine_lookups.c - lookups by the engine and by symbolic's, without Python.
+/* engine_lookups.c - lookups by the engine, by LLVM's and by symbolic's, without Python.
  *
  *   engine_lookups gsym FILE.gsym ROUNDS ADDRESSES SAMPLE...
+ *   engine_lookups llvm FILE.gsym ROUNDS LIBRARY ADDRESSES SAMPLE...
  *   engine_lookups symbolic FILE.symcache ROUNDS LIBRARY ADDRESSES SAMPLE...
  *
  * ADDRESSES and each SAMPLE are files of unsigned 64-bit integers. All of ADDRESSES are
  * looked up once, then ROUNDS times more; those of a sample twice on each of ROUNDS fresh
- * opens, one by one, and on as many others in one call. Prints nanoseconds of processor time
+ * opens, one by one with text, and on as many others in one call. Prints nanoseconds of processor time
  * for an address, medians over the rounds, and a number that must not change from round to
  * round:
  *
  *   warm, warm with the text of names and files, open, frames
  *   for each sample: first, again, first in one call, again in one call
  *
- * symbolic gives text always, so its first two are the same. LIBRARY is the shared
- * library in its wheel; the structs below are those of its C interface. */
+ * The others give text always, so their first two are the same. LIBRARY is gsym_reader.cc as
+ * a shared library, or that in the wheel of symbolic; the structs below are those of its C
+ * interface. */
 #define _GNU_SOURCE
 #include <gsym/gsym.h>
 
@@ -146,22 +148,32 @@ static void look_up_many_gsym(void *context, const uint64_t *addresses, size_t c
     gsym_batch_destroy(batch);
 }
 
-/* ---- symbolic --------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------- */
 
 typedef struct symbolic_result {
     void *items;
     uintptr_t count;
 } symbolic_result;
 
-static void *(*symbolic_open)(const char *);
+static void *(*open_theirs)(const char *);
+static void (*close_theirs)(void *);
 static symbolic_result (*symbolic_lookup)(void *, uint64_t);
 static void (*symbolic_result_free)(symbolic_result *);
-static void (*symbolic_close)(void *);
+static size_t (*llvm_lookup)(void *, uint64_t);
 
-static void *open_symbolic(const char *path) {
-    void *cache = symbolic_open(path);
-    if (cache == NULL) fail(path);
-    return cache;
+static void *open_other(const char *path) {
+    void *opened = open_theirs(path);
+    if (opened == NULL) fail(path);
+    return opened;
+}
+
+static void close_other(void *opened) {
+    close_theirs(opened);
+}
+
+static size_t look_up_llvm(void *reader, uint64_t address, bool text) {
+    (void)text;
+    return llvm_lookup(reader, address);
 }
 
 static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
@@ -170,6 +182,10 @@ static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
     size_t count = result.count;
     symbolic_result_free(&result);
     return count;
+}
+
+static void look_up_many_llvm(void *reader, const uint64_t *addresses, size_t count) {
+    for (size_t n = 0; n < count; n++) (void)llvm_lookup(reader, addresses[n]);
 }
 
 static void look_up_many_symbolic(void *cache, const uint64_t *addresses, size_t count) {
@@ -182,13 +198,20 @@ static void *symbol(void *library, const char *name) {
     return found;
 }
 
-static void load_symbolic(const char *path) {
+static subject load(const char *kind, const char *path) {
     void *library = dlopen(path, RTLD_NOW);
-    if (library == NULL) fail(path);
-    *(void **)&symbolic_open = symbol(library, "symbolic_symcache_open");
+    if (library == NULL) fail(dlerror());
+    if (strcmp(kind, "llvm") == 0) {
+        *(void **)&open_theirs = symbol(library, "gsym_reader_open");
+        *(void **)&llvm_lookup = symbol(library, "gsym_reader_lookup");
+        *(void **)&close_theirs = symbol(library, "gsym_reader_close");
+        return (subject){open_other, look_up_llvm, look_up_many_llvm, close_other, NULL};
+    }
+    *(void **)&open_theirs = symbol(library, "symbolic_symcache_open");
     *(void **)&symbolic_lookup = symbol(library, "symbolic_symcache_lookup");
     *(void **)&symbolic_result_free = symbol(library, "symbolic_lookup_result_free");
-    *(void **)&symbolic_close = symbol(library, "symbolic_symcache_free");
+    *(void **)&close_theirs = symbol(library, "symbolic_symcache_free");
+    return (subject){open_other, look_up_symbolic, look_up_many_symbolic, close_other, NULL};
 }
 
 /* ---- measurements ----------------------------------------------------------------- */
@@ -236,11 +259,11 @@ static void measure_warm(const subject *of, address_array asked, size_t rounds, 
     printf("%.1f %.1f %.1f %zu\n", warm[0], warm[1], median(times, rounds), frames);
 }
 
-/* Nanoseconds for one address, in one call or one by one. */
+/* Nanoseconds for one address: in one call, or one by one with text as the others give. */
 static double time_sample(const subject *of, void *opened, address_array sample, bool at_once) {
     size_t ignored;
     double start = now();
-    if (!at_once) return time_all(of, opened, sample, false, &ignored);
+    if (!at_once) return time_all(of, opened, sample, true, &ignored);
     of->look_up_many(opened, sample.items, sample.count);
     return (now() - start) / (double)sample.count;
 }
@@ -266,11 +289,9 @@ int main(int count, char **words) {
     size_t rounds = (size_t)strtoul(words[3], NULL, 10);
     double *first = calloc(rounds, sizeof *first), *again = calloc(rounds, sizeof *again);
     if (first == NULL || again == NULL) fail("no memory");
-    if (strcmp(words[1], "symbolic") == 0) {
+    if (strcmp(words[1], "gsym") != 0) {
         if (count < 6) fail("the library is missing");
-        load_symbolic(words[next++]);
-        of = (subject){open_symbolic, look_up_symbolic, look_up_many_symbolic,
-                       symbolic_close, NULL};
+        of = load(words[1], words[next++]);
     }
     of.path = words[2];
     measure_warm(&of, read_addresses(words[next++]), rounds, first);

@@ -33,7 +33,7 @@ FIGURES = (
     Figure(_CONVERT.format("1 thread,"), "conversion", "wall gsym", "ratio", "1"),
     Figure(_CONVERT.format("2 threads,"), "conversion", "wall gsym", "ratio", "2"),
     Figure(_PEAK, "conversion", "peak gsym", "part", "1"),
-    Figure(f"lookup from C, {_LLVM}", "in process", "llvm-gsymutil", "ratio"),
+    Figure("lookup from C, vs LLVM's reader", "in process", "GsymReader", "ratio"),
     Figure("lookup from C, vs symbolic", "in process", "with text", "ratio"),
     Figure("lookup from Python, vs symbolic", "in process", "lookup", "ratio"),
     Figure(_MANY, "in process", "random", "random"),

@@ -1,16 +1,15 @@
-"""Lookups in a process, from C and from Python, compared with symbolic.
+"""Lookups in a process, from C and from Python, beside LLVM's and symbolic's.
 
     python -m benchmarks.in_process CORPUS [--input NAME]... [--write]
 
-benchmarks/engine_lookups.c calls the two engines alternately from C. From Python both
-return objects, timed by pytest-benchmark (test_in_process.py).
+benchmarks/engine_lookups.c calls the engines from C, and LLVM's GsymReader. From Python
+gsym and symbolic return objects, timed by pytest-benchmark (test_in_process.py).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,9 @@ import symbolic
 import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
+from benchmarks.compiled_peers import GSYM_READER, gsym_reader
 from benchmarks.markdown import table
 from benchmarks.prepared import COUNT, SAMPLE, Prepared, prepare
-from benchmarks.process import column, measure
 from benchmarks.report import (
     LLVM_GSYMUTIL,
     ROOT,
@@ -40,10 +39,9 @@ if TYPE_CHECKING:
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
 ROUNDS = 5
 ENGINE_COUNT = 100_000
-STREAM_COUNT = 20_000
 ENGINE_HEAD = (
-    *("input", "gsym", "with text", "symbolic", "ratio", "llvm-gsymutil", "ratio"),
-    *("open gsym", "open symbolic"),
+    *("input", "gsym", "with text", "symbolic", "ratio", GSYM_READER, "ratio"),
+    *("open gsym", "open symbolic", f"open {GSYM_READER}"),
 )
 PYTHON_HEAD = (
     *("input", "lookup", "symbolic", "ratio"),
@@ -59,14 +57,13 @@ SAMPLES = ("bytes", "functions")
 ENGINE_LEGEND = """\
 From C, nanoseconds of processor time per lookup, medians of {rounds} rounds: {count}
 random addresses, uniformly distributed over the bytes of functions, with warm
-caches. `with text` includes names and paths, as symbolic does. llvm-gsymutil is
-measured by its text stream without start-up, its only interface. `open` is in
-microseconds."""
+caches. `with text` includes names and paths, as with the others, which are divided by
+it. LLVM's GsymReader reads the same file. `open` is in microseconds."""
 TOUCH_LEGEND = """\
 From C, nanoseconds for one of {sample} addresses: the first time after `open`, one
-by one, and again; then all in one call, first and again. Each byte of functions is
-equally likely, or each function. Files without an index (`--no-index`,
-or written by LLVM) get that of a function at its first lookup. symbolic gives text."""
+by one with the text of names and paths, and again; then all in one call, first and
+again, as numbers. Each byte of functions is equally likely, or each function. Files
+without an index (`--no-index`, or written by LLVM) get it in memory."""
 INDEX_LEGEND = "Size of the index."
 PYTHON_LEGEND = """\
 From Python: microseconds for one `Reader.lookup` and one `SymCache.lookup`, which
@@ -92,7 +89,7 @@ class Engine(NamedTuple):
 class Figures(NamedTuple):
     """What the tables show of an input by the engine.
 
-    *size* and *index_size* are of the file; *llvm* is in nanoseconds for one lookup.
+    *size* and *index_size* are of the file. *llvm* is None where it cannot be built.
     """
 
     ours: Engine
@@ -100,7 +97,7 @@ class Figures(NamedTuple):
     size: int
     index_size: int
     symbolic: Engine
-    llvm: float
+    llvm: Engine | None
 
 
 def build(folder: Path) -> Path:
@@ -115,19 +112,19 @@ def build(folder: Path) -> Path:
     return compile_program("engine_lookups", folder, *sources, *options)
 
 
-def measure_engine(program: Path, prepared: Prepared) -> Figures:
+def measure_engine(
+    program: Path, reader_of_llvm: Path | None, prepared: Prepared
+) -> Figures:
     """Our figures and those of the peers."""
-    library = Path(symbolic.__file__).with_name("_lowlevel__lib.so")
 
-    def run(kind: str, file: Path, base: int) -> Engine:
+    def run(kind: str, file: Path, base: int, *library: Path) -> Engine:
         asked = prepared.addresses("random", base)[:ENGINE_COUNT]
         inputs = [_write(prepared.folder / "asked", asked)]
         for name in SAMPLES:
             part = prepared.addresses(name, base)
             inputs.append(_write(prepared.folder / f"asked {name}", part))
-        options = [library] if kind == "symbolic" else []
         done = subprocess.run(
-            [program, kind, file, str(ROUNDS), *options, *inputs],
+            [program, kind, file, str(ROUNDS), *library, *inputs],
             capture_output=True,
             text=True,
             check=True,
@@ -141,23 +138,14 @@ def measure_engine(program: Path, prepared: Prepared) -> Figures:
     unindexed = run("gsym", prepared.unindexed, 0)
     if unindexed.frames != ours.frames:
         raise ValueError(f"{prepared.name}: an index changes the answers")
-    theirs = run("symbolic", prepared.symcache, prepared.load_address)
+    library = Path(symbolic.__file__).with_name("_lowlevel__lib.so")
+    theirs = run("symbolic", prepared.symcache, prepared.load_address, library)
+    llvm = None
+    if reader_of_llvm is not None:
+        llvm = run("llvm", prepared.gsym, 0, reader_of_llvm)
     with gsym.open(prepared.gsym) as reader:
         sizes = reader.size, reader.stored_index_size
-    return Figures(ours, unindexed, *sizes, theirs, measure_llvm(prepared))
-
-
-def measure_llvm(prepared: Prepared) -> float:
-    """Nanoseconds of llvm-gsymutil for one address of a stream, without its start."""
-    query = prepared.folder / "query"
-    times = []
-    for count in (1, STREAM_COUNT):
-        asked = prepared.addresses("random")[:count]
-        query.write_text("".join(f"0x{each:x} {prepared.gsym}\n" for each in asked))
-        command = [LLVM_GSYMUTIL, "--addresses-from-stdin"]
-        runs = [measure(command, str(query)) for _ in range(ROUNDS)]
-        times.append(statistics.median(column(runs, "cpu")))
-    return (times[1] - times[0]) / (STREAM_COUNT - 1) * 1e9
+    return Figures(ours, unindexed, *sizes, theirs, llvm)
 
 
 def _write(path: Path, addresses: array[int]) -> Path:
@@ -199,10 +187,13 @@ _CHOICES = {"1", "2", "random", "ascending"}
 def engine_row(name: str, figures: Figures) -> list[str]:
     """One line of the first table."""
     ours, peer, llvm = figures.ours, figures.symbolic, figures.llvm
-    cells = [f"{value:.0f}" for value in (ours.warm, ours.text, peer.warm)]
-    cells.append(f"**{peer.warm / ours.text:.1f}x**")
-    cells += [f"{llvm:.0f}", f"**{llvm / ours.text:.1f}x**"]
-    cells += [f"{ours.open / 1000:.0f}", f"{peer.open / 1000:.0f}"]
+    cells = [f"{value:.0f}" for value in (ours.warm, ours.text, peer.text)]
+    cells.append(f"**{peer.text / ours.text:.1f}x**")
+    if llvm is None:
+        cells += ["-", "-"]
+    else:
+        cells += [f"{llvm.text:.0f}", f"**{llvm.text / ours.text:.1f}x**"]
+    cells += [f"{each.open / 1000:.0f}" if each else "-" for each in (ours, peer, llvm)]
     return [name, *cells]
 
 
@@ -242,6 +233,12 @@ def python_row(name: str, seconds: Mapping[tuple[str, str], float]) -> list[str]
     return [name, *cells]
 
 
+def _llvm_bars(figures: list[Figures]) -> dict[str, list[float]]:
+    """Those of the chart, if all inputs have them."""
+    found = [each.llvm.text / 1e3 for each in figures if each.llvm]
+    return {f"{GSYM_READER}, C": found} if len(found) == len(figures) else {}
+
+
 def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
     arguments = argument_parser(__doc__).parse_args()
@@ -251,16 +248,17 @@ def main() -> None:
         folder = Path(temporary) / "inputs"
         folder.mkdir()
         program = build(Path(temporary))
+        reader_of_llvm = gsym_reader(Path(temporary))
         for name in names:
             prepared = prepare(arguments.corpus / "big" / name, folder / name)
-            engines[name] = measure_engine(program, prepared)
+            engines[name] = measure_engine(program, reader_of_llvm, prepared)
             print(" | ".join(engine_row(name, engines[name])), file=sys.stderr)
         seconds = measure_python(folder)
     legend = ENGINE_LEGEND.format(rounds=ROUNDS, count=ENGINE_COUNT)
     touches = [row for name in names for row in touch_rows(name, engines[name])]
     parts = [
         environment(
-            "python -m benchmarks.in_process CORPUS", ["symbolic", LLVM_GSYMUTIL]
+            "python -m benchmarks.in_process CORPUS", [LLVM_GSYMUTIL, "symbolic"]
         ),
         legend,
         table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
@@ -279,7 +277,7 @@ def main() -> None:
             {
                 "gsym, C": [engines[name].ours.text / 1e3 for name in names],
                 "symbolic, C": [engines[name].symbolic.text / 1e3 for name in names],
-                "llvm-gsymutil": [engines[name].llvm / 1e3 for name in names],
+                **_llvm_bars(list(engines.values())),
                 "gsym, Python": [seconds[name, "test_lookup"] * 1e6 for name in names],
                 "symbolic, Python": [
                     seconds[name, "test_symbolic"] * 1e6 for name in names

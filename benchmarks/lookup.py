@@ -1,26 +1,27 @@
-"""Streams of addresses: the commands that read lines, compared with llvm-gsymutil.
+"""Streams of addresses: the commands that read lines, compared with those of LLVM.
 
     python -m benchmarks.lookup CORPUS [--count N] [--rounds N] [--write]
 
 All read the same file, which gsym makes first, and look up the same random addresses
-in functions, alternately, including start-up; gsymutil and llvm-gsymutil print the same
+in functions, alternately, including start-up; the programs of a pair print the same
 text. The values are medians of thousands of addresses per second.
 """
 
 from __future__ import annotations
 
 import filecmp
-import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import gsym
 from benchmarks.conversion import INPUTS
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs
 from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
+from tests.differential.peers import LLVM_SYMBOLIZER
 from tests.differential.sampling import (
     addresses_by_function,
     functions,
@@ -28,21 +29,46 @@ from tests.differential.sampling import (
 )
 
 OUR_FOLDER = Path(sys.executable).parent
-OUR_GSYMUTIL = str(OUR_FOLDER / "gsymutil")
-# What answers lines that are addresses alone, about the file that is named last.
+# What has no peer that reads the same file; it is named last.
 OTHERS = {
     "gsym lookup": ("gsym", "lookup", "--stdin"),
     "gsym-addr2line -afi": ("gsym-addr2line", "-afie"),
-    "gsym-symbolizer": ("gsym-symbolizer", "--no-demangle", "-e"),
 }
 DRAWN = {"bytes": random_addresses, "functions": addresses_by_function}
 MOST_COMPARED = 50_000  # answers, of which a C++ file has many megabytes
-HEAD = ("input", "drawn by", "llvm-gsymutil", "gsymutil", "ratio", *OTHERS)
+HEAD = (
+    *("input", "drawn by", "llvm-gsymutil", "gsymutil", "ratio"),
+    *("llvm-symbolizer", "gsym-symbolizer", "ratio", *OTHERS),
+)
 LEGEND = """\
 Thousands of addresses per second of processor time, {count} random addresses in
 functions, each of whose bytes or each of which is equally likely, medians of {rounds}
 rounds. The commands read and write text; start-up is included; names are not demangled.
-The ratio is that of the two gsymutils, which print the same output."""
+The ratios are those of the two gsymutils and of the two symbolizers, which read the
+same GSYM file and print the same output."""
+
+
+class Pair(NamedTuple):
+    """Two commands that print the same for the same lines of input."""
+
+    ours: list[str]
+    theirs: list[str]
+    line: str
+
+
+def pairs(binary: Path, path: Path) -> list[Pair]:
+    """Ours and LLVM's that read *path*, the file of *binary*."""
+    ours = [str(OUR_FOLDER / "gsym-symbolizer"), "--no-demangle", "-e", str(path)]
+    theirs = [LLVM_SYMBOLIZER, "--no-demangle", "-e", str(binary)]
+    option = "--addresses-from-stdin"
+    return [
+        Pair(
+            [str(OUR_FOLDER / "gsymutil"), option],
+            [LLVM_GSYMUTIL, option],
+            f"0x{{:x}} {path}\n",
+        ),
+        Pair(ours, [*theirs, f"--gsym-file-directory={path.parent}"], "0x{:x}\n"),
+    ]
 
 
 def rate(addresses: list[int], runs: list[Measurement]) -> float:
@@ -51,23 +77,23 @@ def rate(addresses: list[int], runs: list[Measurement]) -> float:
 
 
 def same_text(
-    path: Path, addresses: list[int], rounds: int, folder: Path
+    pair: Pair, addresses: list[int], rounds: int, folder: Path
 ) -> tuple[float, float]:
-    """Lookups a second of our gsymutil and of llvm-gsymutil; same text from both."""
+    """Lookups a second of our command and of LLVM's; same text from both."""
     query = folder / "query"
-    lines = [f"0x{address:x} {path}\n" for address in addresses]
+    lines = [pair.line.format(address) for address in addresses]
     query.write_text("".join(lines))
-
-    def run(command: str, output: str = os.devnull) -> Measurement:
-        return measure([command, "--addresses-from-stdin"], str(query), output)
-
-    runs = measure_pairs(lambda: run(OUR_GSYMUTIL), lambda: run(LLVM_GSYMUTIL), rounds)
+    runs = measure_pairs(
+        lambda: measure(pair.ours, str(query)),
+        lambda: measure(pair.theirs, str(query)),
+        rounds,
+    )
     ours, llvm = folder / "ours", folder / "llvm"
     query.write_text("".join(lines[:MOST_COMPARED]))
-    run(OUR_GSYMUTIL, str(ours))
-    run(LLVM_GSYMUTIL, str(llvm))
+    measure(pair.ours, str(query), str(ours))
+    measure(pair.theirs, str(query), str(llvm))
     if not filecmp.cmp(ours, llvm, shallow=False):
-        raise ValueError(f"{path}: the two programs answer differently")
+        raise ValueError(f"{pair.ours}: the two programs answer differently")
     our_rate, llvm_rate = (rate(addresses, each) for each in runs)
     return our_rate, llvm_rate
 
@@ -89,18 +115,19 @@ def measure_input(binary: Path, count: int, rounds: int) -> list[list[str]]:
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        path = folder / "input.gsym"
+        # Where llvm-symbolizer looks for it.
+        path = folder / f"{binary.name}.gsym"
         gsym.convert(str(binary), str(path))
         ranges = functions(path)
         for drawn, draw in DRAWN.items():
             addresses = draw(ranges, count, seed=1)
-            ours, llvm = same_text(path, addresses, rounds, folder)
+            cells = [binary.name, drawn]
+            for pair in pairs(binary, path):
+                ours, llvm = same_text(pair, addresses, rounds, folder)
+                cells += [f"{llvm / 1000:.0f}", f"{ours / 1000:.0f}"]
+                cells.append(f"**{ours / llvm:.1f}x**")
             rates = others(path, addresses, rounds, folder)
-            first, second, *rest = (
-                f"{each / 1000:.0f}" for each in (llvm, ours, *rates)
-            )
-            ratio = f"**{ours / llvm:.1f}x**"
-            rows.append([binary.name, drawn, first, second, ratio, *rest])
+            rows.append([*cells, *(f"{each / 1000:.0f}" for each in rates)])
     return rows
 
 
@@ -118,7 +145,10 @@ def main() -> None:
     options = f"--count {arguments.count} --rounds {arguments.rounds}"
     text = "\n\n".join(
         (
-            environment(f"python -m benchmarks.lookup CORPUS {options}"),
+            environment(
+                f"python -m benchmarks.lookup CORPUS {options}",
+                [LLVM_GSYMUTIL, LLVM_SYMBOLIZER],
+            ),
             LEGEND.format(count=arguments.count, rounds=arguments.rounds),
             table(HEAD, rows),
         )

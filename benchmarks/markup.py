@@ -94,7 +94,7 @@ FORMS = (
     Form("frames, `--style=spec`", frames, ("--style=spec",), None),
     Form("frames, `--style=fuchsia`", frames, ("--style=fuchsia",), None),
     Form("frames, `--json`", frames, (DEFAULT, "--json"), None),
-    Form("frames, `--format=html`", frames, (DEFAULT, "--format=html"), None),
+    Form("frames, `--to=html`", frames, (DEFAULT, "--to=html"), None),
 )
 HEAD = (
     *("log", "lines", "llvm-symbolizer", "gsym filter", "ratio", "MB/s"),
@@ -107,8 +107,7 @@ including start-up; megabytes that `gsym filter` prints per second; peaks in MiB
 private memory, of mapped pages of files, and of both together. Frames are at random
 addresses in functions, all different: the worst case. Stacks use 20,000 such
 addresses, the n-th 1/n times as often as the first, since programs usually call from
-few locations. Both tools print the same, except columns and the choice among several
-names of a function."""
+few locations. Both tools read the same GSYM file and print the same."""
 START_HEAD = ("log", "llvm-symbolizer", "gsym filter", "python -c pass")
 START_LEGEND = """\
 Milliseconds of processor time for a log of one line, medians of {starts}."""
@@ -160,6 +159,8 @@ def module_of(binary: Path) -> Iterator[Module]:
             creator.add_reader(reader)
             creator.save(made)
         base.with_suffix(".debug").symlink_to(binary.resolve())
+        # llvm-symbolizer prefers it to the DWARF.
+        base.with_suffix(".debug.gsym").symlink_to(made)
         addresses = random_addresses(functions(made), 1 << 20, seed=1)
         yield Module(binary.name, folder, addresses)
 

@@ -63,7 +63,12 @@ def commit() -> str:
 
 
 def version_of(program: str) -> str:
-    """What a program, or a Python package of that name, says of its version."""
+    """What a program, or a Python package of that name, says of its version.
+
+    What has a space has its version already.
+    """
+    if " " in program:
+        return program
     try:
         return f"{program} {version(program)}"
     except PackageNotFoundError:

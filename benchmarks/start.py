@@ -74,7 +74,11 @@ def commands(
         "gsym-addr2line": [str(programs / "gsym-addr2line"), "-fie", ours, asked],
         "gsym-symbolizer": [str(programs / "gsym-symbolizer"), "-e", ours, asked],
         "llvm-gsymutil": [LLVM_GSYMUTIL, f"--address={asked}", ours],
-        "llvm-symbolizer": [LLVM_SYMBOLIZER, "-e", theirs, asked],
+        "llvm-symbolizer, GSYM": [
+            *(LLVM_SYMBOLIZER, "-e", theirs),
+            *(f"--gsym-file-directory={image.parent}", asked),
+        ],
+        "llvm-symbolizer": [LLVM_SYMBOLIZER, "--disable-gsym", "-e", theirs, asked],
         "addr2line": ["addr2line", "-fie", theirs, asked],
         "eu-addr2line": ["eu-addr2line", "-fi", "-e", theirs, asked],
     }

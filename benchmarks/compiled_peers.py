@@ -1,0 +1,101 @@
+"""Peers that are libraries: a program around each, compiled where the library is.
+
+They come with Debian's packages `llvm-22-dev`, `gcc` (libbacktrace) and, for gimli's
+addr2line, `cargo` with `librust-addr2line-dev`, `librust-object-dev` and
+`librust-memmap2-dev`. One that cannot be built is left out, and the benchmark says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.c_programs import compile_program
+from benchmarks.report import ROOT, output_of
+
+CRATES = Path("/usr/share/cargo/registry")
+LLVM_CONFIG = "llvm-config-22"
+GIMLI, LIBBACKTRACE, GSYM_READER = "gimli addr2line", "libbacktrace", "GsymReader"
+_MANIFEST = """\
+[package]
+name = "dwarf_by_gimli"
+version = "0.0.0"
+edition = "2021"
+
+[[bin]]
+name = "dwarf_by_gimli"
+path = "{source}"
+
+[dependencies]
+addr2line = {{ version = "*", default-features = false, features = ["std-object"] }}
+memmap2 = "*"
+"""
+_CONFIGURATION = f"""\
+[source.crates-io]
+replace-with = "debian"
+
+[source.debian]
+directory = "{CRATES}"
+"""
+
+
+def gimli_reader(folder: Path) -> Path | None:
+    """A program that answers as `addr2line -fi`, from the DWARF."""
+    project = folder / "dwarf_by_gimli.project"
+    project.mkdir()
+    source = ROOT / "benchmarks" / "dwarf_by_gimli.rs"
+    manifest = _MANIFEST.format(source=source)
+    (project / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    (project / "config.toml").write_text(_CONFIGURATION, encoding="utf-8")
+    words = ("build", "--quiet", "--release", "--offline", "--config", "config.toml")
+    if _built(GIMLI, "cargo", *words, folder=project):
+        return project / "target" / "release" / "dwarf_by_gimli"
+    return None
+
+
+def libbacktrace_reader(folder: Path) -> Path | None:
+    """Another one."""
+    try:
+        return compile_program(
+            "dwarf_by_libbacktrace", folder, "-no-pie", "-lbacktrace"
+        )
+    except subprocess.CalledProcessError:
+        _left_out(LIBBACKTRACE)
+        return None
+
+
+def gsym_reader(folder: Path) -> Path | None:
+    """LLVM's GsymReader as a shared library."""
+    library = folder / "gsym_reader.so"
+    if shutil.which(LLVM_CONFIG) is None:
+        _left_out(GSYM_READER)
+        return None
+    flags = output_of(LLVM_CONFIG, "--cppflags", "--ldflags", "--libs").split()
+    language = ("-std=c++17", "-O2", "-fno-rtti", "-shared", "-fPIC", "-o", library)
+    source = ROOT / "benchmarks" / "gsym_reader.cc"
+    is_built = _built(GSYM_READER, "c++", *language, source, *flags)
+    return library if is_built else None
+
+
+def versions() -> list[str]:
+    """Those of the libraries that read DWARF."""
+    found = [f"{GIMLI} {path.name[10:]}" for path in CRATES.glob("addr2line-[0-9]*")]
+    return [
+        *found,
+        f"{LIBBACKTRACE} of gcc {output_of('gcc', '-dumpfullversion').strip()}",
+    ]
+
+
+def _built(peer: str, *command: str | Path, folder: Path | None = None) -> bool:
+    try:
+        subprocess.run(command, cwd=folder, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        _left_out(peer)
+        return False
+    return True
+
+
+def _left_out(peer: str) -> None:
+    print(f"left out, for it cannot be built here: {peer}", file=sys.stderr)
