@@ -290,8 +290,9 @@ static gsym_status share_files(debug_files *files, const debug_files *scanned,
                                gsym_error *error) {
     for (uint32_t i = 0; i < scanned->files.count; ++i) {
         const debug_file *file = scanned->files.items[i];
-        if (i == files->files.count) GSYM_TRY(add_file(files, file->role, &i, error));
-        files->files.items[i]->input = file->input;
+        uint32_t number = i;
+        if (i == files->files.count) GSYM_TRY(add_file(files, file->role, &number, error));
+        files->files.items[number]->input = file->input;
     }
     files->common = scanned->common;
     files->is_scanned = true;

@@ -1,8 +1,9 @@
 """A reader of a binary without a GSYM file, which converts what is asked for.
 
 A few addresses are answered from the units that have code there, which takes some
-milliseconds for each. When as much has been converted as half of the binary, or
-anything other than answers is wanted, the whole binary is converted.
+milliseconds for each. When as much has been converted as the binary has, which takes
+half the time of a conversion of the whole, or anything other than answers is wanted,
+the whole binary is converted.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 # Less debug information is converted completely in the time of a few addresses.
 _LEAST_DEBUG_INFO = 1 << 20
-_WHOLE_FROM = 2  # convert the whole binary from 1 / _WHOLE_FROM of it on
-_CALLS = 200  # so many partial conversions cost at least as much as the whole binary
+_CALLS = 100  # so many partial conversions cost at least as much as the whole binary
+_MANY = 2000  # addresses, of which more will come: their units count twice
 _ADDRESS_END = 1 << 64
 _GO_SECTIONS = (b".gopclntab", b"__gopclntab", b".data.rel.ro.gopclntab")
 
@@ -162,8 +163,9 @@ class _BinaryReader(Reader):
             return mapped
         ascending = sorted(asked)
         chosen = partial.units_at(ascending)
-        self._spent += max(chosen.size, chosen.total // _CALLS)
-        if self._spent * _WHOLE_FROM > chosen.total:
+        size = chosen.size if len(asked) < _MANY else 2 * chosen.size
+        self._spent += max(size, chosen.total // _CALLS)
+        if self._spent > chosen.total:
             return self.mapped
         data = partial.convert(ascending, chosen) or _NO_FUNCTIONS
         mapped = MappedImage(data, self.path, self._index_limit)

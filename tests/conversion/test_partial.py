@@ -251,6 +251,19 @@ def test_the_whole_binary_is_converted_when_that_is_less_work(
     assert conversions(tmp_path) == 1
 
 
+def test_all_units_are_read_for_a_few_addresses_but_not_for_many(
+    binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everywhere = [0x1000, 0x1040, 0x1084]
+    with gsym.open(binary) as reader:
+        assert reader.lookup_many(everywhere).answered == 3
+    assert conversions(tmp_path) == 0
+    monkeypatch.setattr(binary_reader, "_MANY", 3)
+    with gsym.open(binary) as reader:
+        assert reader.lookup_many(everywhere).answered == 3
+    assert conversions(tmp_path) == 1
+
+
 def test_all_else_than_answers_converts_the_binary(
     binary: Path, tmp_path: Path
 ) -> None:
