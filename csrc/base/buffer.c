@@ -47,15 +47,6 @@ void buffer_put_escaped(buffer *out, const char *bytes, size_t size) {
     }
 }
 
-void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
-    switch (size) {
-        case 1: buffer_put_u8(out, (uint8_t)value); break;
-        case 2: buffer_put_u16(out, (uint16_t)value); break;
-        case 4: buffer_put_u32(out, (uint32_t)value); break;
-        default: buffer_put_u64(out, value); break;
-    }
-}
-
 void buffer_align(buffer *out, size_t alignment) {
     while (out->size & (alignment - 1)) {
         buffer_put_u8(out, 0);

@@ -56,7 +56,14 @@ static inline void buffer_put_u64(buffer *out, uint64_t value) {
 }
 
 /* An integer of 1, 2, 4 or 8 bytes, such as a string or address offset. */
-void buffer_put_uint(buffer *out, uint64_t value, unsigned size);
+static inline void buffer_put_uint(buffer *out, uint64_t value, unsigned size) {
+    switch (size) {
+        case 1: buffer_put_u8(out, (uint8_t)value); break;
+        case 2: buffer_put_u16(out, (uint16_t)value); break;
+        case 4: buffer_put_u32(out, (uint32_t)value); break;
+        default: buffer_put_u64(out, value); break;
+    }
+}
 
 enum { MAX_LEB_SIZE = 10 };
 

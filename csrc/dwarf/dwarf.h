@@ -357,7 +357,11 @@ static inline uint64_t dwarf_sibling(const dwarf_unit *unit, const abbrev *a,
                                      const cursor *attributes) {
     uint64_t offset;
     if (!a->has_sibling) return 0;
-    if (GSYM_LIKELY(a->sibling_size != 0)) {
+    if (GSYM_LIKELY(a->sibling_size == 4 &&
+                    cursor_left(attributes) >= a->sibling_at + sizeof(uint32_t))) {
+        offset = unit->header->offset +
+                 cursor_load32(attributes->at + a->sibling_at, attributes->swap);
+    } else if (a->sibling_size != 0) {
         cursor c = *attributes;
         cursor_skip(&c, a->sibling_at);
         offset = unit->header->offset + cursor_uint(&c, a->sibling_size);
@@ -427,8 +431,15 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
 
 /* ---- line programs ------------------------------------------------------------------ */
 
+/* A string that is found when it is needed, which few are. */
+typedef struct line_string {
+    const char *bytes; /* NULL: at `raw`, as `form` says */
+    uint64_t raw;      /* or the size of `bytes` */
+    uint16_t form;
+} line_string;
+
 typedef struct line_file {
-    dwarf_string name;
+    line_string name;
     uint64_t directory;
 } line_file;
 
@@ -447,7 +458,7 @@ typedef struct line_table {
     bool has_indexed_strings; /* these belong to the unit that it was read for */
     uint64_t end;     /* in .debug_line */
     LIST(line_file) files;
-    LIST(dwarf_string) directories;
+    LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
     LIST(uint32_t) by_high; /* sorted by `high` */
 } line_table;
@@ -460,10 +471,10 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
  * version 5, which stands for no file. */
 const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none);
-/* Append the path of a file: comp_dir / directory / name, up to the first
+/* Append the path of a file: the unit's comp_dir / directory / name, up to the first
  * absolute part from the right. */
 void line_table_path(const line_table *table, const line_file *file,
-                     const dwarf_string *comp_dir, buffer *out);
+                     const dwarf_unit *unit, buffer *out);
 
 /* ---- the walk: functions and inlined calls in the DIEs ---------------------------- */
 

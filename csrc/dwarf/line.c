@@ -33,22 +33,31 @@ void line_table_deinit(line_table *table) {
 
 /* ---- header ----------------------------------------------------------------------- */
 
-static bool add_directory(line_table *table, dwarf_string directory) {
+static bool add_directory(line_table *table, line_string directory) {
     return LIST_ADD(table->directories, directory);
 }
 
-static bool add_file(line_table *table, dwarf_string name, uint64_t directory) {
+static bool add_file(line_table *table, line_string name, uint64_t directory) {
     return LIST_ADD(table->files, (line_file){name, directory});
 }
 
-static dwarf_string inline_string(cursor *c) {
-    dwarf_string string = {NULL, 0};
-    string.bytes = cursor_cstring(c, &string.size);
-    return string;
+static line_string inline_string(cursor *c) {
+    size_t size;
+    const char *bytes = cursor_cstring(c, &size);
+    return (line_string){.bytes = bytes, .raw = size};
+}
+
+static line_string string_at(uint16_t form, uint64_t raw) {
+    return (line_string){.form = form, .raw = raw};
+}
+
+static dwarf_string find_string(const dwarf_unit *unit, const line_string *string) {
+    if (string->bytes != NULL) return (dwarf_string){string->bytes, (size_t)string->raw};
+    return dwarf_string_value(unit, string->form, string->raw);
 }
 
 /* Name, directory, time, size: an entry of version 2 to 4. */
-static bool read_old_file(line_table *table, cursor *c, dwarf_string name) {
+static bool read_old_file(line_table *table, cursor *c, line_string name) {
     uint64_t directory = cursor_uleb(c);
     cursor_skip_leb(c);
     cursor_skip_leb(c);
@@ -56,10 +65,10 @@ static bool read_old_file(line_table *table, cursor *c, dwarf_string name) {
 }
 
 static bool read_old_tables(line_table *table, cursor *c) {
-    dwarf_string string;
-    while ((string = inline_string(c)).size > 0)
+    line_string string;
+    while ((string = inline_string(c)).raw > 0)
         if (!add_directory(table, string)) return false;
-    while (!c->failed && (string = inline_string(c)).size > 0)
+    while (!c->failed && (string = inline_string(c)).raw > 0)
         if (!read_old_file(table, c, string)) return false;
     return true;
 }
@@ -73,24 +82,22 @@ typedef struct entry_formats {
 } entry_formats;
 
 /* One value of a version-5 entry; `raw` or `string` is set, by its form. */
-static bool read_form(const dwarf_unit *unit, const line_header *header, uint16_t form,
-                      cursor *c, uint64_t *raw, dwarf_string *string) {
+static bool read_form(const line_header *header, uint16_t form, cursor *c, uint64_t *raw,
+                      line_string *string) {
     switch (form) {
         case DW_FORM_string: *string = inline_string(c); break;
         case DW_FORM_strp:
         case DW_FORM_strp_sup:
         case DW_FORM_line_strp:
-            *string =
-                dwarf_string_value(unit, form, cursor_uint(c, header->offset_size));
+            *string = string_at(form, cursor_uint(c, header->offset_size));
             break;
         case DW_FORM_sec_offset: cursor_skip(c, header->offset_size); break;
-        case DW_FORM_strx: *string = dwarf_string_value(unit, form, cursor_uleb(c)); break;
+        case DW_FORM_strx: *string = string_at(form, cursor_uleb(c)); break;
         case DW_FORM_strx1:
         case DW_FORM_strx2:
         case DW_FORM_strx3:
         case DW_FORM_strx4:
-            *string = dwarf_string_value(
-                unit, form, cursor_uint(c, (unsigned)(form - DW_FORM_strx1 + 1)));
+            *string = string_at(form, cursor_uint(c, (unsigned)(form - DW_FORM_strx1 + 1)));
             break;
         case DW_FORM_data1:
         case DW_FORM_flag: *raw = cursor_u8(c); break;
@@ -115,8 +122,8 @@ static bool is_indexed_string(uint16_t form) {
 
 /* A directory or file table of version 5. *is_known goes false at a form that
  * cannot be stepped over. False where memory ran out. */
-static bool read_table(line_table *table, const dwarf_unit *unit, const line_header *header,
-                       cursor *c, bool is_files, bool *is_known) {
+static bool read_table(line_table *table, const line_header *header, cursor *c,
+                       bool is_files, bool *is_known) {
     entry_formats formats;
     uint64_t count;
     formats.count = cursor_u8(c);
@@ -132,12 +139,12 @@ static bool read_table(line_table *table, const dwarf_unit *unit, const line_hea
         return true;
     }
     for (uint64_t n = 0; n < count; ++n) {
-        dwarf_string name = {"", 0};
+        line_string name = {.bytes = ""};
         uint64_t directory = 0;
         for (unsigned i = 0; i < formats.count; ++i) {
-            dwarf_string string = {"", 0};
+            line_string string = {.bytes = ""};
             uint64_t raw = 0;
-            if (!read_form(unit, header, formats.forms[i], c, &raw, &string)) {
+            if (!read_form(header, formats.forms[i], c, &raw, &string)) {
                 *is_known = false;
                 return true;
             }
@@ -152,8 +159,8 @@ static bool read_table(line_table *table, const dwarf_unit *unit, const line_hea
 
 /* Leaves `c` at the first opcode, ending where the program ends. False where
  * memory ran out. */
-static bool read_header(line_table *table, line_header *header, const dwarf_unit *unit,
-                        cursor *c, bool *is_known) {
+static bool read_header(line_table *table, line_header *header, cursor *c,
+                        bool *is_known) {
     uint64_t length, program;
     *is_known = false;
     length = dwarf_read_length(c, &header->offset_size);
@@ -180,8 +187,8 @@ static bool read_header(line_table *table, line_header *header, const dwarf_unit
     if (header->version < 5) {
         if (!read_old_tables(table, c)) return false;
     } else {
-        if (!read_table(table, unit, header, c, false, is_known)) return false;
-        if (*is_known && !read_table(table, unit, header, c, true, is_known)) return false;
+        if (!read_table(table, header, c, false, is_known)) return false;
+        if (*is_known && !read_table(table, header, c, true, is_known)) return false;
     }
     /* Damaged tables leave the rows readable: the header says where they start. */
     c->at = c->start + program;
@@ -417,7 +424,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     rows->count = 0;
     if (!unit->has_stmt_list) return true;
     c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);
-    if (!read_header(table, &header, unit, &c, &is_known)) return false;
+    if (!read_header(table, &header, &c, &is_known)) return false;
     if (!is_known)
         dwarf_warn(warnings, GSYM_WARN_LINE_PROGRAM, unit->stmt_list, table->version);
     if (table->version == 0) return true;
@@ -460,17 +467,18 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
 }
 
 void line_table_path(const line_table *table, const line_file *file,
-                     const dwarf_string *comp_dir, buffer *out) {
-    dwarf_string directory = {"", 0};
+                     const dwarf_unit *unit, buffer *out) {
+    dwarf_string directory = {"", 0}, name = find_string(unit, &file->name);
     size_t first = out->size;
     uint64_t index = file->directory;
-    if (!is_absolute(&file->name)) {
+    if (!is_absolute(&name)) {
         bool is_comp_dir = index == 0; /* version 5 names it, older ones imply it */
         if (table->version < 5) --index;
-        if (index < table->directories.count) directory = table->directories.items[index];
+        if (index < table->directories.count)
+            directory = find_string(unit, &table->directories.items[index]);
         if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory))
-            append_part(out, first, comp_dir);
+            append_part(out, first, &unit->comp_dir);
         append_part(out, first, &directory);
     }
-    append_part(out, first, &file->name);
+    append_part(out, first, &name);
 }

@@ -25,16 +25,15 @@ bool unit_files_reset(unit_functions *result, unit_joiner *joiner) {
 }
 
 static bool add_path(unit_functions *result, dwarf_budget *budget, const line_table *lines,
-                     const dwarf_string *comp_dir, const path_rule_list *rules,
-                     uint64_t file_index, uint32_t *code_ret) {
+                     const dwarf_unit *unit, uint64_t file_index, uint32_t *code_ret) {
     bool is_none;
     const line_file *file = line_table_file(lines, file_index, &is_none);
     buffer *arena = &result->arena;
     unit_path path = {arena->size, 0, 0};
     *code_ret = is_none ? FILE_NONE : FILE_INVALID;
     if (file == NULL) return true;
-    line_table_path(lines, file, comp_dir, arena);
-    path_rules_apply(rules, arena, path.arena_offset);
+    line_table_path(lines, file, unit, arena);
+    path_rules_apply(unit->input->path_rules, arena, path.arena_offset);
     if (arena->failed) return false;
     path.size = arena->size - path.arena_offset;
     if (!dwarf_spend(&budget->text, path.size)) return false;
@@ -48,10 +47,9 @@ static bool add_path(unit_functions *result, dwarf_budget *budget, const line_ta
 
 bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_index,
                     uint32_t *code_ret) {
-    const dwarf_unit *unit = joiner->line_unit;
     if (!LIST_ADD(result->seen_files, (uint32_t)file_index)) return false;
-    return add_path(result, joiner->budget, joiner->lines, &unit->comp_dir,
-                    unit->input->path_rules, file_index, code_ret);
+    return add_path(result, joiner->budget, joiner->lines, joiner->line_unit, file_index,
+                    code_ret);
 }
 
 /* Line tables that several units name, run once for all of them.
