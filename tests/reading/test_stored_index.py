@@ -26,7 +26,7 @@ from tests.guarded import GuardedMemory
 from tests.handmade import SIZE, START, file_of
 from tests.inputs.elf import Symbol
 from tests.inputs.encoding import uleb
-from tests.inputs.scaled import rows_of_a_function
+from tests.inputs.scaled import depth_of_inlined_calls, rows_of_a_function
 from tests.oracle.decode import decode_inline
 from tests.reading.large_functions import chain_of_calls, random_function
 
@@ -144,6 +144,25 @@ def test_it_answers_as_decoding_does_in_deep_trees(depth: int) -> None:
     assert [plain.lookup(at) for at in asked] == [
         gsym.Reader(indexed).lookup(at) for at in asked
     ]
+
+
+@pytest.mark.parametrize(("version", "order"), KINDS)
+@pytest.mark.parametrize(
+    "elf_file",
+    [rows_of_a_function(400), depth_of_inlined_calls(100)],
+    ids=["rows", "calls"],
+)
+def test_workers_write_the_index_that_records_have(
+    elf_file: bytes, version: int, order: ByteOrder, tmp_path: Path
+) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(elf_file)
+    report = gsym.convert(
+        binary, no_symbols=True, output_version=version, byteorder=order
+    )
+    (output,) = report.outputs
+    assert report.index_size > 0
+    assert check_structure(output) == []
 
 
 def test_trees_that_would_take_long_to_index_are_not() -> None:
