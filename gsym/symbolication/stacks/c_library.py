@@ -23,6 +23,8 @@ _GLIBC = re.compile(
     rf" ?\[{ADDRESS}\]"
 )
 _GLIBC_OFFSET = re.compile(rf"{_MODULE}\(\+{OFFSET}\))(?: ?\[{ADDRESS}\])?")
+# Of a static program: `[0x401136]`
+_STATIC = re.compile(rf"^\s*(?P<shown>\[{ADDRESS}\])\s*$")
 # `0x401136 <main+0x1a> at ./app`
 _LIBEXECINFO = re.compile(
     rf"(?P<shown>{ADDRESS} <(?P<symbol>[^<>\s+]+)\+(?P<plus>(?:0x)?{HEX})>"
@@ -37,6 +39,7 @@ FORMS = ReportForms(
     frames=(
         FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
+        FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
         FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
         FrameForm("Boost.Stacktrace", "# 0x", _BOOST),
         FrameForm("std::stacktrace", "# ", _STACKTRACE),

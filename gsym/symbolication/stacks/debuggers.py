@@ -26,7 +26,7 @@ _GDB_ANSWERED = re.compile(
 # `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
 _GDB_SHARED = re.compile(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
-    r"(?P<module>/\S.*?)\s*$"
+    r"(?P<module>\S.*?)\s*$"
 )
 # info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
 _GDB_MAPPING = re.compile(

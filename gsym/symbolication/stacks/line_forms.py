@@ -295,7 +295,10 @@ class LineReader:
     ) -> StackFrame | None:
         """A frame at an address of the process."""
         placed = self._loaded.find(address - frame.is_return)
-        if placed is not None:
+        named = NO_MODULE if module is None else self._stack.number(module)
+        if placed is not None and not (
+            placed.is_open and named not in {NO_MODULE, placed.module}
+        ):
             return frame._replace(
                 module=placed.module,
                 address=placed.address + frame.is_return,
@@ -305,9 +308,11 @@ class LineReader:
             # Without a name either, it may be any number.
             return frame._replace(address=address) if frame.symbol else None
         # It is a link-time address unless the module was moved.
-        number = self._stack.number(module or self._chosen)  # type: ignore[arg-type]
+        if module is None:
+            assert self._chosen is not None
+            named = self._stack.number(self._chosen)
         base: Base = "either" if module is None else "link"
-        return frame._replace(module=number, address=address, base=base)
+        return frame._replace(module=named, address=address, base=base)
 
     def _add_heading(self, line: str) -> None:
         for form in self._headings:

@@ -33,6 +33,7 @@ class Placement(NamedTuple):
         module: Number of the module.
         address: The address in the module of *start*.
         base: What *address* counts from.
+        is_open: Whether *end* is only where the next one starts.
     """
 
     start: int
@@ -40,6 +41,7 @@ class Placement(NamedTuple):
     module: int
     address: int = 0
     base: Base = "image"
+    is_open: bool = False
 
 
 _UNKNOWN_SIZE = 1 << 32  # at most, of an image whose end is not known
@@ -78,7 +80,7 @@ class LoadedImages:
             end = each.start + _UNKNOWN_SIZE
             if following < len(starts):
                 end = min(end, starts[following])
-            self.add(each._replace(end=end))
+            self.add(each._replace(end=end, is_open=True))
         self._open.clear()
 
     def find(self, address: int) -> Placement | None:
