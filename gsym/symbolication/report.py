@@ -18,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gsym.containers.headers import Segment
+    from gsym.reading.decoded_functions import FunctionRange
     from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt, Entry, ModuleKey
     from gsym.store.symbolizer import OpenModule
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths
 _ANY = 1 << 62
+_PAGE = 4096
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
     {
@@ -37,6 +40,7 @@ _SIGNAL_RETURNS = frozenset(
             "__default_rt_sa_restorer",
         ),
         *("__kernel_rt_sigreturn", "__kernel_sigreturn", "_sigtramp"),
+        "runtime.sigpanic",
     }
 )
 
@@ -142,8 +146,10 @@ class Report(NamedTuple):
                 yield f"{module.name}: {each.source}: {each.detail or each.outcome}"
         for frame in self.frames():
             if not frame.calls:
-                name = self.modules[frame.module].name if frame.module >= 0 else ""
-                reason = frame.reason or f"no symbols of {name}"
+                known = "the report names its function"
+                if frame.module >= 0:
+                    known = f"no symbols of {self.modules[frame.module].name}"
+                reason = frame.reason or known
                 yield f"{frame.text}: {reason}"
 
     def to_json(self) -> str:
@@ -450,7 +456,8 @@ class ReportWork:
         wanted = [at for at in module.frames if chosen is None or at in chosen]
         if reader is None or not wanted:
             return text_left
-        places = _Places(reader, module.binary)
+        every = [self._frames[at] for at in module.frames]
+        places = _Places(reader, module.binary, every)
         addresses: dict[int, int] = {}  # by frame
         for at in wanted:
             address = places.link_address(self._frames[at])
@@ -485,14 +492,23 @@ class ReportWork:
 class _Places:
     """Link-time addresses of the frames of a module.
 
+    Args:
+        reader: Its symbols.
+        binary: A file with its segments and sections; "" if there is none.
+        frames: Frames in it; those that name their functions tell where it was loaded.
+
     Attributes:
         reason: Why the last frame has none.
     """
 
-    def __init__(self, reader: Reader, binary: str) -> None:
+    def __init__(
+        self, reader: Reader, binary: str, frames: Sequence[StackFrame]
+    ) -> None:
         self._reader = reader
-        self._binary = binary
         self._base = reader.header.base_address
+        self._layout = _Layout(binary)
+        self._named: dict[str, list[FunctionRange]] = {}
+        self._loaded = self._find_load_address(frames)
         self.reason = ""
 
     def link_address(self, frame: StackFrame) -> int | None:
@@ -509,50 +525,96 @@ class _Places:
         if base == "image" or (base == "either" and address < self._base):
             return address + self._base
         if base in {"link", "either"}:
-            if frame.plus is None or self._reader.lookup(max(address - 1, 0)):
+            if self._is_code(address) or self._loaded is None:
                 return address
-            found = self._symbol_address(frame)
-            return address if found is None else found
-        start = _start_of(self._binary, base, address)
+            return address - self._loaded
+        start = self._layout.link_address(base, address)
+        if start is None and base == "file" and self._is_code(address):
+            return address  # some versions of perf print link-time addresses
         if start is None:
             self.reason = f"no file has its segments, and {NOT_PLACED}"
-            return None
         return start
 
-    def _symbol_address(self, frame: StackFrame) -> int | None:
-        from gsym.reading.decoded_functions import find_functions
+    def _is_code(self, address: int) -> bool:
+        return bool(self._reader.lookup(max(address - 1, 0)))
 
-        found = find_functions(self._reader, frame.symbol)
-        fitting = [each for each in found if (frame.plus or 0) <= each.size]
+    def _symbol_address(self, frame: StackFrame) -> int | None:
+        plus = frame.plus or 0
+        fitting = [each for each in self._functions(frame) if plus <= each.size]
         if not fitting:
             self.reason = f"no function {frame.symbol} of this size"
             return None
-        return fitting[0].start + (frame.plus or 0)
+        return fitting[0].start + plus
+
+    def _functions(self, frame: StackFrame) -> list[FunctionRange]:
+        from gsym.reading.decoded_functions import find_functions
+
+        if frame.symbol not in self._named:
+            self._named[frame.symbol] = find_functions(self._reader, frame.symbol)
+        return self._named[frame.symbol]
+
+    def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
+        """Distance of addresses in the process, if all named functions agree on it.
+
+        Modules are loaded at page boundaries, so the last digits of an address and its
+        function tell the distance if the function is less than a page.
+        """
+        found: set[int] = set()
+        for frame in frames:
+            if frame.base not in {"link", "either"} or not frame.symbol:
+                continue
+            if self._is_code(frame.address):
+                continue
+            exact = frame.address - frame.is_return
+            for each in self._functions(frame):
+                if frame.plus is not None:
+                    distance = frame.address - each.start - frame.plus
+                else:
+                    distance = (exact - each.start) & -_PAGE
+                inside = exact - distance - each.start
+                if distance % _PAGE == 0 and 0 <= inside < each.size:
+                    found.add(distance)
+        return found.pop() if len(found) == 1 else None
 
 
-def _start_of(binary: str, base: str, address: int) -> int | None:
-    """The link-time address of an address in a file, section or segment."""
-    from gsym.containers.headers import file_address, load_segments
-    from gsym.containers.mapped_file import map_file
-    from gsym.containers.object_file import ObjectFile
-    from gsym.errors import GsymError
+class _Layout:
+    """Segments and sections of a file, read once."""
 
-    if not binary:
+    def __init__(self, binary: str) -> None:
+        self._binary = binary
+        self._segments: Sequence[Segment] | None = None
+        self._text: int | None = None
+
+    def link_address(self, base: str, address: int) -> int | None:
+        """The link-time address of an address in a file, section or segment."""
+        from gsym.containers.headers import file_address
+
+        if self._segments is None:
+            self._segments = self._read()
+        if base == "text":
+            return None if self._text is None else self._text + address
+        if base == "file":
+            return file_address(address, self._segments)
+        for each in self._segments:
+            if each.is_executable:
+                return (each.address & -_PAGE) + address
         return None
-    try:
-        with ObjectFile(map_file(binary), binary) as file:
-            if base == "text":
+
+    def _read(self) -> Sequence[Segment]:
+        from gsym.containers.headers import load_segments
+        from gsym.containers.mapped_file import map_file
+        from gsym.containers.object_file import ObjectFile
+        from gsym.errors import GsymError
+
+        if not self._binary:
+            return ()
+        try:
+            with ObjectFile(map_file(self._binary), self._binary) as file:
                 text = file.code_range(b".text")
-                return None if text is None else text[0] + address
-            segments = load_segments(file.data, binary)
-    except (GsymError, OSError, ValueError):
-        return None
-    if base == "file":
-        return file_address(address, segments)
-    for each in segments:
-        if each.is_executable:
-            return (each.address & ~0xFFF) + address
-    return None
+                self._text = None if text is None else text[0]
+                return load_segments(file.data, self._binary)
+        except (GsymError, OSError, ValueError):
+            return ()
 
 
 def _calls_at(

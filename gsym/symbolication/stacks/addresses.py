@@ -65,6 +65,7 @@ FORMS = ReportForms(
     images=(ImageForm("-", _MAPS),),
 )
 TYPED = ReportForms(
+    images=FORMS.images,
     frames=(
         FrameForm("addresses", "", _BARE, "none", repeats=True, accepts=_is_bare),
         FrameForm("addresses", "0x", _PREFIXED, "none", repeats=True),

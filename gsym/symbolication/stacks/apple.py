@@ -62,7 +62,7 @@ FORMS = ReportForms(
         ImageForm(" - ", _IMAGE),
         ImageForm("<", _IMAGE_NAME),
         ImageForm(" - ", _IMAGE_PATH),
-        ImageForm(" + ", _LOADED),
+        ImageForm(" + ", _LOADED, has_frame=True),
     ),
     headings=(
         HeadingForm(

@@ -41,10 +41,10 @@ FORMS = ReportForms(
         FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
         FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
-        FrameForm("Boost.Stacktrace", "# 0x", _BOOST),
-        FrameForm("std::stacktrace", "# ", _STACKTRACE),
+        FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
+        FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
     ),
-    images=(ImageForm("(+0x", _GLIBC_OFFSET),),
+    images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
     headings=(
         HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
         HeadingForm("Assertion", re.compile(r"(?P<reason>\S.*: Assertion .* failed)")),

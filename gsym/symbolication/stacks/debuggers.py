@@ -23,6 +23,11 @@ _GDB_ANSWERED = re.compile(
     rf"^#{NUMBER}\s+(?:0x{HEX} in )?"
     r"(?P<shown>(?P<symbol>\S.*? \(.*\) at \S.*:\d+))\s*$"
 )
+# eu-stack: `#3  0x000056207c0cb307 main`, `#3  0x000056207c0cb307 main - /opt/app`
+_EU_STACK = re.compile(
+    rf"^#{NUMBER}\s+(?P<shown>0x(?P<address>[0-9a-f]{{16}})(?: (?P<symbol>[^\s-]\S*))?"
+    r"(?: - (?P<module>/\S+))?)\s*$"
+)
 # `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
 _GDB_SHARED = re.compile(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
@@ -60,6 +65,7 @@ FORMS = ReportForms(
     frames=(
         FrameForm("gdb backtrace", " at ", _GDB_ANSWERED),
         FrameForm("gdb backtrace", " in ", _GDB),
+        FrameForm("eu-stack", "#", _EU_STACK),
         FrameForm("lldb backtrace", "frame #", _LLDB),
         FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
     ),

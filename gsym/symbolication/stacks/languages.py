@@ -19,7 +19,14 @@ from gsym.symbolication.stacks.line_forms import (
 _RUST = re.compile(rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S.*?))\s*$")
 # Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`
 _GO = re.compile(
-    rf"^\t(?P<shown>\S.*?:\d+ (?:\+0x{HEX} )?)fp=0x{HEX} sp=0x{HEX} pc={ADDRESS}"
+    rf"^\t(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
+    rf"(?: fp=0x{HEX} sp=0x{HEX} pc={ADDRESS})?\s*$"
+)
+# Of Go the function, of Rust the location, of Zig the source
+_BETWEEN = (
+    re.compile(r"(?:created by )?[\w./*-]+\.?[^\s:]*\(.*\)\s*$"),
+    re.compile(r"created by \S+"),
+    re.compile(r"\s+at \S+:\d+(?::\d+)?\s*$"),
 )
 # `/src/x.zig:3:5: 0x1034e2a in main (x)`, `???:?:?: 0x1034e2a in ??? (x)`
 _ZIG = re.compile(
@@ -40,13 +47,14 @@ _JVM = re.compile(
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("Rust panic", ": ", _RUST),
-        FrameForm("Go traceback", " pc=0x", _GO),
+        FrameForm("Rust panic", ": ", _RUST, returns="all"),
+        FrameForm("Go traceback", "\t", _GO, returns="all"),
         FrameForm("Zig panic", " in ", _ZIG),
-        FrameForm("Dart", " virt ", _DART, base="link"),
+        FrameForm("Dart", " virt ", _DART, returns="none", base="link"),
         FrameForm("JVM error file", "+0x", _JVM),
     ),
     images=(ImageForm("build_id", _DART_ID),),
+    between=_BETWEEN,
     headings=(
         HeadingForm(
             "panicked at ", re.compile(r"(?P<reason>thread '.*?' .*panicked at .*)")

@@ -95,12 +95,14 @@ class ImageForm(NamedTuple):
             image starts at their difference.
         base: What starts at `start`: the image, or its text or executable segment.
         start: Where images start whose lines do not say it.
+        has_frame: Whether the line may also have a frame.
     """
 
     hint: str
     pattern: re.Pattern[str]
     base: Base = "image"
     start: int | None = None
+    has_frame: bool = False
 
 
 class HeadingForm(NamedTuple):
@@ -121,6 +123,8 @@ class ReportForms(NamedTuple):
     frames: Sequence[FrameForm] = ()
     images: Sequence[ImageForm] = ()
     headings: Sequence[HeadingForm] = ()
+    between: Sequence[re.Pattern[str]] = ()
+    """Lines among the frames of a stack that do not end it."""
 
 
 class LineReader:
@@ -142,6 +146,7 @@ class LineReader:
         self._frames = [form for table in every for form in table.frames]
         self._images = [form for table in every for form in table.images]
         self._headings = [form for table in every for form in table.headings]
+        self._between = [pattern for table in every for pattern in table.between]
         self._stack = stack
         self._chosen = chosen
         self._loaded = LoadedImages()
@@ -157,12 +162,20 @@ class LineReader:
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
         most = self._stack.limits.line
-        for line in (*maps, *lines):
-            if len(line) <= most:
-                self._add_image(line)
+        for line in maps:
+            self._add_image(line)
+        images = {
+            at
+            for at, line in enumerate(lines)
+            if len(line) <= most and self._add_image(line)
+        }
         self._loaded.close()
-        for line in lines:
-            self._add_line(line)
+        for at, line in enumerate(lines):
+            if at in images:
+                self._position = 0
+                self._stack.add_text(line)
+            else:
+                self._add_line(line)
 
     def _add_line(self, line: str) -> None:
         stack = self._stack
@@ -174,15 +187,19 @@ class LineReader:
                 f"Lines of more than {stack.limits.line} characters are not read."
             )
         elif not self._add_frames(line):
+            stack.add_text(line)
+            if self._position and any(each.match(line) for each in self._between):
+                return
             self._position = 0
             self._add_heading(line)
-            stack.add_text(line)
 
-    def _add_image(self, line: str) -> None:
+    def _add_image(self, line: str) -> bool:
+        """Whether the line has an image, and no frame."""
         for form in self._images:
             if form.hint in line and (found := form.pattern.search(line)):
                 self._place(found, form)
-                return
+                return not form.has_frame
+        return False
 
     def _place(self, found: re.Match[str], form: ImageForm) -> None:
         groups = found.groupdict()
@@ -311,7 +328,9 @@ class LineReader:
         if module is None:
             assert self._chosen is not None
             named = self._stack.number(self._chosen)
-        base: Base = "either" if module is None else "link"
+        base: Base = "file" if frame.base == "file" else "link"
+        if module is None:
+            base = "either"
         return frame._replace(module=named, address=address, base=base)
 
     def _add_heading(self, line: str) -> None:

@@ -52,7 +52,7 @@ FORMS = ReportForms(
         FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
     ),
     images=(
-        ImageForm(" sp", _FAULT_IMAGE, base="executable"),
+        ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
         ImageForm("build-id", _COREDUMP_ID),
     ),
     headings=(

@@ -260,6 +260,11 @@ class StackBuilder:
         self._number_of: dict[ModuleKey, int] = {}
         self._notes: dict[str, None] = {}
 
+    @property
+    def has_frames(self) -> bool:
+        """Whether there is a frame."""
+        return self._frames > 0
+
     def add_text(self, text: str) -> None:
         """Append text."""
         if text:

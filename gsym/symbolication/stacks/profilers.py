@@ -14,17 +14,18 @@ from gsym.symbolication.stacks.line_forms import (
     ReportForms,
 )
 
-# valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`
+# valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
+# `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
 _VALGRIND = re.compile(
-    rf"(?P<first>at|by) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.*?) "
+    rf"(?:at|by|B\)) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.*?) "
     r"\(in (?P<module>[^()]+)\))"
 )
 _VALGRIND_ANSWERED = re.compile(
-    rf"(?:at|by) 0x{HEX}: (?P<shown>(?P<symbol>\S.*? \([^()\s]+:\d+\)))\s*$"
+    rf"(?:at|by|B\)) 0x{HEX}: (?P<shown>(?P<symbol>\S.*? \([^()\s]+:\d+\)))\s*$"
 )
 # It loads programs that can be moved there.
 _VALGRIND_PROGRAM = re.compile(
-    r"(?:at|by) 0x[1-3][0-9A-F]{5}: .* \(in (?P<module>[^()]+)\)"
+    r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .* \(in (?P<module>[^()]+)\)"
 )
 # perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
 _PERF = re.compile(
@@ -43,22 +44,32 @@ _BCC = re.compile(
     rf"^\s+(?:{HEX} )?(?P<shown>(?P<symbol>[^\s\[(]+)\+(?P<plus>0x{HEX}|\d+)"
     r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
 )
+# heaptrack adjusts return addresses; the module is in the next line.
+_HEAPTRACK = re.compile(rf"^\s*(?P<shown>{ADDRESS})\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
 _IN_FILE = re.compile(
     rf"(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)\(?(?P<module>/[^\s()]+)\)?)\s*$"
 )
 
+# perf's places of calls, and heaptrack's places and modules
+_BETWEEN = (
+    re.compile(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
+    re.compile(r"\s+(?:at|in) \S+\s*$"),
+)
+
 FORMS = ReportForms(
+    between=_BETWEEN,
     frames=(
         FrameForm("valgrind", ": ", _VALGRIND_ANSWERED, returns="none"),
         FrameForm("valgrind", " (in ", _VALGRIND, returns="none"),
         FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
-        FrameForm("perf script", " (", _PERF),
+        FrameForm("perf script", " (", _PERF, base="file"),
         FrameForm("bcc or bpftrace", "+", _BCC),
+        FrameForm("heaptrack", "0x", _HEAPTRACK, returns="none"),
         FrameForm("addresses in files", " /", _IN_FILE),
     ),
     images=(
-        ImageForm(" (in ", _VALGRIND_PROGRAM, start=0x108000),
+        ImageForm(" (in ", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
         ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
     ),
     headings=(

@@ -140,12 +140,14 @@ def parse_pasted_stack(
     if is_markup_log(text):
         add_markup_log(lines, stack)
     else:
-        is_typed = chosen is not None or maps or load_addresses
-        tables = (*_PROGRAMS, addresses.TYPED) if is_typed else _PROGRAMS
-        reader = LineReader(tables, stack, chosen)
-        for path, start in load_addresses.items():
-            reader.place(module_of_path(path), start)
-        reader.read(lines, maps.splitlines())
+        for tables in (_PROGRAMS, (addresses.TYPED,)):
+            stack = StackBuilder(limits)
+            reader = LineReader(tables, stack, chosen)
+            for path, start in load_addresses.items():
+                reader.place(module_of_path(path), start)
+            reader.read(lines, maps.splitlines())
+            if stack.has_frames or not (chosen or maps or load_addresses):
+                break
     if rest:
         stack.add_text(rest)
         stack.add_note(f"Only the first {limits.lines} lines are read.")

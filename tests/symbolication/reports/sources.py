@@ -203,9 +203,9 @@ FILES = {
     "plugin.c": PLUGIN,
     "mistakes.c": MISTAKES,
     "boost.cc": BOOST,
-    "panic.rs": RUST,
-    "panic.go": GO,
-    "panic.zig": ZIG,
+    "crash.rs": RUST,
+    "crash.go": GO,
+    "crash.zig": ZIG,
     "Crash.java": JAVA,
     "native.c": NATIVE,
 }

@@ -46,9 +46,9 @@ PROGRAMS = {
     "ubsan-gcc": f"gcc {_C} -fsanitize=undefined mistakes.c -o $OUT",
     "lsan-gcc": f"gcc {_C} -fsanitize=leak mistakes.c -o $OUT",
     "boost": "g++ -g -O1 boost.cc -o $OUT -ldl",
-    "panic-rust": "rustc -g -C opt-level=1 panic.rs -o $OUT",
-    "panic-go": "env GOCACHE=$PWD/go GOFLAGS=-mod=mod go build -o $OUT panic.go",
-    "panic-zig": "env $PYTHON -m ziglang build-exe panic.zig -femit-bin=$OUT"
+    "panic-rust": "rustc -g -C opt-level=1 crash.rs -o $OUT",
+    "panic-go": "env GOCACHE=$PWD/go GOFLAGS=-mod=mod go build -o $OUT crash.go",
+    "panic-zig": "env $PYTHON -m ziglang build-exe crash.zig -femit-bin=$OUT"
     " --cache-dir $PWD/zig --global-cache-dir $PWD/zig",
     "libjcrash.so": f"gcc {_C} -shared -fPIC native.c -o $OUT && "
     "javac -d $(dirname $OUT)/../../../../../../run Crash.java",
@@ -72,7 +72,7 @@ _USED = (
     f"act mistakes.c@malloc, {_MAIN}"
 )
 _GCC_START = 0x555555554000  # of a program that is not moved
-_PANIC_RUST = "panic::act panic.rs@act, panic::main panic.rs@main"
+_PANIC_RUST = "crash::act crash.rs@act, crash::main crash.rs@main"
 
 
 class Case(NamedTuple):
@@ -275,7 +275,7 @@ CASES = (
     ),
     Case(
         "massif",
-        "massif",
+        "valgrind",
         "app",
         "valgrind -q --tool=massif --massif-out-file=massif ./app allocate; "
         "ms_print massif",
@@ -340,8 +340,10 @@ CASES = (
         "boost",
         "Boost.Stacktrace",
         "boost",
-        "./boost",
+        f"{_FIXED} ./boost",
         "act() boost.cc@act, main boost.cc@main",
+        module="boost",
+        loaded=_GCC_START,
     ),
     Case(
         "rust",
@@ -358,7 +360,7 @@ CASES = (
             "Go traceback",
             "panic-go",
             f"GOTRACEBACK={level} ./panic-go",
-            "main.act panic.go@act, main.main panic.go@main",
+            "main.act crash.go@act, main.main crash.go@main",
             module="panic-go",
         )
         for level in ("system", "crash")
@@ -368,7 +370,7 @@ CASES = (
         "Zig panic",
         "panic-zig",
         "./panic-zig",
-        "act panic.zig@act, main panic.zig@main",
+        "crash.act crash.zig@act, crash.main crash.zig@main",
         within=True,
     ),
     Case(
