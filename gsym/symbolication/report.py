@@ -269,6 +269,14 @@ class ModuleOfReport:
         """Its GSYM file, if it was found."""
         return self.module.reader if self.module is not None else None
 
+    @property
+    def missing(self) -> str:
+        """Why there are no symbols of it; "" if there are."""
+        if self.reader is not None:
+            return ""
+        reason = self.module.reason if self.module is not None else self.reason
+        return f"no symbols of {self.named.name}: {reason}"
+
     def identify(self, listing: StoreListing, same: ModuleKey | None) -> None:
         """Find the key to open it by.
 
@@ -399,6 +407,9 @@ class ReportWork:
         for frame, answer in zip(self._frames, answers, strict=True):
             if answer.module == NO_MODULE and not frame.symbol:
                 answer = answer._replace(reason="not in a known module")  # noqa: PLW2901
+            elif answer.module != NO_MODULE and not (answer.calls or answer.reason):
+                missing = self.modules[answer.module].missing
+                answer = answer._replace(reason=missing)  # noqa: PLW2901
             frames[frame.stack].append(answer)
         return tuple(
             ReportThread(heading.name, heading.is_crashed, tuple(own))

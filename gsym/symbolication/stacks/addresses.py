@@ -69,6 +69,6 @@ TYPED = ReportForms(
     frames=(
         FrameForm("addresses", "", _BARE, "none", repeats=True, accepts=_is_bare),
         FrameForm("addresses", "0x", _PREFIXED, "none", repeats=True),
-    )
+    ),
 )
 """Addresses without a module, which are looked up in one that the user named."""

@@ -1,7 +1,4 @@
-"""Texts of Breakpad's and Mozilla's minidump-stackwalk, and of Mozilla's own walker.
-
-They have adjusted return addresses.
-"""
+"""Texts of Breakpad's and Mozilla's minidump-stackwalk, and of Mozilla's own walker."""
 
 from __future__ import annotations
 
@@ -56,13 +53,12 @@ _IS_UNANSWERED = "", "??"
 FORMS = ReportForms(
     frames=(
         FrameForm("minidump-stackwalk", "  ", _ANSWERED, returns="none"),
-        FrameForm("minidump-stackwalk", "!", _PLUS, returns="none"),
-        FrameForm("minidump-stackwalk", " + 0x", _FRAME, returns="none", base="image"),
+        FrameForm("minidump-stackwalk", "!", _PLUS),
+        FrameForm("minidump-stackwalk", " + 0x", _FRAME, base="image"),
         FrameForm(
             "minidump-stackwalk -m",
             "|",
             _PIPES_FRAME,
-            returns="none",
             base="image",
             accepts=lambda found: found["symbol"] in _IS_UNANSWERED,
         ),

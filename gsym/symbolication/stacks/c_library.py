@@ -33,16 +33,35 @@ _LIBEXECINFO = re.compile(
 # ` 1# 0x000055D2C7E3A1B5 in ./app`
 _BOOST = re.compile(rf"^\s*{NUMBER}# (?P<shown>{ADDRESS} in (?P<module>\S+))")
 # ` 1# main at /src/app.cpp:12`, `   2#      at :0 [0x55d2c7e3a1b5]`
-_STACKTRACE = re.compile(rf"^\s*{NUMBER}#\s+(?P<shown>(?:.*? )?\[{ADDRESS}\])")
+_STACKTRACE = re.compile(
+    rf"^\s*{NUMBER}#\s+(?P<shown>(?:(?P<symbol>\S.*?) )?\[{ADDRESS}\])"
+)
+_STACKTRACE_ANSWERED = re.compile(
+    rf"^\s*{NUMBER}# (?P<shown>(?P<symbol>\S.*? (?:at \S+:\d+|in \S+)))\s*$"
+)
+# Of Microsoft's library: `1> C:\src\app.cpp(12): app!main+0x1D`, `1> app!main+0x1D`
+_STACKTRACE_WINDOWS = re.compile(
+    rf"^\s*{NUMBER}> (?P<shown>(?:\S.*?\(\d+\): )?(?P<module>[\w.-]+)"
+    rf"(?:!(?P<symbol>\S.*?)\+(?P<plus>0x{HEX})|\+0x(?P<offset>{HEX})))\s*$"
+)
 # Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
+_CHROMIUM = re.compile(
+    rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))\s*$"
+)
+# glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`
+_GLOG = re.compile(rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S.*?))\s*$")
 FORMS = ReportForms(
     frames=(
         FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
+        FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
+        FrameForm("glog", "@", _GLOG, returns="all"),
         FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
         FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
         FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
+        FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, returns="none"),
+        FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
     images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
     headings=(

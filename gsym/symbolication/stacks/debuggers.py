@@ -58,7 +58,8 @@ _WINDBG = re.compile(
     r")"
 )
 _WINDBG_MODULE = re.compile(
-    rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})\s+(?P<module>[\w.]+)\s+\("
+    rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})  +(?P<module>[\w.-]+)"
+    r"(?:\s*$|  .*|\s+(?:[A-Z#*] )?\()"
 )
 
 FORMS = ReportForms(
@@ -73,7 +74,7 @@ FORMS = ReportForms(
         ImageForm("0x", _GDB_SHARED, base="text"),
         ImageForm("0x", _GDB_MAPPING),
         ImageForm("] ", _LLDB_IMAGE),
-        ImageForm("`", _WINDBG_MODULE),
+        ImageForm("   ", _WINDBG_MODULE),
     ),
     headings=(
         HeadingForm(

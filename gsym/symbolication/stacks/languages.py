@@ -33,27 +33,59 @@ _ZIG = re.compile(
     rf"(?P<shown>\S+:[\d?]+:[\d?]+: {ADDRESS} in (?P<symbol>\S+) "
     r"\((?P<module>[^()\s]+)\))"
 )
-# `    #00 abs 00007f1c virt 0000000000001234 _kDartIsolateSnapshotInstructions+0x5678`
+# `    #00 abs 00007f1c virt 0000000000001234 _kDartIsolateSnapshotInstructions+0x5678`,
+# of adjusted return addresses; once without `virt`, not adjusted
 _DART = re.compile(
-    rf"#(?P<number>\d{{1,6}}) abs {HEX}(?: unused)? virt (?P<shown>(?P<offset>{HEX})"
-    r" (?P<symbol>_kDart\w+\+0x[0-9a-f]+|<\w+>)?)"
+    rf"#{NUMBER} abs {HEX} virt (?P<shown>(?P<offset>{HEX})"
+    r"(?: _kDart\w{1,64}\+0x[0-9a-f]{1,16})?)"
+)
+_DART_ABSOLUTE = re.compile(
+    rf"#{NUMBER} abs (?P<shown>(?P<address>{HEX}) _kDart\w{{1,64}}\+0x[0-9a-f]{{1,16}})"
 )
 _DART_ID = re.compile(r"build_id: '(?P<build_id>[0-9a-f]{8,64})'")
+_DART_START = re.compile(rf"isolate_dso_base: (?P<start>{HEX})")
+_DART_MODULE = "libapp.so"
 # hs_err: `C  [libfoo.so+0x1234]  bar+0x10`, also after `# `
 _JVM = re.compile(
     rf"(?:^|# )[CVv]  (?P<shown>\[(?P<module>[^\[\]]+?)\+{OFFSET}\]"
     r"(?:  (?P<symbol>\S.*?))?)(?=  |\s*$)"
 )
+# Of V8 `at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)`, of SpiderMonkey
+# `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
+_WASM = re.compile(
+    r"(?P<shown>(?P<module>[^\s()@/]{1,256}):wasm-function\[\d{1,9}\]:"
+    rf"0x(?P<offset>{HEX}))"
+)
+# `    0:   0x4e23 - app.wasm!main`, `- <unknown>!<wasm function 3>`
+_WASMTIME = re.compile(
+    rf"^\s*{NUMBER}: +(?P<shown>0x(?P<offset>{HEX}) - "
+    r"(?P<module>[^\s!]{1,256})!(?P<symbol>\S.*?))\s*$"
+)
+
+
+def _is_wasm(found: re.Match[str]) -> bool:
+    return ".wasm!" in found.string or "<wasm function " in found.string
+
+
+_NO_WASM = "WebAssembly is not supported"
 
 FORMS = ReportForms(
     frames=(
+        FrameForm("WebAssembly", "!", _WASMTIME, problem=_NO_WASM, accepts=_is_wasm),
         FrameForm("Rust panic", ": ", _RUST, returns="all"),
         FrameForm("Go traceback", "\t", _GO, returns="all"),
         FrameForm("Zig panic", " in ", _ZIG),
-        FrameForm("Dart", " virt ", _DART, returns="none", base="link"),
+        FrameForm(
+            "Dart", " virt ", _DART, returns="none", base="link", module=_DART_MODULE
+        ),
+        FrameForm("Dart", " abs ", _DART_ABSOLUTE, module=_DART_MODULE),
+        FrameForm("WebAssembly", "wasm", _WASM, problem=_NO_WASM),
         FrameForm("JVM error file", "+0x", _JVM),
     ),
-    images=(ImageForm("build_id", _DART_ID),),
+    images=(
+        ImageForm("build_id", _DART_ID, module=_DART_MODULE),
+        ImageForm("isolate_dso_base", _DART_START, module=_DART_MODULE),
+    ),
     between=_BETWEEN,
     headings=(
         HeadingForm(

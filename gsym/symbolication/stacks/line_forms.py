@@ -74,6 +74,7 @@ class FrameForm(NamedTuple):
         repeats: Whether the line may have more than one.
         accepts: Tells other lines of this pattern apart.
         module: The module of frames whose lines do not name one.
+        problem: Why such modules cannot be looked up, or "".
     """
 
     form: str
@@ -84,6 +85,7 @@ class FrameForm(NamedTuple):
     repeats: bool = False
     accepts: Callable[[re.Match[str]], bool] | None = None
     module: str = ""
+    problem: str = ""
 
 
 class ImageForm(NamedTuple):
@@ -96,6 +98,7 @@ class ImageForm(NamedTuple):
         base: What starts at `start`: the image, or its text or executable segment.
         start: Where images start whose lines do not say it.
         has_frame: Whether the line may also have a frame.
+        module: The module, if the line does not name it.
     """
 
     hint: str
@@ -103,6 +106,7 @@ class ImageForm(NamedTuple):
     base: Base = "image"
     start: int | None = None
     has_frame: bool = False
+    module: str = ""
 
 
 class HeadingForm(NamedTuple):
@@ -203,7 +207,7 @@ class LineReader:
 
     def _place(self, found: re.Match[str], form: ImageForm) -> None:
         groups = found.groupdict()
-        module = _module(groups)
+        module = _module(groups, form.module)
         if module is None:
             return
         number = self._stack.number(module)
@@ -292,9 +296,9 @@ class LineReader:
             groups.get("symbol") or "",
             _plus(groups.get("plus")),
         )
-        module = _module(groups)
-        if module is None and form.module:
-            module = module_of_path(form.module)
+        module = _module(groups, form.module)
+        if module is not None and form.problem:
+            module = module._replace(problem=form.problem)
         if groups.get("address") and not groups.get("offset"):
             return self._placed(frame, _number(groups["address"]), module)
         is_named = frame.symbol and frame.plus is not None
@@ -360,8 +364,13 @@ def _plus(digits: str | None) -> int | None:
     return int(digits, 16) if digits.startswith(("0x", "0X")) else int(digits)
 
 
-def _module(groups: dict[str, str | None]) -> StackModule | None:
-    path = (groups.get("module") or "").strip()
+_KERNEL_NAMES = frozenset({"[kernel.kallsyms]", "[kernel]", "kernel"})
+
+
+def _module(groups: dict[str, str | None], usual: str = "") -> StackModule | None:
+    path = (groups.get("module") or "").strip() or usual
+    if path in _KERNEL_NAMES:
+        path = "vmlinux"
     if build_id := groups.get("build_id"):
         return module_of_build_id(path, build_id)
     if uuid := groups.get("uuid"):

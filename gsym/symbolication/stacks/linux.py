@@ -6,6 +6,7 @@ import re
 
 from gsym.symbolication.stacks.line_forms import (
     HEX,
+    OFFSET,
     FrameForm,
     HeadingForm,
     ImageForm,
@@ -31,7 +32,11 @@ _KERNEL = re.compile(
     rf"(?P<shown>\b(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
-_RIP = re.compile(rf"(?:RIP|PC is at|pc :).*?{_KERNEL.pattern}")
+_RIP = re.compile(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).*?{_KERNEL.pattern}")
+# ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
+_FTRACE = re.compile(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
+_FTRACE_NAME = re.compile(r"^ =>\s+(?P<shown>(?P<symbol>[A-Za-z_][\w.]*))\s*$")
+_FTRACE_ADDRESS = re.compile(rf"^ =>\s+(?P<shown><(?P<address>{HEX})>)")
 # systemd-coredump: `#1  0x00007f... n/a (libc.so.6 + 0x3d98a)`
 _COREDUMP = re.compile(
     rf"#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
@@ -47,6 +52,9 @@ FORMS = ReportForms(
             "kernel segfault line", " sp", _FAULT_OFFSET, base="file", returns="none"
         ),
         FrameForm("kernel segfault line", " sp", _FAULT, returns="none"),
+        FrameForm("ftrace", "=>", _FTRACE, base="executable"),
+        FrameForm("ftrace", "=>", _FTRACE_NAME),
+        FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
         FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
         FrameForm("kernel stack", "+0x", _RIP, returns="none", module="vmlinux"),
         FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
@@ -63,6 +71,7 @@ FORMS = ReportForms(
         HeadingForm("BUG: ", re.compile(r"(?P<reason>BUG: .*)")),
         HeadingForm("Oops: ", re.compile(r"(?P<reason>Oops: .*)")),
         HeadingForm("Kernel panic", re.compile(r"(?P<reason>Kernel panic .*)")),
+        HeadingForm("stack trace>", re.compile(r"(?P<name><(?:user )?stack trace>)")),
         HeadingForm("Call Trace:", re.compile(r"(?P<name>Call Trace):")),
         HeadingForm("Call trace:", re.compile(r"(?P<name>Call trace):")),
         HeadingForm(

@@ -44,6 +44,13 @@ _BCC = re.compile(
     rf"^\s+(?:{HEX} )?(?P<shown>(?P<symbol>[^\s\[(]+)\+(?P<plus>0x{HEX}|\d+)"
     r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
 )
+# Folded: `app;/opt/app+0x1189;/lib/libc.so.6+0x29d90 17`
+_FOLDED = re.compile(
+    rf"(?:^|(?<=;))(?P<shown>(?P<module>[^;\s]{{1,1024}})\+{OFFSET})(?=;| \d+\s*$)"
+)
+_FOLDED_LINE = re.compile(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
+# Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
+_COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
 # heaptrack adjusts return addresses; the module is in the next line.
 _HEAPTRACK = re.compile(rf"^\s*(?P<shown>{ADDRESS})\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
@@ -65,6 +72,15 @@ FORMS = ReportForms(
         FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
         FrameForm("perf script", " (", _PERF, base="file"),
         FrameForm("bcc or bpftrace", "+", _BCC),
+        FrameForm(
+            "folded stacks",
+            "+0x",
+            _FOLDED,
+            returns="none",
+            repeats=True,
+            accepts=lambda found: _FOLDED_LINE.match(found.string) is not None,
+        ),
+        FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
         FrameForm("heaptrack", "0x", _HEAPTRACK, returns="none"),
         FrameForm("addresses in files", " /", _IN_FILE),
     ),

@@ -17,7 +17,7 @@ from gsym.symbolication.stacks.line_forms import (
 
 # `#1 0x55d1 in f (/opt/app+0x11a5) (BuildId: ab)`, `#0 f <null> (app+0x11a5)`
 _FRAME = re.compile(
-    rf"#{NUMBER} (?:{ADDRESS} +)?(?P<shown>(?:in )?"
+    rf"#{NUMBER} (?:{ADDRESS} {{1,3}})?(?P<shown>(?:in )?"
     r"(?:(?P<symbol>\S.*?) )?(?:<null> )?"
     rf"\((?P<module>[^()\s]+?)\+{OFFSET}\)"
     r"(?: \(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?)"

@@ -58,7 +58,7 @@ class Laboratory:
 
     def _build(self, name: str, command: str, splits: bool) -> str:
         """The reason why it cannot be built, or ""."""
-        tool = command.split()[0]
+        tool = command.split(maxsplit=1)[0]
         if shutil.which(tool) is None:
             return f"not installed: {tool}"
         out = self._nested / name

@@ -6,22 +6,16 @@ answers are also compared with llvm-symbolizer's at the same addresses.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 import gsym
-from gsym.symbolication.stacks.parts import StackFrame, module_of_path
-from gsym.symbolication.stacks.recognition import parse_pasted_stack
-from tests.conftest import find_peer
 from tests.symbolication.reports.laboratory import Laboratory
 from tests.symbolication.reports.sources import FILES, PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from gsym.symbolication.report import Report, ReportFrame
 
@@ -247,8 +241,7 @@ CASES = (
         "lldb",
         "lldb backtrace",
         "app libplugin.so",
-        "lldb-19 -x -b -o run -k bt -k 'image list' -k quit "
-        f"-- ./app crash {_PLUG}",
+        f"lldb-19 -x -b -o run -k bt -k 'image list' -k quit -- ./app crash {_PLUG}",
         f"act app.c@crash, {_CRASHED}",
     ),
     Case(

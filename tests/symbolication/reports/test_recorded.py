@@ -1,0 +1,54 @@
+"""Recorded reports: forms, stacks, answers, reasons, and the text around frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.symbolication.reports.recorded import MODULES, RECORDED, Recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.symbolication.report import Report
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the symbols."""
+    folder = tmp_path_factory.mktemp("modules")
+    for name, text in MODULES.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def answered(report: Report) -> str:
+    """The innermost function and line of each frame."""
+    return " ".join(
+        f"{frame.calls[0].name}:{frame.calls[0].line}" if frame.calls else "-"
+        for frame in report.frames()
+    )
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case.name)
+def test_a_recorded_report_is_answered(
+    case: Recorded, modules: Path, tmp_path: Path
+) -> None:
+    report = gsym.symbolicate(case.text, source=modules, store=str(tmp_path / "store"))
+    assert (report.form, answered(report)) == (case.form, case.expected)
+    assert len(report.threads) == case.threads
+    assert case.reason in report.reason
+    crashed = [thread.name for thread in report.threads if thread.is_crashed]
+    assert crashed == ([case.crashed] if case.crashed else [])
+    if report.is_verbatim:
+        restored = "".join(
+            part
+            if isinstance(part, str)
+            else report.threads[part[0]].frames[part[1]].text
+            for part in report.parts
+        )
+        assert restored == case.text
