@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gsym.containers.headers import Segment
-    from gsym.reading.decoded_functions import FunctionRange
+    from gsym.model import FunctionRange
     from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt, Entry, ModuleKey
     from gsym.store.symbolizer import OpenModule
@@ -44,6 +44,8 @@ _SIGNAL_RETURNS = frozenset(
     }
 )
 
+# Bases of addresses that may be those of the process.
+_MAY_BE_LINK = frozenset({"link", "either", "file"})
 NOT_PLACED = "the report does not say where its module was loaded"
 
 
@@ -494,7 +496,7 @@ class ReportWork:
                 )
                 continue
             reason = "no function at this address"
-            if frame.base in {"link", "either"}:
+            if frame.base in _MAY_BE_LINK:
                 reason += f"; if it is one of the process, {NOT_PLACED}"
             answers[at] = answers[at]._replace(reason=reason)
         return text_left
@@ -535,13 +537,13 @@ class _Places:
             return self._symbol_address(frame)
         if base == "image" or (base == "either" and address < self._base):
             return address + self._base
-        if base in {"link", "either"}:
+        start = None
+        if base not in {"link", "either"}:
+            start = self._layout.link_address(base, address)
+        if start is None and base in _MAY_BE_LINK:
             if self._is_code(address) or self._loaded is None:
                 return address
             return address - self._loaded
-        start = self._layout.link_address(base, address)
-        if start is None and base == "file" and self._is_code(address):
-            return address  # some versions of perf print link-time addresses
         if start is None:
             self.reason = f"no file has its segments, and {NOT_PLACED}"
         return start
@@ -572,7 +574,7 @@ class _Places:
         """
         found: set[int] = set()
         for frame in frames:
-            if frame.base not in {"link", "either"} or not frame.symbol:
+            if frame.base not in _MAY_BE_LINK or not frame.symbol:
                 continue
             if self._is_code(frame.address):
                 continue

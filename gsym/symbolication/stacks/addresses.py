@@ -58,7 +58,7 @@ def _is_bare(found: re.Match[str]) -> bool:
 FORMS = ReportForms(
     frames=(
         FrameForm(
-            "addresses", "+", _PLUS_OFFSET, "none", repeats=True, accepts=_has_module
+            "addresses", "0x", _PLUS_OFFSET, "none", repeats=True, accepts=_has_module
         ),
         FrameForm("addresses", "0x", _ADDRESS_FIRST, "none", accepts=_is_file),
     ),

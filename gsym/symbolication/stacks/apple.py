@@ -47,7 +47,7 @@ _SAMPLE = re.compile(
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("Apple crash report", " + ", _FRAME),
+        FrameForm("Apple crash report", "0x", _FRAME),
         FrameForm(
             "Apple crash report",
             "(0x",
@@ -59,10 +59,10 @@ FORMS = ReportForms(
         FrameForm("Apple sample", " [0x", _SAMPLE, returns="none"),
     ),
     images=(
-        ImageForm(" - ", _IMAGE),
-        ImageForm("<", _IMAGE_NAME),
-        ImageForm(" - ", _IMAGE_PATH),
-        ImageForm(" + ", _LOADED, has_frame=True),
+        ImageForm("0x", _IMAGE),
+        ImageForm("0x", _IMAGE_NAME),
+        ImageForm("0x", _IMAGE_PATH),
+        ImageForm("0x", _LOADED, has_frame=True),
     ),
     headings=(
         HeadingForm(

@@ -52,8 +52,8 @@ _IS_UNANSWERED = "", "??"
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("minidump-stackwalk", "  ", _ANSWERED, returns="none"),
-        FrameForm("minidump-stackwalk", "!", _PLUS),
+        FrameForm("minidump-stackwalk", " + 0x", _ANSWERED, returns="none"),
+        FrameForm("minidump-stackwalk", " + 0x", _PLUS),
         FrameForm("minidump-stackwalk", " + 0x", _FRAME, base="image"),
         FrameForm(
             "minidump-stackwalk -m",
@@ -63,10 +63,10 @@ FORMS = ReportForms(
             accepts=lambda found: found["symbol"] in _IS_UNANSWERED,
         ),
         FrameForm("Socorro", "@0x", _SOCORRO, returns="none", base="image"),
-        FrameForm("Mozilla stack walk", "#", _MOZILLA, base="image"),
+        FrameForm("Mozilla stack walk", "0x", _MOZILLA, base="image"),
     ),
     images=(
-        ImageForm("  ", _IMAGE),
+        ImageForm("0x", _IMAGE),
         ImageForm("(WARNING: ", _NO_SYMBOLS),
         ImageForm("Module|", _PIPES_MODULE),
     ),

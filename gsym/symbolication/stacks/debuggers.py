@@ -52,10 +52,9 @@ _LLDB_IMAGE = re.compile(
 # lm: `00007ff6`1a 00007ff6`1b   app  (...)`
 _WIN_HEX = r"[0-9a-f`]{8,17}"
 _WINDBG = re.compile(
-    rf"^(?:(?P<number>[0-9a-f]{{2,3}}) )?{_WIN_HEX} {_WIN_HEX}(?: : [0-9a-f` ]+:)?"
-    r"(?: [0-9a-f`]{8,17})* "
-    rf"(?P<shown>(?P<module>[\w.]+)(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S+?)\+(?P<plus>0x{HEX}))"
-    r")"
+    rf"^(?:(?P<number>[0-9a-f]{{2,3}}) )?{_WIN_HEX}(?: +{_WIN_HEX}){{0,4}}"
+    rf"(?: +:(?: {_WIN_HEX}){{1,4}} :)? +(?P<shown>(?P<module>[\w.-]+)"
+    rf"(?:\+0x(?P<offset>{HEX})|!(?P<symbol>\S.{{0,1024}}?)\+(?P<plus>0x{HEX})))"
 )
 _WINDBG_MODULE = re.compile(
     rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})  +(?P<module>[\w.-]+)"
@@ -64,16 +63,16 @@ _WINDBG_MODULE = re.compile(
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("gdb backtrace", " at ", _GDB_ANSWERED),
-        FrameForm("gdb backtrace", " in ", _GDB),
-        FrameForm("eu-stack", "#", _EU_STACK),
+        FrameForm("gdb backtrace", ") at ", _GDB_ANSWERED),
+        FrameForm("gdb backtrace", "0x", _GDB),
+        FrameForm("eu-stack", "0x", _EU_STACK),
         FrameForm("lldb backtrace", "frame #", _LLDB),
         FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
     ),
     images=(
         ImageForm("0x", _GDB_SHARED, base="text"),
         ImageForm("0x", _GDB_MAPPING),
-        ImageForm("] ", _LLDB_IMAGE),
+        ImageForm("0x", _LLDB_IMAGE),
         ImageForm("   ", _WINDBG_MODULE),
     ),
     headings=(

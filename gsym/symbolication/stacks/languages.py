@@ -71,10 +71,10 @@ _NO_WASM = "WebAssembly is not supported"
 
 FORMS = ReportForms(
     frames=(
-        FrameForm("WebAssembly", "!", _WASMTIME, problem=_NO_WASM, accepts=_is_wasm),
-        FrameForm("Rust panic", ": ", _RUST, returns="all"),
+        FrameForm("WebAssembly", " 0x", _WASMTIME, problem=_NO_WASM, accepts=_is_wasm),
+        FrameForm("Rust panic", " 0x", _RUST, returns="all"),
         FrameForm("Go traceback", "\t", _GO, returns="all"),
-        FrameForm("Zig panic", " in ", _ZIG),
+        FrameForm("Zig panic", ": 0x", _ZIG),
         FrameForm(
             "Dart", " virt ", _DART, returns="none", base="link", module=_DART_MODULE
         ),

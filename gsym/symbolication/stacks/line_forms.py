@@ -43,13 +43,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Literal
+    from typing import Literal, TypeVar
 
     from gsym.symbolication.stacks.parts import (
         Base,
         StackBuilder,
         StackModule,
     )
+
+if TYPE_CHECKING:
+    _Form = TypeVar("_Form", "FrameForm", "ImageForm", "HeadingForm")
+    _Hinted = tuple[list[tuple[str, _Form]], list[tuple[str, _Form]]]
 
 HEX = r"[0-9a-fA-F]{1,16}(?![0-9a-zA-Z_])"
 """Digits of a number of 64 bits."""
@@ -59,6 +63,7 @@ OFFSET = rf"0x(?P<offset>{HEX})"
 NUMBER = r"(?P<number>\d{1,6})"
 
 _PAGE = 4096
+_PREFIX = "0x"
 
 
 class FrameForm(NamedTuple):
@@ -72,6 +77,7 @@ class FrameForm(NamedTuple):
             those of "callers" (all but the first of a stack), "all", or "none".
         base: What `offset` counts from.
         repeats: Whether the line may have more than one.
+        is_stack: Whether the line is a stack.
         accepts: Tells other lines of this pattern apart.
         module: The module of frames whose lines do not name one.
         problem: Why such modules cannot be looked up, or "".
@@ -83,6 +89,7 @@ class FrameForm(NamedTuple):
     returns: Literal["callers", "all", "none"] = "callers"
     base: Base = "either"
     repeats: bool = False
+    is_stack: bool = False
     accepts: Callable[[re.Match[str]], bool] | None = None
     module: str = ""
     problem: str = ""
@@ -131,6 +138,20 @@ class ReportForms(NamedTuple):
     """Lines among the frames of a stack that do not end it."""
 
 
+def _by_hint(forms: Iterable[_Form]) -> _Hinted[_Form]:
+    """Forms with their hints: all, and those of lines without an address."""
+    every = [(form.hint, form) for form in forms]
+    return every, [each for each in every if _PREFIX not in each[0]]
+
+
+def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
+    """The forms that a line may have, in order."""
+    every, others = forms
+    return [
+        form for hint, form in (every if _PREFIX in line else others) if hint in line
+    ]
+
+
 class LineReader:
     """Reads the lines of a report.
 
@@ -147,9 +168,9 @@ class LineReader:
         chosen: StackModule | None = None,
     ) -> None:
         every = list(tables)
-        self._frames = [form for table in every for form in table.frames]
-        self._images = [form for table in every for form in table.images]
-        self._headings = [form for table in every for form in table.headings]
+        self._frames = _by_hint(form for table in every for form in table.frames)
+        self._images = _by_hint(form for table in every for form in table.images)
+        self._headings = _by_hint(form for table in every for form in table.headings)
         self._between = [pattern for table in every for pattern in table.between]
         self._stack = stack
         self._chosen = chosen
@@ -199,8 +220,8 @@ class LineReader:
 
     def _add_image(self, line: str) -> bool:
         """Whether the line has an image, and no frame."""
-        for form in self._images:
-            if form.hint in line and (found := form.pattern.search(line)):
+        for form in _possible(self._images, line):
+            if found := form.pattern.search(line):
                 self._place(found, form)
                 return not form.has_frame
         return False
@@ -220,7 +241,7 @@ class LineReader:
         if groups.get("size"):
             end = start + _number(groups["size"])
         base, first = form.base, _number(groups.get("at"))
-        if not first:
+        if not first and ("at" in groups or number not in self._first):
             self._first[number] = start
         elif number in self._first:
             # A loader maps all segments of a file at one distance.
@@ -242,9 +263,7 @@ class LineReader:
         return start
 
     def _add_frames(self, line: str) -> bool:
-        for form in self._frames:
-            if form.hint not in line:
-                continue
+        for form in _possible(self._frames, line):
             if form.repeats:
                 several = list(form.pattern.finditer(line))
             else:
@@ -270,6 +289,8 @@ class LineReader:
         frames: Sequence[tuple[StackFrame, re.Match[str]]],
     ) -> None:
         at = 0
+        if form.is_stack:
+            self._position = 0
         for frame, found in frames:
             start, end = _shown(found)
             self._stack.add_text(line[at:start])
@@ -284,6 +305,7 @@ class LineReader:
     def _frame(self, found: re.Match[str], form: FrameForm) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
         groups = found.groupdict()
+        self._add_reason(groups.get("reason"))
         number = groups.get("number")
         position = int(number) if number else self._position
         start, end = _shown(found)
@@ -316,38 +338,44 @@ class LineReader:
     ) -> StackFrame | None:
         """A frame at an address of the process."""
         placed = self._loaded.find(address - frame.is_return)
-        named = NO_MODULE if module is None else self._stack.number(module)
-        if placed is not None and not (
-            placed.is_open and named not in {NO_MODULE, placed.module}
-        ):
+        if placed is not None and self._may_be_in(placed, module):
             return frame._replace(
                 module=placed.module,
                 address=placed.address + frame.is_return,
                 base=placed.base,
             )
-        if module is None and self._chosen is None:
+        base: Base = "either"
+        if module is not None:
+            # It is a link-time address unless the module was moved.
+            base = "file" if frame.base == "file" else "link"
+        elif self._chosen is not None:
+            module = self._chosen
+        else:
             # Without a name either, it may be any number.
             return frame._replace(address=address) if frame.symbol else None
-        # It is a link-time address unless the module was moved.
-        if module is None:
-            assert self._chosen is not None
-            named = self._stack.number(self._chosen)
-        base: Base = "file" if frame.base == "file" else "link"
-        if module is None:
-            base = "either"
-        return frame._replace(module=named, address=address, base=base)
+        number = self._stack.number(module)
+        return frame._replace(module=number, address=address, base=base)
+
+    def _may_be_in(self, placed: Placement, module: StackModule | None) -> bool:
+        """Whether a frame that names a module may be at this place."""
+        if not placed.is_open or module is None or placed.module == NO_MODULE:
+            return True
+        return self._stack.module_name(placed.module) == module.name
 
     def _add_heading(self, line: str) -> None:
-        for form in self._headings:
-            if form.hint in line and (found := form.pattern.search(line)):
+        for form in _possible(self._headings, line):
+            if found := form.pattern.search(line):
                 groups = found.groupdict()
                 if groups.get("name") is not None:
                     self._stack.begin(
                         groups["name"].strip(), bool(groups.get("crashed"))
                     )
-                if groups.get("reason"):
-                    self._stack.reason = self._stack.reason or groups["reason"].strip()
+                self._add_reason(groups.get("reason"))
                 return
+
+    def _add_reason(self, reason: str | None) -> None:
+        if reason and not self._stack.reason:
+            self._stack.reason = reason.strip()
 
 
 def _shown(found: re.Match[str]) -> tuple[int, int]:

@@ -15,16 +15,20 @@ from gsym.symbolication.stacks.line_forms import (
 
 # `app[1]: segfault at 0 ip 000055d1c0ffe189 sp .. error 4 in app[55d1c0ffe000+1000]`,
 # newer: `in app[1189,55d1c0ffe000+1000]`; `traps: .. ip:55.. sp:.. error:0 in app[..]`
+_WHY = (
+    r"(?P<reason>segfault at [0-9a-f]+|general protection(?: fault)?|trap [\w ]{1,40})"
+)
 _FAULT = re.compile(
-    rf" (?P<shown>ip[: ](?P<address>{HEX})) sp[: ]{HEX} error[: ][0-9a-f]+"
-    r"(?: likely on .*)?(?= in )"
+    rf"(?:{_WHY})? (?P<shown>ip[: ](?P<address>{HEX})) sp[: ]{HEX}"
+    r" error[: ][0-9a-f]+(?= in )"
 )
 _FAULT_IMAGE = re.compile(
-    rf" ip[: ]{HEX} sp[: ]{HEX} .* in (?P<module>[^\[\]]+)"
+    rf" ip[: ]{HEX} sp[: ]{HEX} error[: ][0-9a-f]+ in (?P<module>[^\[\]]+)"
     rf"\[(?P<start>{HEX})\+(?P<size>[0-9a-f]+)\]"
 )
 _FAULT_OFFSET = re.compile(
-    rf" (?P<shown>ip[: ]{HEX}) sp[: ]{HEX} .* in (?P<module>[^\[\]]+)"
+    rf"(?:{_WHY})? (?P<shown>ip[: ]{HEX}) sp[: ]{HEX} error[: ][0-9a-f]+"
+    r" in (?P<module>[^\[\]]+)"
     rf"\[(?P<offset>[0-9a-f]{{1,16}}),{HEX}\+[0-9a-f]+\]"
 )
 # `RIP: 0010:panic+0x12/0x34`, `? f+0x12/0x34 [nf_tables]`, `[<0>] wait+0x1b5/0x2c0`

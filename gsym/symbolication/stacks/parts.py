@@ -317,6 +317,10 @@ class StackBuilder:
         self._modules.append(module)
         return len(self._modules) - 1
 
+    def module_name(self, number: int) -> str:
+        """The name of a module."""
+        return self._modules[number].name
+
     def finish(self, form: str = "", *, is_verbatim: bool = True) -> PastedStack:
         """The parsed report.
 

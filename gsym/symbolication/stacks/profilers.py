@@ -30,7 +30,7 @@ _VALGRIND_PROGRAM = re.compile(
 # perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
 _PERF = re.compile(
     rf"^\s+(?P<address>{HEX}) (?P<shown>(?:(?P<symbol>[^\s\[(]\S*)\+(?P<plus>0x{HEX})"
-    r"|\[unknown\]|\S+) \((?P<module>/[^()]+|\[[\w.]+\])\))"
+    r"|\[unknown\]|[^\s+]+) \((?P<module>/[^()]+|\[[\w.]+\])\))"
 )
 _PERF_OFFSET = re.compile(
     rf"^\s+{HEX} (?P<shown>(?:(?P<symbol>\S+) )?\((?P<module>/[^()+]+)\+{OFFSET}\))"
@@ -41,7 +41,8 @@ _PERF_IMAGE = re.compile(
 )
 # bcc: `    main+0x19 [app]`, `[unknown] [app]`; bpftrace: `main+25 (/opt/app)`
 _BCC = re.compile(
-    rf"^\s+(?:{HEX} )?(?P<shown>(?P<symbol>[^\s\[(]+)\+(?P<plus>0x{HEX}|\d+)"
+    rf"^\s+(?:(?P<address>{HEX}) )?(?P<shown>(?P<symbol>[^\s\[(+]+)"
+    rf"\+(?P<plus>0x{HEX}|\d+)"
     r" [\[(](?P<module>[^\[\]()]+)[\])])\s*$"
 )
 # Folded: `app;/opt/app+0x1189;/lib/libc.so.6+0x29d90 17`
@@ -62,13 +63,14 @@ _IN_FILE = re.compile(
 _BETWEEN = (
     re.compile(r"  \S+(?::\d+|\[[0-9a-f]+\])\s*$"),
     re.compile(r"\s+(?:at|in) \S+\s*$"),
+    re.compile(r"[\d,.]+ calls with \S+ .{1,40} from:\s*$"),
 )
 
 FORMS = ReportForms(
     between=_BETWEEN,
     frames=(
-        FrameForm("valgrind", ": ", _VALGRIND_ANSWERED, returns="none"),
-        FrameForm("valgrind", " (in ", _VALGRIND, returns="none"),
+        FrameForm("valgrind", "0x", _VALGRIND_ANSWERED, returns="none"),
+        FrameForm("valgrind", "0x", _VALGRIND, returns="none"),
         FrameForm("perf script", "+0x", _PERF_OFFSET, base="file"),
         FrameForm("perf script", " (", _PERF, base="file"),
         FrameForm("bcc or bpftrace", "+", _BCC),
@@ -78,14 +80,15 @@ FORMS = ReportForms(
             _FOLDED,
             returns="none",
             repeats=True,
+            is_stack=True,
             accepts=lambda found: _FOLDED_LINE.match(found.string) is not None,
         ),
         FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
         FrameForm("heaptrack", "0x", _HEAPTRACK, returns="none"),
-        FrameForm("addresses in files", " /", _IN_FILE),
+        FrameForm("addresses in files", "0x", _IN_FILE),
     ),
     images=(
-        ImageForm(" (in ", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
+        ImageForm("0x", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
         ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
     ),
     headings=(

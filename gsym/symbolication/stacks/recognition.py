@@ -22,6 +22,11 @@ from gsym.symbolication.stacks import (
 from gsym.symbolication.stacks.apple import add_ips_report, is_ips_report
 from gsym.symbolication.stacks.line_forms import LineReader
 from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
+from gsym.symbolication.stacks.minidump_json import (
+    FORM as MINIDUMP_FORM,
+    add_minidump_report,
+    find_minidump_report,
+)
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     PasteLimits,
@@ -42,9 +47,9 @@ if TYPE_CHECKING:
     )
 
 _PROGRAMS = (
+    c_library.FORMS,
     sanitizers.FORMS,
     android.FORMS,
-    c_library.FORMS,
     languages.FORMS,
     breakpad.FORMS,
     linux.FORMS,
@@ -136,6 +141,10 @@ def parse_pasted_stack(
     if is_ips_report(report):
         add_ips_report(report, stack)
         return stack.finish("Apple crash report (.ips)", is_verbatim=False)
+    minidump = find_minidump_report(report)
+    if minidump is not None:
+        add_minidump_report(minidump, stack)
+        return stack.finish(MINIDUMP_FORM, is_verbatim=False)
     lines, rest = _lines(text, limits.lines)
     if is_markup_log(text):
         add_markup_log(lines, stack)

@@ -27,9 +27,10 @@ _ANSWERED = re.compile(
     rf"#{NUMBER} (?:0x{HEX} )?(?P<shown>(?:in )?"
     r"(?P<symbol>\S.*? [^\s()]+:\d+(?::\d+)?)(?: \([^()]*\))*)\s*$"
 )
-# `0x55d1c0ffd000-0x55d1c1000fff /opt/app (ab12)`, by print_module_map
+# `0x55d1c0ffd000-0x55d1c1000fff /opt/app (ab12)`, by print_module_map, and with a tab
+# by each segment
 _IMAGE = re.compile(
-    rf"0x(?P<start>{HEX})-0x(?P<end>{HEX}) (?P<module>/\S+)"
+    rf"0x(?P<start>{HEX})-0x(?P<end>{HEX})[ \t](?P<module>/\S+)"
     r"(?: \((?P<build_id>[0-9A-F-]{8,64})\))?"
 )
 _NAME = re.compile(

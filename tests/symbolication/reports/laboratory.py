@@ -52,11 +52,13 @@ class Laboratory:
         if name in self._built:
             problem = self._built[name]
         else:
-            problem = self._built[name] = self._build(name, command, splits)
+            problem = self._built[name] = self._build(name, command)
+            if splits and not self._built[name]:
+                self._split(name)
         if problem:
             pytest.skip(problem)
 
-    def _build(self, name: str, command: str, splits: bool) -> str:
+    def _build(self, name: str, command: str) -> str:
         """The reason why it cannot be built, or ""."""
         tool = command.split(maxsplit=1)[0]
         if shutil.which(tool) is None:
@@ -65,15 +67,14 @@ class Laboratory:
         done = self._shell(command, self._sources, OUT=str(out))
         if done.returncode:
             return f"{tool} cannot build {name}: {done.stdout[-300:]}"
-        if out.is_file():
-            subprocess.run(["strip", "-o", self.here / name, out], check=True)
-        else:
-            (out.parent / name).with_suffix(".so")
-        if splits:
-            debug = out.with_name(f"{name}.debug")
-            subprocess.run(["objcopy", "--only-keep-debug", out, debug], check=True)
-            out.unlink()
+        subprocess.run(["strip", "-o", self.here / name, out], check=True)
         return ""
+
+    def _split(self, name: str) -> None:
+        out = self._nested / name
+        debug = out.with_name(f"{name}.debug")
+        subprocess.run(["objcopy", "--only-keep-debug", out, debug], check=True)
+        out.unlink()
 
     def run(self, command: str, **environment: str) -> str:
         """What a shell command prints; skips the test if a tool is missing."""

@@ -376,7 +376,7 @@ FTRACE = """\
 """
 
 SEGFAULT_OLD = """\
-[50042.9] app[13704]: segfault at 0 ip 000055d1c0ffe010 sp 00007ffefa18bd60 error 4 in \
+[50042.9] app[13704]: segfault at 0 ip 00007f80905e7010 sp 00007ffefa18bd60 error 4 in \
 libm.so.6[7f80905e6000+156000]
 """
 
@@ -442,7 +442,7 @@ WINDBG = """\
 0:000> lm
 start             end                 module name
 00007ff6`1a2b0000 00007ff6`1a2d0000   winapp     (deferred)
-00007ff9`5c7a0000 00007ff9`5c998000   ntdll      (pdb symbols)          c:\\sym\\ntdll.pdb
+00007ff9`5c7a0000 00007ff9`5c998000   ntdll      (pdb symbols)      c:\\sym\\ntdll.pdb
 """
 
 WINDBG_KB = """\
@@ -604,7 +604,7 @@ RECORDED = (
         "minidump-json",
         "minidump-stackwalk JSON",
         json.dumps(_MINIDUMP),
-        "- main:300 leaf:101 middle:200",
+        "- main:300 leaf:101 middle:200 -",
         2,
         reason="EXCEPTION_ACCESS_VIOLATION_READ",
         crashed="Thread 1",
@@ -613,7 +613,7 @@ RECORDED = (
         "socorro-json",
         "minidump-stackwalk JSON",
         json.dumps(SOCORRO_CRASH),
-        "- main:300 leaf:101 middle:200",
+        "- main:300 leaf:101 middle:200 -",
         2,
         reason="EXCEPTION_ACCESS_VIOLATION_READ",
         crashed="Thread 1",
@@ -688,6 +688,6 @@ RECORDED = (
     Recorded(
         "request", "symbolication request", REQUEST, "leaf:101 middle:200 main:300", 2
     ),
-    Recorded("typed", "addresses", TYPED, "leaf:101 main:300", 2),
+    Recorded("typed", "addresses", TYPED, "leaf:101 main:300"),
     Recorded("in-files", "addresses in files", IN_FILES, "leaf:101 middle:200"),
 )

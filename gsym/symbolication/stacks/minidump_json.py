@@ -1,0 +1,95 @@
+"""Reports of minidump-stackwalk as JSON, also within crash reports of Socorro."""
+
+from __future__ import annotations
+
+from gsym.symbolication.stacks.parts import (
+    NO_MODULE,
+    StackFrame,
+    module_of_debug_id,
+    module_of_path,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gsym.symbolication.stacks.parts import StackBuilder
+
+FORM = "minidump-stackwalk JSON"
+
+
+def find_minidump_report(report: Any) -> Mapping[str, Any] | None:
+    """The report in decoded JSON; None if there is none."""
+    for each in (report, _object(report).get("json_dump")):
+        if all(
+            isinstance(_object(each).get(key), list) for key in ("modules", "threads")
+        ):
+            return _object(each)
+    return None
+
+
+def add_minidump_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
+    """Parse a decoded report. Its return addresses are adjusted."""
+    modules = {
+        name: _module_number(_object(each), stack)
+        for each in report["modules"]
+        if isinstance(name := _object(each).get("filename"), str)
+    }
+    crash = _object(report.get("crash_info"))
+    if isinstance(crash.get("type"), str):
+        stack.reason = crash["type"]
+        stack.add_text(f"Crash reason: {stack.reason}\n")
+    for number, each in enumerate(report["threads"]):
+        thread = _object(each)
+        is_crashed = number == crash.get("crashing_thread")
+        name = thread.get("thread_name")
+        stack.begin(f"Thread {number}", is_crashed)
+        stack.add_text(
+            f"\nThread {number}{' crashed' * is_crashed}:"
+            f"{f'  {name}' if isinstance(name, str) else ''}\n"
+        )
+        frames = thread.get("frames")
+        for at, frame in enumerate(frames if isinstance(frames, list) else ()):
+            _add_frame(at, _object(frame), modules, stack)
+
+
+def _add_frame(
+    at: int, frame: Mapping[str, Any], modules: dict[str, int], stack: StackBuilder
+) -> None:
+    name, offset = frame.get("module"), _number(frame.get("module_offset"))
+    if not isinstance(name, str) or offset is None:
+        name, offset = "", _number(frame.get("offset"))
+    if offset is None:
+        return
+    symbol = frame.get("function")
+    symbol = symbol if isinstance(symbol, str) else ""
+    stack.add_text(f"{at:<4}")
+    stack.add_frame(
+        StackFrame(
+            symbol or f"{name}+{offset:#x}".lstrip("+"),
+            modules.get(name, NO_MODULE),
+            offset,
+            symbol=symbol,
+        )
+    )
+    stack.add_text("\n")
+
+
+def _module_number(module: Mapping[str, Any], stack: StackBuilder) -> int:
+    debug_file, debug_id = module.get("debug_file"), module.get("debug_id")
+    if isinstance(debug_file, str) and isinstance(debug_id, str) and debug_id:
+        return stack.number(module_of_debug_id(debug_file, debug_id))
+    return stack.number(module_of_path(module["filename"]))
+
+
+def _number(text: Any) -> int | None:
+    """A number that is given as hexadecimal digits with 0x."""
+    try:
+        return int(text, 16) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
