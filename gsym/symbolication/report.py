@@ -142,16 +142,17 @@ class Report(NamedTuple):
             yield from thread.frames
 
     def explanation(self) -> Iterator[str]:
-        """Sentences about what was tried for each module, and why frames are missed."""
+        """Sentences about what was tried for each module, and for each frame."""
         for module in self.modules:
             for each in module.attempts:
                 yield f"{module.name}: {each.source}: {each.detail or each.outcome}"
         for frame in self.frames():
-            if not frame.calls:
-                known = "the report names its function"
-                if frame.module >= 0:
-                    known = f"no symbols of {self.modules[frame.module].name}"
-                reason = frame.reason or known
+            if frame.calls and frame.offset is not None:
+                module = self.modules[frame.module]
+                place = f"{module.name}+{frame.offset:#x} in {module.path}"
+                yield f"{frame.text}: {place}"
+            else:
+                reason = frame.reason or "the report names its function"
                 yield f"{frame.text}: {reason}"
 
     def to_json(self) -> str:
@@ -192,8 +193,16 @@ class Report(NamedTuple):
             line += frame.text
 
     def _answered(self, frame: ReportFrame, line: str) -> str:
+        from gsym.engine.demangling import demangle
+        from gsym.symbolication.stacks.browser_profile import (
+            FORM as PROFILE_FORM,
+            answer_name,
+        )
+
         if not frame.calls or frame.offset is None:
             return frame.text
+        if self.form == PROFILE_FORM:
+            return answer_name(demangle(frame.calls[-1].name))
         blank = "".join("\t" if each == "\t" else " " for each in line)
         module = self.modules[frame.module].name
         calls = f"\n{blank}".join(map(str, frame.calls))

@@ -241,7 +241,7 @@ class LineReader:
         if groups.get("size"):
             end = start + _number(groups["size"])
         base, first = form.base, _number(groups.get("at"))
-        if not first and ("at" in groups or number not in self._first):
+        if not first and ("at" in groups or start <= self._first.get(number, start)):
             self._first[number] = start
         elif number in self._first:
             # A loader maps all segments of a file at one distance.

@@ -20,6 +20,11 @@ from gsym.symbolication.stacks import (
     sanitizers,
 )
 from gsym.symbolication.stacks.apple import add_ips_report, is_ips_report
+from gsym.symbolication.stacks.browser_profile import (
+    FORM as PROFILE_FORM,
+    add_browser_profile,
+    is_browser_profile,
+)
 from gsym.symbolication.stacks.line_forms import LineReader
 from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
 from gsym.symbolication.stacks.minidump_json import (
@@ -46,7 +51,7 @@ if TYPE_CHECKING:
         StackModule,
     )
 
-_PROGRAMS = (
+PROGRAMS = (
     c_library.FORMS,
     sanitizers.FORMS,
     android.FORMS,
@@ -141,6 +146,9 @@ def parse_pasted_stack(
     if is_ips_report(report):
         add_ips_report(report, stack)
         return stack.finish("Apple crash report (.ips)", is_verbatim=False)
+    if is_browser_profile(report):
+        add_browser_profile(report, text, stack)
+        return stack.finish(PROFILE_FORM)
     minidump = find_minidump_report(report)
     if minidump is not None:
         add_minidump_report(minidump, stack)
@@ -149,7 +157,7 @@ def parse_pasted_stack(
     if is_markup_log(text):
         add_markup_log(lines, stack)
     else:
-        for tables in (_PROGRAMS, (addresses.TYPED,)):
+        for tables in (PROGRAMS, (addresses.TYPED,)):
             stack = StackBuilder(limits)
             reader = LineReader(tables, stack, chosen)
             for path, start in load_addresses.items():

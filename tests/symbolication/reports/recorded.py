@@ -548,6 +548,45 @@ REQUEST = json.dumps(
     }
 )
 
+_PROFILE = {
+    "meta": {"version": 29, "preprocessedProfileVersion": 48, "symbolicated": False},
+    "libs": [{"name": "app", "debugName": "app", "breakpadId": DEBUG_ID}],
+    "threads": [
+        {
+            "name": "GeckoMain",
+            "stringArray": ["(root)", "0x1010", "0x110f", "app", 'a "name"', "0x99"],
+            "frameTable": {
+                "length": 4,
+                "address": [-1, 0x1010, 0x110F, 0x99],
+                "func": [0, 1, 2, 9],
+            },
+            "funcTable": {"length": 3, "name": [0, 1, 2], "resource": [-1, 0, 0]},
+            "resourceTable": {"length": 1, "lib": [0], "name": [3], "type": [1]},
+        },
+        {
+            "name": "worker",
+            "stringArray": ["0x1200"],
+            "frameTable": {"length": 1, "address": [0x1200], "func": [0]},
+            "funcTable": {"length": 1, "name": [0], "resource": [0]},
+            "resourceTable": {"length": 1, "lib": [0], "name": [0], "type": [1]},
+        },
+    ],
+}
+_SHARED_PROFILE = {
+    **_PROFILE,
+    "shared": {"stringArray": ["0x1010", "0x1200"]},
+    "threads": [
+        {
+            "name": "main",
+            "frameTable": {"length": 2, "address": [0x1010, 0x1200], "func": [0, 1]},
+            "funcTable": {"length": 2, "name": [0, 1], "resource": [0, 0]},
+            "resourceTable": {"length": 1, "lib": [0], "name": [0], "type": [1]},
+        }
+    ],
+}
+PROFILE = json.dumps(_PROFILE, indent=1)
+SHARED_PROFILE = json.dumps(_SHARED_PROFILE)
+
 TYPED = "app+0x1010\nlibapp.so+0x1200\n"
 IN_FILES = "   0x1010 in /opt/app\n   0x1110 in /opt/app\n"
 
@@ -688,6 +727,8 @@ RECORDED = (
     Recorded(
         "request", "symbolication request", REQUEST, "leaf:101 middle:200 main:300", 2
     ),
+    Recorded("profile", "Firefox profile", PROFILE, "leaf:101 middle:200 main:300", 2),
+    Recorded("profile-shared", "Firefox profile", SHARED_PROFILE, "leaf:101 main:300"),
     Recorded("typed", "addresses", TYPED, "leaf:101 main:300"),
     Recorded("in-files", "addresses in files", IN_FILES, "leaf:101 middle:200"),
 )

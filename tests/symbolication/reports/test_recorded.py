@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
-from tests.symbolication.reports.recorded import MODULES, RECORDED, Recorded
+from tests.symbolication.reports.recorded import (
+    MODULES,
+    MUSL,
+    PROFILE,
+    RECORDED,
+    WASM,
+    Recorded,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +60,32 @@ def test_a_recorded_report_is_answered(
             for part in report.parts
         )
         assert restored == case.text
+
+
+def test_a_profile_stays_a_profile(modules: Path, tmp_path: Path) -> None:
+    report = gsym.symbolicate(PROFILE, source=modules, store=str(tmp_path / "store"))
+    answer, asked = json.loads(str(report)), json.loads(PROFILE)
+    strings = [thread.pop("stringArray") for thread in answer["threads"]]
+    assert strings == [
+        ["(root)", "leaf", "middle", "app", 'a "name"', "0x99"],
+        ["main"],
+    ]
+    for thread in asked["threads"]:
+        del thread["stringArray"]
+    assert answer == asked
+
+
+def test_webassembly_is_named_as_unsupported() -> None:
+    report = gsym.symbolicate(WASM)
+    assert [frame.reason for frame in report.frames()] == [
+        f"no symbols of {name}: WebAssembly is not supported"
+        for name in ("app.wasm-0133c842", "app.wasm")
+    ]
+
+
+def test_the_explanation_has_a_line_for_each_frame(modules: Path) -> None:
+    report = gsym.symbolicate(MUSL + WASM, source=modules)
+    lines = list(report.explanation())[-4:]
+    path = modules / "linux/app.sym"
+    assert lines[0] == f"0x55d1c0ffe030 <leaf+0x30> at /opt/app: app+0x1030 in {path}"
+    assert lines[3].endswith("WebAssembly is not supported")
