@@ -44,11 +44,28 @@ _MODULE = b"MODULE "
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
 
 
+_SUFFIXES = (".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".ko")
+_BUILD_FOLDERS = frozenset({".libs", ".build", ".build-id"})  # hidden, but searched
+_WINDOWS_SUFFIXES = frozenset({".exe", ".dll", ".sys", ".pdb"})
+
+
+def _file_names(name: str) -> list[str]:
+    """Names of files with the symbols of a module, the best one first.
+
+    Debuggers of Windows and the kernel's logs leave out the suffix.
+    """
+    stem, suffix = os.path.splitext(name)
+    names = [name + each for each in _SUFFIXES]
+    if suffix.lower() in _WINDOWS_SUFFIXES:
+        names += [stem + each for each in (".gsym", ".debug", ".sym")]
+    return [*names, f"{name.replace('_', '-')}.ko"]
+
+
 class LooseFiles:
     """A folder of debug files, Breakpad files and GSYM files with any names.
 
     It is scanned at the first search, and again when a module is not found. Hidden
-    folders are skipped.
+    folders are skipped, but those that build tools make.
 
     Args:
         path: The folder.
@@ -111,21 +128,23 @@ class LooseFiles:
     def named(self, name: str) -> list[str]:
         """The debug files of a name, also with a usual suffix, the best one first.
 
+        Of files with the same suffix, the largest contains most.
+
         Raises:
             SourceError: The folder does not exist.
         """
         if not os.path.isdir(self._path):
             raise SourceError("the folder does not exist", path=self._path)
-        wanted = [name + suffix for suffix in (".gsym", ".debug", "", ".dbg", ".sym")]
+        ranks = {each: rank for rank, each in enumerate(_file_names(name))}
         with self._lock:
             if self._is_due():
                 self._scan()
-            return [
-                path
-                for each in wanted
+            found = [
+                (ranks[base], -self._stamps[path][1], path)
                 for path, file in self._files.items()
-                if os.path.basename(path) == each and file.is_debug_file
+                if (base := os.path.basename(path)) in ranks and file.is_debug_file
             ]
+        return [path for _, _, path in sorted(found)]
 
     def entries(self) -> list[Entry]:
         """The modules of all files, as entries without function counts."""
@@ -188,7 +207,8 @@ class LooseFiles:
                 continue
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if depth < self._max_depth and not entry.name.startswith("."):
+                    is_seen = entry.name[:1] != "." or entry.name in _BUILD_FOLDERS
+                    if depth < self._max_depth and is_seen:
                         folders.append((entry.path, depth + 1))
                 elif left and os.path.isfile(entry.path):
                     left -= 1

@@ -145,7 +145,8 @@ class Report(NamedTuple):
         """Sentences about what was tried for each module, and for each frame."""
         for module in self.modules:
             for each in module.attempts:
-                yield f"{module.name}: {each.source}: {each.detail or each.outcome}"
+                detail = each.outcome if each.detail == each.source else each.detail
+                yield f"{module.name}: {each.source}: {detail or each.outcome}"
         for frame in self.frames():
             if frame.calls and frame.offset is not None:
                 module = self.modules[frame.module]

@@ -83,3 +83,21 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     shutil.copytree(tmp_path, tmp_path / "x", dirs_exist_ok=False)
     with pytest.raises(NotFoundError):
         source.find(key(), "")
+
+
+def test_files_are_found_by_name_with_usual_suffixes(tmp_path: Path) -> None:
+    names = ("a/app.exe", ".libs/app", "b/app", "b/nf-x.ko", ".git/app", "c/lib.sym")
+    for number, name in enumerate(names):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        rows = b"PUBLIC 1000 0 f\n" * number
+        (tmp_path / name).write_bytes(symbols() + rows)
+    source = LooseFiles(str(tmp_path))
+    wanted = {
+        "app": ["b/app", ".libs/app", "a/app.exe"],
+        "app.exe": ["a/app.exe"],
+        "nf_x": ["b/nf-x.ko"],
+        "lib.pdb": ["c/lib.sym"],
+        "lib": ["c/lib.sym"],
+    }
+    for name, found in wanted.items():
+        assert source.named(name) == [str(tmp_path / each) for each in found]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring
 
 from gsym.symbolication.stacks.parts import (
     StackFrame,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 FORM = "Firefox profile"
 
+_DECODER = json.JSONDecoder()
 _ARRAY = re.compile(r'"stringArray"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*")
 _ADDRESS_NAME = re.compile(r"0x[0-9a-f]{1,16}")
@@ -48,7 +48,7 @@ def add_browser_profile(
     threads = [_object(each) for each in profile["threads"]]
     shared = _object(profile.get("shared"))
     if isinstance(shared.get("stringArray"), list):
-        named = {}
+        named: dict[int, set[tuple[int, int]]] = {}
         for thread in threads:
             _name_places({**shared, **thread}, modules, named)
         owners = [("", named)]
@@ -96,7 +96,7 @@ def _strings(text: str, at: int) -> Iterator[tuple[int, int, str]]:
         at = found.end() if found else at
         if text[at : at + 1] != '"':
             return
-        value, end = scanstring(text, at + 1)
+        value, end = _DECODER.raw_decode(text, at)
         yield at + 1, end - 1, value
         at = end
 

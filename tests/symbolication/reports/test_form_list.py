@@ -37,7 +37,7 @@ def test_each_sample_line_is_of_its_form() -> None:
 
 
 def test_every_form_has_a_report() -> None:
-    assert TESTED == FORMS | set(DOCUMENTS)
+    assert FORMS | set(DOCUMENTS) == TESTED
 
 
 def test_there_are_sixty_reports_of_thirty_kinds() -> None:
