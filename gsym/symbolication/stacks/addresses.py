@@ -19,7 +19,8 @@ from gsym.symbolication.stacks.line_forms import (
 
 _PLUS_OFFSET = re.compile(
     r"(?<![^\s()\[\]<>\"'])(?P<shown>(?P<module>[^\s()\[\]<>\"']{1,1024}?)"
-    rf" ?\+ ?{OFFSET}(?!/))(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{{2,128}})\))?"
+    rf" ?\+ ?{OFFSET}(?!/))"
+    r"(?:\)? {1,2}\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?"
 )
 _ADDRESS_FIRST = re.compile(
     rf"^[ \t]*(?:#?{NUMBER}[:.]?[ \t]+)?(?P<shown>{OFFSET}[ \t]+"
@@ -31,7 +32,7 @@ _PREFIXED = re.compile(rf"\b(?P<shown>0x(?P<address>{HEX}))")
 # /proc/PID/maps: `55d1c0ffd000-55d1c0ffe000 r--p 00000000 fd:00 123   /opt/app`
 _MAPS = re.compile(
     rf"^(?:0x)?(?P<start>{HEX})-(?:0x)?(?P<end>{HEX}) [r-][w-][x-]\S?\s+"
-    rf"(?P<at>{HEX})\s+\S+\s+\d+\s+(?P<module>/\S.*?)(?: \(deleted\))?\s*$"
+    rf"(?P<at>{HEX})\s+\S+\s+\d+\s+(?P<module>/\S*(?: \S+)*?)(?: \(deleted\))?\s*$"
 )
 _FUNCTION_LINE = re.compile(r":\d{1,9}$")
 
@@ -51,10 +52,6 @@ def _is_file(found: re.Match[str]) -> bool:
     return not _FUNCTION_LINE.search(path) and ("/" in path or "." in path.strip("."))
 
 
-def _is_bare(found: re.Match[str]) -> bool:
-    return _BARE_LINE.match(found.string) is not None
-
-
 FORMS = ReportForms(
     frames=(
         FrameForm(
@@ -67,7 +64,7 @@ FORMS = ReportForms(
 TYPED = ReportForms(
     images=FORMS.images,
     frames=(
-        FrameForm("addresses", "", _BARE, "none", repeats=True, accepts=_is_bare),
+        FrameForm("addresses", "", _BARE, "none", repeats=True, whole=_BARE_LINE),
         FrameForm("addresses", "0x", _PREFIXED, "none", repeats=True),
     ),
 )

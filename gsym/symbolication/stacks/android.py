@@ -15,7 +15,7 @@ from gsym.symbolication.stacks.line_forms import (
 # `#00 pc 0000000000012345  /lib/libfoo.so (foo+1) (BuildId: ab)`
 _FRAME = re.compile(
     rf"#{NUMBER} +pc +(?:0x)?(?P<shown>(?P<offset>{HEX})[ \t]+(?P<module>\S+)"
-    r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?.*?)\s*$"
+    r"(?:.*\(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?(?:.*\S)?)\s*$"
 )
 
 FORMS = ReportForms(
@@ -26,7 +26,8 @@ FORMS = ReportForms(
         HeadingForm(
             ">>> ",
             re.compile(
-                r"pid: \d+, tid: \d+, name: (?P<name>.*?)\s+>>> (?P<crashed>.*) <<<"
+                r"pid: \d+, tid: \d+, name: (?P<name>.{0,64}?)\s+"
+                r">>> (?P<crashed>.{0,512}) <<<"
             ),
         ),
         HeadingForm("signal ", re.compile(r"(?P<reason>signal \d+ \(SIG\w+\).*)")),

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 # `0x100000000 - 0x10000ffff +org.demo.Example (1.0 - 1) <UUID> /Applications/Example`
 _RANGE = rf"^[ \t]*\*?0x(?P<start>{HEX})[ \t]+-[ \t]+(?:0x(?P<last>{HEX})|\?\?\?)[ \t]+"
 _UUID = r"<(?P<uuid>[0-9a-fA-F-]{32,36})>"
-_IMAGE = re.compile(rf"{_RANGE}.*{_UUID}[ \t]*(?P<module>\S.*?)\s*$")
-_IMAGE_NAME = re.compile(rf"{_RANGE}\+?(?P<module>\S+).*{_UUID}\s*$")
-_IMAGE_PATH = re.compile(rf"{_RANGE}\+?(?P<module>\S.*?)\s*$")
+_IMAGE = re.compile(rf"{_RANGE}.*{_UUID}[ \t]*(?P<module>\S(?:.*\S)?)\s*$")
+_IMAGE_NAME = re.compile(rf"{_RANGE}\+?(?P<module>\S+)(?!\S).*{_UUID}\s*$")
+_IMAGE_PATH = re.compile(rf"{_RANGE}\+?(?P<module>\S(?:.*\S)?)\s*$")
 # `3   My App    0x0000000100001234 0x100000000 + 4660`, also `main + 25 (main.c:12)`
 _FRAME = re.compile(
     r"^[ \t]*(?P<number>\d{1,6})[ \t]+(?=\S).{1,200}?[ \t]+"
-    rf"(?P<shown>0x(?P<address>{HEX})[ \t]+(?P<symbol>\S.*?) \+ (?P<plus>\d+)\b.*?)\s*$"
+    rf"(?P<shown>0x(?P<address>{HEX})[ \t]+(?P<symbol>\S.*?) \+ "
+    r"(?P<plus>\d+)\b(?:.*\S)?)\s*$"
 )
 _LOADED = re.compile(
     r"^[ \t]*\d{1,6}[ \t]+(?P<module>(?!\?\?\?)\S.{0,200}?)[ \t]+"
@@ -40,8 +41,8 @@ _EXCEPTION_LINE = re.compile(rf"^\((?:0x{HEX}\s*)+\)\s*$")
 # sample: `    + 2593 ???  (in app)  load address 0x100000000 + 0x3f59  [0x100003f59]`;
 # spindump: `  1001  ??? (app + 16217) [0x100003f59]`
 _SAMPLE = re.compile(
-    r"^[ +!:|*\d]*?\d+ +(?P<shown>(?P<symbol>\S.*?) +\((?:in )?"
-    r"(?P<module>[^()]+?)(?: \+ \d+)?\).*?"
+    r"^[ +!:|*]*\d+ +(?P<shown>(?P<symbol>\S.*?) +\((?:in )?"
+    r"(?P<module>[^()]+?)(?: \+ \d+)?\).{0,100}?"
     rf"\[0x(?P<address>{HEX})\])"
 )
 
@@ -54,7 +55,7 @@ FORMS = ReportForms(
             _EXCEPTION,
             returns="all",
             repeats=True,
-            accepts=lambda found: _EXCEPTION_LINE.match(found.string) is not None,
+            whole=_EXCEPTION_LINE,
         ),
         FrameForm("Apple sample", " [0x", _SAMPLE, returns="none"),
     ),
@@ -68,8 +69,8 @@ FORMS = ReportForms(
         HeadingForm(
             "Thread ",
             re.compile(
-                r"^(?P<name>Thread \d+(?::: .*?| name:.*?)?)(?P<crashed> Crashed)?"
-                r"(?::+(?: .*)?)?\s*$"
+                r"^(?P<name>Thread \d+(?::: .{0,200}?| name:.{0,200}?)?)"
+                r"(?P<crashed> Crashed)?(?::{1,2}(?: .*)?)?\s*$"
             ),
         ),
         HeadingForm("Backtrace:", re.compile(r"^(?P<name>Last Exception Backtrace):")),

@@ -18,7 +18,7 @@ from gsym.symbolication.stacks.line_forms import (
 _FRAME = re.compile(rf"^ ?{NUMBER}  (?P<shown>(?P<module>\S.*?) \+ {OFFSET})\s*$")
 _ANSWERED = re.compile(
     rf"^ ?{NUMBER}  "
-    r"(?P<shown>[^\s!]+!(?P<symbol>.+? \[.+ : \d+ \+ 0x[0-9a-f]+\]))\s*$"
+    r"(?P<shown>[^\s!]+!(?P<symbol>.+? \[[^\[\]]+ : \d+ \+ 0x[0-9a-f]+\]))\s*$"
 )
 _PLUS = re.compile(
     rf"^ ?{NUMBER}  "
@@ -45,7 +45,7 @@ _SOCORRO = re.compile(
     rf"^\s*{NUMBER}\s+(?:\S+\s+)*?(?P<shown>(?P<module>[^\s@]+)@{OFFSET})"
 )
 _MOZILLA = re.compile(
-    rf"#{NUMBER}: .*?\[?(?P<shown>(?P<module>[^\s\[]+) \+ ?{OFFSET})\]?"
+    rf"^[^#]*#{NUMBER}: (?:.*?[\s\[])?(?P<shown>(?P<module>[^\s\[]+) \+ ?{OFFSET})"
 )
 
 _IS_UNANSWERED = "", "??"

@@ -42,14 +42,16 @@ _STACKTRACE_ANSWERED = re.compile(
 # Of Microsoft's library: `1> C:\src\app.cpp(12): app!main+0x1D`, `1> app!main+0x1D`
 _STACKTRACE_WINDOWS = re.compile(
     rf"^\s*{NUMBER}> (?P<shown>(?:\S.*?\(\d+\): )?(?P<module>[\w.-]+)"
-    rf"(?:!(?P<symbol>\S.*?)\+(?P<plus>0x{HEX})|\+0x(?P<offset>{HEX})))\s*$"
+    rf"(?:!(?P<symbol>\S.{{0,512}}?)\+(?P<plus>0x{HEX})|\+0x(?P<offset>{HEX})))\s*$"
 )
 # Chromium: `#1 0x55d2c7e3a1b5 (/opt/app/electron+0x1234)`
 _CHROMIUM = re.compile(
     rf"#{NUMBER} {ADDRESS} (?P<shown>\((?P<module>[^()\s]+)\+{OFFSET}\))\s*$"
 )
 # glog: `    @     0x55d2c7e3a1b5  main`, Abseil: `@ 0x55d2c7e3a1b5  1234  (unknown)`
-_GLOG = re.compile(rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S.*?))\s*$")
+_GLOG = re.compile(
+    rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S(?:.*\S)?))\s*$"
+)
 FORMS = ReportForms(
     frames=(
         FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
@@ -66,6 +68,8 @@ FORMS = ReportForms(
     images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
     headings=(
         HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
-        HeadingForm("Assertion", re.compile(r"(?P<reason>\S.*: Assertion .* failed)")),
+        HeadingForm(
+            "Assertion", re.compile(r"^(?P<reason>.{0,256}: Assertion .{1,512} failed)")
+        ),
     ),
 )

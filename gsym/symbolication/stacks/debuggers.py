@@ -16,12 +16,12 @@ from gsym.symbolication.stacks.line_forms import (
 
 # gdb: `#1  0x00005555555551a9 in ?? () from /lib/libfoo.so`, `#0  main () at a.c:5`
 _GDB = re.compile(
-    rf"^#{NUMBER}\s+{ADDRESS} in (?P<shown>(?P<symbol>\S.*?) \(.*?\)"
+    rf"^#{NUMBER}\s+{ADDRESS} in (?P<shown>(?P<symbol>\S[^ ]*(?: (?!\()[^ ]*)*) \(.*\)"
     r"(?: from (?P<module>\S+))?)\s*$"
 )
 _GDB_ANSWERED = re.compile(
     rf"^#{NUMBER}\s+(?:0x{HEX} in )?"
-    r"(?P<shown>(?P<symbol>\S.*? \(.*\) at \S.*:\d+))\s*$"
+    r"(?P<shown>(?P<symbol>\S[^ ]*(?: (?!\()[^ ]*)* \(.*\) at \S.*:\d+))\s*$"
 )
 # eu-stack: `#3  0x000056207c0cb307 main`, `#3  0x000056207c0cb307 main - /opt/app`
 _EU_STACK = re.compile(
@@ -31,22 +31,22 @@ _EU_STACK = re.compile(
 # `0x00007ffff7dd5000  0x00007ffff7f2a000  Yes (*)     /lib/x86_64-linux-gnu/libc.so.6`
 _GDB_SHARED = re.compile(
     rf"^0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+(?:Yes|No)(?: \(\*\))?\s+"
-    r"(?P<module>\S.*?)\s*$"
+    r"(?P<module>\S(?:.*\S)?)\s*$"
 )
 # info proc mappings: `0x555555554000 0x555555555000 0x1000 0x0 r--p /opt/app`
 _GDB_MAPPING = re.compile(
     rf"^\s*0x(?P<start>{HEX})\s+0x(?P<end>{HEX})\s+0x{HEX}\s+0x(?P<at>{HEX})\s+"
-    r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S.*?)\s*$"
+    r"(?:[r-][w-][x-]\S\s+)?(?P<module>/\S(?:.*\S)?)\s*$"
 )
 # lldb: `  * frame #0: 0x0000000100003f59 app`main + 25 at a.c:12:5`
 _LLDB = re.compile(
-    rf"frame #{NUMBER}: (?P<shown>{ADDRESS}(?: (?P<module>[^`]+?)"
-    r"`(?P<symbol>.*?))?)\s*$"
+    rf"^[^#]*frame #{NUMBER}: (?P<shown>{ADDRESS}(?: (?P<module>[^`]+?)"
+    r"`(?P<symbol>\S(?:.*\S)?)?)?)\s*$"
 )
 # `[  0] 5F2C0A7E-... 0x0000000100000000 /opt/app`
 _LLDB_IMAGE = re.compile(
     rf"^\[\s*\d+\] (?P<uuid>[0-9A-F-]{{32,64}})\s+0x(?P<start>{HEX}) "
-    r"(?P<module>\S.*?)\s*$"
+    r"(?P<module>\S(?:.*\S)?)\s*$"
 )
 # WinDbg: `00 000000d5`1f 00007ff6`1a app!main+0x25`;
 # lm: `00007ff6`1a 00007ff6`1b   app  (...)`
@@ -78,7 +78,9 @@ FORMS = ReportForms(
     headings=(
         HeadingForm(
             "Thread ",
-            re.compile(r"^(?P<name>Thread \d+ \((?:Thread|LWP|process).*\)).*:\s*$"),
+            re.compile(
+                r"^(?P<name>Thread \d+ \((?:Thread|LWP|process).{0,200}\)).{0,64}:\s*$"
+            ),
         ),
         HeadingForm(
             "thread #",
@@ -89,7 +91,7 @@ FORMS = ReportForms(
         ),
         HeadingForm(
             "received signal ",
-            re.compile(r"(?P<reason>(?:Program|Thread \S+).* received signal .*)"),
+            re.compile(r"^(?P<reason>(?:Program|Thread .{1,128}?) received signal .*)"),
         ),
         HeadingForm(
             "terminated with signal ",

@@ -16,7 +16,9 @@ from gsym.symbolication.stacks.line_forms import (
 )
 
 # `   4:     0x5620f3f6a1b5 - app::main::h0123456789abcdef`
-_RUST = re.compile(rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S.*?))\s*$")
+_RUST = re.compile(
+    rf"^\s*{NUMBER}: +(?P<shown>{ADDRESS} - (?P<symbol>\S(?:.*\S)?))\s*$"
+)
 # Go: `	/src/main.go:12 +0x1d fp=0xc00 sp=0xc00 pc=0x45e4a5`, after `main.f(...)`
 _GO = re.compile(
     rf"^\t(?P<shown>(?P<symbol>[^\s:]+:\d+)(?: \+0x{HEX})?)"
@@ -24,13 +26,13 @@ _GO = re.compile(
 )
 # Of Go the function, of Rust the location, of Zig the source
 _BETWEEN = (
-    re.compile(r"(?:created by )?[\w./*-]+\.?[^\s:]*\(.*\)\s*$"),
+    re.compile(r"(?:created by )?[^\s:(]{1,512}\(.*\)\s*$"),
     re.compile(r"created by \S+"),
     re.compile(r"\s+at \S+:\d+(?::\d+)?\s*$"),
 )
 # `/src/x.zig:3:5: 0x1034e2a in main (x)`, `???:?:?: 0x1034e2a in ??? (x)`
 _ZIG = re.compile(
-    rf"(?P<shown>\S+:[\d?]+:[\d?]+: {ADDRESS} in (?P<symbol>\S+) "
+    rf"(?<!\S)(?P<shown>\S+:[\d?]+:[\d?]+: {ADDRESS} in (?P<symbol>\S+) "
     r"\((?P<module>[^()\s]+)\))"
 )
 # `    #00 abs 00007f1c virt 0000000000001234 _kDartIsolateSnapshotInstructions+0x5678`,
@@ -53,13 +55,13 @@ _JVM = re.compile(
 # Of V8 `at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)`, of SpiderMonkey
 # `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
 _WASM = re.compile(
-    r"(?P<shown>(?P<module>[^\s()@/]{1,256}):wasm-function\[\d{1,9}\]:"
+    r"(?<![^\s()@/])(?P<shown>(?P<module>[^\s()@/]{1,256}):wasm-function\[\d{1,9}\]:"
     rf"0x(?P<offset>{HEX}))"
 )
 # `    0:   0x4e23 - app.wasm!main`, `- <unknown>!<wasm function 3>`
 _WASMTIME = re.compile(
     rf"^\s*{NUMBER}: +(?P<shown>0x(?P<offset>{HEX}) - "
-    r"(?P<module>[^\s!]{1,256})!(?P<symbol>\S.*?))\s*$"
+    r"(?P<module>[^\s!]{1,256})!(?P<symbol>\S(?:.*\S)?))\s*$"
 )
 
 
@@ -89,15 +91,19 @@ FORMS = ReportForms(
     between=_BETWEEN,
     headings=(
         HeadingForm(
-            "panicked at ", re.compile(r"(?P<reason>thread '.*?' .*panicked at .*)")
+            "panicked at ",
+            re.compile(r"(?P<reason>thread '[^']{0,256}' .{0,64}panicked at .*)"),
         ),
         HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
         HeadingForm("fatal error: ", re.compile(r"(?P<reason>fatal error: .*)")),
-        HeadingForm("goroutine ", re.compile(r"^(?P<name>goroutine \d+ .*\[.*\]):")),
+        HeadingForm(
+            "goroutine ",
+            re.compile(r"^(?P<name>goroutine \d+ [^\[\]]{0,64}\[[^\[\]]{0,256}\]):"),
+        ),
         HeadingForm(
             " at pc=0x",
             re.compile(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
         ),
-        HeadingForm("Current thread (", re.compile(r"(?P<name>Current thread .*):")),
+        HeadingForm("Current thread (", re.compile(r"^(?P<name>Current thread .*):")),
     ),
 )

@@ -79,6 +79,7 @@ class FrameForm(NamedTuple):
         repeats: Whether the line may have more than one.
         is_stack: Whether the line is a stack.
         accepts: Tells other lines of this pattern apart.
+        whole: What the line must be from its start.
         module: The module of frames whose lines do not name one.
         problem: Why such modules cannot be looked up, or "".
     """
@@ -91,6 +92,7 @@ class FrameForm(NamedTuple):
     repeats: bool = False
     is_stack: bool = False
     accepts: Callable[[re.Match[str]], bool] | None = None
+    whole: re.Pattern[str] | None = None
     module: str = ""
     problem: str = ""
 
@@ -264,6 +266,8 @@ class LineReader:
 
     def _add_frames(self, line: str) -> bool:
         for form in _possible(self._frames, line):
+            if form.whole is not None and not form.whole.match(line):
+                continue
             if form.repeats:
                 several = list(form.pattern.finditer(line))
             else:

@@ -33,17 +33,17 @@ _FAULT_OFFSET = re.compile(
 )
 # `RIP: 0010:panic+0x12/0x34`, `? f+0x12/0x34 [nf_tables]`, `[<0>] wait+0x1b5/0x2c0`
 _KERNEL = re.compile(
-    rf"(?P<shown>\b(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
+    rf"(?P<shown>(?<![\w.$])(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
-_RIP = re.compile(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).*?{_KERNEL.pattern}")
+_RIP = re.compile(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
 # ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
 _FTRACE = re.compile(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
 _FTRACE_NAME = re.compile(r"^ =>\s+(?P<shown>(?P<symbol>[A-Za-z_][\w.]*))\s*$")
 _FTRACE_ADDRESS = re.compile(rf"^ =>\s+(?P<shown><(?P<address>{HEX})>)")
 # systemd-coredump: `#1  0x00007f... n/a (libc.so.6 + 0x3d98a)`
 _COREDUMP = re.compile(
-    rf"#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
+    rf"^[^#]*#(?P<number>\d{{1,6}})\s+0x(?P<address>{HEX}) (?P<shown>(?P<symbol>\S.*?) "
     rf"\((?P<module>\S+) \+ 0x(?P<offset>{HEX})\))"
 )
 _COREDUMP_ID = re.compile(
@@ -69,7 +69,7 @@ FORMS = ReportForms(
     ),
     headings=(
         HeadingForm(
-            "segfault at ", re.compile(r"(?P<reason>segfault at .*? error \w+)")
+            "segfault at ", re.compile(r"(?P<reason>segfault at .{0,256}? error \w+)")
         ),
         HeadingForm("traps: ", re.compile(r"(?P<reason>traps: .*)")),
         HeadingForm("BUG: ", re.compile(r"(?P<reason>BUG: .*)")),

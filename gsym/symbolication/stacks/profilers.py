@@ -17,15 +17,16 @@ from gsym.symbolication.stacks.line_forms import (
 # valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
 # `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
 _VALGRIND = re.compile(
-    rf"(?:at|by|B\)) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.*?) "
+    rf"(?:at|by|B\)) 0x(?P<address>{HEX}): (?P<shown>(?P<symbol>\S.{{0,1024}}?) "
     r"\(in (?P<module>[^()]+)\))"
 )
 _VALGRIND_ANSWERED = re.compile(
-    rf"(?:at|by|B\)) 0x{HEX}: (?P<shown>(?P<symbol>\S.*? \([^()\s]+:\d+\)))\s*$"
+    rf"(?:at|by|B\)) 0x{HEX}: "
+    r"(?P<shown>(?P<symbol>\S.{0,1024}? \([^()\s]+:\d+\)))\s*$"
 )
 # It loads programs that can be moved there.
 _VALGRIND_PROGRAM = re.compile(
-    r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .* \(in (?P<module>[^()]+)\)"
+    r"(?:at|by|B\)) 0x[1-3][0-9A-F]{5}: .{1,1024}? \(in (?P<module>[^()]+)\)"
 )
 # perf script: `	    55d1c0ffe189 main+0x19 (/opt/app)`, `[unknown] (/opt/app)`
 _PERF = re.compile(
@@ -36,8 +37,8 @@ _PERF_OFFSET = re.compile(
     rf"^\s+{HEX} (?P<shown>(?:(?P<symbol>\S+) )?\((?P<module>/[^()+]+)\+{OFFSET}\))"
 )
 _PERF_IMAGE = re.compile(
-    rf"PERF_RECORD_MMAP2? .*: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
-    rf"(?:0x)?(?P<at>{HEX}) .*\]: \S+ (?P<module>/\S.*?)\s*$"
+    rf"PERF_RECORD_MMAP2? .{{0,64}}?: \[0x(?P<start>{HEX})\(0x(?P<size>[0-9a-f]+)\) @ "
+    rf"(?:0x)?(?P<at>{HEX}) .{{0,128}}?\]: \S+ (?P<module>/\S(?:.*\S)?)\s*$"
 )
 # bcc: `    main+0x19 [app]`, `[unknown] [app]`; bpftrace: `main+25 (/opt/app)`
 _BCC = re.compile(
@@ -81,7 +82,7 @@ FORMS = ReportForms(
             returns="none",
             repeats=True,
             is_stack=True,
-            accepts=lambda found: _FOLDED_LINE.match(found.string) is not None,
+            whole=_FOLDED_LINE,
         ),
         FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
         FrameForm("heaptrack", "0x", _HEAPTRACK, returns="none"),

@@ -17,14 +17,14 @@ from gsym.symbolication.stacks.line_forms import (
 
 # `#1 0x55d1 in f (/opt/app+0x11a5) (BuildId: ab)`, `#0 f <null> (app+0x11a5)`
 _FRAME = re.compile(
-    rf"#{NUMBER} (?:{ADDRESS} {{1,3}})?(?P<shown>(?:in )?"
+    rf"^[^#]*#{NUMBER} (?:{ADDRESS} {{1,3}})?(?P<shown>(?:in )?"
     r"(?:(?P<symbol>\S.*?) )?(?:<null> )?"
     rf"\((?P<module>[^()\s]+?)\+{OFFSET}\)"
     r"(?: \(BuildId: (?P<build_id>[0-9a-fA-F]{2,128})\))?)"
 )
 # `#0 0x55d1a8 in main /src/main.cc:5:3`
 _ANSWERED = re.compile(
-    rf"#{NUMBER} (?:0x{HEX} )?(?P<shown>(?:in )?"
+    rf"^[^#]*#{NUMBER} (?:0x{HEX} )?(?P<shown>(?:in )?"
     r"(?P<symbol>\S.*? [^\s()]+:\d+(?::\d+)?)(?: \([^()]*\))*)\s*$"
 )
 # `0x55d1c0ffd000-0x55d1c1000fff /opt/app (ab12)`, by print_module_map, and with a tab
