@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths
+# What reports call functions that they do not know.
+_NO_NAMES = frozenset({"", "?", "??", "???", "<unknown>", "(unknown)", "n/a", "<null>"})
 _ANY = 1 << 62
 _PAGE = 4096
 # Where the handler of a signal returns to.
@@ -417,7 +419,7 @@ class ReportWork:
     def _threads(self, answers: Sequence[ReportFrame]) -> tuple[ReportThread, ...]:
         frames: list[list[ReportFrame]] = [[] for _ in self._stack.stacks]
         for frame, answer in zip(self._frames, answers, strict=True):
-            if answer.module == NO_MODULE and not frame.symbol:
+            if answer.module == NO_MODULE and frame.symbol in _NO_NAMES:
                 answer = answer._replace(reason="not in a known module")  # noqa: PLW2901
             elif answer.module != NO_MODULE and not (answer.calls or answer.reason):
                 missing = self.modules[answer.module].missing

@@ -26,6 +26,8 @@ _ADDRESS_FIRST = re.compile(
     rf"^[ \t]*(?:#?{NUMBER}[:.]?[ \t]+)?(?P<shown>{OFFSET}[ \t]+"
     r"(?:in[ \t]+)?[(\[]*(?P<module>[^\s()\[\]]+)[)\]]*)\s*$"
 )
+# Of heaptrack, which adjusts return addresses and has the module in the next line
+_ALONE = re.compile(rf"^\s*(?P<shown>0x(?P<address>{HEX}))\s*$")
 _BARE_LINE = re.compile(rf"[ \t,]*(?:(?:0x)?{HEX}[ \t,]*)+\r?\n?$")
 _BARE = re.compile(rf"\b(?P<shown>(?:0x)?(?P<address>{HEX}))")
 _PREFIXED = re.compile(rf"\b(?P<shown>0x(?P<address>{HEX}))")
@@ -58,6 +60,7 @@ FORMS = ReportForms(
             "addresses", "0x", _PLUS_OFFSET, "none", repeats=True, accepts=_has_module
         ),
         FrameForm("addresses", "0x", _ADDRESS_FIRST, "none", accepts=_is_file),
+        FrameForm("addresses", "0x", _ALONE, "none"),
     ),
     images=(ImageForm("-", _MAPS),),
 )

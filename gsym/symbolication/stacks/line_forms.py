@@ -51,7 +51,6 @@ if TYPE_CHECKING:
         StackModule,
     )
 
-if TYPE_CHECKING:
     _Form = TypeVar("_Form", "FrameForm", "ImageForm", "HeadingForm")
     _Hinted = tuple[list[tuple[str, _Form]], list[tuple[str, _Form]]]
 

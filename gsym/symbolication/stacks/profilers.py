@@ -53,8 +53,6 @@ _FOLDED = re.compile(
 _FOLDED_LINE = re.compile(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
 # Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
 _COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
-# heaptrack adjusts return addresses; the module is in the next line.
-_HEAPTRACK = re.compile(rf"^\s*(?P<shown>{ADDRESS})\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
 _IN_FILE = re.compile(
     rf"(?P<shown>{ADDRESS}(?: in (?:\?\? )?|\s+)\(?(?P<module>/[^\s()]+)\)?)\s*$"
@@ -85,7 +83,6 @@ FORMS = ReportForms(
             whole=_FOLDED_LINE,
         ),
         FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
-        FrameForm("heaptrack", "0x", _HEAPTRACK, returns="none"),
         FrameForm("addresses in files", "0x", _IN_FILE),
     ),
     images=(

@@ -33,6 +33,7 @@ PROGRAMS = {
     "fixed": f"gcc {_C} -no-pie app.c -o $OUT",
     "static": f"gcc {_C} -static app.c -o $OUT 2>/dev/null",
     "exported": f"gcc {_C} -rdynamic app.c -o $OUT",
+    "split": f"gcc {_C} app.c -o $OUT",
     "linked-by-lld": f"clang-19 {_C} -fuse-ld=lld app.c -o $OUT",
     "libplugin.so": f"gcc {_C} -shared -fPIC plugin.c -o $OUT",
     "mistakes": f"gcc {_C} mistakes.c -o $OUT -pthread",
@@ -52,7 +53,7 @@ PROGRAMS = {
     "libjcrash.so": f"gcc {_C} -shared -fPIC native.c -o $OUT && "
     "javac -d $(dirname $OUT)/../../../../../../run Crash.java",
 }
-SPLIT = frozenset({"exported"})
+SPLIT = frozenset({"exported", "split"})
 
 _DIRECT = "act app.c@crash, callback app.c@callback, main app.c@direct"
 _LOADED = (
@@ -149,7 +150,7 @@ CASES = (
     ),
     *(
         Case(
-            f"asan-{name}",
+            f"{name}-map" if "map" in options else name,
             "sanitizer",
             name,
             f"ASAN_OPTIONS={options}:detect_leaks=0 ./{name} freed",
@@ -282,7 +283,7 @@ CASES = (
     ),
     Case(
         "heaptrack",
-        "heaptrack",
+        "addresses",
         "app",
         f"rm -f h.*; {_FIXED} heaptrack -o h ./app allocate > log; heaptrack_print h.*",
         "act app.c@allocate, callback app.c@callback, main app.c@direct",
@@ -306,23 +307,17 @@ CASES = (
             ("offsets", "-F +symoff,+srcline"),
         )
     ),
-    Case(
-        "perf-lld",
-        "perf script",
-        "linked-by-lld libplugin.so",
-        "perf record -q -g -e cpu-clock -F 199 -o p.data ./linked-by-lld spin "
-        f"{_PLUG} 2>&1 && perf script -i p.data 2>&1",
-        f"act app.c@spin, {_LOADED}",
-        within=True,
-    ),
-    Case(
-        "perf-fixed",
-        "perf script",
-        "fixed libplugin.so",
-        "perf record -q -g -e cpu-clock -F 199 -o p.data ./fixed spin "
-        f"{_PLUG} 2>&1 && perf script -i p.data 2>&1",
-        f"act app.c@spin, {_LOADED}",
-        within=True,
+    *(
+        Case(
+            f"perf-{name}",
+            "perf script",
+            f"{name} libplugin.so",
+            f"perf record -q -g -e cpu-clock -F 199 -o p.data ./{name} spin "
+            f"{_PLUG} 2>&1 && perf script -i p.data 2>&1",
+            f"act app.c@spin, {_LOADED}",
+            within=True,
+        )
+        for name in ("fixed", "split", "linked-by-lld")
     ),
     *(
         Case(
@@ -332,7 +327,7 @@ CASES = (
             f"./{name} crash & wait; sleep 0.1; dmesg | grep '\\['$!'\\]: segfault'",
             "act app.c@crash",
         )
-        for name in ("app", "fixed", "linked-by-lld")
+        for name in ("app", "fixed", "split", "linked-by-lld")
     ),
     Case(
         "boost",
