@@ -329,6 +329,16 @@ CASES = (
         )
         for name in ("app", "fixed", "split", "linked-by-lld")
     ),
+    Case(  # in the shape that the kernel documents, with the addresses of a run
+        "ftrace-user",
+        "ftrace",
+        "app",
+        "echo ' => do_nanosleep'; ./app backtrace | "
+        "sed -n 's/.*app(+\\(0x[0-9a-f]*\\)).*/\\1/p' | "
+        "while read a; do printf ' => %s[+%#x]\\n' $PWD/app $((a-0x1000)); done",
+        "print_stack app.c@backtrace, act app.c@print, "
+        "callback app.c@callback, main app.c@direct",
+    ),
     Case(
         "boost",
         "Boost.Stacktrace",
