@@ -39,6 +39,10 @@ _STACKTRACE = re.compile(
 _STACKTRACE_ANSWERED = re.compile(
     rf"^\s*{NUMBER}# (?P<shown>(?P<symbol>\S.*? (?:at \S+:\d+|in \S+)))\s*$"
 )
+# Of LLVM's library: `  frame   1: 0x55d2c7e3a1b5: main: /src/app.cc:5`
+_STACKTRACE_LLVM = re.compile(
+    rf"^\s*frame +{NUMBER}: (?P<shown>{ADDRESS}(?:: (?P<symbol>\S(?:.*\S)?))?)\s*$"
+)
 # Of Microsoft's library: `1> C:\src\app.cpp(12): app!main+0x1D`, `1> app!main+0x1D`
 _STACKTRACE_WINDOWS = re.compile(
     rf"^\s*{NUMBER}> (?P<shown>(?:\S.*?\(\d+\): )?(?P<module>[\w.-]+)"
@@ -63,6 +67,7 @@ FORMS = ReportForms(
         FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
         FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
         FrameForm("std::stacktrace", "# ", _STACKTRACE_ANSWERED, returns="none"),
+        FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
         FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
     images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),

@@ -465,6 +465,11 @@ STD_GNU = """\
    2#
 """
 
+STD_LLVM = """\
+  frame   1: 0x55d1c0ffe030: act: /src/app.cc:4
+  frame   2: 0x55d1c0ffe110: main
+"""
+
 CHROMIUM = """\
 Received signal 11 SEGV_MAPERR 000000000000
 #0 0x55d1c0ffe030 (/opt/app+0x1030)
@@ -716,6 +721,7 @@ RECORDED = (
         "std-windows", "std::stacktrace", STD_WINDOWS, "leaf:101 middle:200 main:300"
     ),
     Recorded("std-gnu", "std::stacktrace", STD_GNU, "- -"),
+    Recorded("std-llvm", "std::stacktrace", STD_LLVM, "- -"),
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
     Recorded("glog", "glog", GLOG, "- -"),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),

@@ -16,11 +16,13 @@ import pytest
 import gsym
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
+from gsym.conversion.identity import identify
 from tests.symbolication.reports.laboratory import Laboratory
 from tests.symbolication.reports.sources import FILES, PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from gsym.symbolication.report import Report, ReportFrame
 
@@ -517,3 +519,23 @@ def test_every_frame_of_a_module_that_is_there_is_answered(
         for part in report.parts
     )
     assert restored == text
+
+
+def test_a_path_in_the_report_is_used_if_its_build_id_fits(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    laboratory.build_program("app", PROGRAMS["app"])
+    (path,) = laboratory.build.rglob("app")
+    build_id = identify(str(path)).code_id.lower()
+    found = {}
+    for named in (build_id, "00" + build_id[2:], ""):
+        suffix = f" (BuildId: {named})" if named else ""
+        text = f"    #0 0x1  ({path}+0x1101){suffix}\n"
+        report = gsym.symbolicate(text, store=str(tmp_path))
+        (module,) = report.modules
+        found[named] = (module.state, module.is_guess)
+    assert list(found.values()) == [
+        ("found", False),
+        ("missing", False),
+        ("found", True),
+    ]
