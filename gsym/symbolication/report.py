@@ -532,7 +532,7 @@ class _Places:
         self._reader = reader
         self._base = reader.header.base_address
         self._layout = _Layout(binary)
-        self._named: dict[str, list[FunctionRange]] = {}
+        self._by_name: dict[str, list[FunctionRange]] | None = None
         self._loaded = self._find_load_address(frames)
         self.reason = ""
 
@@ -553,8 +553,11 @@ class _Places:
         if base not in {"link", "either"}:
             start = self._layout.link_address(base, address)
         if start is None and base in _MAY_BE_LINK:
-            if self._is_code(address) or self._loaded is None:
+            if self._is_code(address):
                 return address
+            named = None if frame.plus is None else self._symbol_address(frame)
+            if named is not None or self._loaded is None:
+                return address if named is None else named
             return address - self._loaded
         if start is None:
             self.reason = f"no file has its segments, and {NOT_PLACED}"
@@ -571,12 +574,23 @@ class _Places:
             return None
         return fitting[0].start + plus
 
-    def _functions(self, frame: StackFrame) -> list[FunctionRange]:
-        from gsym.reading.decoded_functions import find_functions
+    def _functions(self, frame: StackFrame) -> Sequence[FunctionRange]:
+        """The functions of this name, as linked or demangled."""
+        exact = self._reader.find(frame.symbol) if frame.symbol else ()
+        return exact or self._demangled().get(frame.symbol, ())
 
-        if frame.symbol not in self._named:
-            self._named[frame.symbol] = find_functions(self._reader, frame.symbol)
-        return self._named[frame.symbol]
+    def _demangled(self) -> dict[str, list[FunctionRange]]:
+        """Functions by their demangled names, with parameters and without."""
+        from gsym.engine.demangling import demangle
+        from gsym.reading.decoded_functions import function_ranges
+
+        if self._by_name is None:
+            self._by_name = {}
+            for function in function_ranges(self._reader):
+                name = demangle(function.name)
+                for each in {name, name.partition("(")[0]}:
+                    self._by_name.setdefault(each, []).append(function)
+        return self._by_name
 
     def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
         """Distance of addresses in the process, if all named functions agree on it.

@@ -105,6 +105,14 @@ MUSL = """\
 0x55d1c0ffe110 <middle+0x10> at /opt/app
 """
 
+TWO_PROCESSES = """\
+/opt/app(leaf+0x20) [0x55d1c0ffe020]
+/opt/app(middle+0x10) [0x55d1c0ffe110]
+app: restarted
+/opt/app(leaf+0x30) [0x56d1c0ffe030]
+/opt/app(middle+0x20) [0x56d1c0ffe120]
+"""
+
 APPLE = f"""\
 Process:               App [4711]
 Path:                  /Applications/App.app/Contents/MacOS/App
@@ -610,6 +618,13 @@ RECORDED = (
         LOGCAT,
         "leaf:102 main:303",
         reason="SIGABRT",
+    ),
+    Recorded(
+        "two-processes",
+        "glibc backtrace()",
+        TWO_PROCESSES,
+        "leaf:101 middle:200 leaf:102 middle:201",
+        2,
     ),
     Recorded("musl", "libexecinfo backtrace()", MUSL, "leaf:102 middle:200"),
     Recorded(
