@@ -91,6 +91,9 @@ if TYPE_CHECKING:
         ClientSettings as ClientSettings,
         SymbolicationClient as SymbolicationClient,
     )
+    from gsym.symbolication.memory.kernel import Kernel as Kernel
+    from gsym.symbolication.memory.loaded import ModuleAddress as ModuleAddress
+    from gsym.symbolication.memory.process import Process as Process
     from gsym.symbolication.report import (
         Report as Report,
         ReportFrame as ReportFrame,
@@ -123,14 +126,17 @@ _MODULE_OF = {
     "Header": "model",
     "InlineInfo": "model",
     "JobAnswer": "symbolication.client.jobs",
+    "Kernel": "symbolication.memory.kernel",
     "LimitError": "errors",
     "LineEntry": "model",
     "Lookup": "model",
     "MarkupFilter": "markup.filter",
     "MemberError": "errors",
     "MergeReport": "conversion.merging",
+    "ModuleAddress": "symbolication.memory.loaded",
     "ModuleIdentity": "conversion.identity",
     "ModuleKey": "store.modules",
+    "Process": "symbolication.memory.process",
     "Range": "model",
     "Reader": "reading.reader",
     "RemoteSymbolizer": "symbolication.client.remote_symbolizer",

@@ -1,4 +1,4 @@
-"""Headers that the engine does not read: of PE files, and program headers of ELF."""
+"""Headers of PE files; program headers and notes of ELF, as Python reads them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class CodeView(NamedTuple):
@@ -117,6 +117,28 @@ class Segment(NamedTuple):
     is_executable: bool
 
 
+class ProgramHeader(NamedTuple):
+    """A program header of an ELF file; *kind* is its `p_type`."""
+
+    kind: int
+    offset: int
+    file_size: int
+    address: int
+    memory_size: int
+    is_executable: bool
+
+
+class Note(NamedTuple):
+    """A note of an ELF file; *name* has no NUL at its end."""
+
+    name: bytes
+    kind: int
+    contents: memoryview
+
+
+PT_NOTE = 4
+PT_LOAD = 1
+
 _MAGIC = b"\x7fELF"
 _CLASS_AT, _ORDER_AT = 4, 5
 _ORDERS = {1: "<", 2: ">"}
@@ -126,7 +148,8 @@ _IDENT_SIZE = 16
 _FILE_HEADERS = {1: (28, "IIIHHHHH"), 2: (32, "QQIHHHHH")}
 _INFO_AT = {1: 28, 2: 44}
 _ENTRIES = {1: "IIIIIIII", 2: "IIQQQQQQ"}
-_PT_LOAD = 1
+_NOTE = "III"  # sizes of the name and of the contents, type
+_ALIGNMENT = 4  # of the parts of a note
 _EXECUTABLE = 1
 _COUNT_IN_SECTION = 0xFFFF  # PN_XNUM
 _MAX_SEGMENTS = 1 << 16
@@ -143,6 +166,24 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     Returns:
         None of them for another format, and for a file whose headers say of places
         what a loader would refuse, as a tool leaves them that strips code.
+    """
+    segments = [
+        Segment(each.offset, size, each.address, each.is_executable)
+        for each in program_headers(data, path)
+        if each.kind == PT_LOAD
+        for size in (each.file_size or each.memory_size,)
+    ]
+    if any((each.offset - each.address) % _PAGE for each in segments):
+        return ()
+    return tuple(segments)
+
+
+def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, ...]:
+    """The program headers of an ELF file; none of another format.
+
+    Args:
+        data: Its bytes, at least up to the end of these headers.
+        path: What it is called, for errors.
     """
     if bytes(data[: len(_MAGIC)]) != _MAGIC or len(data) < _IDENT_SIZE:
         return ()
@@ -161,10 +202,28 @@ def load_segments(data: memoryview, path: str | None) -> tuple[Segment, ...]:
     except (struct.error, OverflowError) as error:
         reason = "its program headers reach past the file"
         raise FormatError(reason, path=path, offset=0) from error
-    segments = [_segment(fields, bits) for fields in found if fields[0] == _PT_LOAD]
-    if any((each.offset - each.address) % _PAGE for each in segments):
-        return ()
-    return tuple(segments)
+    return tuple([_program_header(fields, bits) for fields in found])
+
+
+def read_notes(data: memoryview, byteorder: str) -> Iterator[Note]:
+    """The notes in a segment or section, up to the first that reaches past its end.
+
+    Args:
+        data: Its bytes.
+        byteorder: "<" or ">".
+    """
+    header = Struct(byteorder + _NOTE)
+    at = 0
+    while at + header.size <= len(data):
+        name_size, size, kind = header.unpack_from(data, at)
+        name = at + header.size
+        start = name + name_size + -name_size % _ALIGNMENT
+        end = start + size
+        if end > len(data):
+            return
+        text = bytes(data[name : name + name_size]).rstrip(b"\0")
+        yield Note(text, kind, data[start:end])
+        at = end + -size % _ALIGNMENT
 
 
 def file_address(offset: int, segments: Sequence[Segment]) -> int | None:
@@ -196,10 +255,10 @@ def _table(data: memoryview, bits: int, order: str) -> tuple[int, int, int]:
     return start, count, size
 
 
-def _segment(fields: tuple[int, ...], bits: int) -> Segment:
+def _program_header(fields: tuple[int, ...], bits: int) -> ProgramHeader:
     if bits == 1:
-        _, offset, address, _, file_size, memory_size, flags, _ = fields
+        kind, offset, address, _, file_size, memory_size, flags, _ = fields
     else:
-        _, flags, offset, address, _, file_size, memory_size, _ = fields
+        kind, flags, offset, address, _, file_size, memory_size, _ = fields
     is_executable = bool(flags & _EXECUTABLE)
-    return Segment(offset, file_size or memory_size, address, is_executable)
+    return ProgramHeader(kind, offset, file_size, address, memory_size, is_executable)

@@ -50,7 +50,7 @@ _KINDS = (
     FileKind(
         "minidump",
         (b"MDMP",),
-        "a minidump: convert the binaries it names, not the dump",
+        "a minidump: convert the binaries it names; gsym symbolicate prints its stacks",
     ),
     FileKind(
         "WebAssembly module",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.store.modules import Attempt, Entry, ModuleKey
     from gsym.store.symbolizer import OpenModule
+    from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.stacks.parts import PastedStack, StackModule
     from gsym.symbolication.store_listing import StoreListing
 
@@ -30,7 +31,6 @@ _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths
 # What reports call functions that they do not know.
 _NO_NAMES = frozenset({"", "?", "??", "???", "<unknown>", "(unknown)", "n/a", "<null>"})
-_ANY = 1 << 62
 _PAGE = 4096
 # Where the handler of a signal returns to.
 _SIGNAL_RETURNS = frozenset(
@@ -63,6 +63,9 @@ class ReportFrame(NamedTuple):
         offset: From the start of the loaded module, in bytes; None without calls.
         reason: Why there are no calls, or "".
         is_return: Whether it is a return address; the calls are those one byte before.
+        trust: How the frame was found where gsym walked the stack itself: "context" (in
+            saved registers), "call frame info", "frame pointer", "scan" (a value on the
+            stack that may be a return address); else "".
     """
 
     text: str
@@ -73,6 +76,7 @@ class ReportFrame(NamedTuple):
     offset: int | None = None
     reason: str = ""
     is_return: bool = False
+    trust: str = ""
 
 
 class ReportThread(NamedTuple):
@@ -233,6 +237,7 @@ def _frame_record(frame: ReportFrame) -> dict[str, object]:
         ],
         "reason": frame.reason,
         "is_return": frame.is_return,
+        "trust": frame.trust,
     }
 
 
@@ -276,7 +281,7 @@ class ModuleOfReport:
     @property
     def has_id(self) -> bool:
         """Whether the report has an id of it."""
-        return bool(self.named.key.debug_id or self.named.key.code_id)
+        return self.named.has_id
 
     @property
     def reader(self) -> Reader | None:
@@ -291,12 +296,12 @@ class ModuleOfReport:
         reason = self.module.reason if self.module is not None else self.reason
         return f"no symbols of {self.named.name}: {reason}"
 
-    def identify(self, listing: StoreListing, same: ModuleKey | None) -> None:
+    def identify(self, listing: StoreListing, same: StackModule | None) -> None:
         """Find the key to open it by.
 
         Args:
             listing: The modules of the store.
-            same: A key with an id that the report has elsewhere for this name.
+            same: One with an id, to which the report elsewhere gives this name.
 
         Raises:
             GsymError: The store cannot be used.
@@ -308,7 +313,7 @@ class ModuleOfReport:
             self.key = self.named.key
             return
         if same is not None and not self.chosen:
-            self.key = same
+            self.key = same.key
             return
         self.candidates = listing.named(self.named.name)
         debug_ids = [entry.identity.debug_id for entry in self.candidates]
@@ -368,10 +373,10 @@ class ReportWork:
             if frame.module != NO_MODULE:
                 self.modules[frame.module].frames.append(at)
 
-    def same_names(self) -> dict[str, ModuleKey]:
-        """Keys with ids, by the name that the report gives them."""
+    def same_names(self) -> dict[str, StackModule]:
+        """Modules with ids, by the name that the report gives them."""
         return {
-            each.named.name: each.named.key
+            each.named.name: each.named
             for each in reversed(self.modules)
             if not each.named.problem and each.has_id
         }
@@ -383,9 +388,9 @@ class ReportWork:
             GsymError: The store cannot be used.
             OSError: It cannot be read.
         """
-        keys = self.same_names()
+        same = self.same_names()
         for module in self.modules:
-            module.identify(listing, keys.get(module.named.name))
+            module.identify(listing, same.get(module.named.name))
 
     def answer(self) -> Report:
         """The report, when the modules are open.
@@ -394,7 +399,9 @@ class ReportWork:
             GsymError: A file is damaged.
         """
         answers = [
-            ReportFrame(each.text, each.module, each.address, each.symbol)
+            ReportFrame(
+                each.text, each.module, each.address, each.symbol, trust=each.trust
+            )
             for each in self._frames
         ]
         notes = list(self._stack.notes)
@@ -690,7 +697,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     report: str | os.PathLike[str],
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | None = None,
+    maps: str | Loaded | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
@@ -700,12 +707,12 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     The format is recognized by the content; docs/crash.md lists those that are.
 
     Args:
-        report: The text, or a path (not a `str`) of a file with it, of which the folder
-            is searched for modules, too.
+        report: The text, or a path (not a `str`) of a file with it, a core file or a
+            minidump. The folder of the file is searched for modules, too.
         source: Where modules are, in order: folders, which are searched for files by
             their ids and names, and servers as `open_source` takes them.
-        maps: What is loaded where, in the format of `/proc/PID/maps`, for addresses
-            whose modules the report does not have.
+        maps: What is loaded where, in the format of `/proc/PID/maps`, or a `Process` or
+            `Kernel`, for addresses whose modules the report does not have.
         load_addresses: Where modules start in the process, by name.
         module: Name of the module of addresses that have none.
         store: Folder of the store; None for the user's own.
@@ -714,13 +721,22 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         The report; `str` of it is the text with an answer in the place of each frame.
 
     Raises:
-        GsymError: A module is damaged.
+        GsymError: A module or a core file is damaged.
         OSError: The file cannot be read.
         ValueError: A source is invalid.
     """
-    text, beside = _read(report)
+    from gsym.symbolication.memory.dumps import is_dump
+
+    beside = ""
+    if not isinstance(report, str):
+        path = os.fspath(report)
+        if is_dump(path):
+            return symbolicate_dump(path, source=source, store=store)
+        beside = os.path.dirname(os.path.abspath(path))
+        with open(path, "rb") as file:
+            report = file.read().decode("utf-8", "surrogateescape")
     return symbolicate_text(
-        text,
+        report,
         beside,
         source=source,
         maps=maps,
@@ -735,36 +751,53 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     beside: str,
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | None = None,
+    maps: str | Loaded | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
 ) -> Report:
     """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere."""
-    from gsym.symbolication.report_modules import ReportModules
-    from gsym.symbolication.stacks.parts import PasteLimits, module_of_path
+    from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
     from gsym.symbolication.stacks.recognition import parse_pasted_stack
 
-    several = [source] if isinstance(source, (str, os.PathLike)) else source
     stack = parse_pasted_stack(
         text,
         module_of_path(module) if module else None,
-        PasteLimits(_ANY, _ANY, _ANY),
+        NO_LIMITS,
         maps=maps or "",
         load_addresses=load_addresses or {},
     )
+    return symbolicate_stack(stack, beside, source=source, store=store)
+
+
+def symbolicate_stack(
+    stack: PastedStack,
+    beside: str = "",
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | None = None,
+) -> Report:
+    """As `symbolicate_text`, of a report that is parsed."""
+    from gsym.symbolication.report_modules import ReportModules
+
     work = ReportWork(stack)
-    with ReportModules([os.fspath(each) for each in several], beside, store) as modules:
+    with ReportModules(source, beside, store) as modules:
         modules.open_all(work)
         return work.answer()
 
 
-def _read(report: str | os.PathLike[str]) -> tuple[str, str]:
-    """The text of a report, and its folder."""
-    if isinstance(report, str):
-        return report, ""
-    path = os.fspath(report)
-    with open(path, "rb") as file:
-        return file.read().decode("utf-8", "surrogateescape"), os.path.dirname(
-            os.path.abspath(path)
-        )
+def symbolicate_dump(
+    path: str,
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | None = None,
+) -> Report:
+    """As `symbolicate`, of a core file or minidump."""
+    from gsym.symbolication.memory.dumps import read_dump
+    from gsym.symbolication.report_modules import ReportModules
+
+    beside = os.path.dirname(os.path.abspath(path))
+    with ReportModules(source, beside, store) as modules:
+        work = ReportWork(read_dump(path, modules.paths))
+        modules.open_all(work)
+        return work.answer()

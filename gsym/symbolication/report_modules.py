@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack
+from functools import partial
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import identify
@@ -25,27 +26,36 @@ from gsym.symbolication.binary_lookup import open_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from typing_extensions import Self
 
-    from gsym.symbolication.report import ModuleOfReport, ReportWork
+    from gsym.reading.reader import Reader
+    from gsym.symbolication.report import ReportWork
     from gsym.symbolication.stacks.parts import StackModule
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
 _MAX_FILES = 200_000
 
 
-class _Found(NamedTuple):
+class _File(NamedTuple):
     path: str
     is_guess: bool
+
+
+class FoundModule(NamedTuple):
+    """The result of a search; *binary* is the path of a file with its segments."""
+
+    module: OpenModule
+    binary: str = ""
+    is_guess: bool = False
 
 
 class ReportModules:
     """Opens the modules of reports; to be closed.
 
     Args:
-        sources: Folders, and servers as `open_source` takes them.
+        source: Folders, and servers as `open_source` takes them; one or several.
         beside: The folder of the report; relative paths in it start there.
         store: Folder of the store; None for the user's own.
 
@@ -55,8 +65,13 @@ class ReportModules:
     """
 
     def __init__(
-        self, sources: Sequence[str] = (), beside: str = "", store: str | None = None
+        self,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        beside: str = "",
+        store: str | None = None,
     ) -> None:
+        several = [source] if isinstance(source, (str, os.PathLike)) else source
+        sources = [os.fspath(each) for each in several]
         self._beside = os.path.abspath(beside or os.curdir)
         folders = [each for each in sources if os.path.isdir(each)]
         self._folders = [
@@ -87,49 +102,53 @@ class ReportModules:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to servers; readers stay open."""
         self._closing.close()
 
     def open_all(self, work: ReportWork) -> None:
         """Open the modules that have frames."""
-        keys = work.same_names()
+        same = work.same_names()
         for module in work.modules:
             if module.frames and not module.reason:
                 started = time.perf_counter()
                 named = module.named
-                if not module.has_id and named.name in keys:
-                    named = named._replace(key=keys[named.name])
-                self._open(module, named)
+                if not module.has_id:
+                    named = same.get(named.name, named)
+                module.module, module.binary, module.is_guess = self.open(named)
                 module.seconds = time.perf_counter() - started
 
-    def _open(self, module: ModuleOfReport, named: StackModule) -> None:
+    def open(self, named: StackModule) -> FoundModule:
+        """Open a module, from the first place that has symbols of it."""
         attempts: list[Attempt] = []
         for found in self._files(named):
-            started = time.perf_counter()
-            try:
-                reader = open_module(found.path).reader
-                reason = "no debug information and no symbols"
-            except (GsymError, OSError) as error:
-                reader, reason = None, str(error)
-            seconds = time.perf_counter() - started
-            if reader is None:
-                attempts.append(Attempt(found.path, "refused", reason, seconds))
-                continue
-            attempts.append(Attempt(found.path, "found", found.path, seconds))
-            module.module = OpenModule(None, reader, tuple(attempts))
-            module.binary, module.is_guess = found
-            return
+            reader = _tried(found.path, partial(_read, found.path), attempts)
+            if reader is not None:
+                opened = OpenModule(None, reader, tuple(attempts))
+                return FoundModule(opened, *found)
         attempts += [
             Attempt(each.name, "missing", "not found") for each in self._folders
         ]
-        if self._symbolizer is not None and _has_id(named.key):
+        if self._symbolizer is not None and named.has_id:
             stored = self._symbolizer.open(named.key)
-            tried = (*attempts, *stored.attempts)
-            module.module = OpenModule(stored.entry, stored.reader, tried)
-        else:
-            module.module = OpenModule(None, None, tuple(attempts))
+            attempts += stored.attempts
+            if stored.reader is not None:
+                return FoundModule(
+                    OpenModule(stored.entry, stored.reader, tuple(attempts))
+                )
+        reader = None
+        if named.read is not None:
+            reader = _tried(named.name, named.read, attempts)
+        return FoundModule(OpenModule(None, reader, tuple(attempts)))
 
-    def _files(self, named: StackModule) -> Iterator[_Found]:
-        has_id = _has_id(named.key)
+    def paths(self, named: StackModule) -> Iterator[str]:
+        """Where files of a module are, in the order in which they are tried."""
+        return (each.path for each in self._files(named))
+
+    def _files(self, named: StackModule) -> Iterator[_File]:
+        has_id = named.has_id
         for folder in self._folders:
             try:
                 found = (
@@ -137,14 +156,14 @@ class ReportModules:
                 )
             except SourceError:
                 continue
-            yield from (_Found(path, not has_id) for path in found)
+            yield from (_File(path, not has_id) for path in found)
         for path in self._installed(named):
             if not os.path.isfile(path):
                 continue
             if not has_id:
-                yield _Found(path, is_guess=True)
+                yield _File(path, is_guess=True)
             elif _has_key(path, named.key):
-                yield _Found(path, is_guess=False)
+                yield _File(path, is_guess=False)
 
     def _installed(self, named: StackModule) -> Iterator[str]:
         if named.path:
@@ -156,8 +175,25 @@ class ReportModules:
                 yield f"{place}.debug"
 
 
-def _has_id(key: ModuleKey) -> bool:
-    return bool(key.debug_id or key.code_id)
+def _read(path: str) -> Reader | None:
+    return open_module(path).reader
+
+
+def _tried(
+    place: str, read: Callable[[], Reader | None], attempts: list[Attempt]
+) -> Reader | None:
+    started = time.perf_counter()
+    try:
+        reader = read()
+        reason = "no debug information and no symbols"
+    except (GsymError, OSError) as error:
+        reader, reason = None, str(error)
+    seconds = time.perf_counter() - started
+    if reader is None:
+        attempts.append(Attempt(place, "refused", reason, seconds))
+    else:
+        attempts.append(Attempt(place, "found", place, seconds))
+    return reader
 
 
 def _has_key(path: str, key: ModuleKey) -> bool:

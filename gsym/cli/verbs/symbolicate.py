@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from gsym.cli.grammar import Command, Operand, Option, UsageError
+from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.options import (
     HEADER,
     JSON,
@@ -26,6 +26,12 @@ from gsym.symbolication.client.symbolication_client import (
     ClientSettings,
     SymbolicationClient,
 )
+from gsym.symbolication.memory.dumps import is_dump
+from gsym.symbolication.report import (
+    symbolicate_dump,
+    symbolicate_stack,
+    symbolicate_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.symbolication.client.jobs import JobAnswer, StackFrame
+    from gsym.symbolication.memory.loaded import LoadedSymbols
+    from gsym.symbolication.report import Report
     from gsym.symbolication.request import Job
 
 
@@ -42,8 +50,9 @@ if TYPE_CHECKING:
     (
         Operand(
             "FILE",
-            "crash report, log, backtrace, or stacks as JSON of the symbolication API; "
-            "- is standard input (default)",
+            "crash report, log, backtrace, core file, minidump, or stacks as JSON of "
+            "the symbolication API; - is standard input (default); with --pid or "
+            "--kernel also addresses",
             many=True,
             required=False,
         ),
@@ -68,6 +77,21 @@ if TYPE_CHECKING:
             metavar="MODULE=ADDRESS",
             repeatable=True,
         ),
+        Option(
+            "--pid",
+            "answer addresses of this process, given as operands or in a text",
+            metavar="PID",
+        ),
+        Option(
+            "--kernel",
+            "answer addresses of the running kernel, given as operands or in a text",
+        ),
+        Option(
+            "--kernel-base",
+            "where _text of the kernel is (default: from /proc/kallsyms)",
+            metavar="ADDRESS",
+        ),
+        Option("--core", "a core file, as FILE", metavar="FILE", repeatable=True),
         Option("--module", "the module of addresses without one", metavar="NAME"),
         Option("--explain", "also print what was tried for each module and frame"),
         JSON,
@@ -93,8 +117,61 @@ report, at their paths in it, in the store, and by debuginfod.""",
 )
 def symbolicate(values: Values) -> int:
     """Symbolicate files; 1 for refused jobs, 3 for misses under `--strict`."""
-    statuses = [_symbolicate(path, values) for path in values.operands("FILE") or ["-"]]
+    operands = values.operands("FILE")
+    loaded = _loaded(values)
+    if loaded is None:
+        paths = [*operands, *values.texts("--core")] or ["-"]
+        return _worst([_symbolicate(path, values) for path in paths])
+    with loaded:
+        addresses = _addresses(operands)
+        if addresses:
+            report = symbolicate_stack(loaded.stack(addresses), **_sources(values))
+            return _print_report(report, "operands", values)
+        return _worst(
+            [
+                _symbolicate_report(path, _read_file(path), values, loaded)
+                for path in operands or ["-"]
+            ]
+        )
+
+
+def _worst(statuses: list[int]) -> int:
     return EXIT_FAILED if EXIT_FAILED in statuses else max(statuses)
+
+
+def _loaded(values: Values) -> LoadedSymbols | None:
+    """The process or the kernel whose addresses are asked for."""
+    pid, base = values.text("--pid"), values.text("--kernel-base")
+    is_kernel = values.flag("--kernel") or base is not None
+    if pid is None and not is_kernel:
+        return None
+    others = [values.text(each) is not None for each in ("--pid", "--maps", "--server")]
+    if is_kernel + sum(others) + bool(values.texts("--core")) > 1:
+        raise UsageError(
+            "give one of '--pid', '--kernel', '--maps', '--core', '--server'"
+        )
+    sources = _sources(values)
+    if pid is not None:
+        from gsym.symbolication.memory.process import Process
+
+        return Process(parse_number(pid, "option '--pid'"), **sources)
+    from gsym.symbolication.memory.kernel import Kernel
+
+    if base is None:
+        return Kernel(**sources)
+    return Kernel(base=parse_address(base, "option '--kernel-base'"), **sources)
+
+
+def _addresses(operands: list[str]) -> list[int]:
+    """The addresses that the operands are; none if they are files."""
+    try:
+        return [parse_address(each, "operand") for each in operands]
+    except UsageError:
+        return []
+
+
+def _sources(values: Values) -> dict[str, Any]:
+    return {"source": values.texts("--source"), "store": values.text("--store")}
 
 
 def _symbolicate(path: str, values: Values) -> int:
@@ -102,6 +179,9 @@ def _symbolicate(path: str, values: Values) -> int:
     store, sources = values.text("--store"), values.texts("--source")
     if server is not None and (store is not None or sources):
         raise UsageError("give either '--server', or '--store' and '--source'")
+    if server is None and is_dump(path):
+        report = symbolicate_dump(path, **_sources(values))
+        return _print_report(report, path, values)
     data = _read_file(path)
     request = _request(data)
     if request is None and server is None:
@@ -116,19 +196,22 @@ def _symbolicate(path: str, values: Values) -> int:
         return _print(client.answer(jobs), values)
 
 
-def _symbolicate_report(path: str, data: bytes, values: Values) -> int:
-    from gsym.symbolication.report import symbolicate_text
-
+def _symbolicate_report(
+    path: str, data: bytes, values: Values, loaded: LoadedSymbols | None = None
+) -> int:
     maps = values.text("--maps")
     report = symbolicate_text(
         data.decode("utf-8", "surrogateescape"),
         "" if path == "-" else os.path.dirname(os.path.abspath(path)),
-        source=values.texts("--source"),
-        maps=None if maps is None else _read_file(maps).decode("utf-8", "replace"),
+        maps=loaded if maps is None else _read_file(maps).decode("utf-8", "replace"),
         load_addresses=dict(map(_load_address, values.texts("--load-address"))),
         module=values.text("--module"),
-        store=values.text("--store"),
+        **_sources(values),
     )
+    return _print_report(report, path, values)
+
+
+def _print_report(report: Report, path: str, values: Values) -> int:
     if values.flag("--json"):
         print(report.to_json())
     else:
@@ -137,6 +220,8 @@ def _symbolicate_report(path: str, data: bytes, values: Values) -> int:
     frames = list(report.frames())
     if not frames:
         warn(f"{path}: no address of a known form in it", "gsym symbolicate")
+    for note in report.notes:
+        warn(note, "gsym symbolicate")
     for module in report.modules:
         if module.state == "missing":
             warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, TypeVar
 
+    from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.stacks.parts import (
         Base,
         StackBuilder,
@@ -160,6 +161,7 @@ class LineReader:
         tables: The forms, in order of preference.
         stack: Where the parts go.
         chosen: The module of addresses without one; None: such lines are text.
+        process: What is loaded in the process of the report, beside its own images.
     """
 
     def __init__(
@@ -167,6 +169,7 @@ class LineReader:
         tables: Iterable[ReportForms],
         stack: StackBuilder,
         chosen: StackModule | None = None,
+        process: Loaded | None = None,
     ) -> None:
         every = list(tables)
         self._frames = _by_hint(form for table in every for form in table.frames)
@@ -175,6 +178,7 @@ class LineReader:
         self._between = [pattern for table in every for pattern in table.between]
         self._stack = stack
         self._chosen = chosen
+        self._process = process
         self._loaded = LoadedImages()
         self._position = 0  # frames since the last line without one
         self._first: dict[int, int] = {}  # by module: where the start of its file is
@@ -322,6 +326,8 @@ class LineReader:
             _plus(groups.get("plus")),
         )
         module = _module(groups, form.module)
+        if module is not None and self._process is not None and not module.has_id:
+            module = self._process.named(module.name) or module
         if module is not None and form.problem:
             module = module._replace(problem=form.problem)
         if groups.get("address") and not groups.get("offset"):
@@ -340,7 +346,7 @@ class LineReader:
         self, frame: StackFrame, address: int, module: StackModule | None
     ) -> StackFrame | None:
         """A frame at an address of the process."""
-        placed = self._loaded.find(address - frame.is_return)
+        placed = self._find(address - frame.is_return)
         if placed is not None and self._may_be_in(placed, module):
             return frame._replace(
                 module=placed.module,
@@ -364,6 +370,16 @@ class LineReader:
         if not placed.is_open or module is None or placed.module == NO_MODULE:
             return True
         return self._stack.module_name(placed.module) == module.name
+
+    def _find(self, address: int) -> Placement | None:
+        placed = self._loaded.find(address)
+        if placed is not None or self._process is None:
+            return placed
+        found = self._process.place(address)
+        if found is None:
+            return None
+        module, placement = found
+        return placement._replace(module=self._stack.number(module))
 
     def _add_heading(self, line: str) -> None:
         for form in _possible(self._headings, line):

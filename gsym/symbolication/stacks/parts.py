@@ -12,7 +12,10 @@ from gsym.store.modules import ModuleKey
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal
+
+    from gsym.reading.reader import Reader
 
     Base = Literal["image", "link", "either", "file", "text", "executable", "symbol"]
     """What an address in a module counts from.
@@ -158,6 +161,10 @@ class PasteLimits(NamedTuple):
     line: int = 4_096
 
 
+_ANY = 1 << 62
+NO_LIMITS = PasteLimits(_ANY, _ANY, _ANY)
+
+
 class StackModule(NamedTuple):
     """A module of a report.
 
@@ -166,12 +173,19 @@ class StackModule(NamedTuple):
         key: The key to look it up. A name alone does not identify a build.
         problem: Why it cannot be looked up, or "".
         path: As in the report; "" if that has only a name.
+        read: Reads its symbols where no file of it is found: from memory.
     """
 
     name: str
     key: ModuleKey
     problem: str = ""
     path: str = ""
+    read: Callable[[], Reader] | None = None
+
+    @property
+    def has_id(self) -> bool:
+        """Whether the report has an id of it."""
+        return bool(self.key.debug_id or self.key.code_id)
 
 
 NO_MODULE = -1
@@ -189,6 +203,7 @@ class StackFrame(NamedTuple):
         symbol: The function that the report names, or "".
         plus: Bytes from the start of *symbol*; None if unknown.
         stack: Index into the stacks of the report.
+        trust: How it was found where a stack was walked here, or "".
     """
 
     text: str
@@ -199,6 +214,7 @@ class StackFrame(NamedTuple):
     symbol: str = ""
     plus: int | None = None
     stack: int = 0
+    trust: str = ""
 
 
 class StackHeading(NamedTuple):

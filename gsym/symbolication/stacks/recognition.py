@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.stacks.parts import (
         PastedStack,
         StackModule,
@@ -126,7 +127,7 @@ def parse_pasted_stack(
     chosen: StackModule | None = None,
     limits: PasteLimits = PasteLimits(),  # noqa: B008 - a record is immutable
     *,
-    maps: str = "",
+    maps: str | Loaded = "",
     load_addresses: Mapping[str, int] = {},
 ) -> PastedStack:
     """Parse a report.
@@ -135,7 +136,7 @@ def parse_pasted_stack(
         text: The report; the caller limits its size.
         chosen: The module of addresses without one. None: they are text.
         limits: The limits.
-        maps: What is loaded where, as lines of any known form.
+        maps: What is loaded where: lines of any known form, or a process.
         load_addresses: Where modules start, by name or path.
     """
     report = _decoded(text)
@@ -157,12 +158,16 @@ def parse_pasted_stack(
     if is_markup_log(text):
         add_markup_log(lines, stack)
     else:
-        for tables in (PROGRAMS, (addresses.TYPED,)):
+        process = None if isinstance(maps, str) else maps
+        mapped = maps.splitlines() if isinstance(maps, str) else ()
+        typed = (addresses.TYPED,)
+        # What lies in a process that is known is an address of it, whatever its form.
+        for tables in (PROGRAMS, typed) if process is None else ((*PROGRAMS, *typed),):
             stack = StackBuilder(limits)
-            reader = LineReader(tables, stack, chosen)
+            reader = LineReader(tables, stack, chosen, process)
             for path, start in load_addresses.items():
                 reader.place(module_of_path(path), start)
-            reader.read(lines, maps.splitlines())
+            reader.read(lines, mapped)
             if stack.has_frames or not (chosen or maps or load_addresses):
                 break
     if rest:

@@ -1,0 +1,187 @@
+"""The modules of a running process of Linux, and lookups of its addresses."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from gsym.errors import GsymError
+from gsym.symbolication.memory.images import (
+    Image,
+    image_in_file,
+    image_in_memory,
+)
+from gsym.symbolication.memory.loaded import LoadedSymbols, Region
+from gsym.symbolication.memory.maps import Mapping, read_maps
+from gsym.symbolication.memory.symbol_lists import (
+    perf_map_symbols,
+    read_converted,
+    read_symbols,
+)
+from gsym.symbolication.stacks.parts import module_of_build_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gsym.reading.reader import Reader
+    from gsym.symbolication.memory.images import Memory
+
+_DELETED = " (deleted)"
+_MOST_VDSO = 1 << 20
+_VDSO = "[vdso]"
+
+
+class Process(LoadedSymbols):
+    """A running process: its modules as they are loaded now; to be closed.
+
+    Files are read as the process sees them: in its own mount namespace, and also those
+    that were deleted or replaced. A JIT's code is answered from `/tmp/perf-PID.map`.
+    What is loaded later needs another `Process`.
+
+    Args:
+        pid: Its number.
+        source: Folders and servers with symbols, as for `symbolicate`.
+        store: Folder of the store; None for the user's own.
+        proc: Where procfs is mounted.
+
+    Raises:
+        GsymError: There is no such process, it has no memory, or it belongs to another
+            user.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        *,
+        source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+        store: str | None = None,
+        proc: str = "/proc",
+    ) -> None:
+        super().__init__(source, store)
+        self.pid = pid
+        self._folder = os.path.join(proc, str(pid))
+        mappings = list(read_maps(self._read("maps")))
+        if not mappings:
+            reason = "the process has no memory: it has ended, or is of the kernel"
+            raise GsymError(reason, path=self._folder)
+        try:
+            descriptor = os.open(self._place("mem"), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # it may be forbidden though maps are not
+            self._add(mappings, lambda _address, _size: b"")
+        else:
+            try:
+                self._add(mappings, partial(_read_memory, descriptor))
+            finally:
+                os.close(descriptor)
+
+    def __repr__(self) -> str:
+        return f"<gsym.Process {self.pid}: {len(self.modules)} modules>"
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _read(self, name: str) -> str:
+        path = self._place(name)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except (FileNotFoundError, ProcessLookupError):
+            raise GsymError("there is no such process", path=self._folder) from None
+        except OSError as error:
+            raise GsymError(error.strerror or "cannot be read", path=path) from error
+
+    def _add(self, mappings: Sequence[Mapping], memory: Memory) -> None:
+        regions: list[Region] = []
+        code_without_file: list[Mapping] = []
+        images: dict[tuple[str, int], tuple[int, Image]] = {}
+        for each in mappings:
+            key = each.path, each.inode
+            if key not in images:
+                images[key] = self._image(each, memory)
+            module, image = images[key]
+            if image.segments:
+                start, end, is_executable, offset, _, _ = each
+                region = Region(
+                    *(start, end, module, offset, offset, "file", is_executable)
+                )
+                regions.append(region.linked(image.segments))
+            elif each.is_executable:
+                code_without_file.append(each)
+        if code_without_file and (path := self._perf_map()):
+            module = self.add_module(
+                module_of_build_id(path, "")._replace(
+                    path="", read=partial(_read_perf_map, path)
+                )
+            )
+            regions += [
+                Region(each.start, each.end, module, 0, each.start)
+                for each in code_without_file
+            ]
+        self.set_regions(regions)
+
+    def _image(self, first: Mapping, memory: Memory) -> tuple[int, Image]:
+        """The module of a file's first mapping, and its headers."""
+        start, end, _, offset, inode, path = first
+        seen = Image() if offset else image_in_memory(memory, start)
+        if path == _VDSO and seen.segments:
+            contents = memory(start, min(end - start, _MOST_VDSO))
+            read = partial(read_converted, contents)
+            vdso = module_of_build_id(path, seen.build_id)._replace(path="", read=read)
+            return self.add_module(vdso), seen
+        if not inode:
+            return -1, Image()
+        file = self._file(first)
+        image = seen if seen.segments else image_in_file(file)
+        if not image.segments:
+            return -1, image
+        name = path.removesuffix(_DELETED)
+        module = module_of_build_id(name, image.build_id)._replace(path=file)
+        return self.add_module(module), image
+
+    def _file(self, mapping: Mapping) -> str:
+        """Where the mapped file can be read, even if its name is of another one now."""
+        path = mapping.path
+        seen = self._place("root") + path
+        span = f"{mapping.start:x}-{mapping.end:x}"
+        for place in (path, seen, self._place(f"map_files/{span}"), self._place("exe")):
+            # The same file, and not one of the same number in another file system.
+            if _inode(place) == mapping.inode and (place != path or self._shares(path)):
+                return place
+        return seen if _inode(seen) else path
+
+    def _shares(self, path: str) -> bool:
+        """Whether a path means the same here and for the process."""
+        try:
+            return os.path.samefile(path, self._place("root") + path)
+        except OSError:
+            return os.path.exists(path)
+
+    def _perf_map(self) -> str:
+        """The path of the list of a JIT, or ""."""
+        number = str(self.pid)
+        for line in self._read("status").splitlines():
+            if line.startswith("NSpid:"):
+                number = line.split()[-1]  # in the innermost namespace
+        in_root = f"{self._place('root')}/tmp/perf-{number}.map"  # noqa: S108
+        paths = in_root, f"/tmp/perf-{self.pid}.map"  # noqa: S108 - by convention
+        return next(filter(os.path.isfile, paths), "")
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+def _read_memory(descriptor: int, address: int, size: int) -> bytes:
+    try:
+        return os.pread(descriptor, size, address)
+    except (OSError, OverflowError):
+        return b""
+
+
+def _read_perf_map(path: str) -> Reader:
+    with open(path, "rb") as file:
+        return read_symbols(perf_map_symbols(file.read()))

@@ -1,0 +1,309 @@
+"""Core files: stacks as gdb shows them, what is said of damage."""
+
+from __future__ import annotations
+
+import json
+import resource
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+import gsym
+from gsym.cli.main import main
+from gsym.symbolication.memory.elf_core import is_core, read_core
+from tests.conftest import find_peer
+from tests.symbolication.memory.running import build, running
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+
+
+_PRINT_FRAMES = """\
+import gdb
+for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
+    thread.switch()
+    print("thread", thread.ptid[1])
+    frame = gdb.newest_frame()
+    while frame is not None:
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+            print("frame", hex(frame.pc()))
+        if frame.name() in ("main", "thread"):
+            break
+        frame = frame.older()
+"""
+
+
+def gdb_frames(program: Path, core: Path) -> dict[int, list[int]]:
+    """Addresses of the frames up to main, by thread."""
+    gdb = find_peer("gdb")
+    script = core.parent / "frames.py"
+    script.write_text(_PRINT_FRAMES)
+    command = [gdb, "-batch", "-nx", "-x", str(script), str(program), str(core)]
+    output = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    stacks: dict[int, list[int]] = {}
+    for line in output.splitlines():
+        kind, _, value = line.partition(" ")
+        if kind == "thread":
+            stacks[int(value)] = []
+        elif kind == "frame" and stacks:
+            stacks[list(stacks)[-1]].append(int(value, 16))
+    if not any(stacks.values()):
+        pytest.skip("gdb has no Python")
+    return stacks
+
+
+def shown(report: gsym.Report) -> dict[int, list[int]]:
+    """Addresses of the frames as the text has them, by thread."""
+    stacks: dict[int, list[int]] = {}
+    for line in str(report).splitlines():
+        words = line.split()
+        if line.startswith("Thread "):
+            stacks[int(words[1].rstrip(":"))] = []
+        elif line.startswith("#"):
+            stacks[list(stacks)[-1]].append(int(words[1], 16))
+    return stacks
+
+
+def crashed_core(program: Path, mode: str) -> Path:
+    """The core file that the kernel writes when a program crashes."""
+    # In the folder of the program, and under one name only.
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern != "core":
+        pytest.skip("the kernel does not write core files here")
+
+    def allow() -> None:
+        limit = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+
+    command = [str(program), "", mode]
+    subprocess.run(
+        *(command,),
+        cwd=program.parent,
+        preexec_fn=allow,
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    for core in program.parent.glob("core*"):
+        return core
+    pytest.skip("core files are not allowed")
+
+
+@on_linux
+@pytest.mark.parametrize("mode", ["crash", "handled"])
+@pytest.mark.parametrize("flags", [("-fomit-frame-pointer",), ("-no-pie",)])
+def test_stacks_of_a_crash_are_those_of_gdb(
+    mode: str, flags: tuple[str, ...], tmp_path: Path, compiler: str
+) -> None:
+    program, _ = build(tmp_path, compiler, *flags)
+    core = crashed_core(program, mode)
+    report = gsym.symbolicate(core)
+    expected = gdb_frames(program, core)
+    found = shown(report)
+    assert list(found) == list(expected)
+    for thread, frames in expected.items():
+        assert found[thread][: len(frames)] == frames
+    first = report.threads[0]
+    assert first.is_crashed
+    names = [call.name for frame in first.frames for call in frame.calls]
+    start = names.index("inlined")
+    assert names[start : start + 4] == ["inlined", "leaf", "middle", "main"]
+    assert report.reason == ("SIGABRT" if mode == "handled" else "SIGSEGV at 0x0")
+
+
+@on_linux
+def test_stacks_of_a_core_of_gdb_are_those_of_gdb(
+    tmp_path: Path, compiler: str
+) -> None:
+    gcore = find_peer("gcore")
+    program, library = build(tmp_path, compiler)
+    with running(program, library, "wait") as (pid, printed):
+        command = [gcore, "-o", str(tmp_path / "made"), str(pid)]
+        subprocess.run(command, check=False, capture_output=True)
+    core = tmp_path / f"made.{pid}"
+    if not core.exists():
+        pytest.skip("gdb may not attach")
+    report = gsym.symbolicate(core)
+    expected = gdb_frames(program, core)
+    found = shown(report)
+    assert len(found) == 2
+    for thread, frames in expected.items():
+        assert found[thread][: len(frames)] == frames
+    assert report.reason == ""
+    assert not any(each.is_crashed for each in report.threads)
+    assert {"program", "library.so", "[vdso]"} <= {each.name for each in report.modules}
+    assert printed["main"]
+
+
+@on_linux
+def test_frame_pointers_are_used_where_there_is_no_frame_information(
+    tmp_path: Path, compiler: str
+) -> None:
+    flags = "-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-no-pie"
+    program, _ = build(tmp_path, compiler, "-O0", *flags)
+    core = crashed_core(program, "crash")
+    first = gsym.symbolicate(core).threads[0]
+    names = [frame.calls[-1].name for frame in first.frames[:3]]
+    assert names == ["leaf", "middle", "main"]
+    assert [frame.trust for frame in first.frames[:3]] == [
+        *("context", "frame pointer", "frame pointer")
+    ]
+
+
+@on_linux
+def test_a_program_that_was_built_again_is_not_taken_for_the_one_that_crashed(
+    tmp_path: Path, compiler: str
+) -> None:
+    program, _ = build(tmp_path, compiler)
+    core = crashed_core(program, "crash")
+    build(tmp_path, compiler, "-O0")
+    report = gsym.symbolicate(core)
+    (module,) = [each for each in report.modules if each.name == "program"]
+    assert module.state == "missing"
+    assert module.code_id
+
+
+@on_linux
+def test_code_and_symbols_are_read_from_a_build_folder(
+    tmp_path: Path, compiler: str
+) -> None:
+    program, _ = build(tmp_path, compiler, "-fomit-frame-pointer")
+    core = crashed_core(program, "crash")
+    folder = tmp_path / "build" / "bin"
+    folder.mkdir(parents=True)
+    program.rename(folder / "renamed")
+    first = gsym.symbolicate(core, source=folder.parent).threads[0]
+    names = [frame.calls[-1].name for frame in first.frames[:3]]
+    assert names == ["leaf", "middle", "main"]
+    assert first.frames[1].trust == "call frame info"
+
+
+@on_linux
+def test_the_command_reads_core_files_with_and_without_the_option(
+    tmp_path: Path, compiler: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, _ = build(tmp_path, compiler)
+    core = crashed_core(program, "crash")
+    assert main(["symbolicate", str(core)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Program: {str(program)[:79]}")
+    assert "\nReason: SIGSEGV at 0x0\n\nThread " in text
+    assert f"inlined at {program.parent}/program.c:11 [inlined]\n" in text
+    assert main(["symbolicate", "--core", str(core), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["form"] == "ELF core file"
+    assert record["threads"][0]["frames"][0]["trust"] == "context"
+
+
+def note(kind: int, contents: bytes, name: bytes = b"CORE\0") -> bytes:
+    padded = contents + bytes(-len(contents) % 4)
+    name_padded = name + bytes(-len(name) % 4)
+    return struct.pack("<III", len(name), len(contents), kind) + name_padded + padded
+
+
+def prstatus(pid: int, pc: int, sp: int, fp: int, signal: int = 11) -> bytes:
+    registers = [0] * 27
+    registers[16], registers[19], registers[4] = pc, sp, fp
+    head = bytes(12) + struct.pack("<hxxQQi", signal, 0, 0, pid).ljust(100, b"\0")
+    return head + struct.pack("<27Q", *registers) + bytes(8)
+
+
+def file_note(*files: tuple[int, int, int, str]) -> bytes:
+    table = b"".join(struct.pack("<QQQ", *each[:3]) for each in files)
+    names = b"".join(each[3].encode() + b"\0" for each in files)
+    return struct.pack("<QQ", len(files), 4096) + table + names
+
+
+def small_core(**fields: bytes) -> bytes:
+    """A core of one thread, whose stack of frame records is at 0x7000."""
+    records = struct.pack("<6Q", 0x7010, 0x401010, 0x7020, 0x402020, 0, 0)
+    parts = [
+        (0x7000, 4 | 2, fields.get("stack", records)),
+        (0x401000, 4 | 1, b""),
+    ]
+    notes = fields.get("notes") or b"".join(
+        (
+            note(1, prstatus(77, 0x401005, 0x7000, 0x7000)),
+            note(
+                0x53494749, struct.pack("<iiiiQ", 11, 0, 1, 0, 0xDEAD).ljust(128, b"\0")
+            ),
+            note(3, bytes(40) + b"app".ljust(16, b"\0") + b"app -x".ljust(80, b"\0")),
+            note(6, struct.pack("<4Q", 33, 0x9000, 0, 0)),
+            note(0x46494C45, file_note((0x401000, 0x403000, 1, "/nowhere/app"))),
+        )
+    )
+    count = len(parts) + 1
+    at = 64 + 56 * count
+    headers = [struct.pack("<II6Q", 4, 0, at, 0, 0, len(notes), 0, 4)]
+    data = notes
+    for address, flags, contents in parts:
+        size = 0x2000
+        place = at + len(data)
+        fields_of = (1, flags, place, address, 0, len(contents), size, 1)
+        headers.append(struct.pack("<II6Q", *fields_of))
+        data += contents
+    ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    rest = (4, 62, 1, 0, 64, 0, 0, 64, 56, count, 0, 0, 0)
+    return ident + struct.pack("<HHIQQQIHHHHHH", *rest) + b"".join(headers) + data
+
+
+def test_a_core_is_a_report_of_its_threads(tmp_path: Path) -> None:
+    path = tmp_path / "core"
+    path.write_bytes(small_core())
+    assert str(gsym.symbolicate(path)) == (
+        "Program: app -x\n"
+        "Reason: SIGSEGV at 0xdead\n"
+        "\n"
+        "Thread 77 (crashed):\n"
+        "#0   0x0000000000401005 app+0x1005 [context]\n"
+        "#1   0x0000000000401010 app+0x1010 [frame pointer]\n"
+        "#2   0x0000000000402020 app+0x2020 [frame pointer]\n"
+    )
+
+
+def test_a_cycle_of_frame_records_ends() -> None:
+    stack = struct.pack("<4Q", 0x7010, 0x401010, 0x7000, 0x402020)
+    parsed = read_core(memoryview(small_core(stack=stack)), "core")
+    frames = [part for part in parsed.parts if not isinstance(part, str)]
+    assert len(frames) == 3
+
+
+def test_other_machines_and_empty_cores_are_errors() -> None:
+    data = bytearray(small_core())
+    data[18] = 22
+    with pytest.raises(gsym.GsymError, match=r"core: offset 0x12: .* of machine 22"):
+        read_core(memoryview(data), "core")
+    with pytest.raises(gsym.GsymError, match="no threads in it"):
+        read_core(memoryview(small_core(notes=note(2, b"x"))), "core")
+
+
+def test_other_elf_files_are_no_cores() -> None:
+    assert is_core(small_core()[:18])
+    assert not is_core(Path(sys.executable).read_bytes()[:18] or b"\x7fELF")
+    assert not is_core(b"\x7fELF")
+
+
+PLACES = st.integers(0, len(small_core()) - 1)
+CHANGES = st.lists(st.tuples(PLACES, st.binary(min_size=1, max_size=8)))
+
+
+@given(PLACES, CHANGES)
+def test_damaged_cores_raise_nothing_else(
+    size: int, changes: list[tuple[int, bytes]]
+) -> None:
+    data = bytearray(small_core())
+    for at, value in changes:
+        data[at : at + len(value)] = value
+    for damaged in (data, data[:size]):
+        try:
+            parsed = read_core(memoryview(bytes(damaged)), "core")
+        except gsym.GsymError:
+            continue
+        assert parsed.form == "ELF core file"

@@ -1,0 +1,220 @@
+"""Minidumps: threads and modules of each system, walks, damage."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+import gsym
+from gsym.cli.main import main
+from gsym.store.modules import ModuleKey
+from gsym.symbolication.memory.minidump import read_minidump
+from tests.conftest import find_peer
+from tests.inputs.minidump import (
+    ARM64,
+    LINUX,
+    MAC,
+    WINDOWS,
+    X86,
+    X86_64,
+    Minidump,
+    Module,
+    Thread,
+    codeview,
+    elf_codeview,
+    write_minidump,
+)
+from tests.symbolication.memory.running import build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.symbolication.stacks.parts import PastedStack, StackFrame
+
+GUID = bytes(range(16))
+APP = Module("/opt/app", 0x400000, 0x10000, elf_codeview(b"\xab" * 20))
+
+
+def frames(parsed: PastedStack) -> list[StackFrame]:
+    return [part for part in parsed.parts if not isinstance(part, str)]
+
+
+def parse(dump: Minidump) -> PastedStack:
+    return read_minidump(memoryview(write_minidump(dump)), "a.dmp")
+
+
+def stack_of(word: str, *values: int) -> bytes:
+    return b"".join(struct.pack(word, value) for value in values)
+
+
+@pytest.mark.parametrize(
+    ("processor", "word"), [(X86, "<I"), (X86_64, "<Q"), (ARM64, "<Q")]
+)
+@pytest.mark.parametrize("memory", ["long", "short"])
+def test_stacks_are_walked_by_frame_pointers_then_by_scanning(
+    processor: int, word: str, memory: str
+) -> None:
+    size = struct.calcsize(word)
+    frame, end = 0x7000 + 2 * size, 0x7000 + 9 * size
+    stack = stack_of(word, 1, 2, end, 0x401111, 0, 5, 0x402222, 0, 0x403333, 0, 0)
+    thread = Thread(5, 0x400123, 0x7000, frame, stack, "worker")
+    dump = Minidump((thread,), (APP,), processor, has_long_memory=memory == "long")
+    parsed = parse(dump)
+    assert [(each.address, each.trust) for each in frames(parsed)] == [
+        (0x123, "context"),
+        (0x1111, "frame pointer"),
+        (0x2222, "scan"),
+        (0x3333, "scan"),
+    ]
+    assert parsed.stacks[0].name == 'Thread 5 "worker"'
+    assert "minidump-stackwalk" in parsed.notes[0]
+
+
+def test_addresses_with_a_signature_are_stripped() -> None:
+    stack = stack_of("<Q", 0, 0x0040_0000_0040_1111 | 1 << 60)
+    thread = Thread(5, 0x400123, 0x7000, 0x7000, stack)
+    parsed = parse(Minidump((thread,), (APP,), ARM64))
+    assert [each.address for each in frames(parsed)] == [0x123, 0x1111]
+
+
+@pytest.mark.parametrize(
+    ("platform", "crash", "reason"),
+    [
+        (LINUX, (11, 0x10, ()), "SIGSEGV at 0x10"),
+        (LINUX, (99, 0, ()), "signal 99 at 0x0"),
+        (
+            WINDOWS,
+            (0xC0000005, 0x400123, (0, 0x18)),
+            "EXCEPTION_ACCESS_VIOLATION at 0x18",
+        ),
+        (WINDOWS, (0xC0000420, 0x400123, ()), "exception 0xc0000420 at 0x400123"),
+        (MAC, (1, 0x18, ()), "EXC_BAD_ACCESS at 0x18"),
+    ],
+)
+def test_the_thread_that_crashed_is_the_first(
+    platform: int, crash: tuple[int, int, tuple[int, ...]], reason: str
+) -> None:
+    threads = Thread(1, 0x400001), Thread(2, 0x400002)
+    parsed = parse(Minidump(threads, (APP,), platform=platform, crash=(2, *crash)))
+    assert [each.is_crashed for each in parsed.stacks] == [True, False]
+    assert [each.address for each in frames(parsed)] == [2, 1]
+    assert parsed.reason == reason
+
+
+def test_modules_have_the_ids_of_their_systems() -> None:
+    record = codeview(GUID, 0x1A, "C:\\build\\app.pdb")
+    module = Module("C:\\app.exe", 0x400000, 0x2000, record, stamp=0x5F00AA00)
+    thread = Thread(1, 0x400001)
+    guid = "03020100050407060809" + "0A0B0C0D0E0F"
+
+    def key(platform: int, module: Module) -> ModuleKey:
+        return parse(Minidump((thread,), (module,), platform=platform)).modules[0].key
+
+    assert key(WINDOWS, module) == ModuleKey(
+        "app.pdb", guid + "1A", "app.exe", "5F00AA002000"
+    )
+    old = Module("/opt/app", 0x400000, 0x2000, codeview(GUID, 0, "app"))
+    assert key(LINUX, old) == ModuleKey("app", guid + "0", "app", "")
+    assert key(LINUX, APP) == ModuleKey("app", "", "app", "AB" * 20)
+    assert key(MAC, old) == ModuleKey("app", guid + "0", "app", guid)
+    assert key(MAC, Module("/opt/app", 0x400000, 1)) == ModuleKey("app", "", "app", "")
+
+
+def test_maps_of_linux_say_where_code_is() -> None:
+    maps = (
+        b"400000-401000 r--p 0 0:0 5 /usr/opt/app\n"
+        b"401000-402000 r-xp 1000 0:0 5 /usr/opt/app\n"
+    )
+    small = Module("/opt/app", 0x400000, 0x10, elf_codeview(b"\xab" * 20))
+    stack = stack_of("<Q", 0x400500, 0x401500)
+    thread = Thread(1, 0x401001, 0x7000, 0, stack)
+    files = {0x47670009: maps, 0x47670006: b"app\0-x\0"}
+    parsed = parse(Minidump((thread,), (small,), files=files, is_aligned=True))
+    assert [each.address for each in frames(parsed)] == [0x1001, 0x1500]
+    assert parsed.parts[0].startswith("Program: app -x\n")  # type: ignore[union-attr]
+
+
+def test_other_processors_and_missing_streams_are_errors() -> None:
+    with pytest.raises(gsym.GsymError, match=r"a\.dmp: .* past the file"):
+        read_minidump(memoryview(b"MDMP"), "a.dmp")
+    data = write_minidump(Minidump((Thread(1, 1),)))
+    arm = struct.pack("<H18xI", 5, LINUX)
+    other = data.replace(struct.pack("<H18xI", X86_64, LINUX), arm)
+    with pytest.raises(gsym.GsymError, match="minidump of processor 5 is not read"):
+        read_minidump(memoryview(other), "a.dmp")
+    assert read_minidump(memoryview(data), "a.dmp").form == "minidump"
+
+
+WHOLE = write_minidump(
+    Minidump(
+        (Thread(1, 0x400001, 0x7000, 0x7000, stack_of("<Q", 0x7010, 0x401000)),),
+        (APP,),
+        crash=(1, 11, 0, ()),
+        files={0x47670009: b"400000-401000 r-xp 0 0:0 5 /opt/app\n"},
+    )
+)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, len(WHOLE) - 1), st.binary(min_size=1, max_size=8))
+)
+
+
+@given(st.integers(0, len(WHOLE)), CHANGES)
+def test_damaged_minidumps_raise_nothing_else(
+    size: int, changes: list[tuple[int, bytes]]
+) -> None:
+    data = bytearray(WHOLE)
+    for at, value in changes:
+        data[at : at + len(value)] = value
+    for damaged in (data, data[:size]):
+        try:
+            parsed = read_minidump(memoryview(bytes(damaged)), "a.dmp")
+        except gsym.GsymError:
+            continue
+        assert parsed.form == "minidump"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_stacks_of_a_minidump_of_lldb_are_those_of_lldb(
+    tmp_path: Path,
+    compiler: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    lldb = find_peer("lldb", "lldb-19")
+    program, _ = build(tmp_path, compiler)
+    path = tmp_path / "a.dmp"
+    commands = (
+        *("breakpoint set -n leaf", 'process launch -- "" crash'),
+        f"process save-core --plugin-name=minidump --style=stack {path}",
+        *("thread backtrace", "kill"),
+    )
+    options = [word for each in commands for word in ("-o", each)]
+    output = subprocess.run(
+        [lldb, "-b", *options, str(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    ).stdout
+    if not path.exists():
+        pytest.skip("lldb may not run programs")
+    assert main(["symbolicate", str(path)]) == 0
+    report = capsys.readouterr().out
+    for name in ("leaf", "middle", "main"):
+        assert f"program`{name}" in output
+        assert f" {name}" in report
+    stacks = gsym.symbolicate(path).threads
+    (names,) = [
+        functions
+        for thread in stacks
+        for functions in [[each.calls[-1].name for each in thread.frames if each.calls]]
+        if "leaf" in functions
+    ]
+    assert names[:3] == ["leaf", "middle", "main"]
