@@ -99,8 +99,8 @@ if TYPE_CHECKING:
         ReportFrame as ReportFrame,
         ReportModule as ReportModule,
         ReportThread as ReportThread,
-        symbolicate as symbolicate,
     )
+    from gsym.symbolication.symbolicate import symbolicate as symbolicate
     from gsym.trace.recording.tracer import Tracer as Tracer
     from gsym.writing.creator import Creator as Creator
 
@@ -169,7 +169,7 @@ _MODULE_OF = {
     "merge_files": "conversion.merging",
     "open": "symbolication.binary_lookup",
     "open_source": "store.sources.settings",
-    "symbolicate": "symbolication.report",
+    "symbolicate": "symbolication.symbolicate",
 }
 
 __all__ = [name for name in _MODULE_OF if name != "open"]

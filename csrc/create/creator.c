@@ -233,6 +233,10 @@ void creator_supply_strings(gsym_creator *creator, uint64_t size) {
     string_table_supply(&creator->strings, size);
 }
 
+void creator_share_supply(gsym_creator *creator, const gsym_creator *from) {
+    creator->strings.supply = from->strings.supply;
+}
+
 uint64_t creator_string_supply(const gsym_creator *creator) {
     return creator->strings.supply;
 }

@@ -62,6 +62,8 @@ void creator_await_symbols(gsym_creator *creator);
 bool creator_needs_symbol(const gsym_creator *creator, uint64_t start, uint64_t size);
 /* Strings will come from input of so many bytes: see string_table_supply. */
 void creator_supply_strings(gsym_creator *creator, uint64_t size);
+/* The same input as another creator has. */
+void creator_share_supply(gsym_creator *creator, const gsym_creator *from);
 /* The limit on bytes of strings, for all input so far. */
 uint64_t creator_string_supply(const gsym_creator *creator);
 /* Report that this limit is exceeded. */

@@ -452,8 +452,6 @@ typedef struct line_sequence {
 } line_sequence;
 
 typedef struct line_table {
-    const dwarf_input *input; /* that contains it, in .debug_line */
-    uint64_t offset;
     uint16_t version; /* 0: the unit has none */
     bool has_indexed_strings; /* these belong to the unit that it was read for */
     uint64_t end;     /* in .debug_line */
@@ -525,7 +523,6 @@ typedef struct walk_scope {
 typedef struct unit_walk {
     size_t most; /* functions after which the walk pauses; 0: never */
     uint64_t reached; /* offset of the DIE where it goes on, or of the unit's end */
-    uint64_t range_bytes; /* of all lists read */
     LIST(walk_function) functions;
     LIST(walk_node) nodes;
     LIST(walk_call_site) call_sites;

@@ -404,9 +404,7 @@ static bool sort_by_high(line_table *table) {
     return true;
 }
 
-static void clear(line_table *table, const dwarf_unit *unit) {
-    table->input = unit->input;
-    table->offset = unit->stmt_list;
+static void clear(line_table *table) {
     table->version = 0;
     table->has_indexed_strings = false;
     table->end = 0;
@@ -420,7 +418,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     line_run run = {table, rows, unit, warnings, &header, 0};
     cursor c;
     bool is_known;
-    clear(table, unit);
+    clear(table);
     rows->count = 0;
     if (!unit->has_stmt_list) return true;
     c = dwarf_section(unit->input, GSYM_DEBUG_LINE, unit->stmt_list);

@@ -196,7 +196,7 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
                                    size_t count, gsym_error *error) {
     gsym_conversion *scanned = unit_index_conversion(index);
     GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
-    creator_supply_strings(conversion->creator, creator_string_supply(scanned->creator));
+    creator_share_supply(conversion->creator, scanned->creator);
     conversion->index = index;
     return GSYM_OK;
 }
@@ -478,7 +478,7 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
 }
 
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error) {
-    for (uint32_t i = 0; i < conversion->worker_count; ++i) {
+    for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
         unit_encoder *encoder = &conversion->workers[i].encoder;
         GSYM_TRY(unit_encoder_close_chunk(encoder, error));
         while (encoder->chunks.count > 0) {
@@ -493,7 +493,7 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
     end_reading(conversion);
     GSYM_TRY(keep_records(conversion, error));
     end_collecting(conversion);
-    memory_give_back();
+    if (conversion->index == NULL) memory_give_back();
     return GSYM_OK;
 }
 

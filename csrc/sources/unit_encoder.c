@@ -154,8 +154,9 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         !reserve_record(encoder))
         return gsym_fail_memory(error);
     put_nodes(unit, function, &encoded);
-    has_blob = encoder->merges || is_nameless ||
-               encoded.row_count + encoded.node_count + encoded.call_site_count > 0;
+    has_blob = !function->is_bare &&
+               (encoder->merges || is_nameless ||
+                encoded.row_count + encoded.node_count + encoded.call_site_count > 0);
     if (has_blob) {
         if (source != NULL) index_source_clear(source);
         GSYM_TRY(function_info_encode(&encoder->chunk, encoder->strp_size, &encoded,
@@ -165,8 +166,10 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     if (size > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, function->die_offset,
                          "a function needs a record of more than 4 GiB");
-    if (has_blob && source != NULL)
+    if (has_blob && source != NULL) {
         (void)function_index_put(&encoder->index, &encoder->chunk);
+        if (encoder->chunk.failed) return gsym_fail_memory(error);
+    }
     *unit_encoder_record(encoder, encoder->record_count++) = (creator_record){
         .address = function->address + function->shift,
         .size = function->size,

@@ -623,6 +623,7 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     joiner->warnings->file = result->file;
     result->lines_end = joiner->lines->end;
     if (unit->has_stmt_list) result->lines_key = dwarf_key(unit->input, unit->stmt_list);
+    joiner->table_rows = result->rows.count;
     return true;
 }
 
@@ -645,6 +646,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
 }
 
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
+    result->rows.count = joiner->table_rows; /* without those gathered for the last part */
     return clear(result) && dwarf_walk_on(&joiner->walk, &joiner->unit, joiner->warnings) &&
            join_part(result, joiner);
 }

@@ -105,6 +105,7 @@ typedef struct unit_joiner {
     LIST(joined_parent) parents; /* per inline depth */
     range_list covered; /* addresses of the unit's functions */
     range_list own_ranges; /* of the unit's root, once they are wanted */
+    size_t table_rows; /* of the unit's own line table, which the result begins with */
     bool knows_ranges;
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t row_budget, node_budget, visit_budget;

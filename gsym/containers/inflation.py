@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import sys
 from contextlib import suppress
 
-from gsym.containers.mapped_file import give_back
+from gsym.containers.mapped_file import give_back, map_descriptor
 from gsym.engine.native import lib
 from gsym.errors import FormatError, UnsupportedError
 
@@ -250,7 +249,7 @@ def _map_pieces(pieces: Iterable[bytes], size: int) -> memoryview:
     with open(os.open(folder, flags, 0o600), "w+b") as file:
         file.writelines(pieces)
         file.flush()
-        return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+        return map_descriptor(file.fileno(), size)
 
 
 def _read(payload: memoryview) -> Iterator[memoryview]:

@@ -31,12 +31,17 @@ def map_one_of_many(path: str) -> memoryview:
     """Like `map_file`, but the map keeps no descriptor of its own."""
     descriptor, size = _open(path)
     try:
-        if sys.version_info >= (3, 13):
-            access = mmap.ACCESS_READ
-            return memoryview(mmap.mmap(descriptor, 0, access=access, trackfd=False))
-        return _map_by_libc(descriptor, size)
+        return map_descriptor(descriptor, size)
     finally:
         os.close(descriptor)
+
+
+def map_descriptor(descriptor: int, size: int) -> memoryview:
+    """A map of a file of *size* bytes, which keeps no descriptor of its own."""
+    if sys.version_info >= (3, 13):
+        access = mmap.ACCESS_READ
+        return memoryview(mmap.mmap(descriptor, size, access=access, trackfd=False))
+    return _map_by_libc(descriptor, size)
 
 
 def _open(path: str) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from gsym.conversion.inputs.dwarf import DwarfJob
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import EmptyError
+from gsym.reading.reader import Reader
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished
 
@@ -70,6 +71,8 @@ class PartialConversion:
         self._scanned.scan()
         handle = self._scanned.handle
         self.has_split_units = bool(lib.gsym_conversion_skeleton_count(handle))
+        if self.has_split_units:
+            return
         self._index: Any = new_object(
             *("unit_index", lib.gsym_unit_index_create, lib.gsym_unit_index_destroy),
             handle,
@@ -103,6 +106,20 @@ class PartialConversion:
         Returns:
             None where neither a function nor a symbol is at any of them.
         """
+        places = {*addresses}
+        while True:
+            data = self._convert(addresses, chosen)
+            if data is None:
+                return None
+            # A symbol in the middle of a function does not answer what follows it; the
+            # unit of that function may have no code at the addresses themselves.
+            places |= _starts(data, addresses)
+            wider = self.units_at(sorted(places))
+            if wider.units == chosen.units:
+                return data
+            chosen = wider
+
+    def _convert(self, addresses: Sequence[int], chosen: UnitSelection) -> bytes | None:
         output, job = self._job(1 if chosen.size < _BYTES_FOR_THREADS else None)
         job.select(self._index, chosen.units)
         error = new_error()
@@ -129,3 +146,11 @@ class PartialConversion:
         )
         output.set_uuid(self._binary.uuid)
         return output, DwarfJob(self._binary, self._found, output, request)
+
+
+def _starts(data: bytes, addresses: Sequence[int]) -> set[int]:
+    """Starts of the functions and symbols that answer an address."""
+    with Reader(data) as reader:
+        function_ranges = reader.mapped.function_ranges
+        functions = {*reader.lookup_many(addresses, misses=False).function}
+        return {each.start for at in functions for each in function_ranges(at)}

@@ -24,7 +24,7 @@ from gsym.symbolication.page_records import (
     shown,
 )
 from gsym.symbolication.paste_answer import PasteAnswer, paste_answer
-from gsym.symbolication.report import ReportWork
+from gsym.symbolication.report_work import ReportWork
 from gsym.symbolication.stacks.parts import module_of_path
 from gsym.symbolication.stacks.recognition import parse_pasted_stack
 from gsym.symbolication.store_listing import StoreListing

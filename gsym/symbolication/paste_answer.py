@@ -17,7 +17,8 @@ from gsym.symbolication.page_records import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.symbolication.path_map import PathMap
-    from gsym.symbolication.report import Report, ReportFrame, ReportWork
+    from gsym.symbolication.report import Report, ReportFrame
+    from gsym.symbolication.report_work import ReportWork
 
 _MOST_CANDIDATES = 50
 

@@ -12,6 +12,7 @@ import os
 import time
 from contextlib import ExitStack
 from functools import partial
+from stat import S_ISREG
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import identify
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.reading.reader import Reader
-    from gsym.symbolication.report import ReportWork
+    from gsym.symbolication.report_work import ReportWork
     from gsym.symbolication.stacks.parts import StackModule
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
@@ -110,13 +111,12 @@ class ReportModules:
 
     def open_all(self, work: ReportWork) -> None:
         """Open the modules that have frames."""
-        same = work.same_names()
         for module in work.modules:
             if module.frames and not module.reason:
                 started = time.perf_counter()
                 named = module.named
                 if not module.has_id:
-                    named = same.get(named.name, named)
+                    named = work.same_as(named) or named
                 module.module, module.binary, module.is_guess = self.open(named)
                 module.seconds = time.perf_counter() - started
 
@@ -158,7 +158,7 @@ class ReportModules:
                 continue
             yield from (_File(path, not has_id) for path in found)
         for path in self._installed(named):
-            if not os.path.isfile(path):
+            if not _has_contents(path):
                 continue
             if not has_id:
                 yield _File(path, is_guess=True)
@@ -194,6 +194,15 @@ def _tried(
     else:
         attempts.append(Attempt(place, "found", place, seconds))
     return reader
+
+
+def _has_contents(path: str) -> bool:
+    """Whether a regular file is there. Those of /proc are empty, and may block."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _has_key(path: str, key: ModuleKey) -> bool:

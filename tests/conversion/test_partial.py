@@ -138,6 +138,24 @@ def test_random_programs_are_answered_as_a_whole(seed: int, tmp_path: Path) -> N
     compare(tmp_path, random_program(seed))
 
 
+@pytest.mark.parametrize("has_outer_symbol", [False, True])
+def test_a_symbol_inside_of_a_function_does_not_answer_after_it(
+    tmp_path: Path,
+    has_outer_symbol: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    outer = [Symbol("f", 0x1000, 0x20)] if has_outer_symbol else []
+    image = program(
+        unit(function("f", 0x1000, 0x1020), version=4),
+        unit(function("g", 0x1080, 0x1090), version=4),
+        symbols=[*outer, Symbol("inner", 0x1010, 0), Symbol("l", 0x1018, 0, NOTYPE)],
+    )
+    compare(tmp_path, image)
+    partial = partial_of(tmp_path / "app", image)
+    assert [each and each.function.name for each in answers(partial, [0x1040])] == [
+        None
+    ]
+
+
 def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
     partial = partial_of(tmp_path / "app", SEVERAL)
     assert partial.units_at([0x1000]).units == [0]

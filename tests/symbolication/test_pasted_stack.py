@@ -273,6 +273,42 @@ def test_modules_beyond_the_limit_are_unknown(count: int, unknown: int) -> None:
     assert len(stack.notes) == unknown
 
 
+def test_modules_of_one_name_in_two_folders_are_two() -> None:
+    stack = parse_pasted_stack(
+        "7f0000000000-7f0000001000 r-xp 00000000 08:01 1 /a/libplug.so\n"
+        "7f1000000000-7f1000001000 r-xp 00000000 08:01 2 /b/libplug.so\n"
+        "(/b/libplug.so+0x10)\n(/a/libplug.so+0x20)\n(libplug.so+0x30)\n"
+    )
+    paths = [stack.modules[frame.module].path for frame in frames_of(stack)]
+    assert paths == ["/b/libplug.so", "/a/libplug.so", "/a/libplug.so"]
+
+
+@pytest.mark.parametrize(("limit", "base"), [(1, "link"), (2, "image")])
+def test_images_beyond_the_limit_are_not_placed(limit: int, base: str) -> None:
+    paste = (
+        "1000-2000 r-xp 00000000 08:01 1 /a/liba.so\n"
+        "3000-4000 r-xp 00000000 08:01 2 /b/libb.so\n"
+        "#0  0x3010 in ?? () from /b/libb.so\n"
+    )
+    stack = parse_pasted_stack(paste, limits=PasteLimits(images=limit))
+    assert [frame.base for frame in frames_of(stack)] == [base]
+
+
+def test_what_no_utf_8_has_is_replaced_in_json() -> None:
+    report = {
+        "usedImages": [{"name": "x\ud800", "uuid": ""}],
+        "threads": [
+            {
+                "name": "t\ud800",
+                "frames": [{"imageOffset": 1, "imageIndex": 0, "symbol": "f\ud800"}],
+            }
+        ],
+    }
+    stack = parse_pasted_stack(json.dumps(report))
+    whole_text(stack).encode()
+    assert stack.modules[0].name == "x?"
+
+
 @pytest.mark.parametrize(("size", "frames"), [(20, 1), (21, 0)])
 def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
     paste = "a.so+0x1".ljust(size)

@@ -16,7 +16,7 @@ VERBS = {
     "embed": ("embed", "Put a GSYM file into a section of its binary"),
     "extract": ("embed", "Take the GSYM file out of a binary that holds one"),
     "store": ("", "Keep GSYM files by the ids of their modules"),
-    "symbolicate": ("symbolicate", "Symbolicate stacks, by a server or from a store"),
+    "symbolicate": ("symbolicate", "Symbolicate a report, a core file or a process"),
     "filter": ("filter", "Replace symbolizer markup in a log by symbols"),
     "serve": ("serve", "Answer symbolication requests over HTTP"),
     "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),

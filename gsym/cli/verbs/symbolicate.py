@@ -27,7 +27,7 @@ from gsym.symbolication.client.symbolication_client import (
     SymbolicationClient,
 )
 from gsym.symbolication.memory.dumps import is_dump
-from gsym.symbolication.report import (
+from gsym.symbolication.symbolicate import (
     symbolicate_dump,
     symbolicate_stack,
     symbolicate_text,
@@ -113,10 +113,12 @@ The format of a report is recognized by its content; docs/crash.md lists those t
 are. Its text is printed with the answers in the place of the addresses, innermost call
 first; [inlined] marks a call that is inlined into the function below it. `+ N` is the
 offset in bytes from the start of the function. Modules are also searched beside the
-report, at their paths in it, in the store, and by debuginfod.""",
+report, at their paths in it, and in the store.""",
 )
 def symbolicate(values: Values) -> int:
     """Symbolicate files; 1 for refused jobs, 3 for misses under `--strict`."""
+    for source in values.texts("--source"):
+        _check_source(source)
     operands = values.operands("FILE")
     loaded = _loaded(values)
     if loaded is None:
@@ -133,6 +135,18 @@ def symbolicate(values: Values) -> int:
                 for path in operands or ["-"]
             ]
         )
+
+
+def _check_source(source: str) -> None:
+    if os.path.isdir(source):
+        return
+    from gsym.store.sources.settings import SourceOpener
+
+    try:
+        with SourceOpener() as opener:
+            list(opener.open(source))
+    except ValueError as error:
+        raise UsageError(f"option '--source': {error}") from None
 
 
 def _worst(statuses: list[int]) -> int:
@@ -163,7 +177,9 @@ def _loaded(values: Values) -> LoadedSymbols | None:
 
 
 def _addresses(operands: list[str]) -> list[int]:
-    """The addresses that the operands are; none if they are files."""
+    """The addresses that the operands are; none if one of them is a file."""
+    if any(map(os.path.exists, operands)):
+        return []
     try:
         return [parse_address(each, "operand") for each in operands]
     except UsageError:

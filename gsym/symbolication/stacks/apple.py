@@ -41,7 +41,7 @@ _EXCEPTION_LINE = re.compile(rf"^\((?:0x{HEX}\s*)+\)\s*$")
 # sample: `    + 2593 ???  (in app)  load address 0x100000000 + 0x3f59  [0x100003f59]`;
 # spindump: `  1001  ??? (app + 16217) [0x100003f59]`
 _SAMPLE = re.compile(
-    r"^[ +!:|*]*\d+ +(?P<shown>(?P<symbol>\S.*?) +\((?:in )?"
+    r"^[ +!:|*]*\d+ +(?P<shown>(?P<symbol>\S.*?)(?<! ) +\((?:in )?"
     r"(?P<module>[^()]+?)(?: \+ \d+)?\).{0,100}?"
     rf"\[0x(?P<address>{HEX})\])"
 )

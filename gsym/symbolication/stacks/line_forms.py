@@ -182,11 +182,14 @@ class LineReader:
         self._loaded = LoadedImages()
         self._position = 0  # frames since the last line without one
         self._first: dict[int, int] = {}  # by module: where the start of its file is
+        self._known_starts: set[int] = set()
+        self._images_read = 0
 
     def place(self, module: StackModule, start: int) -> None:
         """Place a module at an address of the process."""
         number = self._stack.number(module)
         self._first[number] = start
+        self._known_starts.add(start)
         self._loaded.add(Placement(start, 0, number))
 
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
@@ -227,7 +230,9 @@ class LineReader:
         """Whether the line has an image, and no frame."""
         for form in _possible(self._images, line):
             if found := form.pattern.search(line):
-                self._place(found, form)
+                self._images_read += 1
+                if self._images_read <= self._stack.limits.images:
+                    self._place(found, form)
                 return not form.has_frame
         return False
 
@@ -248,6 +253,7 @@ class LineReader:
         base, first = form.base, _number(groups.get("at"))
         if not first and ("at" in groups or start <= self._first.get(number, start)):
             self._first[number] = start
+            self._known_starts.add(start)
         elif number in self._first:
             # A loader maps all segments of a file at one distance.
             first = start - self._first[number]
@@ -263,7 +269,7 @@ class LineReader:
         if not groups.get("address") or not groups.get("offset"):
             return None
         start = _number(groups["address"]) - _number(groups["offset"])
-        if start < 0 or start % _PAGE or start in self._first.values():
+        if start < 0 or start % _PAGE or start in self._known_starts:
             return None  # the offset is a link-time address, or the start is known
         return start
 
@@ -387,7 +393,7 @@ class LineReader:
                 groups = found.groupdict()
                 if groups.get("name") is not None:
                     self._stack.begin(
-                        groups["name"].strip(), bool(groups.get("crashed"))
+                        groups["name"].strip(" \t\r\n:"), bool(groups.get("crashed"))
                     )
                 self._add_reason(groups.get("reason"))
                 return

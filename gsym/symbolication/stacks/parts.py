@@ -153,16 +153,18 @@ class PasteLimits(NamedTuple):
         modules: Number of modules.
         lines: Number of lines.
         line: Characters of a line with frames.
+        images: Number of lines that say what is loaded where.
     """
 
     frames: int = 10_000
     modules: int = 1_000
     lines: int = 1_000_000
     line: int = 4_096
+    images: int = 20_000
 
 
 _ANY = 1 << 62
-NO_LIMITS = PasteLimits(_ANY, _ANY, _ANY)
+NO_LIMITS = PasteLimits(_ANY, _ANY, _ANY, images=_ANY)
 
 
 class StackModule(NamedTuple):
@@ -273,7 +275,7 @@ class StackBuilder:
         self._heading: StackHeading | None = None  # of the next stack
         self._last_number = -1
         self._modules: list[StackModule] = []
-        self._number_of: dict[ModuleKey, int] = {}
+        self._number_of: dict[tuple[ModuleKey, str], int] = {}
         self._notes: dict[str, None] = {}
 
     @property
@@ -323,13 +325,18 @@ class StackBuilder:
 
     def number(self, module: StackModule) -> int:
         """The index of a module; -1 beyond the limits."""
-        known = self._number_of.get(module.key)
+        folder = ""
+        if not module.has_id:
+            folder = module.path.replace("\\", "/").rpartition("/")[0]
+        known = self._number_of.get((module.key, folder))
         if known is not None:
             return known
         if len(self._modules) == self.limits.modules:
             self.add_note(f"Only the first {len(self._modules)} modules are looked up.")
             return NO_MODULE
-        self._number_of[module.key] = len(self._modules)
+        self._number_of[module.key, folder] = len(self._modules)
+        # A name alone is the first module of it.
+        self._number_of.setdefault((module.key, ""), len(self._modules))
         self._modules.append(module)
         return len(self._modules) - 1
 
@@ -345,6 +352,8 @@ class StackBuilder:
             is_verbatim: See `PastedStack`.
         """
         self._flush()
+        if not is_verbatim:
+            self._make_valid()
         usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
         return PastedStack(
             form or usual,
@@ -356,10 +365,29 @@ class StackBuilder:
             self.reason,
         )
 
+    def _make_valid(self) -> None:
+        """Replace what no UTF-8 has: in JSON, surrogates may be alone."""
+        self._parts = [
+            _valid(part)
+            if isinstance(part, str)
+            else part._replace(text=_valid(part.text), symbol=_valid(part.symbol))
+            for part in self._parts
+        ]
+        self._modules = [
+            each._replace(name=_valid(each.name), path=_valid(each.path))
+            for each in self._modules
+        ]
+        self._stacks = [each._replace(name=_valid(each.name)) for each in self._stacks]
+        self.reason = _valid(self.reason)
+
     def _flush(self) -> None:
         if self._pending:
             self._parts.append("".join(self._pending))
             self._pending.clear()
+
+
+def _valid(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 NO_FRAMES = "text without frames"

@@ -214,7 +214,9 @@ def test_functions_that_node_compiled_are_answered(
     node = find_peer("node")
     script = tmp_path / "script.js"
     script.write_text(SCRIPT)
-    with running(node, "--perf-basic-prof", script) as (pid, _):
+    profile = "--no-logfile-per-isolate"
+    log = f"--logfile={tmp_path}/v8.log"
+    with running(node, "--perf-basic-prof", profile, log, script) as (pid, _):
         path = Path(f"/tmp/perf-{pid}.map")  # noqa: S108 - where node writes it
         if not path.exists():
             pytest.skip("node writes no perf map")

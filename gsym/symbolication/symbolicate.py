@@ -1,0 +1,125 @@
+"""`gsym.symbolicate`: a text, a dump or a file -> a report."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.symbolication.report_work import ReportWork
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gsym.symbolication.memory.loaded import Loaded
+    from gsym.symbolication.report import Report
+    from gsym.symbolication.stacks.parts import PastedStack
+
+
+def symbolicate(  # noqa: PLR0913 - independent keywords
+    report: str | os.PathLike[str],
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    maps: str | Loaded | None = None,
+    load_addresses: Mapping[str, int] | None = None,
+    module: str | None = None,
+    store: str | None = None,
+) -> Report:
+    """Symbolicate a crash report, a log, a backtrace: any text with addresses.
+
+    The format is recognized by the content; docs/crash.md lists those that are.
+
+    Args:
+        report: The text, or a path (not a `str`) of a file with it, a core file or a
+            minidump. The folder of the file is searched for modules, too.
+        source: Where modules are, in order: folders, which are searched for files by
+            their ids and names, and servers as `open_source` takes them.
+        maps: What is loaded where, in the format of `/proc/PID/maps`, or a `Process` or
+            `Kernel`, for addresses whose modules the report does not have.
+        load_addresses: Where modules start in the process, by name.
+        module: Name of the module of addresses that have none.
+        store: Folder of the store; None for the user's own.
+
+    Returns:
+        The report; `str` of it is the text with an answer in the place of each frame.
+
+    Raises:
+        GsymError: A module or a core file is damaged.
+        OSError: The file cannot be read.
+        ValueError: A source is invalid.
+    """
+    from gsym.symbolication.memory.dumps import is_dump
+
+    beside = ""
+    if not isinstance(report, str):
+        path = os.fspath(report)
+        if is_dump(path):
+            return symbolicate_dump(path, source=source, store=store)
+        beside = os.path.dirname(os.path.abspath(path))
+        with open(path, "rb") as file:
+            report = file.read().decode("utf-8", "surrogateescape")
+    return symbolicate_text(
+        report,
+        beside,
+        source=source,
+        maps=maps,
+        load_addresses=load_addresses,
+        module=module,
+        store=store,
+    )
+
+
+def symbolicate_text(  # noqa: PLR0913 - independent keywords
+    text: str,
+    beside: str,
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    maps: str | Loaded | None = None,
+    load_addresses: Mapping[str, int] | None = None,
+    module: str | None = None,
+    store: str | None = None,
+) -> Report:
+    """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere."""
+    from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
+    from gsym.symbolication.stacks.recognition import parse_pasted_stack
+
+    stack = parse_pasted_stack(
+        text,
+        module_of_path(module) if module else None,
+        NO_LIMITS,
+        maps=maps or "",
+        load_addresses=load_addresses or {},
+    )
+    return symbolicate_stack(stack, beside, source=source, store=store)
+
+
+def symbolicate_stack(
+    stack: PastedStack,
+    beside: str = "",
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | None = None,
+) -> Report:
+    """As `symbolicate_text`, of a report that is parsed."""
+    from gsym.symbolication.report_modules import ReportModules
+
+    work = ReportWork(stack)
+    with ReportModules(source, beside, store) as modules:
+        modules.open_all(work)
+        return work.answer()
+
+
+def symbolicate_dump(
+    path: str,
+    *,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    store: str | None = None,
+) -> Report:
+    """As `symbolicate`, of a core file or minidump."""
+    from gsym.symbolication.memory.dumps import read_dump
+    from gsym.symbolication.report_modules import ReportModules
+
+    beside = os.path.dirname(os.path.abspath(path))
+    with ReportModules(source, beside, store) as modules:
+        work = ReportWork(read_dump(path, modules.paths))
+        modules.open_all(work)
+        return work.answer()
