@@ -62,6 +62,7 @@ class ModuleOfReport:
         is_guess: Whether it was found by its name alone.
         seconds: The time that opening took.
         reason: Why it is not opened.
+        places: Its link-time addresses, while the report is answered.
     """
 
     def __init__(self, named: StackModule, chosen: str = "") -> None:
@@ -75,6 +76,7 @@ class ModuleOfReport:
         self.is_guess = False
         self.seconds = 0.0
         self.reason = named.problem
+        self.places: LinkAddresses | None = None
 
     @property
     def has_id(self) -> bool:
@@ -291,8 +293,10 @@ class ReportWork:
         wanted = [at for at in module.frames if chosen is None or at in chosen]
         if reader is None or not wanted:
             return text_left
-        every = [self._frames[at] for at in module.frames]
-        places = LinkAddresses(reader, module.binary, every)
+        if module.places is None:
+            every = [self._frames[at] for at in module.frames]
+            module.places = LinkAddresses(reader, module.binary, every)
+        places = module.places
         addresses: dict[int, int] = {}  # by frame
         for at in wanted:
             address = places.link_address(self._frames[at])

@@ -9,7 +9,8 @@ import { offerUpload } from "./uploading.js";
 
 const MOST = 1 << 20; // characters of a report that the field shows
 // Lines that may have an address, a module, a thread or a reason.
-const MAY_MATTER = /0x|[0-9a-f]{8}|\+\d|\{\{\{|#\d|[Tt]hread|goroutine|[Ss]ignal|[Rr]eason|ERROR|WARNING|panic|\[.*\]:|:\d+\)/;
+const MAY_MATTER = /0x|[0-9a-f]{8}|\+\d|\{\{\{|#\d|[Tt]hread|goroutine|[Ss]ignal|[Rr]eason|ERROR|WARNING|panic|\[.{0,200}\]:|:\d+\)?$|^\s+\S| calls with /;
+const LONGEST = 4096; // characters of a line that the server reads
 const SNIFFED = 4096; // bytes of a file that tell text from debug files
 
 const form = document.getElementById("paste");
@@ -43,7 +44,7 @@ async function run({ keepsChoices = false } = {}) {
 async function runLog(name, content) {
   const turn = ++asked;
   const lines = content.split("\n");
-  const isSent = lines.map((line) => MAY_MATTER.test(line));
+  const isSent = lines.map((line) => line.length <= LONGEST && MAY_MATTER.test(line));
   place.replaceChildren(element("p", { class: "soft" }, `Reading ${name}…`));
   try {
     const found = await symbolize(lines.map((line, at) => (isSent[at] ? line : "")).join("\n"), module.value, {});

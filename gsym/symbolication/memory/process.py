@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from functools import partial
 
 from gsym.errors import GsymError
@@ -22,13 +23,14 @@ from gsym.symbolication.stacks.parts import module_of_build_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from gsym.reading.reader import Reader
     from gsym.symbolication.memory.images import Memory
 
 _DELETED = " (deleted)"
 _MOST_VDSO = 1 << 20
+_MOST_PERF_MAP = 256 << 20
 _VDSO = "[vdso]"
 
 
@@ -165,7 +167,8 @@ class Process(LoadedSymbols):
                 number = line.split()[-1]  # in the innermost namespace
         in_root = f"{self._place('root')}/tmp/perf-{number}.map"  # noqa: S108
         paths = in_root, f"/tmp/perf-{self.pid}.map"  # noqa: S108 - by convention
-        return next(filter(os.path.isfile, paths), "")
+        owners = {0, os.geteuid(), _owner(self._place("."))}
+        return next((path for path in paths if _is_of(path, owners)), "")
 
 
 def _inode(path: str) -> int:
@@ -182,6 +185,23 @@ def _read_memory(descriptor: int, address: int, size: int) -> bytes:
         return b""
 
 
+def _owner(path: str) -> int:
+    try:
+        return os.stat(path).st_uid
+    except OSError:
+        return 0
+
+
+def _is_of(path: str, owners: Container[int]) -> bool:
+    """Whether it is a regular file of one of these; anybody may write into /tmp."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_uid in owners
+
+
 def _read_perf_map(path: str) -> Reader:
-    with open(path, "rb") as file:
-        return read_symbols(perf_map_symbols(file.read()))
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with open(os.open(path, flags), "rb") as file:
+        return read_symbols(perf_map_symbols(file.read(_MOST_PERF_MAP)))
