@@ -457,10 +457,19 @@ static gsym_status put_parts(gsym_breakpad_export *export, gsym_text *text,
     return GSYM_OK;
 }
 
+static bool has_details(const gsym_function *function) {
+    return function->row_count > 0 || function->node_count > 0;
+}
+
+/* A symbol without a size that has lines reaches up to what follows it, if anything does. */
+static bool has_extent(const gsym_function *function, answer_extent extent) {
+    return function->size != 0 || (has_details(function) && extent.end != UINT64_MAX);
+}
+
 static void put_head(gsym_breakpad_export *export, gsym_text *text,
                      const gsym_function *function, answer_extent extent) {
     uint8_t *at;
-    if (function->size != 0)
+    if (has_extent(function, extent))
         text_put_literal(text, "FUNC ");
     else
         text_put_literal(text, "PUBLIC ");
@@ -468,7 +477,7 @@ static void put_head(gsym_breakpad_export *export, gsym_text *text,
     if (!buffer_reserve(&text->out, 2 * (MAX_HEX_SIZE + 1))) return;
     at = put_hex_covered(text->out.bytes + text->out.size, extent.start);
     *at++ = ' ';
-    if (function->size != 0) {
+    if (has_extent(function, extent)) {
         at = put_hex_covered(at, extent.end - extent.start);
         *at++ = ' ';
     }
@@ -484,12 +493,12 @@ static gsym_status put_function(gsym_breakpad_export *export, gsym_text *text,
     put_head(export, text, function, extent);
     counts->call_sites_left_out += function->call_site_count;
     counts->unknown_left_out += function->extra_count;
-    if (function->size != 0) {
+    if (has_extent(function, extent)) {
         counts->functions++;
         return put_parts(export, text, function, extent, error);
     }
     counts->public_symbols++;
-    counts->details_left_out += function->row_count > 0 || function->node_count > 0;
+    counts->details_left_out += has_details(function);
     return GSYM_OK;
 }
 

@@ -199,7 +199,14 @@ def test_an_object_file_has_the_functions_of_the_program(
     names = []
     for path in (built.whole, built.whole.with_name("0.o")):
         gsym.convert(str(path), target)
-        names.append({each.name for each in read_functions(target) if each.line_table})
+        # A thunk before an aligned function may look like padding there.
+        names.append(
+            {
+                each.name
+                for each in read_functions(target)
+                if each.line_table and not each.name.startswith("_ZTh")
+            }
+        )
     if len(built.splits) == 1:
         assert names[0] == names[1]
     else:

@@ -138,10 +138,15 @@ def test_names_are_those_of_the_debug_information_or_symbol_table(
 ) -> None:
     path = built(build)
     symbols: dict[int, str] = {}
-    table = run(find_peer("nm"), path)
-    for address, name in re.findall(r"^([0-9a-f]+) \w (.*)$", table, re.MULTILINE):
+    table = run(find_peer("nm"), "-S", path)
+    pattern = r"^([0-9a-f]+)(?: ([0-9a-f]+))? \w (.*)$"
+    sized: list[tuple[range, str]] = []
+    for address, size, name in re.findall(pattern, table, re.MULTILINE):
         start = int(address, 16)
         symbols[start] = symbols.get(start, "") + name
+        sized.append((range(start, start + int(size or "0", 16)), name))
+    for start in symbols:  # a label does not end the function that it is in
+        symbols[start] += "".join(name for covered, name in sized if start in covered)
     addresses = addresses_in(path, tmp_path)
     options = [f"--obj={path}", "--output-style=JSON", *addresses]
     theirs = json.loads(run(LLVM_SYMBOLIZER, *options))
