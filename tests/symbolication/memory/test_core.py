@@ -18,6 +18,7 @@ from gsym.symbolication.memory.elf_core import is_core, read_core
 from tests.conftest import find_peer
 from tests.symbolication.memory.running import build, running
 
+pytestmark = pytest.mark.no_engine  # runs programs
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 
@@ -28,6 +29,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 _PRINT_FRAMES = """\
 import gdb
+
 for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.num):
     thread.switch()
     print("thread", thread.ptid[1])

@@ -16,6 +16,9 @@ from gsym.symbolication.memory.machines import X86_64
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.no_engine  # runs programs
+
+
 SOURCE = """\
 int callee(int);
 int outer(int x) { volatile int many[40]; many[x] = x; return callee(many[x]) + 1; }

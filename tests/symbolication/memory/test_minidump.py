@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.stacks.parts import PastedStack, StackFrame
 
+pytestmark = pytest.mark.no_engine  # runs programs
+
+
 GUID = bytes(range(16))
 APP = Module("/opt/app", 0x400000, 0x10000, elf_codeview(b"\xab" * 20))
 

@@ -20,7 +20,10 @@ from tests.symbolication.memory.running import build, running
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = [
+    pytest.mark.no_engine,  # runs programs
+    pytest.mark.skipif(sys.platform != "linux", reason="needs Linux"),
+]
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.report import Report, ReportFrame
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]  # runs programs
 
 _C = "-g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
 _CLANG = f"clang-19 -gdwarf-4 {_C}"
