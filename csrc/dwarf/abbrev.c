@@ -412,8 +412,8 @@ static bool compile_attributes(abbrev_table *table, abbrev *a, cursor *c,
     }
 }
 
-/* Step over pairs of short numbers, four at once, up to the first that is none or that has a
- * form with a constant. True where the pair of zeros that ends an abbreviation was found. */
+/* Step over pairs of one-byte numbers, four at once, up to a pair with a longer number or a
+ * form with a constant. True after the pair of zeros that ends an abbreviation. */
 static bool skip_short_pairs(cursor *c) {
     const uint64_t ones = UINT64_C(0x0001000100010001), tops = ones << 15;
     while (cursor_left(c) >= 8) {

@@ -48,7 +48,7 @@ typedef struct index_source {
     uint64_t calls_size;
     checkpoint_list checkpoints;
     call_tree tree;
-    bool is_far; /* something is too far from the function: there is no index */
+    bool is_far; /* an offset does not fit into 32 bits, so that no index is written */
 } index_source;
 
 void index_source_clear(index_source *source);

@@ -244,7 +244,7 @@ static inline uint8_t *put_row(uint8_t *at, const delta_window *window, uint64_t
 typedef struct checkpoint_sink {
     index_source *source; /* NULL: nowhere */
     size_t payload; /* offset of the table in the output */
-    size_t next;    /* offset up to which there is none */
+    size_t next;    /* offset from which a row gets the next one */
 } checkpoint_sink;
 
 static bool put_checkpoint(index_source *source, size_t at, uint64_t offset,

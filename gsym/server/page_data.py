@@ -26,7 +26,7 @@ from gsym.symbolication.page_records import (
 from gsym.symbolication.paste_answer import PasteAnswer, paste_answer
 from gsym.symbolication.report_work import ReportWork
 from gsym.symbolication.stacks.parts import module_of_path
-from gsym.symbolication.stacks.recognition import parse_pasted_stack
+from gsym.symbolication.stacks.recognition import parse_report
 from gsym.symbolication.store_listing import StoreListing
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ class PageData:
     def _prepare(self, asked: PasteRequest) -> ReportWork:
         name = asked.module.strip()[:_MAX_QUERY]
         chosen = module_of_path(name) if name else None
-        stack = parse_pasted_stack(asked.text, chosen)
+        stack = parse_report(asked.text, chosen)
         work = ReportWork(stack, asked.choices)
         if self._listing is not None:
             work.identify(self._listing)

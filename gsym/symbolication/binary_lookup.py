@@ -307,9 +307,10 @@ def _stamp(path: str) -> tuple[int, ...]:
 def _by_units(
     binary: ObjectFile, search: BinarySearch, kept: str
 ) -> tuple[FoundGsym | None, DebugInfo | None]:
-    """A reader that converts what is asked for; None: the binary is not for that.
+    """A reader that converts what is asked for, and the files that a conversion reads.
 
-    And the files that a conversion reads; None: it is to report why there are none.
+    The reader is None if all units have to be converted at once. The files are None if
+    they cannot be read, which the conversion reports.
     """
     from gsym.conversion.debug_info import SearchOptions, find_debug_info
     from gsym.symbolication.binary_reader import open_binary

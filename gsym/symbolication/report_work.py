@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
     from gsym.store.modules import Entry, ModuleKey
     from gsym.store.symbolizer import OpenModule
-    from gsym.symbolication.stacks.parts import PastedStack, StackModule
+    from gsym.symbolication.stacks.parts import ParsedReport, StackModule
     from gsym.symbolication.store_listing import StoreListing
 
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
@@ -160,7 +160,7 @@ class ReportWork:
 
     def __init__(
         self,
-        stack: PastedStack,
+        stack: ParsedReport,
         choices: Mapping[int, str] = {},
     ) -> None:
         self._stack = stack

@@ -12,7 +12,21 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.report import Report
-    from gsym.symbolication.stacks.parts import PastedStack
+    from gsym.symbolication.stacks.parts import ParsedReport
+
+_HEAD = 18  # bytes, up to the type of an ELF file
+
+
+def is_dump(path: str) -> bool:
+    """Whether a file is a core file or a minidump."""
+    from gsym.symbolication.memory.elf_core import is_core
+    from gsym.symbolication.memory.minidump import MAGIC
+
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(_HEAD)
+    return is_core(head) or head.startswith(MAGIC)
 
 
 def symbolicate(  # noqa: PLR0913 - independent keywords
@@ -47,8 +61,6 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         OSError: The file cannot be read.
         ValueError: A source is invalid.
     """
-    from gsym.symbolication.memory.dumps import is_dump
-
     beside = ""
     if not isinstance(report, str):
         path = os.fspath(report)
@@ -80,9 +92,9 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
 ) -> Report:
     """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere."""
     from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
-    from gsym.symbolication.stacks.recognition import parse_pasted_stack
+    from gsym.symbolication.stacks.recognition import parse_report
 
-    stack = parse_pasted_stack(
+    stack = parse_report(
         text,
         module_of_path(module) if module else None,
         NO_LIMITS,
@@ -93,7 +105,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
 
 
 def symbolicate_stack(
-    stack: PastedStack,
+    stack: ParsedReport,
     beside: str = "",
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
@@ -115,11 +127,14 @@ def symbolicate_dump(
     store: str | None = None,
 ) -> Report:
     """As `symbolicate`, of a core file or minidump."""
-    from gsym.symbolication.memory.dumps import read_dump
+    from gsym.containers.mapped_file import map_file
+    from gsym.symbolication.memory.elf_core import read_core
+    from gsym.symbolication.memory.minidump import MAGIC, read_minidump
     from gsym.symbolication.report_modules import ReportModules
 
-    beside = os.path.dirname(os.path.abspath(path))
+    data, beside = map_file(path), os.path.dirname(os.path.abspath(path))
+    read = read_minidump if data[: len(MAGIC)] == MAGIC else read_core
     with ReportModules(source, beside, store) as modules:
-        work = ReportWork(read_dump(path, modules.paths))
+        work = ReportWork(read(data, path, modules.paths))
         modules.open_all(work)
         return work.answer()

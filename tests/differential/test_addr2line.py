@@ -55,7 +55,7 @@ pytestmark = pytest.mark.skipif(bool(missing), reason=f"not installed: {missing}
 
 
 def addresses_of(path: str, cache: Path) -> list[int]:
-    """Of all functions, with what is right before and behind them."""
+    """Of all functions, with what is right before and after them."""
     with gsym.open(converted(path, cache)) as reader:
         found = sorted(
             {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.store.symbolizer import Symbolizer
-from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
+from tests.report_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_browser import Visit, open_browser
 from tests.server.page_store import (
     BUILD_ID,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.store.symbolizer import Symbolizer
-from tests.pasted_examples import CRASH_REPORT, TOMBSTONE
+from tests.report_examples import CRASH_REPORT, TOMBSTONE
 from tests.server.page_store import (
     EVIL,
     FOO_BASE,

@@ -1,8 +1,7 @@
-"""`gsym symbolicate`: crash reports, logs, and stacks in JSON."""
+"""`gsym symbolicate`: crash reports, logs, core files, processes."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -14,20 +13,13 @@ from gsym.cli.options import (
     STORE,
     STRICT,
     parse_address,
-    read_headers,
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable, warn
-from gsym.errors import FormatError, GsymError, UnsupportedError
-from gsym.store.directory import Store
-from gsym.store.layout import default_store
-from gsym.symbolication.client.jobs import read_answer, read_jobs
-from gsym.symbolication.client.symbolication_client import (
-    ClientSettings,
-    SymbolicationClient,
-)
-from gsym.symbolication.memory.dumps import is_dump
+from gsym.cli.terminal import printable, warn
+from gsym.cli.verbs.symbolicate_jobs import is_request, symbolicate_jobs
+from gsym.errors import GsymError
 from gsym.symbolication.symbolicate import (
+    is_dump,
     symbolicate_dump,
     symbolicate_stack,
     symbolicate_text,
@@ -35,14 +27,11 @@ from gsym.symbolication.symbolicate import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.symbolication.client.jobs import JobAnswer, StackFrame
     from gsym.symbolication.memory.loaded import LoadedSymbols
     from gsym.symbolication.report import Report
-    from gsym.symbolication.request import Job
 
 
 @Command(
@@ -122,7 +111,11 @@ def symbolicate(values: Values) -> int:
     operands = values.operands("FILE")
     loaded = _loaded(values)
     if loaded is None:
-        paths = [*operands, *values.texts("--core")] or ["-"]
+        cores = values.texts("--core")
+        for path in cores:
+            if not is_dump(path):
+                raise GsymError("not a core file and not a minidump", path=path)
+        paths = [*operands, *cores] or ["-"]
         return _worst([_symbolicate(path, values) for path in paths])
     with loaded:
         addresses = _addresses(operands)
@@ -199,17 +192,9 @@ def _symbolicate(path: str, values: Values) -> int:
         report = symbolicate_dump(path, **_sources(values))
         return _print_report(report, path, values)
     data = _read_file(path)
-    request = _request(data)
-    if request is None and server is None:
+    if server is None and not is_request(data):
         return _symbolicate_report(path, data, values)
-    try:
-        jobs = read_jobs(_decoded(data, path) if request is None else request)
-    except ValueError as error:
-        raise GsymError(str(error), path=path) from None
-    if server is None:
-        return _print(answer_locally(jobs, store, sources), values)
-    with SymbolicationClient(server, _settings(values)) as client:
-        return _print(client.answer(jobs), values)
+    return symbolicate_jobs(path, data, values)
 
 
 def _symbolicate_report(
@@ -265,145 +250,3 @@ def _read_file(path: str) -> bytes:
         return sys.stdin.buffer.read()
     with open(path, "rb") as file:
         return file.read()
-
-
-def _request(data: bytes) -> Any:
-    """The decoded request to the symbolication API; None if it is not one."""
-    if data.lstrip()[:1] not in (b"{", b"["):
-        return None
-    try:
-        request = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    jobs = request if isinstance(request, list) else [request]
-    is_one = all(isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
-    return request if jobs and is_one else None
-
-
-_JOB_KEYS = {"jobs", "memoryMap", "stacks"}
-
-
-def _decoded(data: bytes, path: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}", path=path) from None
-
-
-def _settings(values: Values) -> ClientSettings:
-    settings = ClientSettings(
-        user_agent=values.text("--user-agent") or "",
-        headers=read_headers(values),
-        compresses=values.flag("--compress"),
-    )
-    timeout = values.seconds("--timeout")
-    return settings if timeout is None else settings._replace(timeout=timeout)
-
-
-def _print(answer: dict[str, Any], values: Values) -> int:
-    results = answer["results"]
-    answers = [read_answer(result) for result in results]
-    if values.flag("--json"):
-        print_json(answer)
-    else:
-        for number, each in enumerate(answers):
-            sys.stdout.writelines(f"{line}\n" for line in job_lines(number, each))
-    for number, each in enumerate(answers):
-        if each.error:
-            print(
-                f"gsym: job {number} refused: {printable(each.error)}",
-                file=sys.stderr,
-            )
-    if any(each.error for each in answers):
-        return EXIT_FAILED
-    frames = (frame for each in answers for stack in each.stacks for frame in stack)
-    missed = any(frame.function is None for frame in frames)
-    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
-
-
-_ANY = 1 << 62
-
-
-def answer_locally(
-    jobs: list[Any], store: str | None, sources: list[str]
-) -> dict[str, Any]:
-    """The response to jobs, in version 5 of the API.
-
-    Args:
-        jobs: Decoded JSON; an invalid job gets `{"error": reason}`.
-        store: Folder of the symbol store; None for the usual one.
-        sources: Sources of modules that are not in the store.
-
-    Raises:
-        GsymError: A source is of an unknown kind; or there is neither a store nor a
-            source.
-        UnsupportedError: A package is not installed.
-    """
-    try:
-        from gsym.server.modules import make_symbolizer
-        from gsym.server.settings import Settings
-        from gsym.symbolication.response import answer_v5
-        from gsym.symbolication.symbolication import Symbolication
-    except ImportError as missing:
-        raise UnsupportedError(
-            f"without --server this needs the package {missing.name}: "
-            "pip install 'gsym[server]'"
-        ) from None
-    folder = store or default_store()
-    if not sources and not Store(folder).exists():
-        raise GsymError("not a store", path=folder)
-    read = [_read_job(number, job) for number, job in enumerate(jobs)]
-    symbolizer = make_symbolizer(Settings(store=folder, sources=sources))
-    try:
-        work = Symbolication([job for job in read if not isinstance(job, str)])
-        work.open_all(symbolizer)
-        found = iter(json.loads(bytes(answer_v5(work)))["results"])
-    finally:
-        symbolizer.close()
-    return {
-        "results": [
-            {"error": job} if isinstance(job, str) else next(found) for job in read
-        ]
-    }
-
-
-def _read_job(number: int, job: Any) -> Job | str:
-    """The job, or the reason for its refusal."""
-    from gsym.symbolication.request import RequestError, RequestLimits, read_v4
-
-    limits = RequestLimits(_ANY, _ANY, _ANY, wide_names=True)
-    try:
-        return read_v4(json.dumps(job).encode(), limits)[0]
-    except RequestError as error:
-        return error.title.replace("job 0 ", f"job {number} ", 1)
-
-
-def job_lines(number: int, answer: JobAnswer) -> Iterator[str]:
-    """The lines of a job: its stacks, then the modules without symbols."""
-    for at, stack in enumerate(answer.stacks):
-        yield f"job {number}, stack {at}"
-        width = len(str(len(stack) - 1))
-        for index, frame in enumerate(stack):
-            first, *rest = _frame_lines(frame)
-            yield f"  {index:>{width}}  {first}"
-            yield from (f"  {'':>{width}}  {line}" for line in rest)
-    for name, is_found in answer.found_modules.items():
-        if is_found is False:
-            yield f"no symbols: {printable(name)}"
-
-
-def _frame_lines(frame: StackFrame) -> Iterator[str]:
-    """Innermost first; the function itself is last."""
-    module = printable(frame.module)
-    for function, file, line in frame.inlines:
-        yield f"{module}  {printable(function)} [inlined]{_place(file, line)}"
-    if frame.function is None:
-        yield f"{module}  {frame.module_offset:#x}"
-        return
-    offset = f" + {frame.function_offset}" if frame.function_offset else ""
-    place = _place(frame.file, frame.line)
-    yield f"{module}  {printable(frame.function)}{offset}{place}"
-
-
-def _place(file: str, line: int) -> str:
-    return f" at {printable(file)}:{line or '?'}" if file else ""

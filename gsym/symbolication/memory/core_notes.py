@@ -7,7 +7,8 @@ import struct
 from gsym.containers.headers import read_notes
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
-from gsym.symbolication.memory.machines import (
+from gsym.symbolication.memory.threads import SIGNALS, Thread
+from gsym.symbolication.memory.walking import (
     AARCH64,
     RISCV64,
     X86,
@@ -15,7 +16,6 @@ from gsym.symbolication.memory.machines import (
     Machine,
     Registers,
 )
-from gsym.symbolication.memory.threads import SIGNALS, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gsym.containers.headers import ProgramHeader
     from gsym.reading.reader import Reader
     from gsym.symbolication.memory.module_files import FindFiles
-    from gsym.symbolication.stacks.parts import PastedStack
+    from gsym.symbolication.stacks.parts import ParsedReport
 
 _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
 _LITTLE_ENDIAN = 1
@@ -51,7 +51,7 @@ def is_core(head: bytes) -> bool:
 
 def read_core(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
-) -> PastedStack:
+) -> ParsedReport:
     """The stacks in a core file.
 
     Args:
@@ -90,7 +90,7 @@ class _Core:
         self._files = ModuleFiles(self._loaded, machine, self._saved, find)
         self._loaded.set_regions(self._regions())
 
-    def stacks(self) -> PastedStack:
+    def stacks(self) -> ParsedReport:
         """Its threads as a report."""
         notes = self._notes
         files = self._files

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gsym.symbolication.memory.images import Memory
-    from gsym.symbolication.memory.machines import Machine
+    from gsym.symbolication.memory.walking import Machine
 
     Rules = dict[int, tuple[str, int | bytes]]
 

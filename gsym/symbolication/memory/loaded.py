@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import Segment
     from gsym.reading.reader import Reader
-    from gsym.symbolication.stacks.parts import Base, PastedStack, StackModule
+    from gsym.symbolication.stacks.parts import Base, ParsedReport, StackModule
 
 
 class Region(NamedTuple):
@@ -152,7 +152,7 @@ class Loaded:
             is_return,
         )
 
-    def stack(self, addresses: Iterable[int]) -> PastedStack:
+    def stack(self, addresses: Iterable[int]) -> ParsedReport:
         """A report of single addresses."""
         stack = StackBuilder(NO_LIMITS)
         for address in addresses:
@@ -161,7 +161,7 @@ class Loaded:
             stack.add_text("\n")
         return self.finish(stack, "addresses")
 
-    def finish(self, stack: StackBuilder, form: str) -> PastedStack:
+    def finish(self, stack: StackBuilder, form: str) -> ParsedReport:
         """The report of frames that were made here."""
         made = stack.finish(form, is_verbatim=False)
         return made._replace(modules=tuple(self.modules))

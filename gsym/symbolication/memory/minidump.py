@@ -10,17 +10,17 @@ from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
 from gsym.symbolication.memory.loaded import Loaded, Region
-from gsym.symbolication.memory.machines import (
+from gsym.symbolication.memory.maps import read_maps
+from gsym.symbolication.memory.module_files import ModuleFiles
+from gsym.symbolication.memory.threads import SIGNALS, Dump, Thread, dump_report
+from gsym.symbolication.memory.walking import (
     AARCH64,
     X86,
     X86_64,
     Machine,
     Registers,
+    Walker,
 )
-from gsym.symbolication.memory.maps import read_maps
-from gsym.symbolication.memory.module_files import ModuleFiles
-from gsym.symbolication.memory.threads import SIGNALS, Dump, Thread, dump_report
-from gsym.symbolication.memory.walking import Walker
 from gsym.symbolication.stacks.parts import (
     StackModule,
     base_name,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.memory.maps import Mapping
     from gsym.symbolication.memory.module_files import FindFiles
-    from gsym.symbolication.stacks.parts import PastedStack
+    from gsym.symbolication.stacks.parts import ParsedReport
 
 MAGIC = b"MDMP"
 
@@ -111,7 +111,7 @@ class _Part(NamedTuple):
 
 def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
-) -> PastedStack:
+) -> ParsedReport:
     """The stacks in a minidump.
 
     Args:
@@ -148,7 +148,7 @@ class _Minidump:
         self._loaded = Loaded()
         self._loaded.set_regions(self._modules())
 
-    def stacks(self, find: FindFiles) -> PastedStack:
+    def stacks(self, find: FindFiles) -> ParsedReport:
         """Its threads as a report."""
         exception = self._exception()
         threads = list(self._threads(exception))

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.symbolication.memory.loaded import Loaded
-    from gsym.symbolication.memory.machines import Registers
-    from gsym.symbolication.memory.walking import Walker
-    from gsym.symbolication.stacks.parts import PastedStack
+    from gsym.symbolication.memory.walking import Registers, Walker
+    from gsym.symbolication.stacks.parts import ParsedReport
 
 _MOST_FRAMES = 100_000
 
@@ -54,7 +53,7 @@ class Dump(NamedTuple):
     threads: Sequence[Thread]
 
 
-def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> PastedStack:
+def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
     """The stacks of the threads, as a report."""
     stack = StackBuilder(NO_LIMITS._replace(frames=_MOST_FRAMES))
     stack.reason = dump.reason

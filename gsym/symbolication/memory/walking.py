@@ -5,7 +5,6 @@ from __future__ import annotations
 from struct import Struct
 
 from gsym.records import NamedTuple
-from gsym.symbolication.memory.machines import Registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +12,38 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.memory.frame_info import Step
     from gsym.symbolication.memory.images import Memory
-    from gsym.symbolication.memory.machines import Machine
+
+
+class Machine(NamedTuple):
+    """What a walk needs to know of a machine.
+
+    Attributes:
+        word: Bytes of an address.
+        stack: Number of the stack pointer in DWARF.
+        frame: Number of the frame pointer in DWARF.
+        record_at: Where the frame record of a function is from its frame pointer, in
+            words: the frame pointer of its caller, then the return address.
+        address_bits: Bits of an address; those above may be a signature.
+    """
+
+    word: int
+    stack: int
+    frame: int
+    record_at: int = 0
+    address_bits: int = 64
+
+
+class Registers(NamedTuple):
+    """Registers of a thread; *values* by their numbers in DWARF."""
+
+    pc: int
+    values: dict[int, int]
+
+
+X86_64 = Machine(8, 7, 6)
+X86 = Machine(4, 4, 5)
+AARCH64 = Machine(8, 31, 29, address_bits=48)
+RISCV64 = Machine(8, 2, 8, record_at=-2)
 
 
 class WalkedFrame(NamedTuple):

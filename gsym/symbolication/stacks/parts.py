@@ -145,7 +145,7 @@ def module_of_uuid(path: str, uuid: str) -> StackModule:
     return StackModule(name, ModuleKey(name, digits + "0", name, digits), path=path)
 
 
-class PasteLimits(NamedTuple):
+class ReportLimits(NamedTuple):
     """Limits of a paste; the rest stays text.
 
     Attributes:
@@ -164,7 +164,8 @@ class PasteLimits(NamedTuple):
 
 
 _ANY = 1 << 62
-NO_LIMITS = PasteLimits(_ANY, _ANY, _ANY, images=_ANY)
+# Patterns search every line: longer ones, as of folded stacks, would cost too much.
+NO_LIMITS = ReportLimits(_ANY, _ANY, _ANY, 1 << 14, _ANY)
 
 
 class StackModule(NamedTuple):
@@ -231,7 +232,7 @@ class StackHeading(NamedTuple):
     is_crashed: bool = False
 
 
-class PastedStack(NamedTuple):
+class ParsedReport(NamedTuple):
     """A parsed report.
 
     Attributes:
@@ -263,7 +264,7 @@ class StackBuilder:
         reason: Why the program ended, as the report says.
     """
 
-    def __init__(self, limits: PasteLimits) -> None:
+    def __init__(self, limits: ReportLimits) -> None:
         self.limits = limits
         self.is_over = False
         self.reason = ""
@@ -344,18 +345,18 @@ class StackBuilder:
         """The name of a module."""
         return self._modules[number].name
 
-    def finish(self, form: str = "", *, is_verbatim: bool = True) -> PastedStack:
+    def finish(self, form: str = "", *, is_verbatim: bool = True) -> ParsedReport:
         """The parsed report.
 
         Args:
             form: What it is called; by default as most of its frames.
-            is_verbatim: See `PastedStack`.
+            is_verbatim: See `ParsedReport`.
         """
         self._flush()
         if not is_verbatim:
             self._make_valid()
         usual = max(self._forms, key=self._forms.__getitem__, default=NO_FRAMES)
-        return PastedStack(
+        return ParsedReport(
             form or usual,
             tuple(self._parts),
             tuple(self._modules),

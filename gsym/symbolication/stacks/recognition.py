@@ -34,7 +34,7 @@ from gsym.symbolication.stacks.minidump_json import (
 )
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
-    PasteLimits,
+    ReportLimits,
     StackBuilder,
     StackFrame,
     module_of_debug_id,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.stacks.parts import (
-        PastedStack,
+        ParsedReport,
         StackModule,
     )
 
@@ -122,14 +122,14 @@ def _is_pair(value: Any, kind: type) -> bool:
     )
 
 
-def parse_pasted_stack(
+def parse_report(
     text: str,
     chosen: StackModule | None = None,
-    limits: PasteLimits = PasteLimits(),  # noqa: B008 - a record is immutable
+    limits: ReportLimits = ReportLimits(),  # noqa: B008 - a record is immutable
     *,
     maps: str | Loaded = "",
     load_addresses: Mapping[str, int] = {},
-) -> PastedStack:
+) -> ParsedReport:
     """Parse a report.
 
     Args:

@@ -204,6 +204,18 @@ def test_the_command_reads_core_files_with_and_without_the_option(
     assert record["threads"][0]["frames"][0]["trust"] == "context"
 
 
+def test_the_option_refuses_a_text_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "crash.txt"
+    text.write_text("#0  0x1234 in main ()\n")
+    assert main(["symbolicate", "--core", str(text)]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"gsym: error: {text}: not a core file and not a minidump\n"
+    )
+
+
 def note(kind: int, contents: bytes, name: bytes = b"CORE\0") -> bytes:
     padded = contents + bytes(-len(contents) % 4)
     name_padded = name + bytes(-len(name) % 4)

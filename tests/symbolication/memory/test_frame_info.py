@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import gsym
 from gsym.symbolication.memory.frame_info import Step, step
 from gsym.symbolication.memory.images import image_in_file
-from gsym.symbolication.memory.machines import X86_64
+from gsym.symbolication.memory.walking import X86_64
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -35,7 +35,7 @@ from tests.symbolication.memory.running import build
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.symbolication.stacks.parts import PastedStack, StackFrame
+    from gsym.symbolication.stacks.parts import ParsedReport, StackFrame
 
 pytestmark = pytest.mark.no_engine  # runs programs
 
@@ -44,11 +44,11 @@ GUID = bytes(range(16))
 APP = Module("/opt/app", 0x400000, 0x10000, elf_codeview(b"\xab" * 20))
 
 
-def frames(parsed: PastedStack) -> list[StackFrame]:
+def frames(parsed: ParsedReport) -> list[StackFrame]:
     return [part for part in parsed.parts if not isinstance(part, str)]
 
 
-def parse(dump: Minidump) -> PastedStack:
+def parse(dump: Minidump) -> ParsedReport:
     return read_minidump(memoryview(write_minidump(dump)), "a.dmp")
 
 

@@ -7,7 +7,7 @@ import json
 from hypothesis import given, strategies as st
 
 from gsym.symbolication.stacks.parts import StackFrame
-from gsym.symbolication.stacks.recognition import parse_pasted_stack
+from gsym.symbolication.stacks.recognition import parse_report
 
 KEYS = (
     *("name", "debugName", "breakpadId", "stringArray", "frameTable", "funcTable"),
@@ -39,7 +39,7 @@ def test_any_profile_keeps_its_text(
 ) -> None:
     profile = {**rest, "meta": {}, "libs": libs, "threads": threads}
     text = json.dumps(profile, indent=indent)
-    stack = parse_pasted_stack(text)
+    stack = parse_report(text)
     assert stack.form == "Firefox profile"
     parts = (
         part.text if isinstance(part, StackFrame) else part for part in stack.parts
@@ -53,7 +53,7 @@ def test_any_minidump_report_is_read(
 ) -> None:
     report = {**rest, "modules": modules, "threads": threads}
     for text in (json.dumps(report), json.dumps({"json_dump": report})):
-        stack = parse_pasted_stack(text)
+        stack = parse_report(text)
         assert (stack.form, stack.is_verbatim) == ("minidump-stackwalk JSON", False)
         for part in stack.parts:
             if isinstance(part, StackFrame):

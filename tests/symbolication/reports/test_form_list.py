@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gsym.symbolication.stacks.recognition import PROGRAMS, parse_pasted_stack
+from gsym.symbolication.stacks.recognition import PROGRAMS, parse_report
 from tests.conftest import REPOSITORY
 from tests.symbolication.reports.recorded import RECORDED
 from tests.symbolication.reports.test_programs import CASES
@@ -32,7 +32,7 @@ def test_the_manual_lists_the_forms_of_lines() -> None:
 def test_each_sample_line_is_of_its_form() -> None:
     for form, cell in LINES.items():
         line = cell.strip("`").replace("\\|", "|") + "\n"
-        stack = parse_pasted_stack(line, load_addresses={"app": 0x555555554000})
+        stack = parse_report(line, load_addresses={"app": 0x555555554000})
         assert (line, stack.form) == (line, form)
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.symbolication.stacks import addresses
-from gsym.symbolication.stacks.parts import PasteLimits, StackFrame, module_of_path
-from gsym.symbolication.stacks.recognition import PROGRAMS, parse_pasted_stack
+from gsym.symbolication.stacks.parts import ReportLimits, StackFrame, module_of_path
+from gsym.symbolication.stacks.recognition import PROGRAMS, parse_report
 from tests.symbolication.reports.test_form_list import LINES
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ PATTERNS = [
     for forms in (table.frames, table.images, table.headings)
     for form in forms
 ]
-LINE = PasteLimits().line
+LINE = ReportLimits().line
 PIECES = (
     *("0x1", " 0x1", "+0x1", "#1 ", "#1 0x1 ", "a.so+0x1!", "a+0x1;", "1 ", " ", "\t"),
     *("(", "((", ")", "[", "[0x1", "a(", "in a (", " (in a) [0x", "at ", "::", ": "),
@@ -83,7 +83,7 @@ def test_hostile_lines_stay_as_they_are(chosen: StackModule | None) -> None:
         for start in ("", "#1 0x1 ")
     ]
     text = "".join(lines * 3)
-    stack = parse_pasted_stack(text, chosen)
+    stack = parse_report(text, chosen)
     whole = (
         each.text if isinstance(each, StackFrame) else each for each in stack.parts
     )

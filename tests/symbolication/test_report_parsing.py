@@ -9,15 +9,15 @@ from hypothesis import example, given, strategies as st
 
 from gsym.symbolication.stacks.parts import (
     LoadedImages,
-    PastedStack,
-    PasteLimits,
+    ParsedReport,
     Placement,
+    ReportLimits,
     StackFrame,
     module_of_path,
 )
-from gsym.symbolication.stacks.recognition import parse_pasted_stack
-from tests import pasted_examples
-from tests.pasted_examples import (
+from gsym.symbolication.stacks.recognition import parse_report
+from tests import report_examples
+from tests.report_examples import (
     CRASH_REPORT,
     GLIBC,
     IPS_REPORT,
@@ -38,16 +38,16 @@ CORE_UUID = "7EBD494159783EF98FB724BB81E92C88"
 DYLD_UUID = "7EBD4941597833EF98FB724BB81E92C8"
 EXAMPLES = [
     text
-    for name, text in vars(pasted_examples).items()
+    for name, text in vars(report_examples).items()
     if name.isupper() and isinstance(text, str)
 ]
 
 
-def frames_of(stack: PastedStack) -> list[StackFrame]:
+def frames_of(stack: ParsedReport) -> list[StackFrame]:
     return [part for part in stack.parts if isinstance(part, StackFrame)]
 
 
-def named_frames(stack: PastedStack) -> list[tuple[str, str, int, str, bool]]:
+def named_frames(stack: ParsedReport) -> list[tuple[str, str, int, str, bool]]:
     """Name of the module, the best id of it, address, base, whether it returns."""
     found: list[tuple[str, str, int, str, bool]] = []
     for frame in frames_of(stack):
@@ -60,7 +60,7 @@ def named_frames(stack: PastedStack) -> list[tuple[str, str, int, str, bool]]:
     return found
 
 
-def whole_text(stack: PastedStack) -> str:
+def whole_text(stack: ParsedReport) -> str:
     return "".join(part if isinstance(part, str) else part.text for part in stack.parts)
 
 
@@ -203,7 +203,7 @@ def whole_text(stack: PastedStack) -> str:
 def test_each_format_is_recognised_with_its_frames(
     paste: str, form: str, frames: list[tuple[str, str, int, str, bool]]
 ) -> None:
-    stack = parse_pasted_stack(paste)
+    stack = parse_report(paste)
     assert stack.form == form
     assert named_frames(stack) == frames
 
@@ -221,7 +221,7 @@ def test_each_format_is_recognised_with_its_frames(
     ],
 )
 def test_a_frame_replaces_only_its_own_text(paste: str, shown: list[str]) -> None:
-    assert [frame.text for frame in frames_of(parse_pasted_stack(paste))] == shown
+    assert [frame.text for frame in frames_of(parse_report(paste))] == shown
 
 
 @pytest.mark.parametrize(
@@ -237,13 +237,13 @@ def test_a_frame_replaces_only_its_own_text(paste: str, shown: list[str]) -> Non
 def test_bare_addresses_belong_to_the_chosen_module(
     paste: str, addresses: list[int]
 ) -> None:
-    stack = parse_pasted_stack(paste, module_of_path("libfoo.so"))
+    stack = parse_report(paste, module_of_path("libfoo.so"))
     assert [frame.address for frame in frames_of(stack)] == addresses
     assert whole_text(stack) == paste
 
 
 def test_modules_that_cannot_be_looked_up_have_a_reason() -> None:
-    stack = parse_pasted_stack(REQUEST)
+    stack = parse_report(REQUEST)
     assert [module.problem for module in stack.modules] == [
         "",
         "'xyz' is not a debug id",
@@ -258,7 +258,7 @@ def test_modules_that_cannot_be_looked_up_have_a_reason() -> None:
 @pytest.mark.parametrize(("count", "notes"), [(3, 0), (4, 1)])
 def test_frames_beyond_the_limit_stay_text(count: int, notes: int) -> None:
     paste = "a.so+0x1\n" * count
-    stack = parse_pasted_stack(paste, limits=PasteLimits(frames=3))
+    stack = parse_report(paste, limits=ReportLimits(frames=3))
     assert len(frames_of(stack)) == 3
     assert len(stack.notes) == notes
     assert whole_text(stack) == paste
@@ -267,14 +267,14 @@ def test_frames_beyond_the_limit_stay_text(count: int, notes: int) -> None:
 @pytest.mark.parametrize(("count", "unknown"), [(3, 0), (4, 1)])
 def test_modules_beyond_the_limit_are_unknown(count: int, unknown: int) -> None:
     paste = "".join(f"a{each}.so+0x1\n" for each in range(count))
-    stack = parse_pasted_stack(paste, limits=PasteLimits(modules=3))
+    stack = parse_report(paste, limits=ReportLimits(modules=3))
     assert len(stack.modules) == 3
     assert [frame.module for frame in frames_of(stack)].count(-1) == unknown
     assert len(stack.notes) == unknown
 
 
 def test_modules_of_one_name_in_two_folders_are_two() -> None:
-    stack = parse_pasted_stack(
+    stack = parse_report(
         "7f0000000000-7f0000001000 r-xp 00000000 08:01 1 /a/libplug.so\n"
         "7f1000000000-7f1000001000 r-xp 00000000 08:01 2 /b/libplug.so\n"
         "(/b/libplug.so+0x10)\n(/a/libplug.so+0x20)\n(libplug.so+0x30)\n"
@@ -290,7 +290,7 @@ def test_images_beyond_the_limit_are_not_placed(limit: int, base: str) -> None:
         "3000-4000 r-xp 00000000 08:01 2 /b/libb.so\n"
         "#0  0x3010 in ?? () from /b/libb.so\n"
     )
-    stack = parse_pasted_stack(paste, limits=PasteLimits(images=limit))
+    stack = parse_report(paste, limits=ReportLimits(images=limit))
     assert [frame.base for frame in frames_of(stack)] == [base]
 
 
@@ -304,7 +304,7 @@ def test_what_no_utf_8_has_is_replaced_in_json() -> None:
             }
         ],
     }
-    stack = parse_pasted_stack(json.dumps(report))
+    stack = parse_report(json.dumps(report))
     whole_text(stack).encode()
     assert stack.modules[0].name == "x?"
 
@@ -312,7 +312,7 @@ def test_what_no_utf_8_has_is_replaced_in_json() -> None:
 @pytest.mark.parametrize(("size", "frames"), [(20, 1), (21, 0)])
 def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
     paste = "a.so+0x1".ljust(size)
-    stack = parse_pasted_stack(paste, limits=PasteLimits(line=20))
+    stack = parse_report(paste, limits=ReportLimits(line=20))
     assert len(frames_of(stack)) == frames
     assert whole_text(stack) == paste
 
@@ -321,7 +321,7 @@ def test_a_line_beyond_the_limit_holds_no_frame(size: int, frames: int) -> None:
 def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
     for ending in ("", "\n"):
         paste = "\n".join(["a.so+0x1"] * count) + ending
-        stack = parse_pasted_stack(paste, limits=PasteLimits(lines=3))
+        stack = parse_report(paste, limits=ReportLimits(lines=3))
         assert len(frames_of(stack)) == 3
         assert len(stack.notes) == notes
         assert whole_text(stack) == paste
@@ -374,7 +374,7 @@ WORDS = (
 @example("{{{bt:0:0x10:pc}}}")
 def test_any_text_is_parsed_without_loss(text: str) -> None:
     chosen = module_of_path("libfoo.so")
-    for stack in (parse_pasted_stack(text), parse_pasted_stack(text, chosen)):
+    for stack in (parse_report(text), parse_report(text, chosen)):
         if stack.is_verbatim:
             assert whole_text(stack) == text
         for frame in frames_of(stack):
@@ -413,7 +413,7 @@ json_values = st.recursive(
     )
 )
 def test_any_json_report_or_request_is_parsed(value: object) -> None:
-    stack = parse_pasted_stack(json.dumps(value))
+    stack = parse_report(json.dumps(value))
     assert not stack.is_verbatim
     assert all(-1 <= each.module < len(stack.modules) for each in frames_of(stack))
 
@@ -421,7 +421,7 @@ def test_any_json_report_or_request_is_parsed(value: object) -> None:
 @pytest.mark.parametrize("paste", EXAMPLES)
 def test_a_truncated_paste_is_parsed(paste: str) -> None:
     for end in range(0, len(paste), 7):
-        stack = parse_pasted_stack(paste[:end])
+        stack = parse_report(paste[:end])
         if stack.is_verbatim:
             assert whole_text(stack) == paste[:end]
 
@@ -437,4 +437,4 @@ def test_work_is_linear_in_the_length_of_a_line() -> None:
     chosen = module_of_path("libfoo.so")
     for line in HOSTILE:
         paste = (line + "\n") * 40
-        assert whole_text(parse_pasted_stack(paste, chosen)) == paste
+        assert whole_text(parse_report(paste, chosen)) == paste
