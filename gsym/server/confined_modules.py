@@ -16,6 +16,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory, mkdtemp
 
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
@@ -29,17 +31,17 @@ from gsym.errors import (
 from gsym.records import NamedTuple
 from gsym.server.confined_process import run_confined
 from gsym.store.adding import add_file
-from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, Quality
+from gsym.store.directory import Store, shortened
+from gsym.store.layout import GSYM_FILE
+from gsym.store.modules import Entry, ModuleKey, Quality
+from gsym.store.publication import Publication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gsym.server.confinement import ChildLimits
-    from gsym.store.modules import Entry
-    from gsym.store.publication import Publication
 
 
 class DescribedModule(NamedTuple):
@@ -178,6 +180,52 @@ def is_file_in(path: str, folder: str) -> bool:
     return stat.S_ISREG(status.st_mode) and real.startswith(root + os.sep)
 
 
+class Delivery(Store):
+    """Takes the place of a store in the confined process.
+
+    The server publishes what is in it: it needs no links, no locks and no order.
+    """
+
+    def publish(  # noqa: PLR0913 - as in the base class
+        self,
+        gsym_path: str | os.PathLike[str],
+        identity: ModuleIdentity,
+        *,
+        uuid: bytes = b"",
+        quality: Quality,
+        source: str = "",
+        originals: Mapping[str, str] | None = None,
+        key: ModuleKey | None = None,
+        missing: Sequence[str] = (),
+    ) -> Publication:
+        """Move the files into a folder of their own."""
+        del key
+        folder = mkdtemp(dir=self.path)
+
+        def moved(path: str | os.PathLike[str], name: str) -> str:
+            target = os.path.join(folder, name)
+            os.rename(path, target)
+            return target
+
+        entry = Entry(
+            path=moved(gsym_path, GSYM_FILE),
+            identity=identity,
+            uuid=uuid,
+            quality=quality,
+            source=source,
+            originals={k: moved(path, k) for k, path in (originals or {}).items()},
+            missing=shortened(missing),
+        )
+        return Publication(entry, "added")
+
+    @contextmanager
+    def temporary_folder(self) -> Iterator[str]:
+        """A new folder in the store, removed at the end of the block."""
+        os.makedirs(self.path, exist_ok=True)
+        with TemporaryDirectory(dir=self.path) as folder:
+            yield folder
+
+
 _COMPANION_KINDS = frozenset({"object", "fat", "archive"})
 # A debug link names a debug file, which names split units or a supplementary file.
 _MAX_RUNS = 4
@@ -285,7 +333,7 @@ def _is_companion(path: str) -> bool:
 def add_alone(
     path: str, key: list[str], identity: list[str], store: str, most_inflated: int
 ) -> dict[str, Any]:
-    """Convert a file into a store of its own; runs in the confined process.
+    """Convert a file for the server to publish; runs in the confined process.
 
     Returns:
         `modules` with the one in the store; or `mismatch` or `failure` with the
@@ -301,7 +349,7 @@ def add_alone(
     answer: dict[str, Any]
     try:
         published = add_file(
-            Store(store),
+            Delivery(store),
             path,
             key=ModuleKey(*key),
             identity=ModuleIdentity(*identity),

@@ -1,7 +1,8 @@
 """Runs a task in a separate, confined process.
 
-The process reads and writes in a folder of its own. Its answer is a file there, of
-which only a limited size is read. It is killed when it times out or its parent ends.
+The process is forked for the task by one that has loaded the code. It reads and writes
+in a folder of its own. Its answer is a file there, of which only a limited size is
+read. It is killed when it times out or the server ends.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import errno
 import json
 import os
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from importlib import import_module
 
 from gsym.errors import FormatError, GsymError, LimitError
 from gsym.server.confinement import ChildLimits, confine
+from gsym.server.forkserver import ForkServer
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
@@ -28,20 +28,9 @@ if TYPE_CHECKING:
 ANSWER = "answer.json"
 FULL = 28  # exit code of a process whose answer does not fit on the disk
 _LARGEST_ANSWER = 16 << 20  # bytes: names and modules of thousands of files
-_STARTING = 10  # additional seconds of real time, for an interpreter to start
+_STARTING = 10  # additional seconds of real time, for a process to start
 _PER_SIZE = 100 << 20
 _MEMORY_PER_BYTE = 6  # of input, which is mapped, inflated and turned into tables
-_BOOTSTRAP = (
-    "import json, sys; order = json.load(sys.stdin.buffer); "
-    "sys.path[:] = order['path']; "
-    "from gsym.server.confined_process import run_order; run_order(order)"
-)
-# Needed by an engine with sanitizers. Nothing else of the environment is passed on, as
-# it may contain credentials.
-_KEPT_VARIABLES = (
-    *("LD_PRELOAD", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "LSAN_OPTIONS"),
-    *("UBSAN_OPTIONS", "LANG", "LC_ALL"),
-)
 
 
 class ConfinedError(GsymError):
@@ -61,7 +50,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     """Run a task and return its answer.
 
     Args:
-        task: A key of `_TASKS`.
+        task: A key of `TASKS`.
         arguments: Its arguments, as JSON values. Paths are below *folder*.
         folder: Folder of the process; its contents are untrusted afterwards.
         limits: Limits of the process.
@@ -82,8 +71,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     read = sum(sizes) + companion_size
     seconds = limits.seconds + limits.seconds_per_100_mib * read // _PER_SIZE
     order = {
-        "path": [os.path.abspath(each) for each in sys.path if each],
-        "task": task,
+        "task": TASKS[task],
         "arguments": arguments,
         "folder": folder,
         "limits": list(limits),
@@ -94,7 +82,7 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     }
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, ANSWER))  # of the previous task
-    status = _run(json.dumps(order), folder, seconds + _STARTING)
+    status = _FORKS.run(order, seconds + _STARTING)
     answer = _read_answer(folder) if status == 0 else None
     if status == FULL:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -118,29 +106,6 @@ def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
     """
     measures = run_confined("probe", {}, folder, limits).get("measures")
     return [str(each) for each in measures] if isinstance(measures, list) else []
-
-
-def _run(order: str, folder: str, seconds: float) -> int | None:
-    """The exit code of the process, or None if it timed out."""
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    # -I: no modules are loaded from the environment or the current folder.
-    with subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-        [sys.executable, "-I", "-B", "-c", _BOOTSTRAP],
-        cwd=folder,
-        env={**kept, "TMPDIR": folder, "MALLOC_ARENA_MAX": "2"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
-        try:
-            process.communicate(order.encode(), seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        return process.returncode
 
 
 def _read_answer(folder: str) -> dict[str, Any] | None:
@@ -172,7 +137,7 @@ def run_order(order: dict[str, Any]) -> None:
     """Give up privileges, run the task and write the answer."""
     folder = order["folder"]
     limits = ChildLimits(*order["limits"])
-    module, name = _TASKS[order["task"]]
+    module, name = order["task"]
     # Imported first: without memory for its own code, Python raises misleading errors.
     task = getattr(import_module(module), name)
     measures = confine(
@@ -212,10 +177,15 @@ def _reason(error: Exception) -> str:
 
 
 # Module and function of each task.
-_TASKS = {
+TASKS = {
     "probe": (__name__, "probe"),
     "unpack": ("gsym.server.upload_tasks", "unpack_upload"),
     "convert": ("gsym.server.upload_tasks", "convert_members"),
     "add": ("gsym.server.confined_modules", "add_alone"),
     "assemble": ("gsym.server.symbfiles.assembly", "assemble"),
 }
+# Loaded when first needed: by nearly every conversion.
+_LATE = ("gsym.conversion.inputs.dwarf", "encodings.ascii")
+_FORKS = ForkServer(
+    f"{__name__}:run_order", [*(module for module, _ in TASKS.values()), *_LATE]
+)

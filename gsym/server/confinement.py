@@ -79,6 +79,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
 }
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # audit numbers
@@ -125,6 +127,10 @@ def filter_program(machine: str) -> bytes | None:
         _step(_RETURN, _ALLOW),
         _step(_RETURN, _REFUSE | errno.EPERM),
     ]
+    for name in ("fsync", "fdatasync"):
+        # Skipped, as if it had worked: who keeps a file of the process syncs it.
+        steps.append(_step(_IS_EQUAL, numbers.pop(name) or 0, 0, 1))
+        steps.append(_step(_RETURN, _REFUSE))
     for number in numbers.values():
         if number is not None:
             steps.append(_step(_IS_EQUAL, number, 0, 1))

@@ -18,10 +18,9 @@ from gsym.errors import (
 )
 from gsym.records import NamedTuple
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
-from gsym.server.confined_modules import describe
+from gsym.server.confined_modules import Delivery, describe
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name, inflate_file
-from gsym.store.directory import Store
 from gsym.store.module_file import modules_in
 from gsym.store.modules import ModuleKey, key_of_debug_id
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from gsym.store.directory import Store
     from gsym.store.modules import Entry
 
 
@@ -213,23 +213,23 @@ def convert_members(
     keep_originals: bool,
     most_inflated: int,
 ) -> dict[str, Any]:
-    """Convert the files of an upload into a store of their own.
+    """Convert the files of an upload for the server to publish.
 
     Args:
         names: Names of the files, which are in *folder* by number.
         folder: The folder of `unpack_upload`.
-        store: Path of the store, which is created.
+        store: Path of a folder for them, which is created.
         keep_originals: Whether it keeps the files as well.
         most_inflated: Maximum inflated bytes of a compressed file.
 
     Returns:
-        `modules`: those of the store, with the numbers of their files; `skipped`:
+        `modules`: as `describe` has them, with the numbers of their files; `skipped`:
         number and reason of each file that is not a module.
 
     Raises:
         GsymError: A file is damaged, or not the module that its path names.
     """
-    made = Store(store)
+    made = Delivery(store)
     modules: list[dict[str, Any]] = []
     skipped: list[tuple[int, str]] = []
     for number, name in enumerate(names):

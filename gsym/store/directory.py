@@ -50,6 +50,11 @@ _OPEN_TRIES = 10
 _MAX_NOTES, _MAX_NOTE = 16, 4096  # notes come from untrusted files
 
 
+def shortened(notes: Sequence[str]) -> tuple[str, ...]:
+    """Notes for `Entry.missing`, truncated."""
+    return tuple(text[:_MAX_NOTE] for text in notes[:_MAX_NOTES])
+
+
 class Store:
     """The store in the folder *path*.
 
@@ -198,7 +203,7 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
-            missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
+            missing=shortened(missing),
         )
         return publish_module(self.path, entry, originals or {}, key)
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.errors import FormatError, LimitError
+from gsym.server import confined_process
 from gsym.server.confined_process import (
     ConfinedError,
     confinement_report,
     run_confined,
 )
 from gsym.server.confinement import NUMBERS, ChildLimits, filter_program
+from gsym.server.forkserver import ForkServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.long,
@@ -160,90 +169,162 @@ def test_a_limit_holds(
     assert outcome_of(code, tmp_path, **limits) == outcome
 
 
-def test_a_process_is_killed_after_its_time_limit(
+@pytest.fixture
+def run_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., dict[str, Any]]:
+    """Run a function of `confined_tasks` in a confined process."""
+
+    def run(name: str, **limits: int) -> dict[str, Any]:
+        task = ("tests.server.confined_tasks", name)
+        monkeypatch.setitem(confined_process.TASKS, "probe", task)
+        return run_confined("probe", {}, str(tmp_path), ChildLimits(**limits))
+
+    return run
+
+
+def test_a_process_is_killed_after_its_time_limit(
+    run_task: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsym.server.confined_process._STARTING", 0)
-    monkeypatch.setattr(
-        "gsym.server.confined_process._BOOTSTRAP", "import time; time.sleep(60)"
-    )
+    monkeypatch.setattr(confined_process, "_STARTING", 1)
     started = time.monotonic()
     with pytest.raises(ConfinedError, match="more than 0 seconds"):
-        run_confined("probe", {}, str(tmp_path), ChildLimits(seconds=0))
+        run_task("sleep", seconds=0)
     assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("name", "reason"),
     [
-        ("import os, signal; os.kill(os.getpid(), 11)", f"signal {signal.SIGSEGV:d}"),
-        ("import sys; sys.exit(7)", "exit status 7"),
-        ("pass", "without an answer"),
-        ("open('answer.json', 'w').write('{')", "without an answer"),
-        ("open('answer.json', 'w').write('3')", "without an answer"),
-        ("open('answer.json', 'w').write('{' + ' ' * 2**24 + '}')", "without"),
-        ("import os; os.symlink('/etc/passwd', 'answer.json')", "without an answer"),
-        ("import os; os.mkfifo('answer.json')", "without an answer"),
+        ("crash", f"signal {signal.SIGSEGV:d}"),
+        ("fail", "exit status 7"),
+        ("end", "without an answer"),
+        ("answer_half", "without an answer"),
+        ("answer_number", "without an answer"),
+        ("answer_too_much", "without"),
+        ("answer_link", "without an answer"),
+        ("answer_pipe", "without an answer"),
     ],
 )
 def test_a_process_that_crashes_gives_no_answer(
-    code: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, reason: str, run_task: Callable[..., dict[str, Any]]
 ) -> None:
-    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(ConfinedError, match=reason):
-        run_confined("probe", {}, str(tmp_path), ChildLimits())
+        run_task(name)
 
 
-def failing(function: str, number: str) -> str:
-    """Code of a process in which a function that tasks use fails."""
-    return (
-        "import errno, json, sys\n"
-        "order = json.load(sys.stdin.buffer)\n"
-        "sys.path[:] = order['path']\n"
-        "from gsym.server import confined_process\n"
-        "def fail(*_):\n"
-        f"    raise OSError(errno.{number}, 'failed')\n"
-        f"confined_process.{function} = fail\n"
-        "confined_process.run_order(order)\n"
-    )
+def test_a_process_leaves_no_children(
+    run_task: Callable[..., dict[str, Any]], tmp_path: Path, holds: list[str]
+) -> None:
+    if "seccomp" in holds:
+        pytest.skip("a process cannot have children")
+    run_task("leave_a_child")
+    time.sleep(0.5)
+    assert not (tmp_path / "alive").exists()
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        *(("ENOMEM", LimitError), ("EFBIG", LimitError)),
-        *(("ENOSPC", OSError), ("EDQUOT", OSError)),
-        ("EIO", FormatError),
+        *(("lack_memory", LimitError), ("write_too_much", LimitError)),
+        *(("fill_the_disk", OSError), ("exceed_the_quota", OSError)),
+        ("read_a_bad_disk", FormatError),
     ],
 )
 def test_a_system_error_is_not_an_error_of_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: type[Exception]
+    name: str, kind: type[Exception], run_task: Callable[..., dict[str, Any]]
 ) -> None:
-    code = failing("probe", name)
-    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(kind) as caught:
-        run_confined("probe", {}, str(tmp_path), ChildLimits())
+        run_task(name)
     assert type(caught.value) is kind
 
 
 def test_a_full_disk_is_not_an_error_of_the_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_task: Callable[..., dict[str, Any]],
 ) -> None:
-    code = failing("json.dump", "ENOSPC")
-    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
     with pytest.raises(OSError, match="No space left"):
-        run_confined("probe", {}, str(tmp_path), ChildLimits())
+        run_task("fill_the_disk_with_the_answer")
 
 
+@pytest.fixture
+def fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
+    """A server of its own, which starts with its first process."""
+    server = ForkServer("gsym.server.confined_process:run_order", [])
+    monkeypatch.setattr(confined_process, "_FORKS", server)
+    yield server
+    server.close()
+
+
+@pytest.mark.usefixtures("fork_server")
 def test_credentials_of_the_server_are_not_passed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_task: Callable[..., dict[str, Any]],
 ) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
-    code = "import json, os; json.dump(dict(os.environ), open('answer.json', 'w'))"
-    monkeypatch.setattr("gsym.server.confined_process._BOOTSTRAP", code)
-    answer = run_confined("probe", {}, str(tmp_path), ChildLimits())
+    answer = run_task("show_environment")
     assert "SECRET_TOKEN" not in answer
     assert answer["TMPDIR"] == str(tmp_path)
+
+
+def test_a_process_has_no_descriptors_but_its_own(
+    run_task: Callable[..., dict[str, Any]],
+) -> None:
+    assert run_task("list_descriptors")["open"] == [0, 1, 2]
+
+
+def test_processes_run_side_by_side_and_by_one_server(
+    fork_server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = ("tests.server.confined_tasks", "wait_for_the_other")
+    monkeypatch.setitem(confined_process.TASKS, "probe", task)
+
+    def run(number: int) -> dict[str, Any]:
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        shared = [str(tmp_path / "0"), str(tmp_path / "1")]
+        return run_confined(
+            *("probe", {"number": number}, str(folder), ChildLimits()), readable=shared
+        )
+
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(run, range(2))
+    assert first["parent"] == second["parent"] == fork_server.pid
+
+
+def test_the_server_is_replaced_after_a_fault_and_when_it_was_killed(
+    fork_server: ForkServer, run_task: Callable[..., dict[str, Any]]
+) -> None:
+    servers = [run_task("show_parent")["parent"]]
+    with pytest.raises(ConfinedError):
+        run_task("crash")
+    servers.append(run_task("show_parent")["parent"])
+    assert fork_server.pid is not None
+    os.kill(fork_server.pid, signal.SIGKILL)
+    with suppress(ConfinedError):  # it may die after it got the order
+        run_task("show_parent")
+    servers.append(run_task("show_parent")["parent"])
+    assert len(set(servers)) == 3
+
+
+def test_the_server_is_replaced_after_many_processes(
+    fork_server: ForkServer,
+    run_task: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    del fork_server
+    monkeypatch.setattr("gsym.server.forkserver._MOST_FORKS", 2)
+    parents = [run_task("show_parent")["parent"] for _ in range(5)]
+    assert [parents.count(each) for each in dict.fromkeys(parents)] == [2, 2, 1]
+
+
+def test_a_process_does_not_sync_its_temporary_files(
+    run_task: Callable[..., dict[str, Any]], holds: list[str]
+) -> None:
+    if "seccomp" not in holds:
+        pytest.skip("there is no filter of system calls here")
+    # No file is open with this number: a sync that is tried fails.
+    assert run_task("sync_nothing")["failed"] is False
 
 
 def test_modules_are_not_loaded_from_the_folder(tmp_path: Path) -> None:
