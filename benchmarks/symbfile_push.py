@@ -16,6 +16,7 @@ import os
 import random
 import sys
 import tempfile
+from hashlib import sha256
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,9 +123,12 @@ def run(folder: Path, megabytes: int, seed: int) -> str:
     for way in ("direct", "through the proxy"):
         executable = folder / way.split()[0]
         executable.write_text(way, encoding="utf-8")
+        tokens = folder / "tokens"
+        digest = sha256(KEY.encode()).hexdigest()
+        tokens.write_text(f"profiler upload {digest}\n", encoding="utf-8")
         store = ["--store", str(folder / f"{executable.name}-store")]
         with (
-            ServerProcess(*store, "--set", f"symbfile_keys={KEY}") as server,
+            ServerProcess(*store, "--set", f"token_files={tokens}") as server,
             FaultyProxy(server.port, PART_SIZE, seed) as proxy,
         ):
             direct = f"http://{HOST}:{server.port}"

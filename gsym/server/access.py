@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hmac import compare_digest
 from ipaddress import ip_address
 from socket import gethostbyname
 
@@ -11,68 +10,53 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from gsym.server.errors import endpoint_path, error_response
+from gsym.server.logs import LOGGED
 from gsym.server.monitoring import HEALTH_PATHS
+from gsym.server.tokens import READ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from gsym.server.tokens import Tokens
 
-_BEARER = "bearer "
-# Endpoints with tokens of their own.
+
+# Endpoints that need another scope.
 _UPLOADS = {"/upload/", "/api/symbols-ranges", "/api/symbols-returnpads"}
 _PAGE_FILES = "/page/files/"  # static files; the page itself asks for the token
 
 
-def has_token(headers: Mapping[str, str], tokens: Sequence[str]) -> bool:
-    """Whether headers contain one of *tokens*.
+class ReadAccess:
+    """Answers 401 to requests without a token for reading, if there are any."""
 
-    Accepts `Authorization: Bearer TOKEN`, and `Auth-Token: TOKEN` as Mozilla's symbol
-    server does.
-    """
-    given = headers.get("auth-token", "")
-    authorization = headers.get("authorization", "")
-    if authorization[: len(_BEARER)].lower() == _BEARER:
-        given = authorization[len(_BEARER) :].strip()
-    return is_one_of(given, tokens)
-
-
-def is_one_of(token: str, tokens: Sequence[str]) -> bool:
-    """Whether *token* is one of *tokens*; compares in constant time."""
-    given = token.encode("utf-8", "replace")
-    is_one = False
-    for known in tokens:
-        is_one |= compare_digest(given, known.encode())
-    return is_one
-
-
-class ReadTokens:
-    """Answers 401 to requests without a valid token, if tokens are configured."""
-
-    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
         self._app = app
-        self._tokens = tuple(tokens)
+        self._tokens = tokens
+        self._is_on = tokens.is_needed_to_read()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if (
-            scope["type"] != "http"
-            or not self._tokens
-            or scope["method"] == "OPTIONS"  # CORS preflights have no token
-            or _is_open(scope["method"], endpoint_path(scope))
-            or has_token(Headers(scope=scope), self._tokens)
-        ):
-            await self._app(scope, receive, send)
-            return
-        headers = {"www-authenticate": "Bearer"}
-        await error_response(401, headers=headers)(scope, receive, send)
+        if scope["type"] == "http":
+            holder = self._tokens.holder(Headers(scope=scope))
+            if holder is not None:
+                scope.setdefault(LOGGED, {})["token"] = holder.name
+            if (
+                self._is_on
+                and scope["method"] != "OPTIONS"  # CORS preflights have no token
+                and not _is_open(scope["method"], endpoint_path(scope))
+                and not (holder is not None and holder.may(READ))
+            ):
+                headers = {"www-authenticate": "Bearer"}
+                await error_response(401, headers=headers)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 def _is_open(method: str, path: str) -> bool:
-    """Whether an endpoint is public, or has tokens of its own."""
+    """Whether an endpoint is public, or needs another scope."""
     is_page = method == "GET" and (path == "/" or path.startswith(_PAGE_FILES))
     return is_page or path in HEALTH_PATHS or path in _UPLOADS
 
@@ -83,6 +67,7 @@ _EXPOSED = (
     "x-csrftoken, x-requested-with"
 )
 _MAX_AGE = "86400"
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -101,9 +86,8 @@ class HostCheck:
 
     def __init__(self, app: ASGIApp, address: str, names: Sequence[str]) -> None:
         self._app = app
-        own = {"localhost", "127.0.0.1", "::1", address.lower()}
-        self._names = frozenset({*own, *map(_name_of, names)})
-        is_needed = bool(names) or _is_loopback(address)
+        self._names = _LOOPBACK_NAMES | {address.lower(), *map(_name_of, names)}
+        is_needed = bool(names) or is_loopback(address)
         self._is_on = is_needed and "*" not in names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,14 +104,35 @@ class HostCheck:
         await self._app(scope, receive, send)
 
 
+class Origins:
+    """Origins whose pages may use the symbolication API.
+
+    Args:
+        allowed: Such as `https://profiler.firefox.com`; `localhost` is any server on
+            the client's machine, `*` is any origin.
+    """
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._allowed = frozenset(each.rstrip("/").lower() for each in allowed)
+
+    def allow(self, origin: str) -> bool:
+        """Whether pages of an origin may use the API."""
+        if "*" in self._allowed or origin.lower() in self._allowed:
+            return True
+        scheme, _, host = origin.partition("://")
+        is_local = scheme in {"http", "https"} and _name_of(host) in _LOOPBACK_NAMES
+        return is_local and "localhost" in self._allowed
+
+
 class Cors:
-    """Allows pages of any origin to use the symbolication API, and nothing else.
+    """Lets pages of some origins use the symbolication API, and nothing else.
 
     Other cross-origin requests that could change something are refused.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, origins: Origins) -> None:
         self._app = app
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -135,37 +140,44 @@ class Cors:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        if not _is_for_all(scope):
-            # Origin is no criterion: a proxy may hide the host name that browsers use.
-            site = headers.get("sec-fetch-site", "none")
-            if site in {"none", "same-origin"} or scope["method"] in _SAFE_METHODS:
-                await self._app(scope, receive, send)
-                return
+        origin = headers.get("origin", "")
+        is_api = endpoint_path(scope) in _API
+        is_allowed = is_api and self._origins.allow(origin)
+        # Origin is no criterion: a proxy may hide the host name that browsers use.
+        is_own = headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+        if not (is_allowed or is_own or scope["method"] in _SAFE_METHODS):
             title = "pages of other origins may use the symbolication API only"
+            if is_api:
+                title = f"the origin '{origin[:256]}' is not allowed (see the setting "
+                title += "allowed_origins)"
             await _refusal(403, title)(scope, receive, send)
             return
 
         async def send_open(message: Message) -> None:
             if message["type"] == "http.response.start":
                 found = MutableHeaders(scope=message)
-                found["access-control-allow-origin"] = "*"
-                found["access-control-expose-headers"] = _EXPOSED
+                found.add_vary_header("Origin")
+                if is_allowed:
+                    found["access-control-allow-origin"] = origin
+                    found["access-control-expose-headers"] = _EXPOSED
             await send(message)
 
-        has_origin = "origin" in headers
-        await self._app(scope, receive, send_open if has_origin else send)
+        is_changed = is_api and origin
+        await self._app(scope, receive, send_open if is_changed else send)
 
 
-def options_response(request: Request, methods: str) -> Response:
+def options_response(request: Request, methods: str, origins: Origins) -> Response:
     """The answer to OPTIONS for an endpoint, CORS preflight or not.
 
     Args:
         request: With the method OPTIONS.
         methods: Methods of the endpoint, separated by commas.
+        origins: Origins whose pages may use the API.
     """
     headers = {"allow": methods}
     is_preflight = "access-control-request-method" in request.headers
-    if is_preflight and _is_for_all(request.scope):
+    is_allowed = origins.allow(request.headers.get("origin", ""))
+    if is_preflight and is_allowed and endpoint_path(request.scope) in _API:
         wanted = request.headers.get("access-control-request-headers", "*")
         headers = {
             "access-control-allow-methods": methods,
@@ -173,11 +185,6 @@ def options_response(request: Request, methods: str) -> Response:
             "access-control-max-age": _MAX_AGE,
         }
     return Response(headers=headers)
-
-
-def _is_for_all(scope: Scope) -> bool:
-    """Whether pages of any origin may use an endpoint."""
-    return endpoint_path(scope) in _API
 
 
 def _refusal(status: int, title: str) -> Response:
@@ -194,7 +201,8 @@ def _name_of(host: str) -> str:
     return host.partition(":")[0].rstrip(".").lower()
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can connect to an address."""
     try:  # a name is resolved as `bind` does
         found = address if ":" in address else gethostbyname(address)
         return ip_address(found).is_loopback

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from gsym.server.access import Cors, HostCheck, ReadTokens, options_response
+from gsym.server.access import Cors, HostCheck, ReadAccess, options_response
 from gsym.server.compression import Compression
 from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, ServerError, error_response
@@ -55,7 +55,8 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     allowed = headers.pop("Allow", None)
     if allowed is not None:
         if request.method == "OPTIONS":
-            return options_response(request, allowed)
+            origins = request.app.state.service.origins
+            return options_response(request, allowed, origins)
         headers["allow"] = f"{allowed}, OPTIONS"
     title = error.detail if isinstance(error, ServerError) else ""
     return error_response(status, title, headers)
@@ -72,6 +73,8 @@ def create_app(
         metrics: Metrics to continue, from a previous application.
 
     Raises:
+        FormatError: A file with tokens is invalid.
+        OSError: It cannot be read.
         ValueError: A path rule is invalid.
     """
     service = Service(settings, symbolizer, metrics)
@@ -94,12 +97,12 @@ def create_app(
             Middleware(ProxyHeadersMiddleware, settings.trusted_proxies),
             Middleware(RequestLog, service.metrics),
             Middleware(HostCheck, settings.host, settings.allowed_hosts),
-            Middleware(Cors),
+            Middleware(Cors, service.origins),
             Middleware(
                 InFlight, settings.limits.max_in_flight, service.metrics.in_flight
             ),
             Middleware(RateLimit, settings.rate_limit, settings.limits.rate_burst),
-            Middleware(ReadTokens, settings.read_tokens),
+            Middleware(ReadAccess, service.tokens),
             Middleware(Pieces),
             Middleware(Compression, service.run),
             Middleware(Errors),

@@ -126,6 +126,7 @@ def publish_described(
     *,
     source: str,
     keys: Sequence[ModuleKey | None],
+    may_replace: bool = True,
 ) -> list[Publication]:
     """Check all modules, then publish them in a store.
 
@@ -134,6 +135,7 @@ def publish_described(
         modules: The modules.
         source: Where they are from.
         keys: A further key for each.
+        may_replace: Whether to replace modules of the store by better ones.
 
     Raises:
         GsymError: A GSYM file is damaged or belongs to another module. Nothing was
@@ -153,6 +155,7 @@ def publish_described(
                 originals=module.originals,
                 key=key,
                 missing=module.missing,
+                may_replace=may_replace,
             )
             for module, key in zip(modules, keys, strict=True)
         ]
@@ -197,9 +200,10 @@ class Delivery(Store):
         originals: Mapping[str, str] | None = None,
         key: ModuleKey | None = None,
         missing: Sequence[str] = (),
+        may_replace: bool = True,
     ) -> Publication:
         """Move the files into a folder of their own."""
-        del key
+        del key, may_replace
         folder = mkdtemp(dir=self.path)
 
         def moved(path: str | os.PathLike[str], name: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _REQUESTS = logging.getLogger("gsym.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
+LOGGED = "gsym.log"  # further fields of the log, in the scope of a request
 _NO_ANSWER = 499  # the client closed the connection; the code that nginx uses
 
 
@@ -75,7 +76,7 @@ def _log_request(
         "bytes": size,
         "ms": round(seconds * 1e3, 3),
         "user_agent": agent[:256],
-        **scope.get("gsym.log", {}),
+        **scope.get(LOGGED, {}),
     }
     _REQUESTS.info("%s %s", scope["method"], scope["path"], extra={"fields": fields})
 

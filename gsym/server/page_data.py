@@ -14,6 +14,7 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
+from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import key_of_debug_id
 from gsym.symbolication.module_contents import contents_of
@@ -195,7 +196,7 @@ class PageData:
             "version": gsym.__version__,
             "store": shown(store.path) if store is not None else "",
             "max_paste": self._service.settings.limits.max_paste,
-            "takes_uploads": bool(self._service.settings.upload_tokens),
+            "takes_uploads": bool(self._service.tokens.names(UPLOAD)),
             "max_upload": self._service.settings.limits.max_upload,
         }
 

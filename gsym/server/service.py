@@ -10,8 +10,10 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
+from gsym.server.access import Origins
 from gsym.server.load_limits import ByteBudget
 from gsym.server.monitoring import Metrics
+from gsym.server.tokens import Tokens
 from gsym.symbolication.answer_texts import AnswerTexts
 from gsym.symbolication.cache_budget import CacheBudget
 from gsym.symbolication.path_map import PathMap, read_rule
@@ -143,6 +145,8 @@ class Service:
         metrics: Metrics to continue; by default new ones.
 
     Raises:
+        FormatError: A file with tokens is invalid.
+        OSError: It cannot be read.
         ValueError: A path rule is invalid.
     """
 
@@ -165,6 +169,8 @@ class Service:
             [read_rule(rule, has_place=True) for rule in settings.source_map],
         )
         self.path_map = path_map or None
+        self.tokens = Tokens(settings.token_files)
+        self.origins = Origins(settings.allowed_origins)
         self.memory = CacheBudget(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
         self.body_budget = ByteBudget(settings.limits.max_held_bodies)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _PREFIX = "GSYM_"
 _LIMITS = "limits"
 _NS = 10**9
+_ORIGINS = ("https://profiler.firefox.com", "localhost")
 
 
 class SettingsError(GsymError):
@@ -36,7 +37,6 @@ class SettingsError(GsymError):
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=1, description="bytes")]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
-Token = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,8 +144,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         allowed_hosts: accepted `Host` names, besides `localhost`, `127.0.0.1` and
             `[::1]`; `*`: any. Empty: any, except on a server that listens on loopback
         trusted_proxies: addresses and networks whose forwarded headers are trusted
-        read_tokens: tokens for reading, one of which a client must send; empty: anybody
-            may read
+        allowed_origins: origins whose pages may use the symbolication API, such as
+            `https://profiler.firefox.com`; `localhost`: any server on the machine of
+            the browser; `*`: any
+        token_files: files with the tokens of clients
+        tls_certificate: PEM file with the certificate, and those up to the root's; with
+            it the server speaks HTTPS
+        tls_key: PEM file with the private key; "": it is in the file of the certificate
         rate_limit: requests per second of one client, in each worker; 0: no limit. A
             client is an IPv4 address or an IPv6 /64 network
         path_map: OLD=NEW: prefixes of source paths to replace in answers
@@ -159,10 +164,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         binary_dirs: folders with binaries to disassemble, found by name or build id
         enable_downloads: serve files of the store by name and id, or by build id
         fetch_downloads: for downloads, fetch modules that the store lacks from sources
-        upload_tokens: tokens for uploads; empty: nobody may upload
         upload_hosts: servers that `url=` of an upload may name
         keep_originals: keep the uploaded files unchanged, for downloads
-        symbfile_keys: API keys for symbfiles; empty: nobody may push them
         confine_fetched: convert files from sources in confined processes, like uploads
         log_format: `json`, `text`, or `auto`: text on a terminal
         log_level: lowest level to log: debug, info, warning, error
@@ -179,7 +182,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     root_path: str = ""
     allowed_hosts: list[str] = []
     trusted_proxies: list[str] = []
-    read_tokens: list[Token] = []
+    allowed_origins: list[str] = msgspec.field(default_factory=lambda: [*_ORIGINS])
+    token_files: list[str] = []
+    tls_certificate: str = ""
+    tls_key: str = ""
     rate_limit: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     path_map: list[str] = []
     source_map: list[str] = []
@@ -191,10 +197,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     binary_dirs: list[str] = []
     enable_downloads: bool = True
     fetch_downloads: bool = False
-    upload_tokens: list[Token] = []
     upload_hosts: list[str] = []
     keep_originals: bool = True
-    symbfile_keys: list[Token] = []
     confine_fetched: bool = True
     log_format: Annotated[str, msgspec.Meta(pattern="^(auto|json|text)$")] = "auto"
     log_level: Annotated[str, msgspec.Meta(pattern="^(debug|info|warning|error)$")] = (
@@ -325,7 +329,9 @@ def setting_rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
 
 
 def _default_text(default: Any, kind: Any) -> str:
-    if default in ("", []) or isinstance(default, Limits):
+    if isinstance(default, list):
+        return ",".join(default)
+    if default == "" or isinstance(default, Limits):
         return ""
     if isinstance(default, bool):
         return str(default).lower()

@@ -18,7 +18,6 @@ from gsym.errors import FormatError, GsymError, LimitError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
-from gsym.server.access import has_token
 from gsym.server.bodies import spool_body, work_folder
 from gsym.server.confined_modules import (
     is_file_in,
@@ -28,6 +27,7 @@ from gsym.server.confined_modules import (
 from gsym.server.confined_process import ConfinedError, confinement_report, run_confined
 from gsym.server.errors import ServerError
 from gsym.server.modules import child_limits, store_path
+from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upload_tasks import member_key
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from gsym.net.web_address import WebAddress
     from gsym.server.service import Service
+    from gsym.server.tokens import Holder, Tokens
+    from gsym.store.publication import Publication
 
 _LOG = logging.getLogger("gsym.server")
 _UNPACKING_MEMORY = 512 << 20  # bytes of address space, to unpack an upload
@@ -48,16 +50,15 @@ _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 
 def upload_routes(service: Service) -> list[Route]:
-    """The endpoint, if there are upload tokens."""
-    settings = service.settings
-    if not settings.upload_tokens:
+    """The endpoint, if there are tokens for it."""
+    if not service.tokens.names(UPLOAD):
         return []
     uploads = _Uploads(service)
     log_confinement(service)
 
     async def upload(request: Request) -> Response:
-        _check_token(request, settings.upload_tokens)
-        body = msgspec.json.encode({"upload": await uploads.receive(request)})
+        holder = _upload_holder(request, service.tokens)
+        body = msgspec.json.encode({"upload": await uploads.receive(request, holder)})
         return Response(body, 201, media_type="application/json")
 
     return [Route("/upload/", upload, methods=["POST"])]
@@ -82,10 +83,13 @@ def _confinement(service: Service) -> list[str]:
     return measures
 
 
-def _check_token(request: Request, tokens: list[str]) -> None:
+def _upload_holder(request: Request, tokens: Tokens) -> Holder:
     headers = request.headers
-    if has_token(headers, tokens):
-        return
+    holder = tokens.holder(headers)
+    if holder is not None and holder.may(UPLOAD):
+        return holder
+    if holder is not None:
+        raise ServerError(403, "the token is not for uploads", closes=True)
     if "auth-token" in headers or "authorization" in headers:
         raise ServerError(403, "unknown token", closes=True)
     raise ServerError(401, "an upload needs a token", closes=True)
@@ -101,7 +105,7 @@ class _Uploads:
         self._store = Store(store_path(settings))
         self._active = 0
 
-    async def receive(self, request: Request) -> dict[str, Any]:
+    async def receive(self, request: Request, holder: Holder) -> dict[str, Any]:
         """The result of an upload.
 
         Raises:
@@ -117,7 +121,9 @@ class _Uploads:
                 content_type = request.headers.get("content-type", "")
                 name = request.query_params.get("name", "") or "upload"
                 publish = self._service.opening.run
-                return await publish(self._publish, folder, path, content_type, name)
+                return await publish(
+                    self._publish, holder, folder, path, content_type, name
+                )
         except OSError as error:
             if error.errno in FULL_DISK:
                 _LOG.error("cannot write to the store: %s", error.strerror)
@@ -143,7 +149,7 @@ class _Uploads:
             raise ServerError(408, closes=True) from None
 
     def _publish(
-        self, folder: str, path: str, content_type: str, name: str
+        self, holder: Holder, folder: str, path: str, content_type: str, name: str
     ) -> dict[str, Any]:
         source, size = "upload", os.path.getsize(path)
         try:
@@ -156,7 +162,7 @@ class _Uploads:
                 name = source.rpartition("/")[2] or "upload"
                 names, _ = self._unpack(folder, path, "", name)
             answer = self._convert(folder, names)
-            return {"size": size, **self._add(answer, folder, names, source)}
+            return {"size": size, **self._add(answer, holder, folder, names, source)}
         except GsymError as error:
             statuses = (
                 status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)
@@ -199,7 +205,12 @@ class _Uploads:
         return run_confined("convert", arguments, folder, limits, inputs=paths)
 
     def _add(
-        self, answer: dict[str, Any], folder: str, names: list[str], source: str
+        self,
+        answer: dict[str, Any],
+        holder: Holder,
+        folder: str,
+        names: list[str],
+        source: str,
     ) -> dict[str, Any]:
         """Publish the converted modules.
 
@@ -214,7 +225,14 @@ class _Uploads:
             raise FormatError("the upload contains no module: " + reasons[0])
         # A path may contain the id of its module.
         keys = [member_key(name) if "/" in name else None for name in members]
-        published = publish_described(self._store, modules, source=source, keys=keys)
+        published = publish_described(
+            *(self._store, modules),
+            source=source,
+            keys=keys,
+            may_replace=holder.may(REPLACE),
+        )
+        for done in published:
+            log_publication(done, holder)
         return {
             "modules": [
                 {
@@ -246,6 +264,13 @@ class _Uploads:
         finally:
             transfer.close()
         return address
+
+
+def log_publication(done: Publication, holder: Holder) -> None:
+    """Log who added or replaced a module."""
+    found = done.entry.identity
+    text = "%s %s (%s), uploaded by %s"
+    _LOG.info(text, done.outcome, found.debug_file, found.debug_id, holder.name)
 
 
 def _members(folder: str) -> str:

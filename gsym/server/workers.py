@@ -155,6 +155,8 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
         ),
         workers=settings.workers,
         root_path=settings.root_path,
+        ssl_certfile=settings.tls_certificate or None,
+        ssl_keyfile=settings.tls_key or None,
         timeout_graceful_shutdown=_STOP_SECONDS,
         timeout_worker_healthcheck=_LONGEST_START,
         access_log=False,

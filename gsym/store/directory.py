@@ -173,6 +173,7 @@ class Store:
         originals: Mapping[str, str] | None = None,
         key: ModuleKey | None = None,
         missing: Sequence[str] = (),
+        may_replace: bool = True,
     ) -> Publication:
         """Move a GSYM file into the store, unless it has a more complete one.
 
@@ -187,6 +188,7 @@ class Store:
             originals: Files to move with it, by kind as in `Entry.originals`.
             key: Further names by which the module is found.
             missing: As `Entry.missing`; truncated if too long.
+            may_replace: Whether to replace a file; else the stored one is kept.
 
         Raises:
             OSError: The store cannot be written.
@@ -205,7 +207,9 @@ class Store:
             source=source,
             missing=shortened(missing),
         )
-        return publish_module(self.path, entry, originals or {}, key)
+        return publish_module(
+            self.path, entry, originals or {}, key, may_replace=may_replace
+        )
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""

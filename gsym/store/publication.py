@@ -64,6 +64,8 @@ def publish_module(
     entry: Entry,
     originals: Mapping[str, str],
     key: ModuleKey | None,
+    *,
+    may_replace: bool,
 ) -> Publication:
     """Move the files of a module into a store, unless its module is as complete.
 
@@ -73,6 +75,7 @@ def publish_module(
             move; its size and its originals are ignored.
         originals: Files to move with it, by kind.
         key: Further names of the module.
+        may_replace: Whether to replace a module.
 
     Raises:
         OSError: The store cannot be written. It is unchanged.
@@ -85,7 +88,7 @@ def publish_module(
         made = _fill(folder.path, entry, originals)
         with swap_lock(store, debug_id):
             current = _current(store, debug_id)
-            if current is not None and not _is_better(made, current):
+            if current is not None and not (may_replace and _is_better(made, current)):
                 _add_names(store, current, made.identity.debug_file, key)
                 return Publication(current, "kept")
             is_replaced = _swap(store, folder.path, made, aliases_of(made, key))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import tempfile
 import threading
 from functools import partial
+from hashlib import sha256
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,11 +54,35 @@ def made_settings(**values: Any) -> Settings:
     return Settings(limits=Limits(**limits), **values)
 
 
-class RunningServer:
-    """Serves until the `with` block ends."""
+def token_lines(scopes: Mapping[str, str]) -> str:
+    """A file of tokens."""
+    return "".join(
+        f"{token} {granted} {sha256(token.encode()).hexdigest()}\n"
+        for token, granted in scopes.items()
+    )
 
-    def __init__(self, symbolizer: Symbolizer, **settings: Any) -> None:
-        self.app = create_app(made_settings(**settings), symbolizer)
+
+class RunningServer:
+    """Serves until the `with` block ends.
+
+    Args:
+        symbolizer: Opens modules.
+        tokens: Scopes by token, whose holder is called like the token.
+        settings: Settings and limits by name.
+    """
+
+    def __init__(
+        self,
+        symbolizer: Symbolizer,
+        *,
+        tokens: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".tokens") as file:
+            file.write(token_lines(tokens or {}))
+            file.flush()
+            given = {"token_files": [file.name], **settings}
+            self.app = create_app(made_settings(**given), symbolizer)
         known = self.app.state.service.settings.limits
         limits = partial(
             Protocol,

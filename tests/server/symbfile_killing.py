@@ -56,7 +56,7 @@ def receive(store: Store, kind: str, part: int, body: bytes) -> str:
             if not parts:
                 return "stored"
             publication = SymbfilePublication(store, ChildLimits(), MOST)
-            outcome = publication.publish(ID, kind, parts)
+            outcome = publication.publish(ID, kind, parts, may_replace=True)
             upload.end(("", outcome))
             return outcome
 

@@ -35,7 +35,10 @@ CODES = {refusal.code: refusal for refusal in REFUSALS}
 
 
 def running(folder: Path, **settings: Any) -> RunningServer:
-    keys = {"store": str(folder), "symbfile_keys": [KEY, OTHER_KEY]}
+    keys = {
+        "store": str(folder),
+        "tokens": dict.fromkeys((KEY, OTHER_KEY), "upload,replace"),
+    }
     return RunningServer(Symbolizer(Resolver(Store(folder))), **{**keys, **settings})
 
 

@@ -254,7 +254,7 @@ def test_the_debug_section_is_optional(server: RunningServer) -> None:
 
 
 def test_paths_are_mapped_for_clients(modules: KnownModules) -> None:
-    rules = {
+    rules: dict[str, Any] = {
         "path_map": ["/src/b=/elsewhere/b"],
         "source_map": ["/src/=hg:hg.mozilla.org/mozilla-central:{path}:abc"],
     }

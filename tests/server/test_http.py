@@ -43,14 +43,50 @@ EXPOSED = (
         ("POST", "/asm/v1", b"{}"),
     ],
 )
-def test_any_origin_may_read_the_symbolication_api(
+def test_an_allowed_origin_may_read_the_symbolication_api(
     server: RunningServer, method: str, path: str, body: Any
 ) -> None:
     headers = server.ask(method, path, body, ORIGIN).headers
-    assert headers["access-control-allow-origin"] == "*"
+    assert headers["access-control-allow-origin"] == ORIGIN["Origin"]
     assert headers["access-control-expose-headers"] == EXPOSED
+    assert "Origin" in headers["vary"]
     without = server.ask(method, path, body).headers
     assert not [name for name in without if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "origin", "is_allowed"),
+    [
+        (None, "https://profiler.firefox.com", True),
+        (None, "HTTPS://Profiler.Firefox.com", True),
+        (None, "http://localhost:4242", True),
+        (None, "https://127.0.0.1", True),
+        (None, "http://[::1]:80", True),
+        (None, "http://profiler.firefox.com", False),
+        (None, "https://profiler.firefox.com.example", False),
+        (None, "https://localhost.example", False),
+        (None, "file://localhost", False),
+        (None, "null", False),
+        (["https://own.example/"], "https://own.example", True),
+        (["https://own.example"], "http://localhost:4242", False),
+        (["*"], "null", True),
+        ([], "https://profiler.firefox.com", False),
+    ],
+)
+def test_the_origins_of_pages_are_a_setting(
+    allowed: list[str] | None, origin: str, modules: KnownModules, *, is_allowed: bool
+) -> None:
+    settings: Any = {} if allowed is None else {"allowed_origins": allowed}
+    asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    with RunningServer(Symbolizer(modules), **settings) as server:
+        for method in ("OPTIONS", "POST"):
+            answer = server.ask(method, "/symbolicate/v5", job(), asked)
+            found = answer.headers.get("access-control-allow-origin")
+            assert found == (origin if is_allowed else None), method
+            assert "Origin" in answer.headers["vary"]
+        refused = server.post(job(), Origin=origin, Sec_Fetch_Site="cross-site")
+        assert refused.status == (200 if is_allowed else 403)
+        assert is_allowed or "allowed_origins" in refused.title
 
 
 @pytest.mark.parametrize(
@@ -92,10 +128,10 @@ def test_another_site_may_send_only_symbolication_requests(
 ) -> None:
     sent = {"Sec_Fetch_Site": site}
     for path in ("/upload/", "/page/symbolize", "/"):
-        answer = server.post(b"text=x", path, **sent)
+        answer = server.post(b"text=x", path, **sent, **ORIGIN)
         assert answer.status == 403, path
         assert "other origins" in answer.title
-    assert server.post(job(), **sent).status == 200
+    assert server.post(job(), **sent, **ORIGIN).status == 200
     assert server.ask("GET", "/", headers={"Sec-Fetch-Site": site}).status == 200
     own = server.post({"text": "x"}, "/page/symbolize", Sec_Fetch_Site="same-origin")
     assert own.status == 200
@@ -155,7 +191,7 @@ def test_a_preflight_request_is_answered(server: RunningServer) -> None:
     }
     answer = server.ask("OPTIONS", "/symbolicate/v5", None, {**ORIGIN, **asked})
     assert (answer.status, answer.body) == (200, b"")
-    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-allow-origin"] == ORIGIN["Origin"]
     assert answer.headers["access-control-allow-methods"] == "POST"
     assert answer.headers["access-control-allow-headers"] == "user-agent, x-own"
     assert answer.headers["access-control-max-age"] == "86400"
@@ -254,11 +290,13 @@ def test_answers_are_compressed(
 
 
 def test_a_server_with_tokens_requires_one(modules: KnownModules) -> None:
-    with RunningServer(Symbolizer(modules), read_tokens=["one", "two"]) as server:
-        refused = server.post(job(), Origin="x")
+    with RunningServer(
+        Symbolizer(modules), tokens={"one": "read", "two": "read"}
+    ) as server:
+        refused = server.post(job(), **ORIGIN)
         assert (refused.status, refused.title) == (401, "401 Unauthorized")
         assert refused.headers["www-authenticate"] == "Bearer"
-        assert refused.headers["access-control-allow-origin"] == "*"
+        assert refused.headers["access-control-allow-origin"] == ORIGIN["Origin"]
         for shown, status in [
             ({"Authorization": "Bearer two"}, 200),
             ({"Authorization": "bearer one"}, 200),
@@ -276,7 +314,7 @@ def test_a_server_with_tokens_requires_one(modules: KnownModules) -> None:
 
 
 def test_a_file_named_like_an_endpoint_needs_a_token(modules: KnownModules) -> None:
-    with RunningServer(Symbolizer(modules), read_tokens=["one"]) as server:
+    with RunningServer(Symbolizer(modules), tokens={"one": "read"}) as server:
         for name in ("upload", "page", "__heartbeat__"):
             path = f"/{name}/{'1' * 33}/{name}.sym"
             assert server.ask("GET", path).status == 401
@@ -435,7 +473,7 @@ def test_an_internal_error_is_answered_in_json(
     monkeypatch.setattr("gsym.symbolication.symbolication.key_of_debug_id", fail)
     answer = server.post(job(), **ORIGIN)
     assert (answer.status, answer.title) == (500, "500 Internal Server Error")
-    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-allow-origin"] == ORIGIN["Origin"]
     assert b"secret" not in answer.body
 
 

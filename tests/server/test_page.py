@@ -192,7 +192,10 @@ def test_source_lines_unfold_where_sources_are_served(
     lines = "".join(f"line {number};\n" for number in range(1, 40))
     (tmp_path / "src/lib/c.h").write_text(lines, encoding="utf-8")
     modules = StoredModules(make_page_store(tmp_path))
-    settings = {"enable_source": True, "source_roots": [f"/src={tmp_path}/src"]}
+    settings: dict[str, Any] = {
+        "enable_source": True,
+        "source_roots": [f"/src={tmp_path}/src"],
+    }
     with RunningServer(Symbolizer(modules), **settings) as running:
         visit = Visit(browser, running.url)
         visit.open()
@@ -291,7 +294,8 @@ def test_a_dropped_debug_file_is_uploaded_with_a_token(
     browser: Any, tmp_path: Path
 ) -> None:
     modules = StoredModules(make_page_store(tmp_path))
-    settings = {"upload_tokens": ["secret"], "store": modules.store.path}
+    settings: dict[str, Any] = {"store": modules.store.path}
+    settings["tokens"] = {"secret": "upload"}
     with RunningServer(Symbolizer(modules), **settings) as running:
         visit = Visit(browser, running.url)
         visit.open()
@@ -310,7 +314,7 @@ def test_a_dropped_debug_file_is_uploaded_with_a_token(
 
 def test_a_token_is_requested_if_needed(browser: Any, tmp_path: Path) -> None:
     modules = StoredModules(make_page_store(tmp_path))
-    with RunningServer(Symbolizer(modules), read_tokens=["secret"]) as running:
+    with RunningServer(Symbolizer(modules), tokens={"secret": "read"}) as running:
         visit = Visit(browser, running.url)
         visit.open("#/modules")
         visit.page.fill("#token-text", "wrong")

@@ -49,7 +49,10 @@ def functions_of(answer: Any) -> list[list[str]]:
 
 def test_paths_are_mapped_as_in_the_api(tmp_path: Path) -> None:
     store = make_page_store(tmp_path)
-    rules = {"path_map": ["/src/=/home/me/"], "source_map": ["/home/=s3:b:d/{path}:"]}
+    rules: dict[str, Any] = {
+        "path_map": ["/src/=/home/me/"],
+        "source_map": ["/home/=s3:b:d/{path}:"],
+    }
     with RunningServer(Symbolizer(StoredModules(store)), **rules) as page:
         pasted = symbolized(page, f"libfoo.so+{0x1016:#x}")
         (frame,) = pasted["frames"]
@@ -272,7 +275,7 @@ def test_only_the_data_of_the_page_needs_a_token(
     tmp_path: Path,
 ) -> None:
     modules = StoredModules(make_page_store(tmp_path))
-    with RunningServer(Symbolizer(modules), read_tokens=["secret"]) as running:
+    with RunningServer(Symbolizer(modules), tokens={"secret": "read"}) as running:
         assert running.ask("GET", "/").status == 200
         assert running.ask("GET", "/page/files/main.js").status == 200
         assert running.ask("POST", "/", b"text=x").status == 401

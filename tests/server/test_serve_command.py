@@ -6,7 +6,9 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.server.running import token_lines
 from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ class Serving:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line)
-            found = re.search(r"symbolServer=http://127.0.0.1:(\d+)", line)
+            found = re.search(r"symbolServer=https?://[\d.]+:(\d+)", line)
             if found:
                 self.port = int(found[1])
                 break
@@ -104,6 +107,74 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_what_is_stored_is_for_the_user_and_the_group(
+    mask: int, tmp_path: Path
+) -> None:
+    before = os.umask(mask)
+    try:
+        with Serving(tmp_path, f"--store={tmp_path / 'store'}") as serving:
+            assert serving.symbolicate()[0] == 200
+    finally:
+        os.umask(before)
+    modes = {
+        path.stat().st_mode & 0o777 & ~(0o750 if path.is_dir() else 0o640)
+        for path in (tmp_path / "store").rglob("*")
+        if not path.is_symlink()
+    }
+    assert modes == {0}
+    (found,) = (tmp_path / "store").rglob("module.gsym")
+    assert found.stat().st_mode & 0o777 == 0o640 & ~mask
+
+
+def test_the_start_says_who_may_do_what(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(token_lines({"ann": "read", "ci": "upload", "bob": "admin"}))
+    with Serving(tmp_path, f"--set=token_files={tokens}") as serving:
+        pass
+    texts = [json.loads(line)["message"] for line in serving.lines]
+    assert "readers: ann, bob" in texts
+    assert "uploaders: ci, bob" in texts
+    assert "web pages that may use it: https://profiler.firefox.com, localhost" in texts
+
+
+@pytest.mark.parametrize(
+    ("scopes", "is_warned"), [("upload", True), ("read,upload", False)]
+)
+def test_a_server_for_anybody_is_warned_of(
+    scopes: str, tmp_path: Path, *, is_warned: bool
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(token_lines({"ann": scopes}))
+    with Serving(tmp_path, "--host=0.0.0.0", f"--set=token_files={tokens}") as serving:
+        pass
+    text = "warning: anybody who can reach 0.0.0.0 may read"
+    assert (text in "".join(serving.lines)) is is_warned
+
+
+def test_a_server_speaks_https(tmp_path: Path) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    pem = tmp_path / "server.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(pem), "-out", str(tmp_path / "certificate.pem")]
+    subprocess.run(command, check=True, capture_output=True)
+    with pem.open("a", encoding="ascii") as file:
+        file.write((tmp_path / "certificate.pem").read_text(encoding="ascii"))
+    with Serving(tmp_path, f"--set=tls_certificate={pem}") as serving:
+        context = ssl.create_default_context(cafile=str(pem))
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", serving.port, timeout=30, context=context
+        )
+        connection.request("POST", "/symbolicate/v5", json.dumps(REQUEST))
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+    (frame,) = answer["results"][0]["stacks"][0]
+    assert frame["function"] == "f0_0"
 
 
 def test_the_current_folder_is_served_by_default(tmp_path: Path) -> None:

@@ -61,8 +61,7 @@ def test_values_of_the_environment_are_parsed(
         ("log_format", "xml"),
         ("nonsense", "1"),
         ("sources", 3),
-        ("read_tokens", [""]),
-        ("upload_tokens", ["one", ""]),
+        ("token_files", [1]),
     ],
 )
 def test_an_invalid_value_is_refused_with_its_name(name: str, value: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, token_lines
 from tests.server.symbfile_pushes import (
     KEY,
     TAKEN,
@@ -62,8 +62,10 @@ class OtherProcess(RunningServer):
 
     def __init__(self, store: Path) -> None:
         command = [sys.executable, "-m", "gsym", "serve", "--port=0", "--workers=2"]
+        tokens = store.parent / "tokens"
+        tokens.write_text(token_lines({KEY: "upload"}))
         self._process = subprocess.Popen(
-            [*command, f"--store={store}", f"--set=symbfile_keys={KEY}"],
+            [*command, f"--store={store}", f"--set=token_files={tokens}"],
             stderr=subprocess.PIPE,
             start_new_session=True,
             text=True,

@@ -306,12 +306,14 @@ def test_the_size_of_a_symbfile_is_limited(server: RunningServer) -> None:
 
 
 def test_without_keys_there_are_no_endpoints(tmp_path: Path) -> None:
-    with running(tmp_path / "store", symbfile_keys=[]) as server:
+    with running(tmp_path / "store", tokens={}) as server:
         assert push(server, 1, ANY).status == 404
 
 
 def test_read_tokens_are_not_api_keys(tmp_path: Path) -> None:
-    with running(tmp_path / "store", read_tokens=["reader"]) as server:
+    with running(
+        tmp_path / "store", tokens={"reader": "read", KEY: "upload"}
+    ) as server:
         assert push(server, 1, ANY).json == TAKEN
         assert download(server, 1, "ranges").status == 401
         refused(push(server, 1, ANY, key="reader"), "1002")

@@ -51,7 +51,11 @@ def uploads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 def running(folder: Path, **settings: Any) -> RunningServer:
     return RunningServer(
         Symbolizer(Resolver(Store(folder))),
-        **{"store": str(folder), "upload_tokens": ["other", "secret"], **settings},
+        **{
+            "store": str(folder),
+            "tokens": {"secret": "upload,replace", "other": "upload"},
+            **settings,
+        },
     )
 
 

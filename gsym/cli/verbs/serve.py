@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import sys
 from functools import partial
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gsym.cli.grammar import Values
+    from gsym.server.service import Service
     from gsym.server.settings import Settings
-    from gsym.store.symbolizer import Symbolizer
 
 _LISTS = {
     "--source": "sources",
@@ -131,11 +132,14 @@ def serve(values: Values) -> int:
         app = reloading_app(load)
     except (SettingsError, ValueError) as error:
         raise UsageError(str(error)) from None
+    # What the server stores is for its user and group.
+    os.umask(os.umask(0) | stat.S_IRWXO)
     with bind(settings) as listener:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{port}{settings.root_path}"
-        lines = _greeting(url, settings, app.serving.service.symbolizer)
+        scheme = "https" if settings.tls_certificate else "http"
+        url = f"{scheme}://{shown}:{port}{settings.root_path}"
+        lines = _greeting(url, app.serving.service)
         serve(load, app, settings, listener, partial(_say, settings, lines))
     return 0
 
@@ -167,17 +171,28 @@ def _flags(values: Values) -> dict[str, object]:
     return flags
 
 
-def _greeting(url: str, settings: Settings, symbolizer: Symbolizer) -> list[str]:
-    """Lines with the address of the server, its store and its sources."""
+def _greeting(url: str, service: Service) -> list[str]:
+    """Lines with the address of the server, its store, its sources and its users."""
+    from gsym.server.access import is_loopback
     from gsym.server.modules import source_names, store_path
+    from gsym.server.tokens import READ, UPLOAD
 
+    settings, tokens = service.settings, service.tokens
+    is_open = not tokens.is_needed_to_read()
+    readers = "anybody" if is_open else ", ".join(tokens.names(READ))
     profiler = f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
-    return [
+    lines = [
         f"serving at {url}",
         f"for the Firefox Profiler: {profiler}",
         f"store: {store_path(settings)}",
-        *(f"source: {name}" for name in source_names(symbolizer)),
+        *(f"source: {name}" for name in source_names(service.symbolizer)),
+        f"readers: {readers}",
+        f"uploaders: {', '.join(tokens.names(UPLOAD)) or 'nobody'}",
+        f"web pages that may use it: {', '.join(settings.allowed_origins) or 'none'}",
     ]
+    if is_open and not is_loopback(settings.host):
+        lines.append(f"warning: anybody who can reach {settings.host} may read")
+    return lines
 
 
 def _say(settings: Settings, lines: list[str]) -> None:

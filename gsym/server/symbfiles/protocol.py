@@ -8,21 +8,21 @@ Source: README.md of symb-proto in opentelemetry-ebpf-profiler, "Symbfile upload
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 
 import msgspec
 from starlette.responses import Response
 
 from gsym.errors import CopyableError
 from gsym.records import NamedTuple
-from gsym.server.access import is_one_of
+from gsym.server.tokens import UPLOAD
 from gsym.symbfile.file_id import FileId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from gsym.server.settings import Limits
+    from gsym.server.tokens import Holder, Tokens
 
 
 class Refusal(NamedTuple):
@@ -45,7 +45,9 @@ _JSON = "application/json"
 
 INTERNAL = Refusal("1000", 500, "internal error, described in the log")
 NO_KEY = Refusal("1001", 401, "the request has no API key")
-UNKNOWN_KEY = Refusal("1002", 401, "the API key is not in `symbfile_keys`")
+UNKNOWN_KEY = Refusal(
+    "1002", 401, "the API key is unknown, or has not the scope `upload`"
+)
 BAD_FILE_ID = Refusal("1101", 400, "`FileID` is missing or invalid")
 BAD_PART = Refusal("1102", 400, "`FilePart` is missing or not a number")
 BAD_PARTS = Refusal(
@@ -149,23 +151,24 @@ _SCHEME = "apikey "
 _NUMBER = re.compile("[0-9]{1,20}")
 # Recognized by the first bytes, so the header is not needed.
 _CODINGS = {"", "identity", "gzip", "x-gzip", "zstd"}
-_OWNER_DIGITS = 32
 
 
-def key_owner(headers: Mapping[str, str], keys: Sequence[str]) -> str:
-    """A name for the owner of the API key in a request.
+def key_holder(headers: Mapping[str, str], tokens: Tokens) -> Holder:
+    """The holder of the API key in a request.
 
     Raises:
-        PartError: The key is missing, or not one of *keys*.
+        PartError: The key is missing, unknown, or not for uploads.
     """
     given = headers.get("authorization", "").strip()
     if given[: len(_SCHEME)].lower() != _SCHEME:
         text = "send an API key: 'Authorization: APIKey KEY'"
         raise PartError(NO_KEY, text, closes=True)
-    key = given[len(_SCHEME) :].strip()
-    if not is_one_of(key, keys):
+    holder = tokens.holder(headers)
+    if holder is None:
         raise PartError(UNKNOWN_KEY, "unknown API key", closes=True)
-    return sha256(key.encode()).hexdigest()[:_OWNER_DIGITS]
+    if not holder.may(UPLOAD):
+        raise PartError(UNKNOWN_KEY, "the API key is not for uploads", closes=True)
+    return holder
 
 
 def read_part_header(headers: Mapping[str, str], limits: Limits) -> PartHeader:

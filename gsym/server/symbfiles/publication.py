@@ -60,13 +60,21 @@ class SymbfilePublication:
         self._limits = limits
         self._most = most
 
-    def publish(self, file_id: FileId, kind: str, parts: list[str]) -> str:
+    def publish(
+        self,
+        file_id: FileId,
+        kind: str,
+        parts: list[str],
+        *,
+        may_replace: bool,
+    ) -> str:
         """Publish a symbfile.
 
         Args:
             file_id: FileID of the executable.
             kind: "ranges" or "returnpads".
             parts: Paths of all parts in order, in one folder.
+            may_replace: Whether to replace a stored module by a better one.
 
         Returns:
             "added"; "replaced": it replaced a less complete module; "kept": the stored
@@ -80,7 +88,9 @@ class SymbfilePublication:
             try:
                 answer = self._assemble(folder, file_id, kind, parts)
                 if kind == "ranges":
-                    return self._publish_module(folder, file_id, answer)
+                    return self._publish_module(
+                        folder, file_id, answer, may_replace=may_replace
+                    )
             except (LimitError, ConfinedError) as error:
                 raise PartError(TOO_COSTLY, error.reason) from None
             except FormatError as error:
@@ -115,11 +125,19 @@ class SymbfilePublication:
         return answer
 
     def _publish_module(
-        self, folder: str, file_id: FileId, answer: dict[str, Any]
+        self,
+        folder: str,
+        file_id: FileId,
+        answer: dict[str, Any],
+        *,
+        may_replace: bool,
     ) -> str:
         module = _module(answer, file_id, folder)
         (published,) = publish_described(
-            self._store, [module], source=_SOURCE, keys=[None]
+            *(self._store, [module]),
+            source=_SOURCE,
+            keys=[None],
+            may_replace=may_replace,
         )
         return published.outcome
 

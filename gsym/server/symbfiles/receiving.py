@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from gsym.server.bodies import spool_body, work_folder
+from gsym.server.logs import LOGGED
 from gsym.server.modules import child_limits, store_path
 from gsym.server.symbfiles.pending import PendingLimits, PendingUploads
 from gsym.server.symbfiles.protocol import (
@@ -25,12 +27,13 @@ from gsym.server.symbfiles.protocol import (
     REFUSALS,
     TOO_SLOW,
     PartError,
-    key_owner,
+    key_holder,
     read_part_header,
     refusal_response,
     success_response,
 )
 from gsym.server.symbfiles.publication import SymbfilePublication
+from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.uploads import log_confinement
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
     from gsym.server.symbfiles.pending import PendingUpload
     from gsym.server.symbfiles.protocol import PartHeader
+    from gsym.server.tokens import Holder
 
 _LOG = logging.getLogger("gsym.server")
 _KINDS = ("ranges", "returnpads")
@@ -53,8 +57,8 @@ _REFUSAL_OF_CODE = {refusal.code: refusal for refusal in REFUSALS}
 
 
 def symbfile_routes(service: Service) -> list[Route]:
-    """The endpoints, if there are API keys."""
-    if not service.settings.symbfile_keys:
+    """The endpoints, if there are tokens for them."""
+    if not service.tokens.names(UPLOAD):
         return []
     log_confinement(service)
     receiving = _Receiving(service)
@@ -76,7 +80,6 @@ class _Receiving:
     def __init__(self, service: Service) -> None:
         settings = service.settings
         self._service = service
-        self._keys = settings.symbfile_keys
         self._limits = limits = settings.limits
         self._store = Store(store_path(settings))
         self._publication = SymbfilePublication(
@@ -105,14 +108,14 @@ class _Receiving:
 
     async def answer(self, request: Request, kind: str) -> Response:
         """The answer to a request with a part."""
-        facts: dict[str, Any] = {"symbfile": "broken off"}
-        request.scope["gsym.log"] = facts
+        facts: dict[str, Any] = request.scope.setdefault(LOGGED, {})
+        facts["symbfile"] = "broken off"
         size = 0
         try:
-            owner = key_owner(request.headers, self._keys)
+            holder = key_holder(request.headers, self._service.tokens)
             header = read_part_header(request.headers, self._limits)
             facts |= {"file_id": header.file_id.hex(), "part": header.part}
-            facts["symbfile"] = await self._receive(request, kind, owner, header)
+            facts["symbfile"] = await self._receive(request, kind, holder, header)
             size = header.size
         except ClientDisconnect:
             raise
@@ -144,7 +147,7 @@ class _Receiving:
         return refusal_response(PartError(INTERNAL, text, closes=True), uuid)
 
     async def _receive(
-        self, request: Request, kind: str, owner: str, header: PartHeader
+        self, request: Request, kind: str, holder: Holder, header: PartHeader
     ) -> str:
         """Receive a part and return its outcome.
 
@@ -159,14 +162,14 @@ class _Receiving:
             except TimeoutError:
                 text = "the body arrived too slowly"
                 raise PartError(TOO_SLOW, text, closes=True) from None
-            return await self._add(owner, kind, header, digest.hexdigest(), path)
+            return await self._add(holder, kind, header, digest.hexdigest(), path)
 
     async def _add(
-        self, owner: str, kind: str, header: PartHeader, digest: str, path: str
+        self, holder: Holder, kind: str, header: PartHeader, digest: str, path: str
     ) -> str:
         run, name = self._service.opening.run, f"{header.file_id.hex()}.{kind}"
         while True:
-            upload = await run(self._pending.open, owner, name)
+            upload = await run(self._pending.open, holder.name, name)
             with upload:
                 # Another process may hold the lock, and there is no event for that.
                 while not upload.try_lock():  # noqa: ASYNC110
@@ -181,15 +184,21 @@ class _Receiving:
                     is_new = await run(upload.add, header, digest, path)
                     parts = await run(upload.all_parts)
                     if parts:
-                        return await self._publish(upload, header, kind, parts)
+                        return await self._publish(upload, holder, header, kind, parts)
                     return "stored" if is_new else "repeated"
 
     async def _publish(
-        self, upload: PendingUpload, header: PartHeader, kind: str, parts: list[str]
+        self,
+        upload: PendingUpload,
+        holder: Holder,
+        header: PartHeader,
+        kind: str,
+        parts: list[str],
     ) -> str:
         """Publish a complete symbfile and return the outcome."""
         loop = asyncio.get_running_loop()
-        run, publish = self._service.opening.run, self._publication.publish
+        run = self._service.opening.run
+        publish = partial(self._publication.publish, may_replace=holder.may(REPLACE))
         work = header.file_id, kind, parts
         try:
             outcome = await loop.run_in_executor(self._threads, publish, *work)

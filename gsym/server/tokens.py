@@ -1,0 +1,110 @@
+"""Tokens of clients: files that name who may do what.
+
+A line of a file is `NAME SCOPES HASH`: a name for the log, scopes separated by commas,
+and the SHA-256 of the token in hexadecimal. So neither a file nor the command line
+contains a token.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+from gsym.errors import FormatError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+READ, UPLOAD, REPLACE, ADMIN = "read", "upload", "replace", "admin"
+_SCOPES = frozenset({READ, UPLOAD, REPLACE, ADMIN})
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")  # also of a folder
+_HASH = re.compile("[0-9a-f]{64}")
+_SCHEMES = ("bearer ", "apikey ")
+
+
+class Holder(NamedTuple):
+    """Who has a token.
+
+    Attributes:
+        name: For the log.
+        scopes: What it may do: `read`; `upload` modules that the store lacks; `replace`
+            stored ones by better ones; all of this is `admin`.
+    """
+
+    name: str
+    scopes: frozenset[str]
+
+    def may(self, scope: str) -> bool:
+        """Whether it has a scope."""
+        return scope in self.scopes or ADMIN in self.scopes
+
+
+class Tokens:
+    """The tokens that a server accepts.
+
+    Args:
+        files: Paths of the files.
+
+    Raises:
+        FormatError: A line is invalid.
+        OSError: A file cannot be read.
+    """
+
+    def __init__(self, files: Iterable[str] = ()) -> None:
+        self._holders: dict[str, Holder] = {}  # by hash
+        for path in files:
+            self._read(path)
+
+    def _read(self, path: str) -> None:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                words = line.partition("#")[0].split()
+                if not words:
+                    continue
+                problem = _problem(words)
+                if problem:
+                    raise FormatError(f"line {number}: {problem}", path=path)
+                name, scopes, digest = words
+                holder = Holder(name, frozenset(scopes.split(",")))
+                self._holders[digest.lower()] = holder
+
+    def is_needed_to_read(self) -> bool:
+        """Whether reading needs a token: one has just that scope."""
+        return any(READ in each.scopes for each in self._holders.values())
+
+    def names(self, scope: str) -> list[str]:
+        """Who has a scope."""
+        return [each.name for each in self._holders.values() if each.may(scope)]
+
+    def holder(self, headers: Mapping[str, str]) -> Holder | None:
+        """Who sent a request with these headers.
+
+        The token is in `Authorization: Bearer TOKEN`, in `Authorization: APIKey TOKEN`
+        as profilers send it, or in `Auth-Token: TOKEN` as for Mozilla's symbol server.
+        """
+        given = headers.get("auth-token", "")
+        authorization = headers.get("authorization", "").strip()
+        for scheme in _SCHEMES:
+            if authorization[: len(scheme)].lower() == scheme:
+                given = authorization[len(scheme) :].strip()
+        return self._holders.get(sha256(given.encode("utf-8", "replace")).hexdigest())
+
+
+def _problem(words: list[str]) -> str:
+    """What is wrong with the words of a line; "" for nothing."""
+    if len(words) != 3:  # noqa: PLR2004 - as the message says
+        return "expected NAME SCOPES HASH"
+    name, scopes, digest = words
+    if not _NAME.fullmatch(name):
+        return (
+            f"'{name[:80]}' is not a name of letters, digits, '.', '_', '@', '+', '-'"
+        )
+    unknown = sorted({*scopes.split(",")} - _SCOPES)
+    if unknown:
+        known = ", ".join(sorted(_SCOPES))
+        return f"unknown scope '{unknown[0][:80]}'; scopes are {known}"
+    if not _HASH.fullmatch(digest.lower()):
+        return "expected the SHA-256 of a token, 64 hexadecimal digits"
+    return ""

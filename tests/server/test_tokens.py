@@ -1,0 +1,147 @@
+"""Tokens: files that name who may read, upload and replace."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.errors import FormatError
+from gsym.server.tokens import Tokens
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.store.symbolizer import Symbolizer
+from tests.server.running import RunningServer, token_lines
+from tests.store_modules import key, put, write_sym
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HASH = sha256(b"secret").hexdigest()
+
+
+def tokens_of(folder: Path, text: str) -> Tokens:
+    path = folder / "tokens"
+    path.write_text(text)
+    return Tokens([str(path)])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Bearer secret"},
+        {"authorization": "bearer  secret "},
+        {"authorization": "APIKey secret"},
+        {"auth-token": "secret"},
+    ],
+)
+def test_a_holder_is_found_by_the_hash_of_its_token(
+    headers: dict[str, str], tmp_path: Path
+) -> None:
+    text = f"# people\n\nann read,upload {HASH.upper()}  # until May\n"
+    holder = tokens_of(tmp_path, text).holder(headers)
+    assert holder is not None
+    assert holder.name == "ann"
+    assert [scope for scope in ("read", "upload", "replace") if holder.may(scope)] == [
+        "read",
+        "upload",
+    ]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Basic secret"},
+        {"authorization": "secret"},
+        {"authorization": f"Bearer {HASH}"},
+        {"auth-token": "Secret"},
+        {"auth-token": "\ud800"},
+    ],
+)
+def test_other_tokens_have_no_holder(headers: dict[str, str], tmp_path: Path) -> None:
+    assert tokens_of(tmp_path, f"ann read {HASH}").holder(headers) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ann read", "expected NAME SCOPES HASH"),
+        (f"ann read {HASH} x", "expected NAME SCOPES HASH"),
+        (f"ann read,write {HASH}", "unknown scope 'write'"),
+        (f"ann , {HASH}", "unknown scope ''"),
+        ("ann read secret", "64 hexadecimal digits"),
+        (f"../ann read {HASH}", "is not a name"),
+        (f".. read {HASH}", "is not a name"),
+    ],
+)
+def test_a_damaged_file_is_refused_by_line(
+    line: str, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FormatError, match=f"line 2: .*{reason}") as caught:
+        tokens_of(tmp_path, f"# people\n{line}\n")
+    assert caught.value.path == str(tmp_path / "tokens")
+
+
+def test_reading_needs_a_token_only_if_one_is_for_reading(tmp_path: Path) -> None:
+    for scopes, is_needed in (("upload,admin", False), ("read", True)):
+        text = token_lines({"secret": scopes})
+        assert tokens_of(tmp_path, text).is_needed_to_read() is is_needed
+
+
+@pytest.mark.confined
+@pytest.mark.parametrize(
+    ("scopes", "status", "outcome"),
+    [
+        ("read", 403, None),
+        ("upload", 201, "kept"),
+        ("upload,replace", 201, "replaced"),
+        ("admin", 201, "replaced"),
+    ],
+)
+def test_a_scope_decides_what_an_upload_does(
+    scopes: str, status: int, outcome: str | None, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "store")
+    put(store, 1)
+    sym = tmp_path / "x.sym"
+    write_sym(sym, 1)  # with lines: better
+    tokens = {"secret": scopes, "other": "upload"}
+    with RunningServer(
+        Symbolizer(Resolver(store)), store=store.path, tokens=tokens
+    ) as server:
+        answer = server.ask(
+            "POST", "/upload/", sym.read_bytes(), {"Auth-Token": "secret"}
+        )
+    assert answer.status == status
+    if outcome is not None:
+        (module,) = answer.json["upload"]["modules"]
+        assert module["outcome"] == outcome
+    entry = store.get(key(1))
+    assert entry is not None
+    assert (entry.quality.level > 0) == (outcome == "replaced")
+
+
+@pytest.mark.confined
+def test_the_log_names_who_uploaded_and_who_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path / "store")
+    sym = tmp_path / "x.sym"
+    write_sym(sym, 1)
+    caplog.set_level("INFO", "gsym")
+    with RunningServer(
+        Symbolizer(Resolver(store)), store=store.path, tokens={"ann": "upload"}
+    ) as server:
+        server.ask("POST", "/upload/", sym.read_bytes(), {"Auth-Token": "ann"})
+        server.ask("GET", "/__version__", headers={"Auth-Token": "ann"})
+        server.ask("GET", "/__version__", headers={"Auth-Token": "bob"})
+    texts = [record.getMessage() for record in caplog.records]
+    assert any(text.endswith(", uploaded by ann") for text in texts)
+    requests = [
+        vars(record)["fields"].get("token")
+        for record in caplog.records
+        if record.name == "gsym.requests"
+    ]
+    assert requests[-3:] == ["ann", "ann", None]
