@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.request import urlopen
@@ -108,9 +109,9 @@ class ServerProcess:
         return [self._process.pid, *_descendants(self._process.pid)]
 
     def workers(self) -> list[int]:
-        """The processes that answer: the first one itself where it has no others."""
-        first, *others = self.pids()
-        return [pid for pid in others if not _is_tracker(pid)] or [first]
+        """The processes that answer."""
+        first, *_ = self.pids()
+        return [pid for pid in _children(first) if not _is_tracker(pid)]
 
     def resources(self) -> Resources:
         """What it holds now."""
@@ -154,12 +155,16 @@ def resources(pids: Sequence[int]) -> Resources:
     return Resources(resident / _MIB, private / _MIB, descriptors, count)
 
 
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
+
+
 def _descendants(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    except OSError:
-        return []
-    children = [int(word) for word in text.split()]
+    children = _children(pid)
     return children + [each for child in children for each in _descendants(child)]
 
 

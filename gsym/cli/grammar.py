@@ -27,7 +27,6 @@ _GIVEN = "yes"  # the value of a flag
 _SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
     f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)
 }
-_SECONDS = {"": 1, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}
 
 
 class UsageError(Exception):
@@ -195,7 +194,7 @@ class Values:
         return _in_range(value, name, given, minimum, _UINT64_END)
 
     def seconds(self, name: str) -> float | None:
-        """The value as a time in seconds, which may have a unit: `30`, `1.5ms`.
+        """The value as a time in seconds, which may have a unit: `30`, `12h`.
 
         Raises:
             UsageError: It is not a time, or not above 0.
@@ -203,17 +202,17 @@ class Values:
         given = self.text(name)
         if given is None:
             return None
-        digits, unit = _split_unit(given)
+        from gsym.arguments import read_duration
+
         try:
-            value = float(digits) * _SECONDS[unit] if digits.isascii() else 0.0
-        except (ValueError, KeyError):
-            value = 0.0
-        if not 0 < value < float("inf"):
+            value = read_duration(given, "s")
+        except ValueError as error:
+            raise UsageError(f"option '{name}': {error}") from None
+        if not value:
             raise UsageError(
-                f"option '{name}': invalid time '{given}': expected a number with a "
-                "unit (1.5ms)"
+                f"option '{name}': invalid time '{given}': expected one above 0"
             )
-        return value
+        return value / 1e9
 
     def choice(self, name: str) -> str | None:
         """The value of an option with choices, or None where it was not given.

@@ -21,7 +21,7 @@ from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 
@@ -95,6 +95,11 @@ def run_confined(  # noqa: PLR0913 - all that defines a process
     if "error" in answer:
         raise FormatError(str(answer["error"]))
     return answer
+
+
+def watch_processes(show: Callable[[int], object]) -> None:
+    """Call *show* with the number of processes whenever one starts or ends."""
+    _FORKS.show = show
 
 
 def confinement_report(folder: str, limits: ChildLimits) -> list[str]:

@@ -60,6 +60,8 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._closed: list[subprocess.Popen[bytes]] = []
         self._forks = 0
+        self._running = 0
+        self.show: Callable[[int], object] = lambda _running: None
         atexit.register(self.close)
 
     def run(self, order: dict[str, Any], seconds: float) -> int | None:
@@ -75,6 +77,18 @@ class ForkServer:
         Raises:
             OSError: The process cannot be started.
         """
+        self._count(1)
+        try:
+            return self._run(order, seconds)
+        finally:
+            self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with self._lock:
+            self._running += step
+            self.show(self._running)
+
+    def _run(self, order: dict[str, Any], seconds: float) -> int | None:
         mine, its = socket.socketpair()
         with mine:
             with its:

@@ -17,6 +17,7 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.values import MultiProcessValue
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -24,6 +25,8 @@ from gsym import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Literal
+
     from starlette.requests import Request
     from starlette.types import Scope
 
@@ -103,6 +106,13 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
         ),
     ),
     "gsym_symbfile_bytes": (("kind",), "bytes of the accepted parts"),
+    "gsym_modules_opening": ((), "modules being searched, fetched or converted"),
+    "gsym_converters": ((), "confined processes that run"),
+    "gsym_worker_deaths": ((), "workers that died and were replaced"),
+    "gsym_store_bytes": ((), "bytes of the files in the store, once a minute or less"),
+    "gsym_store_modules": ((), "modules in the store"),
+    "gsym_store_free_bytes": ((), "free bytes of the file system of the store"),
+    "gsym_evictions": ((), "modules removed from the store by its limits"),
     "gsym_open_modules": ((), "open modules"),
     "gsym_mapped_bytes": ((), "bytes of the files of open modules"),
 }
@@ -124,6 +134,15 @@ class Metrics:
         self._source_answers = self._counter("gsym_source_answers")
         self._symbfile_parts = self._counter("gsym_symbfile_parts")
         self._symbfile_bytes = self._counter("gsym_symbfile_bytes")
+        self.opening = self._gauge("gsym_modules_opening")
+        self.converters = self._gauge("gsym_converters")
+        self._counter(
+            "gsym_worker_deaths"
+        )  # counted by the process that starts workers
+        self.store_bytes = self._gauge("gsym_store_bytes", mode="mostrecent")
+        self.store_modules = self._gauge("gsym_store_modules", mode="mostrecent")
+        self.store_free = self._gauge("gsym_store_free_bytes", mode="mostrecent")
+        self.evictions = self._counter("gsym_evictions")
         self._open_modules = self._gauge("gsym_open_modules")
         self._mapped_bytes = self._gauge("gsym_mapped_bytes")
         self._symbolizer: Symbolizer | None = None
@@ -136,11 +155,11 @@ class Metrics:
         labels, text = METRICS[name]
         return Counter(name, text, labels, registry=self.registry)
 
-    def _gauge(self, name: str) -> Gauge:
+    def _gauge(
+        self, name: str, mode: Literal["livesum", "mostrecent"] = "livesum"
+    ) -> Gauge:
         labels, text = METRICS[name]
-        return Gauge(
-            name, text, labels, registry=self.registry, multiprocess_mode="livesum"
-        )
+        return Gauge(name, text, labels, registry=self.registry, multiprocess_mode=mode)
 
     def _histogram(self, name: str, buckets: tuple[float, ...]) -> Histogram:
         labels, text = METRICS[name]
@@ -190,6 +209,15 @@ class Metrics:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+def count_death() -> None:
+    """Count a worker that died; called by the process that starts workers."""
+    # prometheus_client decides when it is imported whether processes share metrics,
+    # and here it is imported before their folder exists.
+    name = "gsym_worker_deaths"
+    shared = MultiProcessValue()  # type: ignore[no-untyped-call]
+    shared("counter", name, f"{name}_total", (), (), METRICS[name][1]).inc(1)
 
 
 def metrics_routes(service: Service) -> list[Route]:

@@ -14,6 +14,7 @@ from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer
+from gsym.server.upkeep import Upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +105,12 @@ class ReloadingApp:
         loop = asyncio.get_running_loop()
         await receive()
         loop.add_signal_handler(signal.SIGHUP, self.reload)
+        upkeep = Upkeep(lambda: self.serving.service)
+        upkeep.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         loop.remove_signal_handler(signal.SIGHUP)
+        upkeep.stop()
         self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 from gsym.server.access import Origins
+from gsym.server.confined_process import watch_processes
 from gsym.server.load_limits import ByteBudget
 from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from concurrent.futures import Future
     from typing import Protocol, TypeVar
+
+    from prometheus_client import Gauge
 
     from gsym.store.modules import ModuleKey
     from gsym.store.symbolizer import OpenModule, Symbolizer
@@ -57,9 +60,16 @@ class _Search:
 
 
 class ModuleOpening:
-    """Opens modules in threads of its own; used from one event loop."""
+    """Opens modules in threads of its own; used from one event loop.
 
-    def __init__(self, symbolizer: Symbolizer, threads: int) -> None:
+    Args:
+        symbolizer: Opens modules.
+        threads: Number of threads.
+        gauge: Shows the number of modules that are being opened.
+    """
+
+    def __init__(self, symbolizer: Symbolizer, threads: int, gauge: Gauge) -> None:
+        self._gauge = gauge
         self._symbolizer = symbolizer
         self._threads = ThreadPoolExecutor(threads, "gsym-fetch")
         self._searches: dict[ModuleKey, _Search] = {}
@@ -90,6 +100,8 @@ class ModuleOpening:
         search = self._searches.get(key)
         if search is None:
             future = self._threads.submit(self._symbolizer.open, key)
+            self._gauge.inc()
+            future.add_done_callback(lambda _done: self._gauge.dec())
             search = self._searches[key] = _Search(future)
         search.waiting += 1
         try:
@@ -177,7 +189,10 @@ class Service:
         self.answer_budget = ByteBudget(settings.limits.max_held_answers)
         self.metrics = metrics or Metrics()
         self.metrics.watch(symbolizer)
-        self.opening = ModuleOpening(symbolizer, settings.limits.fetch_threads)
+        self.opening = ModuleOpening(
+            symbolizer, settings.limits.fetch_threads, self.metrics.opening
+        )
+        watch_processes(self.metrics.converters.set)
         self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 

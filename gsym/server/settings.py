@@ -37,6 +37,8 @@ class SettingsError(GsymError):
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=1, description="bytes")]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Size = Annotated[int, msgspec.Meta(ge=0, description="bytes")]
+Age = Annotated[float, msgspec.Meta(ge=0, description="seconds")]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,6 +139,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         workers: worker processes
         threads: threads of a worker that compute answers
         store: folder of the store; "": the user's default store
+        max_store: size of the files in the store above which the least recently used
+            modules are removed; 0: no limit
+        max_unused: time without a use after which a module is removed from the store;
+            0: no limit
+        min_free: free space below which modules are removed from the store, and uploads
+            are refused; 0: no limit
         sources: where to get modules that the store lacks, in order
         allow_private: allow private addresses for redirects of sources and for
             `upload_hosts`
@@ -177,6 +185,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: Count = 1
     threads: Count = 4
     store: str = ""
+    max_store: Size = 0
+    max_unused: Age = 0.0
+    min_free: Size = 0
     sources: list[str] = []
     allow_private: bool = False
     root_path: str = ""
@@ -305,9 +316,9 @@ def _of_text(value: Any, kind: Any, old: object) -> Any:
 
 def _measured(value: Any, kind: Any) -> Any:
     """The number for a size or a time given as text."""
-    if isinstance(value, str) and kind is Bytes:
+    if isinstance(value, str) and kind in (Bytes, Size):
         return read_size(value)
-    if isinstance(value, str) and kind is Seconds:
+    if isinstance(value, str) and kind in (Seconds, Age):
         return read_duration(value, "s") / _NS
     return value
 

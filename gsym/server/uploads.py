@@ -28,6 +28,7 @@ from gsym.server.confined_process import ConfinedError, confinement_report, run_
 from gsym.server.errors import ServerError
 from gsym.server.modules import child_limits, store_path
 from gsym.server.tokens import REPLACE, UPLOAD
+from gsym.server.upkeep import has_free_space
 from gsym.server.upload_tasks import member_key
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
@@ -136,8 +137,11 @@ class _Uploads:
         """Write the request body to a file."""
         limit = self._settings.limits.max_upload
         declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared[:20]) > limit:
+        if _number(declared) > limit:
             raise _too_large(limit)
+        if not has_free_space(self._settings, _number(declared)):
+            _LOG.error("an upload is refused: the store has too little free space")
+            raise ServerError(507, closes=True)
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             title = "send compressed files unchanged, without Content-Encoding"
             raise ServerError(415, title, closes=True)
@@ -271,6 +275,11 @@ def log_publication(done: Publication, holder: Holder) -> None:
     found = done.entry.identity
     text = "%s %s (%s), uploaded by %s"
     _LOG.info(text, done.outcome, found.debug_file, found.debug_id, holder.name)
+
+
+def _number(text: str) -> int:
+    """The value of a Content-Length; 0 without a valid one."""
+    return int(text[:20]) if text.isascii() and text.isdigit() else 0
 
 
 def _members(folder: str) -> str:

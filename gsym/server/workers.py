@@ -1,7 +1,8 @@
 """The processes of a server and their sockets.
 
-A worker that dies is replaced. SIGHUP reloads the configuration without interrupting
-requests or closing modules; if it has an error, the old one is kept.
+A worker that dies is replaced, also a single one. SIGHUP reloads the configuration
+without interrupting requests or closing modules; if it has an error, the old one is
+kept.
 
 Each worker has a socket of its own, and the kernel distributes connections among them.
 With a shared socket, the first worker to wake up would accept all pending connections.
@@ -10,20 +11,20 @@ With a shared socket, the first worker to wake up would accept all pending conne
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
-import threading
 from functools import partial
 
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
-from gsym.server.monitoring import FOLDER_VARIABLE
+from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
 
@@ -95,7 +96,6 @@ _STOP_SECONDS = 30  # for requests in progress when the server stops
 
 def serve(
     load: Callable[[], Settings],
-    app: ReloadingApp,
     settings: Settings,
     listener: socket.socket,
     greet: Callable[[], None],
@@ -104,42 +104,23 @@ def serve(
 
     Args:
         load: Reads the settings. It is pickled, as workers are new processes.
-        app: The application of a single worker. Several workers create their own; then
-            this one is closed.
         settings: First result of *load*.
         listener: From `bind`.
         greet: Called when the server accepts connections.
     """
-    if settings.workers == 1:
-        server = uvicorn.Server(_config(lambda: app, settings))
-        signal.signal(signal.SIGTERM, partial(_stop, server))
-        greet()
-        with contextlib.suppress(KeyboardInterrupt):
-            server.run([listener])
-        _end_without_waiting()
-        return
-    app.close()
-    config = _config(partial(reloading_app, load), settings)
+    config = _config(partial(worker_app, load), settings)
     with _metrics_folder():
         _Workers(config, listener, greet).run()
 
 
-def _stop(server: uvicorn.Server, _number: int, _frame: object) -> None:
-    """Stop a server that is still starting; later it handles signals itself.
-
-    When it has stopped, it raises the signals again that it has handled.
-    """
-    server.should_exit = True
+_PR_SET_PDEATHSIG = 1
 
 
-def _end_without_waiting() -> None:
-    """End this process without joining threads that still fetch modules.
-
-    Files that they leave in the store are cleaned up like those of a killed process.
-    """
-    if threading.active_count() > 1:
-        logging.shutdown()
-        os._exit(0)
+def worker_app(load: Callable[[], Settings]) -> ReloadingApp:
+    """The application of a worker, which ends with the process that started it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    return reloading_app(load)
 
 
 def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
@@ -203,6 +184,7 @@ class _Workers(Multiprocess):
         super().keep_subprocess_alive()
         for dead in before - {worker.pid for worker in self.processes}:
             _LOG.warning("worker %d died and was replaced", dead)
+            count_death()
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:

@@ -1,8 +1,9 @@
-"""Evicts the least recently used modules until a store fits its size limit."""
+"""Evicts the least recently used modules until a store fits its limits."""
 
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 from gsym.errors import FormatError
@@ -32,12 +33,14 @@ class Collection(NamedTuple):
         size_after: The same afterwards.
         removed: Number of removed modules and files of return pads.
         locked: Modules that were not removed because they are in use.
+        kept: Number of modules and files of return pads that are left.
     """
 
     size_before: int = 0
     size_after: int = 0
     removed: int = 0
     locked: int = 0
+    kept: int = 0
 
 
 class _Kept(NamedTuple):
@@ -53,14 +56,23 @@ class _Kept(NamedTuple):
     size: int
 
 
-def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
+def collect(
+    store: str,
+    debug_ids: Iterable[str],
+    max_size: int | None,
+    max_age: float | None,
+    min_free: int,
+) -> Collection:
     """Implements `Store.collect`."""
     remove_all_leftovers(store)
     modules = sorted([*_modules(store, debug_ids), *_return_pads(store)])
     before = size = sum(module.size for module in modules)
+    lacking = max(0, min_free - free_bytes(store))
+    most = min(before - lacking, before if max_size is None else max_size)
+    oldest = 0 if max_age is None else time.time_ns() - int(max_age * 1e9)
     removed = locked = 0
     for module in modules:
-        if size <= max_size:
+        if size <= most and module.used >= oldest:
             break
         if not module.debug_id:
             os.unlink(module.path)
@@ -74,7 +86,13 @@ def collect(store: str, debug_ids: Iterable[str], max_size: int) -> Collection:
                 remove_module(store, module.debug_id)
                 size -= module.size
                 removed += 1
-    return Collection(before, size, removed, locked)
+    return Collection(before, size, removed, locked, len(modules) - removed)
+
+
+def free_bytes(path: str) -> int:
+    """Bytes that this user may still write to the file system of *path*."""
+    status = os.statvfs(path)
+    return status.f_bavail * status.f_frsize
 
 
 def remove_all_leftovers(store: str) -> list[str]:

@@ -249,19 +249,28 @@ class Store:
         with held(os.path.join(self.path, LOCKS, lock_name(key)), wait):
             yield
 
-    def collect(self, max_size: int) -> Collection:
-        """Remove the least recently used modules until the store is small enough.
+    def collect(
+        self,
+        max_size: int | None = None,
+        *,
+        max_age: float | None = None,
+        min_free: int = 0,
+    ) -> Collection:
+        """Remove the least recently used modules until the store fits its limits.
 
         Locked modules are kept. Files left by killed processes are always removed.
 
         Args:
             max_size: Maximum total bytes of the files of all modules.
+            max_age: Maximum seconds since a module was used.
+            min_free: Minimum free bytes of the file system.
         """
         from gsym.store.collection import Collection, collect
 
         if not self._check_marker():
             return Collection()
-        return collect(self.path, list(self.debug_ids()), max_size)
+        debug_ids = list(self.debug_ids())
+        return collect(self.path, debug_ids, max_size, max_age, min_free)
 
     # ---- internal
 

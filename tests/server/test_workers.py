@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
@@ -25,7 +26,6 @@ from gsym.server.workers import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import uvicorn
 
@@ -71,9 +71,28 @@ def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None
     assert pids == set(server.workers())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_single_worker_that_dies_is_replaced_and_counted(tmp_path: Path) -> None:
+    with ServerProcess("--store", str(tmp_path)) as server:
+        (worker,) = server.workers()
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: metric(server, "gsym_worker_deaths_total") == 1)
+        assert server.workers() != [worker]
+        text = server.log.read_text(encoding="utf-8")
+    assert f"worker {worker} died and was replaced" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    with ServerProcess("--workers", "2", "--store", str(tmp_path)) as server:
+        first, *_ = server.pids()
+        workers = server.workers()
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
+
+
 def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[uvicorn.Config] = []
-    app = SimpleNamespace(close=lambda: None)
 
     def supervisor(config: uvicorn.Config, *_: object) -> SimpleNamespace:
         configs.append(config)
@@ -81,17 +100,17 @@ def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("gsym.server.workers._Workers", supervisor)
     with socket.socket() as listener:
-        serve(Settings, app, Settings(workers=2), listener, lambda: None)  # type: ignore[arg-type] # it is closed
+        serve(Settings, Settings(workers=2), listener, lambda: None)
     assert [config.timeout_worker_healthcheck for config in configs] == [PATIENCE]
 
 
-def requests_in_flight(server: ServerProcess) -> float:
+def metric(server: ServerProcess, name: str) -> float:
     try:
         with urlopen(f"http://{HOST}:{server.port}/metrics") as answer:
             lines = answer.read().decode().splitlines()
     except OSError:
         return -1  # nobody is there to tell
-    name = "gsym_requests_in_flight "
+    name += " "
     return sum(float(line[len(name) :]) for line in lines if line.startswith(name))
 
 
@@ -111,10 +130,10 @@ def test_requests_of_a_killed_worker_are_not_in_flight(
     clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
     for client in clients:
         client.sendall(begun)
-    wait_for(lambda: requests_in_flight(server) == CONNECTIONS)
+    wait_for(lambda: metric(server, "gsym_requests_in_flight") == CONNECTIONS)
     for worker in server.workers():
         os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: requests_in_flight(server) == 0)
+    wait_for(lambda: metric(server, "gsym_requests_in_flight") == 0)
     for client in clients:
         client.close()
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,7 @@ def test_least_recently_used_module_is_collected_first(store: Store) -> None:
         use(entry, seconds)
     exact = sizes[0] + sizes[2]
     done = store.collect(exact)
-    assert done == (sum(sizes), exact, 2, 0)
+    assert tuple(done) == (sum(sizes), exact, 2, 0, 2)
     assert {entry.identity.debug_file for entry in store.entries()} == {
         "lib0.so",
         "lib2.so",
@@ -116,7 +117,7 @@ def test_a_damaged_module_can_be_collected(store: Store) -> None:
 
 
 def test_collecting_a_missing_store_does_not_create_it(store: Store) -> None:
-    assert store.collect(0) == (0, 0, 0, 0)
+    assert store.collect(0).size_before == 0
     assert not Path(store.path).exists()
 
 
@@ -129,11 +130,30 @@ def test_the_command_collects(store: Store, capsys: pytest.CaptureFixture[str]) 
         "size_after": sum(sizes),
         "removed": 0,
         "locked": 0,
+        "kept": 2,
     }
     assert main([*arguments, "0"]) == 0
     assert capsys.readouterr().out == "2 modules removed: 1.4 KB -> 0 B\n"
     for text in ("x", "", "-1", "1.5G", "G"):
         assert main([*arguments, text]) == 2
+    assert main(arguments[:-1]) == 2
+
+
+def test_the_command_collects_by_age_and_by_free_space(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, seconds in ((1, 100), (2, 200)):
+        use(put(store, number).entry, int(time.time()) - seconds)
+    arguments = ["store", "gc", "--store", store.path]
+    assert main([*arguments, "--max-age", "1d"]) == 0
+    assert capsys.readouterr().out.startswith("0 modules removed")
+    assert main([*arguments, "--max-age", "150s"]) == 0
+    assert capsys.readouterr().out.startswith("1 modules removed")
+    monkeypatch.setattr("gsym.store.collection.free_bytes", lambda _path: 5 * 10**8)
+    assert main([*arguments, "--min-free", "500M"]) == 0
+    assert capsys.readouterr().out.startswith("0 modules removed")
+    assert main([*arguments, "--min-free", "501M"]) == 0
+    assert capsys.readouterr().out.startswith("1 modules removed")
 
 
 # ---- verify

@@ -140,7 +140,8 @@ def serve(values: Values) -> int:
         scheme = "https" if settings.tls_certificate else "http"
         url = f"{scheme}://{shown}:{port}{settings.root_path}"
         lines = _greeting(url, app.serving.service)
-        serve(load, app, settings, listener, partial(_say, settings, lines))
+        app.close()
+        serve(load, settings, listener, partial(_say, settings, lines))
     return 0
 
 

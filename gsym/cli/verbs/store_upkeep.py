@@ -34,6 +34,16 @@ if TYPE_CHECKING:
             metavar="SIZE",
         ),
         Option(
+            "--max-age",
+            "maximum time since a module was used, such as 30d or 12h",
+            metavar="TIME",
+        ),
+        Option(
+            "--min-free",
+            "minimum free space of the file system",
+            metavar="SIZE",
+        ),
+        Option(
             "--cache",
             "collect the cache of converted binaries instead of a store; without "
             "--max-size, clear it",
@@ -47,12 +57,19 @@ use is kept. Readers can continue to use an open file.""",
 def collect(values: Values) -> int:
     """Collect, and print the bytes before and after."""
     wanted = values.size("--max-size", minimum=0)
+    max_age = values.seconds("--max-age")
+    min_free = values.size("--min-free", minimum=0)
     if values.flag("--cache"):
         done, what = collect_cache(wanted or 0), "files"
-    elif wanted is None:
-        raise UsageError("option '--max-size' is required")
+    elif wanted is None and max_age is None and min_free is None:
+        raise UsageError("one of --max-size, --max-age and --min-free is required")
     else:
-        done, what = existing_store(values).collect(wanted), "modules"
+        done, what = (
+            existing_store(values).collect(
+                wanted, max_age=max_age, min_free=min_free or 0
+            ),
+            "modules",
+        )
     if values.flag("--json"):
         print_json(done._asdict())
         return 0

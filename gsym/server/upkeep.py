@@ -1,0 +1,95 @@
+"""The upkeep of a server's store: figures, and limits by size, age and free space."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from threading import Event, Thread
+
+from gsym.errors import GsymError
+from gsym.server.modules import store_path
+from gsym.store.collection import free_bytes
+from gsym.store.directory import Store
+from gsym.store.layout import LOCKS
+from gsym.store.locking import held_at_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gsym.server.service import Service
+    from gsym.server.settings import Settings
+
+_LOG = logging.getLogger("gsym.server")
+_PAUSE = 60.0  # seconds
+# A store that takes long to look through is looked at less often.
+_PAUSE_PER_WORK = 20.0
+_LOCK = "upkeep"
+
+
+class Upkeep:
+    """Looks after the store in a thread, in one worker at a time.
+
+    Args:
+        service: Returns the current service, whose settings and metrics it uses.
+    """
+
+    def __init__(self, service: Callable[[], Service]) -> None:
+        self._service = service
+        self._end = Event()
+        self._thread = Thread(target=self._run, name="gsym-upkeep", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, after the module that it removes."""
+        self._end.set()
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._end.wait(pause):
+            started = time.monotonic()
+            try:
+                look_after_store(self._service())
+            except (GsymError, OSError) as error:
+                _LOG.error("cannot look after the store: %s", error)
+            pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
+
+
+def look_after_store(service: Service) -> None:
+    """Apply the limits of the store and update its metrics, in one process at a time.
+
+    Raises:
+        GsymError: The store is damaged.
+        OSError: It cannot be read, or a module cannot be removed.
+    """
+    settings, metrics = service.settings, service.metrics
+    store = Store(store_path(settings))
+    if not store.exists():
+        return
+    with held_at_once([os.path.join(store.path, LOCKS, _LOCK)]) as is_mine:
+        if not is_mine:
+            return
+        done = store.collect(
+            settings.max_store or None,
+            max_age=settings.max_unused or None,
+            min_free=settings.min_free,
+        )
+    if done.removed:
+        metrics.evictions.inc(done.removed)
+        text = "removed %d modules from the store, %d bytes"
+        _LOG.info(text, done.removed, done.size_before - done.size_after)
+    metrics.store_bytes.set(done.size_after)
+    metrics.store_modules.set(done.kept)
+    metrics.store_free.set(free_bytes(store.path))
+
+
+def has_free_space(settings: Settings, size: int) -> bool:
+    """Whether *size* bytes more leave the free space that the store needs."""
+    folder = store_path(settings)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder) or os.curdir
+    return not settings.min_free or free_bytes(folder) - size >= settings.min_free

@@ -1,0 +1,138 @@
+"""The limits of a store, which its server keeps by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.server.service import Service
+from gsym.server.upkeep import look_after_store
+from gsym.store.directory import Store
+from gsym.store.locking import held
+from gsym.store.resolver import Resolver
+from gsym.store.symbolizer import Symbolizer
+from tests.server.running import RunningServer, made_settings
+from tests.server.test_serve_command import Serving, until
+from tests.store_modules import put, write_sym
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with three modules, used today, yesterday and the day before."""
+    store = Store(tmp_path / "store")
+    for number in range(3):
+        entry = put(store, number).entry
+        used = time.time() - number * 86_400
+        os.utime(Path(entry.path).with_name("module.json"), (used, used))
+    return store
+
+
+@pytest.fixture
+def look_after(store: Store) -> Callable[..., dict[str, float]]:
+    """Look after the store with some settings, and return the metrics."""
+
+    def run(**settings: Any) -> dict[str, float]:
+        known = made_settings(store=store.path, **settings)
+        service = Service(known, Symbolizer(Resolver(store)))
+        look_after_store(service)
+        service.close()
+        lines = service.metrics.text().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    return run
+
+
+def names(store: Store) -> list[str]:
+    return sorted(entry.identity.debug_file for entry in store.entries())
+
+
+def test_without_limits_there_are_figures_only(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    metrics = look_after()
+    assert names(store) == ["lib0.so", "lib1.so", "lib2.so"]
+    assert metrics["gsym_store_modules"] == 3
+    sizes = [entry.size for entry in store.entries()]
+    assert 0 < sum(sizes) <= metrics["gsym_store_bytes"]
+    assert metrics["gsym_store_free_bytes"] > 0
+    assert metrics["gsym_evictions_total"] == 0
+
+
+def test_the_least_recently_used_modules_leave_a_store_that_is_too_large(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    size = look_after()["gsym_store_bytes"]
+    metrics = look_after(max_store=int(size) - 1)
+    assert names(store) == ["lib0.so", "lib1.so"]
+    assert metrics["gsym_evictions_total"] == 1
+    assert metrics["gsym_store_modules"] == 2
+    assert metrics["gsym_store_bytes"] < size
+
+
+def test_modules_leave_the_store_that_nobody_used_for_long(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    look_after(max_unused=36 * 3600.0)
+    assert names(store) == ["lib0.so", "lib1.so"]
+
+
+def test_modules_leave_a_full_file_system(
+    store: Store,
+    look_after: Callable[..., dict[str, float]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gsym.store.collection.free_bytes", lambda _path: 1 << 30)
+    look_after(min_free=1 << 30)
+    assert len(names(store)) == 3
+    look_after(min_free=(1 << 30) + 1)
+    assert names(store) == ["lib0.so", "lib1.so"]
+
+
+def test_one_process_at_a_time_looks_after_the_store(
+    store: Store, look_after: Callable[..., dict[str, float]]
+) -> None:
+    with held(f"{store.path}/.locks/upkeep"):
+        look_after(max_store=1)
+        assert len(names(store)) == 3
+    look_after(max_store=1)
+    assert names(store) == []
+
+
+def test_an_upload_is_refused_while_there_is_too_little_space(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sym = tmp_path / "x.sym"
+    write_sym(sym, 7)
+    with RunningServer(
+        Symbolizer(Resolver(store)),
+        store=store.path,
+        tokens={"secret": "upload"},
+        min_free=1 << 60,
+    ) as server:
+        answer = server.ask(
+            "POST", "/upload/", sym.read_bytes(), {"Auth-Token": "secret"}
+        )
+    assert answer.status == 507
+    assert len(names(store)) == 3
+    assert any("too little free space" in each.getMessage() for each in caplog.records)
+
+
+@pytest.mark.no_engine
+def test_a_server_looks_after_its_store_from_its_start(
+    store: Store, tmp_path: Path
+) -> None:
+    with Serving(tmp_path, f"--store={store.path}", "--set=max_store=1") as serving:
+        until(lambda: not names(store))
+    texts = [json.loads(line)["message"] for line in serving.lines]
+    assert any(text.startswith("removed 3 modules from the store") for text in texts)
