@@ -323,6 +323,18 @@ def _measured(value: Any, kind: Any) -> Any:
     return value
 
 
+def toml_lines(settings: Settings) -> Iterator[str]:
+    """Settings as a TOML file."""
+    for table in (settings, settings.limits):
+        if table is settings.limits:
+            yield f"\n[{_LIMITS}]\n"
+        for name in table.__struct_fields__:
+            value = getattr(table, name)
+            if value is not settings.limits:
+                # Strings, numbers, booleans and lists are written as in JSON.
+                yield f"{name} = {msgspec.json.encode(value).decode()}\n"
+
+
 def setting_rows(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str, str]]:
     """Name, default and description of each field of `Settings` or `Limits`."""
     _, _, attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")

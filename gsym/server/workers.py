@@ -16,6 +16,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 from functools import partial
@@ -27,6 +28,7 @@ from uvicorn.supervisors import Multiprocess
 from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
+from gsym.server.settings import SettingsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +64,23 @@ def bind(settings: Settings) -> socket.socket:
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         raise OSError(error.errno, error.strerror, where) from None
+
+
+def check_tls(settings: Settings) -> None:
+    """Check certificate and key of the server.
+
+    Raises:
+        SettingsError: They are invalid, or do not belong together.
+        OSError: A file cannot be read.
+    """
+    if settings.tls_certificate:
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                settings.tls_certificate, settings.tls_key or None
+            )
+        except ssl.SSLError as error:
+            reason = error.reason or str(error)
+            raise SettingsError(f"setting 'tls_certificate': {reason}") from None
 
 
 class WorkerSocket(socket.socket):

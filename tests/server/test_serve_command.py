@@ -154,6 +154,50 @@ def test_a_server_for_anybody_is_warned_of(
     assert (text in "".join(serving.lines)) is is_warned
 
 
+def gsym_serve(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gsym", "serve", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_printed_configuration_is_one_that_can_be_read(tmp_path: Path) -> None:
+    flags = ("--port=0", '--set=path_map=/a=/b,/c="/d', "--limit=max_body=1KiB")
+    printed = gsym_serve("--print-config", *flags, folder=tmp_path)
+    assert printed.returncode == 0
+    config = tmp_path / "c.toml"
+    config.write_text(printed.stdout)
+    again = gsym_serve("--print-config", "--config", "c.toml", folder=tmp_path)
+    assert again.stdout == printed.stdout
+    assert "port = 0\n" in printed.stdout
+    assert "max_body = 1024\n" in printed.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "text"),
+    [
+        ((), 0, "the configuration is valid\n"),
+        (("--set=token_files=missing",), 1, "missing: No such file"),
+        (("--set=token_files=c.txt",), 1, "c.txt: line 1: expected NAME SCOPES HASH"),
+        (("--set=tls_certificate=c.txt",), 2, "setting 'tls_certificate': "),
+        (("--set=tls_certificate=missing",), 1, "No such file"),
+        (("--source=ftp://h/",), 2, "source 'ftp://h/'"),
+        (("--config=c.txt",), 1, "c.txt: invalid TOML"),
+    ],
+)
+def test_a_configuration_can_be_checked(
+    flags: tuple[str, ...], status: int, text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "c.txt").write_text("nonsense\n")
+    done = gsym_serve("--check-config", *flags, folder=tmp_path)
+    assert text in done.stdout + done.stderr
+    assert done.returncode == status
+
+
 def test_a_server_speaks_https(tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:

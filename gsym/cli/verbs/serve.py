@@ -107,6 +107,8 @@ _TEXTS = {
             metavar="NAME=VALUE",
             repeatable=True,
         ),
+        Option("--check-config", "check all settings and the files they name, and end"),
+        Option("--print-config", "print the settings in effect as TOML, and end"),
     ),
     """\
 Each setting is also read from the environment, for example --port from GSYM_PORT; flags
@@ -120,8 +122,8 @@ def serve(values: Values) -> int:
     flags = _flags(values)
     try:
         from gsym.server.reloading import reloading_app
-        from gsym.server.settings import SettingsError
-        from gsym.server.workers import bind, serve
+        from gsym.server.settings import SettingsError, toml_lines
+        from gsym.server.workers import bind, check_tls, serve
     except ImportError as missing:
         raise UnsupportedError(
             f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
@@ -129,9 +131,17 @@ def serve(values: Values) -> int:
     load = partial(load_again, flags, tuple(values.texts("--config")))
     try:
         settings = load()
+        if values.flag("--print-config"):
+            sys.stdout.writelines(toml_lines(settings))
+            return 0
+        check_tls(settings)
         app = reloading_app(load)
     except (SettingsError, ValueError) as error:
         raise UsageError(str(error)) from None
+    if values.flag("--check-config"):
+        app.close()
+        print("the configuration is valid")
+        return 0
     # What the server stores is for its user and group.
     os.umask(os.umask(0) | stat.S_IRWXO)
     with bind(settings) as listener:
