@@ -1,0 +1,169 @@
+"""The files in `deploy/`, by the programs that read them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.serving import ServerProcess, free_port
+from gsym.server.monitoring import METRICS
+from gsym.server.settings import load_settings
+from tests.server.running import token_lines
+from tests.symbol_files import debug_id, symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+PATIENCE = 30  # seconds
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@pytest.mark.parametrize("file", ["alerts.yaml", "grafana.json"])
+def test_rules_and_dashboard_name_metrics_that_exist(file: str) -> None:
+    text = (DEPLOY / file).read_text(encoding="utf-8")
+    named = set(re.findall(r"\bgsym_[a-z_]+", text))
+    series = {
+        name + suffix
+        for name in METRICS
+        for suffix in ("", "_total", "_bucket", "_sum", "_count")
+    }
+    assert named
+    assert named <= series
+    assert not re.findall(
+        r"rate\(gsym_(?!\w*(?:_total|_bucket|_sum|_count)\b)\w+", text
+    )
+
+
+def test_the_dashboard_has_a_number_for_each_panel() -> None:
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+    numbers = [panel["id"] for panel in dashboard["panels"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_prometheus_accepts_the_rules() -> None:
+    rules = str(DEPLOY / "alerts.yaml")
+    subprocess.run([tool("promtool"), "check", "rules", rules], check=True)
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze")
+    unit = tmp_path / "gsym.service"
+    text = (DEPLOY / "gsym.service").read_text(encoding="utf-8")
+    unit.write_text(text.replace("/opt/gsym/bin/gsym", sys.executable))
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "Failed to" in done.stderr:
+        pytest.skip("systemd-analyze does not run here")
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def test_the_settings_are_those_of_the_server(tmp_path: Path) -> None:
+    text = (DEPLOY / "gsym.toml").read_text(encoding="utf-8")
+    tokens = tmp_path / "tokens"
+    tokens.write_text(token_lines({"secret": "upload"}))
+    config = tmp_path / "gsym.toml"
+    text = text.replace("/etc/gsym/tokens", str(tokens))
+    config.write_text(text.replace("/srv/builds", str(tmp_path)))
+    settings = load_settings({}, {}, [str(config)])
+    assert settings.max_store == 200 << 30
+    done = subprocess.run(
+        [sys.executable, "-m", "gsym", "serve", "--check-config", "--config", config],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path)},
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("file", ["kubernetes.yaml", "compose.yaml"])
+def test_variables_of_containers_are_settings(file: str) -> None:
+    text = (DEPLOY / file).read_text(encoding="utf-8")
+    known = {f"GSYM_{name.upper()}" for name in load_settings({}, {}).__struct_fields__}
+    of_proxy = {"GSYM_SITE", "GSYM_SERVER", "GSYM_BUILDS"}
+    assert set(re.findall(r"GSYM_[A-Z_]+", text)) <= known | of_proxy
+
+
+@pytest.fixture
+def https(tmp_path: Path) -> Iterator[HTTPSConnection]:
+    """`gsym serve` behind Caddy, with the proxy's own certificate authority."""
+    caddy = tool("caddy")
+    (tmp_path / "any.sym").write_bytes(symbols())
+    port = free_port()
+    options = ("--store", str(tmp_path / "store"), "--source", str(tmp_path))
+    with ServerProcess(*options) as server:
+        environment = {
+            **os.environ,
+            "HOME": str(tmp_path),
+            "XDG_DATA_HOME": str(tmp_path),
+            "XDG_CONFIG_HOME": str(tmp_path),
+            "GSYM_SITE": f"https://localhost:{port}",
+            "GSYM_SERVER": f"127.0.0.1:{server.port}",
+        }
+        config = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+        # Port 80 is for redirects, and may be in use here.
+        file = tmp_path / "Caddyfile"
+        file.write_text(config.replace("admin off", "admin off\n\thttp_port 0", 1))
+        command = [caddy, "run", "--config", str(file), "--adapter", "caddyfile"]
+        with subprocess.Popen(
+            command, env=environment, stderr=subprocess.DEVNULL
+        ) as proxy:
+            try:
+                root = tmp_path / "caddy/pki/authorities/local/root.crt"
+                connection = _waited(port, root)
+                yield connection
+                connection.close()
+            finally:
+                proxy.terminate()
+
+
+def _waited(port: int, root: Path) -> HTTPSConnection:
+    """A connection to the proxy, once it has a certificate and a server."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(OSError):
+            context = ssl.create_default_context(cafile=str(root))
+            connection = HTTPSConnection("localhost", port, context=context)
+            connection.request("GET", "/__heartbeat__")
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 200:
+                return connection
+            connection.close()
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+@pytest.mark.long
+@pytest.mark.no_engine
+def test_the_proxy_serves_https(https: HTTPSConnection) -> None:
+    body = {"stacks": [[[0, 0x1004]]], "memoryMap": [["app", debug_id()]]}
+    https.request("POST", "/symbolicate/v5", json.dumps(body))
+    (frame,) = json.load(https.getresponse())["results"][0]["stacks"][0]
+    assert frame["function"] == "f0_0"
+    https.request("GET", "/")
+    assert b"Symbolicate" in https.getresponse().read()
