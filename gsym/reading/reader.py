@@ -369,6 +369,17 @@ class Reader:
         mapped.strings.read_ahead()
         return self._decode_all(FunctionDecoder(mapped))
 
+    def files(self) -> Iterator[str]:
+        """Paths of all source files, in the order of the file table.
+
+        Raises:
+            ClosedError: The reader was closed.
+        """
+        from gsym.model import join_path
+
+        for index in range(1, self.header.num_files):
+            yield join_path(*self.mapped.files[index])
+
     def _decode_all(self, decoder: FunctionDecoder) -> Iterator[FunctionInfo]:
         for index in range(len(self)):
             _ = self.mapped  # an iterator does not outlive its reader

@@ -1,7 +1,6 @@
-"""Serves files of the store under the paths of Breakpad, debuginfod and devfiler.
+"""Serves files of the store under the paths of Breakpad and devfiler.
 
 /NAME/ID/NAME.sym   /NAME/ID/NAME.gsym       /NAME/ID/NAME.json
-/buildid/ID/gsym    /buildid/ID/debuginfo    /buildid/ID/executable   /buildid/ID/json
 /xx/yy/xxyy.../metadata.json   /xx/yy/xxyy.../ranges   /xx/yy/xxyy.../returnpads
 
 In the last line, xxyy... is a FileID in URL-safe base64. metadata.json and ranges are
@@ -20,10 +19,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
 
 import gsym.reading.reader
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError
+from gsym.server.debuginfod import BinaryFiles, not_found
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 _BINARY = "application/octet-stream"
 _TYPES = {"sym": "text/plain; charset=utf-8", "json": "application/json"}
-_DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
 _NAMED_KINDS = {"sym", "gsym", "json"}
 _DROPPED = {".pdb", ".dll", ".exe"}
 
@@ -55,7 +52,10 @@ def download_routes(service: Service) -> list[Route]:
         return []
     downloads = _Downloads(service)
     endpoints = {
+        "/buildid/{build_id}/section/{name}": downloads.section,
+        "/buildid/{build_id}/source/{path:path}": downloads.source,
         "/buildid/{build_id}/{kind}": downloads.by_build_id,
+        "/metadata": downloads.binaries.metadata,
         "/{name}/{module_id}/{file}": downloads.by_name,
         "/{first}/{second}/{file_id}/{file}": downloads.by_file_id,
     }
@@ -80,6 +80,7 @@ class _Downloads:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._store = Store(store_path(service.settings))
+        self.binaries = BinaryFiles(service)
 
     async def by_name(self, request: Request) -> Response:
         """The file at a path of a Breakpad store."""
@@ -100,21 +101,40 @@ class _Downloads:
         found, _ = await self._service.run(self._get, by_code)
         if found is not None:
             return RedirectResponse(_debug_path(request, found, kind), 302)
-        raise _not_found(reason)
+        raise not_found(reason)
 
     async def by_build_id(self, request: Request) -> Response:
         """The file at a path of debuginfod."""
         kind = request.path_params["kind"]
+        if kind not in {"gsym", "json", "debuginfo", "executable"}:
+            raise ServerError(404)
+        key, entry, reason = await self._of_build_id(request)
+        if kind in {"debuginfo", "executable"}:
+            return await self.binaries.file(request, key, entry, kind)
+        if entry is None:
+            raise not_found(reason)
+        return await self._answer(request, entry, kind)
+
+    async def section(self, request: Request) -> Response:
+        """A section of the binary with a build id."""
+        key, entry, _ = await self._of_build_id(request)
+        name = request.path_params["name"]
+        return await self.binaries.section(request, key, entry, name)
+
+    async def source(self, request: Request) -> Response:
+        """A source file of the module with a build id."""
+        _, entry, _ = await self._of_build_id(request)
+        return await self.binaries.source(entry, "/" + request.path_params["path"])
+
+    async def _of_build_id(
+        self, request: Request
+    ) -> tuple[ModuleKey, Entry | None, str]:
+        """The key in a path, the module, and the reason if there is none."""
         try:
             key = key_of_build_id(bytes.fromhex(request.path_params["build_id"]))
         except ValueError:
-            key = None
-        if kind not in {"gsym", "json", "debuginfo", "executable"}:
-            raise ServerError(404)
-        entry, reason = await self._find(key)
-        if entry is None:
-            raise _not_found(reason)
-        return await self._answer(request, entry, kind)
+            raise not_found("invalid module id") from None
+        return key, *await self._find(key)
 
     async def by_file_id(self, request: Request) -> Response:
         """The symbfile at a path of devfiler, or its metadata."""
@@ -148,11 +168,7 @@ class _Downloads:
     async def _answer(self, request: Request, entry: Entry, kind: str) -> Response:
         body = await self._service.run(self._open, entry, kind)
         version = os.path.basename(os.path.dirname(entry.path))
-        name = entry.identity.debug_file.encode("ascii", "replace").decode()
         headers = {"content-type": _TYPES.get(kind, _BINARY)}
-        if kind in {"debuginfo", "executable"}:
-            headers["x-debuginfod-file"] = quote(name, safe=" +@~()[]{}")
-            headers["x-debuginfod-size"] = str(body.size)
         return body_response(request, self._service, body, f"{version}-{kind}", headers)
 
     def _open(self, entry: Entry, kind: str) -> FileBody | TextBody:
@@ -166,7 +182,7 @@ class _Downloads:
             again = self._store.get(ModuleKey(debug_id=entry.identity.debug_id))
             body = None if again is None else _try_open(again, kind)
         if body is None:
-            raise _not_found("the module was removed")
+            raise not_found("the module was removed")
         return body
 
 
@@ -177,11 +193,7 @@ def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
     except FileNotFoundError:
         return None
     except GsymError as error:
-        raise _not_found(error.reason) from None
-
-
-def _not_found(reason: str) -> ServerError:
-    return ServerError(404, f"404 Not Found: {reason}")
+        raise not_found(error.reason) from None
 
 
 def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
@@ -189,29 +201,15 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
         return FileBody(FileIO(entry.path))
     if kind == "json":
         return TextBody(iter([identity_text(entry.identity)]), lambda: None)
-    if kind == "sym":
-        if "sym" in entry.originals:
-            return FileBody(FileIO(entry.originals["sym"]))
-        reader = gsym.reading.reader.open(entry.path)
-        try:
-            blocks = breakpad_blocks(reader, entry.identity)
-        except (GsymError, ValueError) as error:
-            reader.close()
-            raise GsymError(f"cannot write the module as .sym: {error}") from None
-        return TextBody(blocks, reader.close)
-    path = entry.originals.get("debuginfo")
-    if path is None or not _holds(path, kind):
-        raise GsymError(f"the store has no {kind} of the module")
-    return FileBody(FileIO(path))
-
-
-def _holds(path: str, kind: str) -> bool:
-    """Whether a file contains debug information, or code."""
-    with ObjectFile(map_file(path), path) as binary:
-        if kind == "executable":
-            text = binary.section(b".text") if binary.is_elf else None
-            return text is not None and len(text) > 0
-        return any(map(binary.has_section, _DEBUG_SECTIONS)) or not binary.is_elf
+    if "sym" in entry.originals:
+        return FileBody(FileIO(entry.originals["sym"]))
+    reader = gsym.reading.reader.open(entry.path)
+    try:
+        blocks = breakpad_blocks(reader, entry.identity)
+    except (GsymError, ValueError) as error:
+        reader.close()
+        raise GsymError(f"cannot write the module as .sym: {error}") from None
+    return TextBody(blocks, reader.close)
 
 
 def _breakpad_kind(name: str, file: str) -> str:

@@ -55,6 +55,26 @@ class FileBody:
         self._file.close()
 
 
+class MemoryBody:
+    """Bytes in memory, such as a part of a mapped file."""
+
+    is_packed = False
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.size: int | None = len(data)
+
+    def pieces(self, start: int, end: int | None) -> Iterator[bytes]:
+        """The bytes from *start* to *end*, or to the end."""
+        last = len(self._data) if end is None else end
+        for at in range(start, last, _BLOCK):
+            yield bytes(self._data[at : min(at + _BLOCK, last)])
+
+    def close(self) -> None:
+        """Release the memory."""
+        self._data.release()
+
+
 class TextBody:
     """Text that is generated while it is sent.
 
@@ -82,7 +102,7 @@ class TextBody:
 def body_response(
     request: Request,
     service: Service,
-    body: FileBody | TextBody,
+    body: FileBody | MemoryBody | TextBody,
     tag: str,
     headers: Mapping[str, str],
 ) -> Response:
@@ -122,7 +142,7 @@ def body_response(
 def _complete(
     request: Request,
     service: Service,
-    body: FileBody | TextBody,
+    body: FileBody | MemoryBody | TextBody,
     sent: dict[str, str],
 ) -> Response:
     pieces = body.pieces(0, None)
@@ -139,7 +159,7 @@ def _complete(
 def _sent(  # noqa: PLR0913, PLR0917 - all parts of a response
     request: Request,
     service: Service,
-    body: FileBody | TextBody,
+    body: FileBody | MemoryBody | TextBody,
     pieces: Iterator[bytes],
     status: int,
     sent: dict[str, str],
@@ -180,7 +200,7 @@ def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 async def _in_threads(
-    service: Service, body: FileBody | TextBody, pieces: Iterator[bytes]
+    service: Service, body: FileBody | MemoryBody | TextBody, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The pieces, read in threads outside the event loop."""
     try:

@@ -282,6 +282,13 @@ _PATHS: dict[str, Any] = {
     "/buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),
+    "/buildid/{build_id}/section/{name}": _file(
+        "A section of the debug file or the executable", "build_id", "name"
+    ),
+    "/buildid/{build_id}/source/{path}": _file(
+        "A source file that the module refers to", "build_id", "path"
+    ),
+    "/metadata": _get("The binaries of local sources by build id or path", _JSON),
     "/{name}/{module_id}/{file}": _file(
         "A file in the layout of Breakpad's stores", "name", "module_id", "file"
     ),

@@ -7,6 +7,8 @@ import threading
 import time
 from itertools import chain
 
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.identity import (
     ModuleIdentity,
@@ -30,17 +32,19 @@ if TYPE_CHECKING:
 
 
 class _File(NamedTuple):
-    """The modules in a file, and all their ids."""
+    """The modules in a file, all their ids, and how much it tells of them."""
 
     modules: Sequence[ModuleIdentity] = ()
     ids: Sequence[str] = ()
     is_debug_file: bool = True
+    rank: int = 1
 
 
 _RESCAN_SECONDS = 2.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _MODULE = b"MODULE "
+_DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
 
 
@@ -146,6 +150,18 @@ class LooseFiles:
             ]
         return [path for _, _, path in sorted(found)]
 
+    def build_ids(self) -> list[tuple[str, str]]:
+        """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
+        with self._lock:
+            if self._is_due():
+                self._scan()
+            return [
+                (path, identity.code_id.lower())
+                for path, file in sorted(self._files.items())
+                for identity in file.modules
+                if identity.code_id and identity.os != "windows"
+            ]
+
     def entries(self) -> list[Entry]:
         """The modules of all files, as entries without function counts."""
         with self._lock:
@@ -188,7 +204,12 @@ class LooseFiles:
         self._files, self._stamps = files, stamps
         # A GSYM file needs no conversion; of others, the largest contains most.
         order = sorted(
-            stamps, key=lambda path: (path.endswith(".gsym"), stamps[path][1])
+            stamps,
+            key=lambda path: (
+                path.endswith(".gsym"),
+                files[path].rank,
+                stamps[path][1],
+            ),
         )
         self._paths = {}
         for path in reversed(order):
@@ -239,10 +260,19 @@ def _read(path: str) -> _File:
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
             return _File(is_debug_file=False)
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
+        rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
         return _File(is_debug_file=False)  # or damaged
     ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
-    return _File([_named(each, path) for each in modules], [*ids])
+    return _File([_named(each, path) for each in modules], [*ids], rank=rank)
+
+
+def _rank(path: str) -> int:
+    """2 for an object file with DWARF, 1 with a symbol table, 0 for a stripped one."""
+    with ObjectFile(map_file(path), path) as binary:
+        if any(map(binary.has_section, _DWARF)):
+            return 2
+        return int(binary.has_section(b".symtab") or not binary.is_elf)
 
 
 def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:

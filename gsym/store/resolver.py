@@ -7,20 +7,23 @@ import os
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 
 from gsym.arguments import items_of
 from gsym.engine.workers import core_count
 from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
 from gsym.store.adding import add_file
+from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Resolution
 from gsym.store.sources.health import SourceHealth
+from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import NegativeCache
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -141,6 +144,19 @@ class Resolver:
         if found.entry is not None:
             return found
         return found._replace(attempts=damage + found.attempts)
+
+    def local_files(self, key: ModuleKey) -> Iterator[str]:
+        """All files of a module in folders that are sources."""
+        for source in self.sources:
+            if isinstance(source, (LocalTree, LooseFiles)):
+                with suppress(SourceError):
+                    yield from source.find_all(key)
+
+    def all_local_files(self) -> Iterator[tuple[str, str]]:
+        """Paths and build ids of the binaries in the folders among the sources."""
+        for source in self.sources:
+            if isinstance(source, LooseFiles):
+                yield from source.build_ids()
 
     def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
         """The module in the store, or the error if it is damaged.

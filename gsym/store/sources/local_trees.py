@@ -20,7 +20,7 @@ from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gsym.store.modules import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
@@ -62,15 +62,22 @@ class LocalTree:
             SourceError: The folder does not exist.
         """
         del folder
-        tried = 0
-        for layout in self._layouts:
-            for path in layout.paths(key):
-                tried += 1
-                if found := self._existing(path):
-                    return FoundFile(found, found)
+        for path in self.find_all(key):
+            return FoundFile(path, path)
         if not os.path.isdir(self._path):
             raise SourceError("the folder does not exist", path=self._path)
-        raise not_found(tried)
+        raise not_found(sum(1 for _ in self._candidates(key)))
+
+    def find_all(self, key: ModuleKey) -> Iterator[str]:
+        """All files of a module, the best one first."""
+        for path in self._candidates(key):
+            if found := self._existing(path):
+                yield found
+
+    def _candidates(self, key: ModuleKey) -> Iterator[str]:
+        """Relative paths that a module may have."""
+        for layout in self._layouts:
+            yield from layout.paths(key)
 
     def _existing(self, path: str) -> str:
         """The file at a relative path; "" if there is none."""

@@ -1,0 +1,239 @@
+"""Files by build id: of the store and of local sources, as clients ask."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from gsym.server.modules import make_symbolizer
+from tests.server.running import RunningServer, made_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+
+SOURCE = """\
+static int twice(int x) { return 2 * x; }
+int main(int argc, char **argv) { (void)argv; return twice(argc); }
+"""
+
+
+class Build(NamedTuple):
+    """A stripped program, its debug file and its source, in a build folder."""
+
+    folder: Path
+    program: Path
+    debug: Path
+    source: Path
+    build_id: str
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    folder = tmp_path_factory.mktemp("build")
+    source = folder / "src" / "app.c"
+    source.parent.mkdir()
+    source.write_text(SOURCE)
+    program, debug = folder / "app", folder / "app.debug"
+    command = [tool("gcc"), "-g", "-Wl,--build-id", "-o", str(program), str(source)]
+    subprocess.run(command, check=True)
+    objcopy = tool("objcopy")
+    subprocess.run([objcopy, "--only-keep-debug", program, debug], check=True)
+    subprocess.run([objcopy, "--strip-all", program], check=True)
+    notes = subprocess.run(
+        [tool("readelf"), "-n", program], capture_output=True, text=True, check=True
+    )
+    found = re.search("Build ID: ([0-9a-f]+)", notes.stdout)
+    assert found
+    return Build(folder, program, debug, source, found[1])
+
+
+@pytest.fixture(scope="module")
+def server(build: Build) -> Iterator[RunningServer]:
+    settings: dict[str, Any] = {
+        "store": str(build.folder / ".store"),
+        "sources": [str(build.folder)],
+        "enable_source": True,
+        "source_roots": [str(build.folder / "src")],
+        "fetch_downloads": True,
+    }
+    symbolizer = make_symbolizer(made_settings(**settings))
+    with RunningServer(symbolizer, **settings) as running:
+        yield running
+    symbolizer.close()
+
+
+def test_the_debug_file_and_the_stripped_program_are_served(
+    server: RunningServer, build: Build
+) -> None:
+    for kind, path in (("debuginfo", build.debug), ("executable", build.program)):
+        answer = server.ask("GET", f"/buildid/{build.build_id}/{kind}")
+        assert answer.status == 200
+        assert answer.body == path.read_bytes()
+        assert int(answer.headers["x-debuginfod-size"]) == len(answer.body)
+        head = server.ask("HEAD", f"/buildid/{build.build_id}/{kind}")
+        assert head.headers["content-length"] == str(len(answer.body))
+        tag = {"If-None-Match": answer.headers["etag"]}
+        again = server.ask("GET", f"/buildid/{build.build_id}/{kind}", headers=tag)
+        assert again.status == 304
+
+
+@pytest.mark.parametrize("name", [".text", ".debug_info", ".rodata", ".debug_line"])
+def test_sections_are_those_of_the_file_that_has_them(
+    name: str, server: RunningServer, build: Build, tmp_path: Path
+) -> None:
+    path = build.debug if name.startswith(".debug") else build.program
+    expected = tmp_path / "section"
+    dump = f"--dump-section={name}={expected}"
+    subprocess.run([tool("objcopy"), dump, path, os.devnull], check=True)
+    answer = server.ask("GET", f"/buildid/{build.build_id}/section/{name}")
+    assert answer.status == 200
+    assert answer.body == expected.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "section/.nothing",
+        "section/..%2f..%2fetc%2fpasswd",
+        "source/etc/passwd",
+        "source/../../../etc/passwd",
+        "other",
+    ],
+)
+def test_what_a_module_does_not_have_is_404(
+    path: str, server: RunningServer, build: Build
+) -> None:
+    assert server.ask("GET", f"/buildid/{build.build_id}/{path}").status == 404
+
+
+@pytest.mark.parametrize("build_id", ["00" * 20, "abc", "x", "%20"])
+def test_an_unknown_build_id_is_404(build_id: str, server: RunningServer) -> None:
+    for path in ("debuginfo", "executable", "section/.text", "source/a.c"):
+        assert server.ask("GET", f"/buildid/{build_id}/{path}").status == 404
+
+
+def test_a_source_file_is_served_if_the_module_refers_to_it(
+    server: RunningServer, build: Build
+) -> None:
+    other = build.source.with_name("other.c")
+    other.write_text("int x;")
+    base = f"/buildid/{build.build_id}/source"
+    assert server.ask("GET", f"{base}{build.source}").body == SOURCE.encode()
+    assert server.ask("GET", f"{base}{other}").status == 404
+
+
+def test_metadata_lists_the_binaries_of_sources(
+    server: RunningServer, build: Build
+) -> None:
+    of_program = {
+        "buildid": build.build_id,
+        "type": "executable",
+        "file": str(build.program),
+    }
+    for query in (
+        f"key=buildid&value={build.build_id}",
+        f"key=glob&value={build.folder}/app*",
+    ):
+        found = server.ask("GET", f"/metadata?{query}").json
+        assert found["complete"] is True
+        assert of_program in found["results"]
+        assert {each["type"] for each in found["results"]} == {
+            "debuginfo",
+            "executable",
+        }
+    found = server.ask("GET", f"/metadata?key=file&value={build.program}").json
+    assert found["results"] == [of_program]
+    assert server.ask("GET", "/metadata?key=x&value=y").status == 400
+
+
+@pytest.fixture
+def client_environment(server: RunningServer, tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DEBUGINFOD_URLS": server.url,
+        "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+    }
+
+
+@pytest.mark.parametrize("kind", ["debuginfo", "executable", "source"])
+def test_debuginfod_find_finds_each_kind(
+    kind: str, build: Build, client_environment: dict[str, str]
+) -> None:
+    command = [tool("debuginfod-find"), kind, build.build_id]
+    expected = {
+        "debuginfo": build.debug,
+        "executable": build.program,
+        "source": build.source,
+    }[kind]
+    if kind == "source":
+        command.append(str(build.source))
+    found = subprocess.run(
+        command, env=client_environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).read_bytes() == expected.read_bytes()
+
+
+def alone(build: Build, folder: Path) -> Path:
+    """The stripped program where nothing lies beside it."""
+    return Path(shutil.copy(build.program, folder / "alone"))
+
+
+def test_gdb_finds_debug_information_and_source(
+    build: Build, client_environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = [tool("gdb"), "-batch", "-nx", "-iex", "set debuginfod enabled on"]
+    command += ["-ex", "info line twice", "-ex", "list twice"]
+    found = subprocess.run(
+        [*command, str(alone(build, tmp_path))],
+        env=client_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 'Line 1 of "' in found.stdout, found.stderr
+    assert "return 2 * x" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["eu-addr2line", "-f", "-e"], ["llvm-symbolizer-22", "--debuginfod", "-e"]],
+    ids=["eu-addr2line", "llvm-symbolizer"],
+)
+def test_symbolizers_find_debug_information(
+    command: list[str],
+    build: Build,
+    client_environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    symbols = subprocess.run(
+        [tool("nm"), build.debug], capture_output=True, text=True, check=True
+    )
+    found = re.search("^([0-9a-f]+) t twice", symbols.stdout, re.MULTILINE)
+    assert found
+    program = str(alone(build, tmp_path))
+    done = subprocess.run(
+        [tool(command[0]), *command[1:], program, f"0x{found[1]}"],
+        env=client_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "twice" in done.stdout, done.stderr
+    assert "app.c:1" in done.stdout
