@@ -22,7 +22,8 @@ from gsym.writing.atomic_file import FULL_DISK
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+    from contextlib import AbstractContextManager
+    from typing import Any, TypeVar
 
     from typing_extensions import Buffer
 
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from gsym.net.web_address import WebAddress
 
     Headers = Iterable[tuple[str, str]]
+    Result = TypeVar("Result")
 
 _OK = 200
+_PARTIAL = 206
 _REDIRECTS = {301, 302, 303, 307, 308}
 _NOT_FOUND = {404, 410}
 _NOT_ALLOWED = {401, 403, 407}
@@ -100,11 +103,51 @@ class Transfer:
             NotFoundError: The server does not have the file.
             SourceError: It gave no usable answer, or not within the limits.
         """
+
+        def write(answer: Answer) -> None:
+            if answer.status != _OK:
+                raise SourceError(f"HTTP status {answer.status}", status=answer.status)
+            encoding = answer.headers.get("content-encoding", "")
+            most = self.limits.most_inflated
+            write_pieces(inflated_pieces(answer.pieces, encoding, most), path, progress)
+
+        self.receive(
+            address, write, (_ENCODINGS,), own_headers=headers, is_trusted=is_trusted
+        )
+
+    def receive(
+        self,
+        address: WebAddress,
+        take: Callable[[Answer], Result],
+        headers: Headers,
+        *,
+        own_headers: Headers = (),
+        is_trusted: bool = False,
+    ) -> Result:
+        """The result of *take*, called with the answer for a URL or a part of it.
+
+        Args:
+            address: The URL. Its credentials are sent to its own server only.
+            take: Reads the answer, whose pieces are limited; called again if that
+                fails and a later attempt may succeed.
+            headers: (name, value) to send, also to servers that it redirects to.
+            own_headers: Likewise, to the server of *address* only.
+            is_trusted: As for `fetch`.
+
+        Raises:
+            NotFoundError: The server does not have the file.
+            SourceError: It gave no usable answer, or not within the limits.
+        """
         limits, origin = self.limits, address.origin
         until = time.monotonic() + limits.total_seconds
         self._wait_for(address)
         download = _Download(
-            self._connections, limits, address, tuple(headers), is_trusted, until
+            self._connections,
+            limits,
+            address,
+            (tuple(headers), tuple(own_headers)),
+            is_trusted,
+            until,
         )
 
         def wait_before(error: RetryableError) -> float | None:
@@ -114,8 +157,8 @@ class Transfer:
             return None if is_last or wait > limits.wait_seconds else wait
 
         try:
-            retry(
-                lambda: download.run(path, progress),
+            result = retry(
+                lambda: download.run(take),
                 wait_before,
                 sleep=self._sleep,
                 until=until,
@@ -129,6 +172,7 @@ class Transfer:
             self._table.clear(origin)
             raise
         self._table.clear(origin)
+        return result
 
     def _wait_for(self, address: WebAddress) -> None:
         """Wait until a server may be asked, unless this request is a probe.
@@ -150,12 +194,12 @@ class Transfer:
 class _Download:
     """One download: attempts at a URL and at what it redirects to."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - of `Transfer.fetch`
+    def __init__(  # noqa: PLR0913, PLR0917 - of `Transfer.receive`
         self,
         connections: Connections,
         limits: TransferLimits,
         address: WebAddress,
-        headers: tuple[tuple[str, str], ...],
+        headers: tuple[tuple[tuple[str, str], ...], ...],
         is_trusted: bool,
         until: float,
     ) -> None:
@@ -163,20 +207,25 @@ class _Download:
         self._limits = limits
         self._first = address
         own = [("Authorization", address.authorization)] if address.credentials else []
-        self._headers = [*own, *headers]
+        self._headers, own_headers = headers
+        self._own_headers = (*own, *own_headers)
         self._is_trusted = is_trusted
         self._until = until
 
-    def run(self, path: str, progress: Callable[[int], object] | None) -> None:
+    def run(self, take: Callable[[Answer], Result]) -> Result:
         """Attempt it once.
 
         Raises:
-            NotFoundError: As for `Transfer.fetch`.
+            NotFoundError: As for `Transfer.receive`.
             SourceError: Likewise; a `RetryableError` where it may succeed later.
         """
         address, seen = self._first, {self._first}
         try:
-            while (location := self._ask(address, path, progress)) is not None:
+            while True:
+                with self._ask(address) as answer:
+                    location = _redirect_of(answer)
+                    if location is None:
+                        return take(self._limited(answer))
                 address = self._redirected(address, location, seen)
                 seen.add(address)
         except (NotFoundError, SourceError) as error:
@@ -204,39 +253,29 @@ class _Download:
             raise SourceError(f"more than {self._limits.redirects} redirects")
         return target
 
-    def _ask(
-        self, address: WebAddress, path: str, progress: Callable[[int], object] | None
-    ) -> str | None:
-        """The target of a redirect; None once the file is written."""
+    def _ask(self, address: WebAddress) -> AbstractContextManager[Answer]:
         is_own = address.origin == self._first.origin
-        with self._connections.ask(
+        return self._connections.ask(
             address,
-            [_ENCODINGS, *(self._headers if is_own else ())],
+            [*self._headers, *(self._own_headers if is_own else ())],
             is_trusted=self._is_trusted and is_own,
             until=self._until,
-        ) as answer:
-            location = _redirect_of(answer)
-            if location is None:
-                self._write(answer, path, progress)
-            return location
+        )
 
-    def _write(
-        self, answer: Answer, path: str, progress: Callable[[int], object] | None
-    ) -> None:
-        limits, fields = self._limits, answer.headers
-        length = fields.get("content-length", "")
-        if length.isdigit() and int(length[:20]) > limits.most_bytes:
-            raise SourceError(f"is larger than {limits.most_bytes} bytes")
-        encoding = fields.get("content-encoding", "")
-        pieces = within_size(answer.pieces, limits.most_bytes)
-        pieces = inflated_pieces(self._in_time(pieces), encoding, limits.most_inflated)
-        write_pieces(pieces, path, progress)
+    def _limited(self, answer: Answer) -> Answer:
+        """An answer whose pieces are within the limits."""
+        most = self._limits.most_bytes
+        length = answer.headers.get("content-length", "")
+        if length.isdigit() and int(length[:20]) > most:
+            raise SourceError(f"is larger than {most} bytes")
+        pieces = within_size(self._in_time(answer.pieces), most)
+        return answer._replace(pieces=pieces)
 
-    def _in_time(self, pieces: Iterable[Buffer]) -> Iterator[Buffer]:
+    def _in_time(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         limits = self._limits
         since, recent = time.monotonic(), 0
         for piece in pieces:
-            recent += memoryview(piece).nbytes
+            recent += len(piece)
             now = time.monotonic()
             if now > self._until:
                 raise RetryableError("timed out")
@@ -249,14 +288,14 @@ class _Download:
 
 
 def _redirect_of(answer: Answer) -> str | None:
-    """The target of a redirect; None for a file.
+    """The target of a redirect; None for a file or a part of one.
 
     Raises:
         NotFoundError: The server does not have the file.
         SourceError: It is another error.
     """
     status, fields = answer.status, answer.headers
-    if status == _OK:
+    if status in {_OK, _PARTIAL}:
         return None
     _drain(answer)
     if status in _REDIRECTS and "location" in fields:
@@ -284,7 +323,7 @@ def _drain(answer: Answer) -> None:
 # ---- bodies, of web servers and others
 
 
-def within_size(pieces: Iterable[Buffer], most: int) -> Iterator[Buffer]:
+def within_size(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
     """*pieces*, of at most *most* bytes together.
 
     Raises:
@@ -292,7 +331,7 @@ def within_size(pieces: Iterable[Buffer], most: int) -> Iterator[Buffer]:
     """
     size = 0
     for piece in pieces:
-        size += memoryview(piece).nbytes
+        size += len(piece)
         if size > most:
             raise SourceError(f"is larger than {most} bytes")
         yield piece

@@ -124,7 +124,7 @@ class Reader:
         self._mapped: MappedImage | None = mapped
         self._functions_by_name: dict[str, list[tuple[int, int]]] | None = None
         self._path = path
-        self._header = header = _header(mapped, data)
+        self._header = header = header_of(mapped, data)
         if wanted is not None and wanted != header.uuid:
             self.close()
             raise UuidMismatchError(
@@ -386,7 +386,8 @@ class Reader:
             yield decoder.decode(index)
 
 
-def _header(mapped: MappedImage, data: Buffer) -> Header:
+def header_of(mapped: MappedImage, data: Buffer) -> Header:
+    """The header of an image of *data*."""
     raw = mapped.header
     uuid_start = raw.file_offset + raw.uuid_offset
     return Header(

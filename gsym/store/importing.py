@@ -11,6 +11,7 @@ from stat import S_ISREG
 
 from gsym.containers.recognition import recognise_file
 from gsym.errors import FormatError, GsymError, NotFoundError
+from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.adding import add_all
 from gsym.store.directory import Store
@@ -57,9 +58,6 @@ class ImportItem(NamedTuple):
     mark: str
 
 
-_BUCKETS = ("s3://", "gs://", "az://")
-
-
 def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
     """Open a folder, store or bucket to import from.
 
@@ -67,7 +65,7 @@ def open_import_place(text: str, limits: TransferLimits) -> ImportPlace:
         UnsupportedError: It needs a package that is not installed.
         ValueError: It is neither a folder nor a bucket.
     """
-    if text.startswith(_BUCKETS):
+    if text.startswith(BUCKETS):
         from gsym.store.sources.object_storage import open_bucket
 
         return _Bucket(open_bucket(text, limits))

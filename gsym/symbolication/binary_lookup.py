@@ -90,6 +90,7 @@ class FoundGsym(NamedTuple):
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
+_REMOTE = ("https://", "http://", "s3://", "gs://", "az://")
 
 
 def open(  # the name is the API
@@ -108,7 +109,8 @@ def open(  # the name is the API
 
     Args:
         path: GSYM file of any version and byte order; binary with debug information
-            or symbols, dSYM bundle, Breakpad file.
+            or symbols, dSYM bundle, Breakpad file. Or the URL of a GSYM file, `https:`,
+            `s3:`, `gs:` or `az:`, of which lookups read the parts that they need.
         uuid: The identifier that the file must have, to be sure that it belongs
             to the expected binary, as bytes or as hexadecimal text; by default any.
         index_limit: See `Reader`.
@@ -126,6 +128,7 @@ def open(  # the name is the API
             strings that it shares with its binary have changed.
         GsymError: The binary cannot be converted.
         OSError: The file cannot be opened or mapped.
+        SourceError: The URL is invalid, or gives no answer, or not in parts.
         UnsupportedError: The version or an encoding is not known.
         UuidMismatchError: The file belongs to another binary.
     """
@@ -203,7 +206,7 @@ def open_module(
     """The GSYM file at *path*, or that of the binary at *path*.
 
     Args:
-        path: Of a GSYM file or a binary.
+        path: Of a GSYM file or a binary, or the URL of a GSYM file.
         uuid: See `gsym.open`.
         index_limit: See `Reader`.
         read_ahead: See `gsym.open`.
@@ -213,6 +216,10 @@ def open_module(
         OSError: It cannot be read.
         UuidMismatchError: It belongs to another binary.
     """
+    if path.startswith(_REMOTE):
+        from gsym.remote.reader import open_remote
+
+        return FoundGsym(open_remote(path, uuid, index_limit=index_limit), origin=path)
     try:
         reader = gsym.reading.reader.open(
             path, uuid, index_limit=index_limit, read_ahead=read_ahead

@@ -22,6 +22,7 @@ FOLDERS = (
     "reading",
     "writing",
     "net",
+    "remote",
     "formatting",
     "conversion",
     "verification",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from gsym.net.connections import Answer
     from gsym.net.web_address import WebAddress
 
 httpcore2 = pytest.importorskip("httpcore2", reason="the extra `net` is not installed")
@@ -327,13 +328,13 @@ class Busy:
         self._otherwise = otherwise
 
     @contextmanager
-    def ask(self, *_: object, **__: object) -> Iterator[SimpleNamespace]:
+    def ask(self, *_: object, **__: object) -> Iterator[Answer]:
         self.asked += 1
         is_busy = self.asked <= self._times
-        yield SimpleNamespace(
-            status=429 if is_busy else self._otherwise,
-            headers={"retry-after": "100"} if is_busy else {},
-            pieces=iter([b"body"]),
+        yield connections.Answer(
+            429 if is_busy else self._otherwise,
+            {"retry-after": "100"} if is_busy else {},
+            iter([b"body"]),
         )
 
 
@@ -455,14 +456,12 @@ class Redirecting:
         self.targets = targets
 
     @contextmanager
-    def ask(
-        self, address: WebAddress, *_: object, **__: object
-    ) -> Iterator[SimpleNamespace]:
+    def ask(self, address: WebAddress, *_: object, **__: object) -> Iterator[Answer]:
         location = self.targets.get(str(address))
-        yield SimpleNamespace(
-            status=302 if location else 200,
-            headers={"location": location} if location else {},
-            pieces=iter([b"body"]),
+        yield connections.Answer(
+            302 if location else 200,
+            {"location": location} if location else {},
+            iter([b"body"]),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.conversion.companions.debuginfod_settings import read_settings
+from gsym.net.buckets import BUCKETS
 from gsym.net.limits import TransferLimits
 from gsym.net.web_address import read_web_address
 from gsym.store.sources.foreign_layouts import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
 _WEB = ("http://", "https://")
 _UNPACKING_SECONDS = 90.0  # debuginfod servers may need this long to answer
-_BUCKETS = ("s3://", "gs://", "az://")
 _FORMATS = (
     "folders, http(s)://..., debuginfod+http(s)://..., debuginfod, s3://..., "
     "gs://..., az://... and srv*FOLDER*URL"
@@ -102,7 +102,7 @@ class SourceOpener:
             yield self._server(url, layout)
         elif text.partition(":")[0] == "debuginfod":
             yield from self._debuginfod(text.partition(":")[2])
-        elif text.startswith(_BUCKETS):
+        elif text.startswith(BUCKETS):
             from gsym.store.sources.object_storage import open_bucket
 
             yield open_bucket(text, self._limits)

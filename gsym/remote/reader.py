@@ -1,0 +1,168 @@
+"""A reader of a GSYM file on a web server or in a bucket.
+
+Lookups read the parts of the file that they need and keep them in memory. When that
+takes too much, a new image begins with the recent ones, and answers keep the image that
+they refer to. Anything else than lookups reads the file into a temporary one.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from gsym.engine.native import uuid_bytes
+from gsym.errors import (
+    ClosedError,
+    LimitError,
+    SourceError,
+    UuidMismatchError,
+)
+from gsym.net.ranges import RemoteFile
+from gsym.reading.reader import Reader, header_of
+from gsym.remote.sparse_image import HEAD_SIZE, SparseImage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Self
+
+    from gsym.engine.mapped_image import MappedImage
+    from gsym.model import Lookup
+    from gsym.net.limits import TransferLimits
+
+_PIECE = 8 << 20
+_MANY = 4  # for more than one address in so many functions, the file is read
+_ADDRESS_END = 1 << 64
+
+
+def open_remote(
+    url: str,
+    uuid: bytes | str | None = None,
+    *,
+    index_limit: int | None = None,
+    limits: TransferLimits | None = None,
+) -> Reader:
+    """Open the GSYM file at a URL.
+
+    Args:
+        url: See `RemoteFile`.
+        uuid: See `gsym.open`.
+        index_limit: See `Reader`.
+        limits: Limits of each request.
+
+    Raises:
+        FormatError: It is not a GSYM file, or its tables are damaged.
+        GsymError: It cannot be read, or not in parts.
+        UuidMismatchError: The file belongs to another binary.
+    """
+    try:
+        file = RemoteFile(url, HEAD_SIZE, limits)
+    except ValueError as error:
+        shown = url.partition("?")[0].rpartition("@")[2]
+        raise SourceError(str(error), path=shown) from None
+    return _RemoteReader(file, uuid, index_limit)
+
+
+class _RemoteReader(Reader):
+    __slots__ = ("_file", "_index_limit", "_is_closed", "_lock", "_sparse", "_whole")
+
+    def __init__(
+        self, file: RemoteFile, uuid: bytes | str | None, index_limit: int | None
+    ) -> None:
+        self._file = file
+        self._index_limit = index_limit
+        self._lock = allocate_lock()
+        self._is_closed = False
+        self._sparse = sparse = SparseImage(file, index_limit)
+        self._whole: Reader | None = None
+        self._mapped = None
+        self._functions_by_name = None
+        self._path = file.name
+        self._header = header = header_of(sparse.mapped, sparse.data)
+        wanted = None if uuid is None else uuid_bytes(uuid)
+        if wanted is not None and wanted != header.uuid:
+            reason = f"the UUID is {header.uuid.hex() or 'missing'}, not {wanted.hex()}"
+            raise UuidMismatchError(reason, path=file.name)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else f"{len(self)} functions"
+        return f"<gsym.Reader of {self.path}: {state}>"
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    @property
+    def offset(self) -> int:
+        return 0
+
+    @property
+    def size(self) -> int:
+        self._check_open()
+        return self._file.size
+
+    @property
+    def mapped(self) -> MappedImage:
+        with self._lock:
+            self._check_open()
+            if self._whole is None:
+                self._whole = self._read_all()
+                self._mapped = self._whole.mapped
+            return self._whole.mapped
+
+    @property
+    def is_partial(self) -> bool:
+        return self._whole is None
+
+    @property
+    def module_range(self) -> tuple[int, int] | None:
+        self._check_open()
+        return self._current().module_range()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            if self._whole is not None:
+                self._whole.close()
+            super().close()
+
+    def lookup(self, address: int, merged: bool = False) -> Lookup | None:
+        if self._mapped is not None:
+            return super().lookup(address, merged)
+        if not isinstance(address, int):
+            raise TypeError(f"address: expected an integer, not {address!r}")
+        return self._lookup(self.mapped_for((address,)), address, merged)
+
+    def mapped_for(self, addresses: Iterable[int]) -> MappedImage:
+        self._check_open()
+        asked = {each for each in addresses if 0 <= each < _ADDRESS_END}
+        if self._whole is not None or len(asked) > max(_MANY, len(self) // _MANY):
+            return self.mapped
+        sparse = self._current()
+        try:
+            sparse.prepare(asked)
+        except LimitError:
+            return self.mapped
+        return sparse.mapped
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the reader is closed", path=self.path)
+
+    def _current(self) -> SparseImage:
+        with self._lock:
+            self._sparse = self._sparse.within_memory()
+            return self._sparse
+
+    def _read_all(self) -> Reader:
+        from mmap import ACCESS_READ, mmap
+        from tempfile import TemporaryFile
+
+        file = self._file
+        with TemporaryFile(prefix="gsym-") as copy:
+            copy.write(file.head)
+            for start in range(len(file.head), file.size, _PIECE):
+                copy.write(file.read(start, min(_PIECE, file.size - start)))
+            copy.flush()
+            data = mmap(copy.fileno(), 0, access=ACCESS_READ)
+        return Reader(data, path=self.path, index_limit=self._index_limit)
