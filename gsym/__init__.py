@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from gsym.reading.frames import Frames as Frames
     from gsym.reading.reader import Reader as Reader
     from gsym.store.adding import add_file as add_file
+    from gsym.store.bucket import BucketStore as BucketStore
     from gsym.store.directory import Store as Store
     from gsym.store.modules import (
         ModuleKey as ModuleKey,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "ArchitectureError": "errors",
+    "BucketStore": "store.bucket",
     "CallSite": "model",
     "CancelledError": "errors",
     "ClientSettings": "symbolication.client.symbolication_client",

@@ -34,6 +34,7 @@ class ObjectServer:
         headers: Further headers of each answer.
         has_ranges: Whether it heeds the header Range.
         has_tags: Whether it sends entity tags and heeds If-Match.
+        refuses: Whether nobody is allowed anything.
     """
 
     def __init__(self, objects: dict[str, bytes] | None = None) -> None:
@@ -41,6 +42,7 @@ class ObjectServer:
         self.requests: list[Request] = []
         self.headers: dict[str, str] = {}
         self.has_ranges = self.has_tags = True
+        self.refuses = False
         self.lock = threading.Lock()
         self._server = _Listener(("127.0.0.1", 0), _handler_of(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -97,7 +99,8 @@ def _handler_of(server: ObjectServer) -> type[BaseHTTPRequestHandler]:
                 if is_new or self.headers.get("If-None-Match") != "*":
                     server.objects[path] = data
                     is_new = True
-            self.answer(200 if is_new else 412, b"", {"ETag": _tag(data)})
+            status = 403 if server.refuses else 200 if is_new else 412
+            self.answer(status, b"", {"ETag": _tag(data)})
 
         def answer(
             self, status: int, body: bytes, headers: dict[str, str] | None = None
@@ -126,13 +129,20 @@ def _answer(
     server: ObjectServer, target: str, asked: Message
 ) -> tuple[int, bytes, dict[str, str]]:
     """Status, body and headers."""
+    if server.refuses:
+        return 403, b"", {}
     parts = urlsplit(target)
     path, query = unquote(parts.path), parse_qs(parts.query)
     if "list-type" in query:
         return 200, _listing(server, path, query.get("prefix", [""])[0]), {}
     if path not in server.objects:
         return 404, b"", {}
-    data = server.objects[path]
+    return _part(server, server.objects[path], asked)
+
+
+def _part(
+    server: ObjectServer, data: bytes, asked: Message
+) -> tuple[int, bytes, dict[str, str]]:
     headers = {"ETag": _tag(data)} if server.has_tags else {}
     if headers and asked.get("If-Match", headers["ETag"]) != headers["ETag"]:
         return 412, b"", headers

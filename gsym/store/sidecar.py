@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _MAX_SIZE = 1 << 20  # bytes
+MOST_SIDECAR = _MAX_SIZE + 1  # bytes to read, so that a longer record is noticed
 _BEST_LEVEL = 2
 
 
@@ -36,6 +37,14 @@ def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
         entry: The module.
         files: Names and sizes of its files.
     """
+    with open(os.path.join(folder, SIDECAR), "xb") as file:
+        file.write(sidecar_text(entry, files))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
+    """The record of a module; arguments as for `write_sidecar`."""
     import json
 
     record = {
@@ -48,11 +57,7 @@ def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
         "files": dict(files),
         "missing": list(entry.missing),
     }
-    text = json.dumps(record, indent=1, allow_nan=False) + "\n"
-    with open(os.path.join(folder, SIDECAR), "x", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    return json.dumps(record, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
 
 def read_entry(folder: str) -> Entry:
@@ -64,7 +69,16 @@ def read_entry(folder: str) -> Entry:
     """
     path = os.path.join(folder, SIDECAR)
     with open(path, "rb", buffering=0) as file:
-        text = file.read(_MAX_SIZE + 1)
+        text = file.read(MOST_SIDECAR)
+    return parse_entry(folder, text, path)
+
+
+def parse_entry(folder: str, text: bytes, path: str) -> Entry:
+    """The module in *folder* from its record, which is at *path*.
+
+    Raises:
+        FormatError: The record is damaged.
+    """
     try:
         return _entry(folder, _parse(text))
     except (ValueError, RecursionError) as error:

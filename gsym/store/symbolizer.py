@@ -19,6 +19,7 @@ from gsym.errors import GsymError, UuidMismatchError
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
+from gsym.remote import REMOTE
 from gsym.store.modules import Attempt, Resolution
 
 TYPE_CHECKING = False
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gsym.model import Lookup
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
+    from gsym.store.bucket import BucketStore
     from gsym.store.directory import Store
     from gsym.store.modules import Entry, ModuleKey
 
@@ -154,7 +156,7 @@ class Symbolizer:
     """Looks up addresses in the modules of a store. Safe for concurrent threads.
 
     Args:
-        source: A `Resolver`, a `Store`, or the path of a store.
+        source: A `Resolver`, a `Store`, a `BucketStore`, or the path of a store.
         most_open: Maximum number of open modules.
         most_mapped: Maximum total bytes of their files; one always stays open.
         index_limit: Bytes of memory for indexes of each open file, as for `Reader`.
@@ -165,7 +167,7 @@ class Symbolizer:
 
     def __init__(  # noqa: PLR0913 - independent keywords
         self,
-        source: Resolving | Store | str | os.PathLike[str],
+        source: Resolving | Store | BucketStore | str | os.PathLike[str],
         *,
         most_open: int = 256,
         most_mapped: int = 64 << 30,
@@ -283,9 +285,7 @@ class Symbolizer:
         if entry is None:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
         try:
-            reader = open_reader(
-                entry.path, index_limit=self._index_limit, read_ahead=False
-            )
+            reader = _open(entry.path, self._index_limit)
             _check_uuid(reader, entry)
         except FileNotFoundError:
             raise
@@ -330,6 +330,14 @@ def _size(module: OpenModule) -> int:
 
 def _is_of(module: OpenModule, entry: Entry) -> bool:
     return module.entry is not None and module.entry.path == entry.path
+
+
+def _open(path: str, index_limit: int) -> Reader:
+    if path.startswith(REMOTE):
+        from gsym.remote.reader import open_remote
+
+        return open_remote(path, index_limit=index_limit)
+    return open_reader(path, index_limit=index_limit, read_ahead=False)
 
 
 def _check_uuid(reader: Reader, entry: Entry) -> None:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from gsym.conversion.export import export_breakpad
-from gsym.errors import GsymError
+from gsym.errors import GsymError, SourceError, UnsupportedError
+from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
-from gsym.store.layout import breakpad_path
+from gsym.store.layout import breakpad_path, link_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +48,19 @@ def export_modules(
     Args:
         entries: The modules.
         output: A folder, which need not be empty; or an archive with the suffix .zip,
-            .tar, .tar.gz or .tar.xz.
+            .tar, .tar.gz or .tar.xz; or a bucket as for `BucketStore`, in which GSYM
+            files are published in its own layout.
         kind: "sym": Breakpad files, the original ones if the store has them; "gsym":
             GSYM files.
 
     Returns:
         Each module when it is written.
     """
-    with _writer(os.fspath(output)) as put:
+    location = os.fspath(output)
+    if location.startswith(BUCKETS):
+        yield from _publish(entries, location, kind)
+        return
+    with _writer(location) as put:
         for entry in entries:
             path = breakpad_path(entry.identity, kind)
             try:
@@ -73,6 +79,26 @@ def export_modules(
                 yield ExportedModule(entry, path, "the name is too long for a file")
             else:
                 yield ExportedModule(entry, path)
+
+
+def _publish(entries: Iterable[Entry], url: str, kind: str) -> Iterator[ExportedModule]:
+    if kind != "gsym":
+        raise UnsupportedError("a bucket takes only GSYM files: '--to gsym'", path=url)
+    from gsym.store.bucket import BucketStore
+
+    try:
+        store = BucketStore(url)
+    except ValueError as error:
+        raise SourceError(str(error), path=url.partition("?")[0]) from None
+    for entry in entries:
+        path, reason = link_of_debug_id(entry.identity.debug_id), ""
+        try:
+            store.publish(entry)
+        except SourceError as error:
+            reason = error.reason
+        except FileNotFoundError:
+            reason = "the module was removed meanwhile"
+        yield ExportedModule(entry, path, reason)
 
 
 def _write(entry: Entry, kind: str, target: str) -> None:

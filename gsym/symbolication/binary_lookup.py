@@ -26,6 +26,7 @@ import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError, UuidMismatchError
 from gsym.records import NamedTuple
+from gsym.remote import REMOTE
 from gsym.symbolication.conversion_cache import (
     cache_path,
     collect_cache,
@@ -90,7 +91,6 @@ class FoundGsym(NamedTuple):
 _EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
-_REMOTE = ("https://", "http://", "s3://", "gs://", "az://")
 
 
 def open(  # the name is the API
@@ -216,7 +216,7 @@ def open_module(
         OSError: It cannot be read.
         UuidMismatchError: It belongs to another binary.
     """
-    if path.startswith(_REMOTE):
+    if path.startswith(REMOTE):
         from gsym.remote.reader import open_remote
 
         return FoundGsym(open_remote(path, uuid, index_limit=index_limit), origin=path)

@@ -67,7 +67,9 @@ if TYPE_CHECKING:
     ),
     """\
 Frames are listed innermost first; [inlined] marks a call inlined into the function
-on the next line. `+ N` counts bytes from the start of the function.""",
+on the next line. `+ N` counts bytes from the start of the function. FILE may be the
+https, s3, gs or az URL of a GSYM file, of which only the parts for the answers are
+read.""",
 )
 def lookup(values: Values) -> int:
     """Look up every address; the exit code is 3 for misses under `--strict`."""

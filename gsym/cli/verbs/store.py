@@ -299,7 +299,10 @@ _KINDS = {"breakpad": "sym", "gsym": "gsym"}
     (NAMES,),
     (
         STORE,
-        output_option("folder, or archive (.zip, .tar, .tar.gz, .tar.xz) to write"),
+        output_option(
+            "folder, or archive (.zip, .tar, .tar.gz, .tar.xz) to write; or s3, gs or "
+            "az URL to publish at"
+        ),
         Option(
             "--to",
             "format: .sym files of breakpad (default), or gsym",
@@ -311,7 +314,8 @@ _KINDS = {"breakpad": "sym", "gsym": "gsym"}
     """\
 Files are laid out as on symbol servers: NAME/DEBUGID/NAME.sym. A Breakpad file that was
 kept with its module is copied, with its unwind records; others are generated from the
-GSYM file. The exit code is 1 if a module could not be written.""",
+GSYM file. In a bucket, GSYM files are published as a store; a module that is there is
+kept. The exit code is 1 if a module could not be written.""",
 )
 def export_files(values: Values) -> int:
     """Write the modules and print a line for each."""

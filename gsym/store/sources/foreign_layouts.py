@@ -1,4 +1,4 @@
-"""Layouts of the stores of other tools: the relative paths of a module's files.
+"""Layouts of stores, of other tools and our own: relative paths of a module's files.
 
 A layout only lists paths to try and opens nothing, so it applies to folders, servers
 and buckets. Names are untrusted: a name that is not a plain file name has no path.
@@ -6,7 +6,16 @@ and buckets. Names are untrusted: a name that is not a plain file name has no pa
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gsym.records import NamedTuple
+from gsym.store.layout import (
+    GSYM_FILE,
+    build_id_digits,
+    debug_ids_of_build_id,
+    link_of_debug_id,
+    normal_debug_id,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,6 +191,20 @@ def _lldb(key: ModuleKey) -> Iterator[str]:
         yield "/".join((*parts, digits[_UUID_PARTS[-1] :]))
 
 
+# ---- stores of this package
+
+
+def _store(key: ModuleKey) -> Iterator[str]:
+    ids: Iterable[str] = ()
+    if key.debug_id:
+        with suppress(ValueError):  # no module has it
+            ids = (normal_debug_id(key.debug_id),)
+    elif build_id := build_id_digits(key.code_id):
+        ids = dict.fromkeys(debug_ids_of_build_id(build_id))
+    for debug_id in ids:
+        yield f"{link_of_debug_id(debug_id)}/{GSYM_FILE}"
+
+
 # ---- Microsoft's tools: NAME/KEY/NAME
 
 
@@ -227,5 +250,6 @@ BUILD_ID = Layout("build-id", _BUILD_ID, _build_id_tree)
 DEBUGINFOD = Layout("debuginfod", _BUILD_ID, _debuginfod_server)
 DEBUGINFOD_CACHE = Layout("debuginfod cache", _BUILD_ID, _debuginfod_cache)
 LLDB = Layout("lldb", "a UUID", _lldb)
+STORE = Layout("gsym store", f"a debug id or {_BUILD_ID}", _store)
 SYMSTORE = Layout("symstore", f"{_NAMES}, or {_BUILD_ID}", _symstore)
 UNIFIED = Layout("unified", f"a debug id or {_BUILD_ID}", _unified)

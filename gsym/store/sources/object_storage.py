@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 import time
 
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError, SourceError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.transfer import inflated_pieces, write_pieces
-from gsym.store.sources.foreign_layouts import ANY, BREAKPAD_TREE, DEBUGINFOD, UNIFIED
+from gsym.store.layout import GSYM_FILE, SIDECAR
+from gsym.store.sidecar import read_entry
+from gsym.store.sources.foreign_layouts import (
+    ANY,
+    BREAKPAD_TREE,
+    DEBUGINFOD,
+    STORE,
+    UNIFIED,
+)
 from gsym.store.sources.source import FoundFile, not_found
 
 TYPE_CHECKING = False
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
 
-_LAYOUTS = (BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
+_LAYOUTS = (STORE, BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
 _PIECE = 1 << 20
 
 
@@ -84,8 +93,20 @@ class ObjectStorage:
                 tried += 1
                 target = os.path.join(folder, os.path.basename(path))
                 if self._fetch(path, target):
-                    return FoundFile(target, f"{self._name}/{path}")
+                    identity = self._identity(path, folder)
+                    return FoundFile(target, f"{self._name}/{path}", identity)
         raise not_found(tried)
+
+    def _identity(self, path: str, folder: str) -> ModuleIdentity:
+        """The identity of a module of a store, as its GSYM file has no names.
+
+        Raises:
+            FormatError: Its record is damaged.
+        """
+        if os.path.basename(path) != GSYM_FILE:
+            return ModuleIdentity()
+        self.fetch(f"{os.path.dirname(path)}/{SIDECAR}", os.path.join(folder, SIDECAR))
+        return read_entry(folder).identity
 
     def objects(self) -> Iterator[tuple[str, str]]:
         """(path, mark) of each object; the mark changes with its contents.
