@@ -30,6 +30,7 @@ PARTS = (
     ("growth",),
     ("in_process",),
     ("touches",),
+    ("remote",),
     ("server", ROUNDS),
     ("symbfile_push",),
     ("soak", "--minutes=1"),

@@ -18,6 +18,7 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import ffi, lib, new_error
 from gsym.engine.workers import run_workers
 from gsym.errors import FormatError, LimitError
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ MEMORY = 64 << 20  # for the parts of one file
 _BLOCK = 16 << 10
 _FIRST_ANSWER = 1 << 20  # bytes, as far as gaps between ranges are concerned
 _GAPS = 4 << 20  # bytes between ranges that one call may read to save requests
+_MANY = 64  # blocks: for more, a call may read as many times that between them as
+_GAP_OF_MANY = 4
 _RECORD = 8 << 10  # most records are smaller
 _STRING = 1 << 10
 _REQUESTS = 8  # at a time
@@ -137,9 +140,8 @@ class SparseImage:
         start, record = self._location(last)
         if record + self._info.size > self._file.size:
             return None
-        return self._location(0)[0], start + self._info.unpack_from(self.data, record)[
-            0
-        ]
+        size, _ = self._info.unpack_from(self.data, record)
+        return self._location(0)[0], start + size
 
     # ---- parts
 
@@ -179,7 +181,7 @@ class SparseImage:
         was_missing = False
         while missing := self._missing(wanted()):
             if len(missing) * _BLOCK > MEMORY:
-                reason = f"needs more than {MEMORY >> 20} MB at once"
+                reason = f"needs more than {MEMORY >> 20} MB at once: download the file"
                 raise LimitError(reason, path=self._file.name)
             self._read(missing)
             was_missing = True
@@ -216,6 +218,9 @@ class SparseImage:
         """Ascending blocks as runs, (first, end), joined over the smallest gaps."""
         gaps = sorted((b - a - 1, b) for a, b in pairwise(blocks))
         spare = self._spare // _BLOCK - len(blocks)
+        if len(blocks) > _MANY:
+            most = MEMORY // _BLOCK - len(blocks)
+            spare = max(spare, min(len(blocks) * _GAP_OF_MANY, most))
         begins = []  # the runs after the first one
         for gap, block in gaps:
             spare -= gap
@@ -243,18 +248,22 @@ class SparseImage:
 
         It finds them by the same steps, so that this is so in a damaged table as well.
         """
-        count = self.mapped.header.num_addresses
-        low, left = 0, count
+        count, base = self.mapped.header.num_addresses, self.mapped.header.base_address
+
+        def start_of(entry: int) -> int:
+            return int(self._location(entry)[0] - base) & UINT64_MAX
+
+        low, left, offset = 0, count, address - base
         while left > 1:
             half = left // 2
-            if self._location(low + half)[0] <= address:
+            if start_of(low + half) <= offset:
                 low += half
             left -= half
-        if not count or (start := self._location(low)[0]) > address:
+        if not count or (start := start_of(low)) > offset:
             return
-        while low and self._location(low - 1)[0] == start:
+        while low and start_of(low - 1) == start:
             low -= 1
-        while low < count and self._location(low)[0] == start:
+        while low < count and start_of(low) == start:
             yield low
             low += 1
 
