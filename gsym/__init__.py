@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         LimitError as LimitError,
         MemberError as MemberError,
         ServerError as ServerError,
+        SourceError as SourceError,
         UnsupportedError as UnsupportedError,
         UuidMismatchError as UuidMismatchError,
     )
@@ -148,6 +149,7 @@ _MODULE_OF = {
     "ReportThread": "symbolication.report",
     "Resolver": "store.resolver",
     "ServerError": "errors",
+    "SourceError": "errors",
     "StackFrame": "symbolication.client.jobs",
     "Store": "store.directory",
     "SymbolicationClient": "symbolication.client.symbolication_client",

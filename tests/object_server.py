@@ -35,6 +35,7 @@ class ObjectServer:
         has_ranges: Whether it heeds the header Range.
         has_tags: Whether it sends entity tags and heeds If-Match.
         refuses: Whether nobody is allowed anything.
+        failures: Statuses of the next answers, the last one first.
     """
 
     def __init__(self, objects: dict[str, bytes] | None = None) -> None:
@@ -43,6 +44,7 @@ class ObjectServer:
         self.headers: dict[str, str] = {}
         self.has_ranges = self.has_tags = True
         self.refuses = False
+        self.failures: list[int] = []
         self.lock = threading.Lock()
         self._server = _Listener(("127.0.0.1", 0), _handler_of(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -129,8 +131,8 @@ def _answer(
     server: ObjectServer, target: str, asked: Message
 ) -> tuple[int, bytes, dict[str, str]]:
     """Status, body and headers."""
-    if server.refuses:
-        return 403, b"", {}
+    if server.refuses or server.failures:
+        return 403 if server.refuses else server.failures.pop(), b"", {}
     parts = urlsplit(target)
     path, query = unquote(parts.path), parse_qs(parts.query)
     if "list-type" in query:

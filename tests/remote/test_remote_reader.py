@@ -10,8 +10,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.errors import SourceError
 from tests.creations import create
+from tests.fault_server import FaultServer, Reply
 from tests.object_server import ObjectServer
 
 if TYPE_CHECKING:
@@ -314,14 +314,14 @@ def test_a_file_that_is_replaced_is_an_error_that_names_it(
     with gsym.open(url) as reader:
         server.objects[PATH] = program(101)
         with pytest.raises(
-            SourceError, match=r"bytes \d+-\d+: the file was replaced"
+            gsym.SourceError, match=r"bytes \d+-\d+: the file was replaced"
         ) as caught:
             reader.lookup(START + 50 * SIZE)
         assert "symbols/app/big.gsym: bytes" in str(caught.value)
         del server.objects[PATH]
-        with pytest.raises(SourceError, match="the file was replaced"):
+        with pytest.raises(gsym.SourceError, match="the file was replaced"):
             reader.lookup(START + 50 * SIZE)
-        with pytest.raises(SourceError, match="the file was replaced"):
+        with pytest.raises(gsym.SourceError, match="the file was replaced"):
             list(reader)
 
 
@@ -334,7 +334,7 @@ def test_without_entity_tags_the_size_tells_that_it_was_replaced(
     with gsym.open(server.url + PATH) as reader:
         reader.lookup(START)
         server.objects[PATH] = program(101)
-        with pytest.raises(SourceError, match="the file was replaced"):
+        with pytest.raises(gsym.SourceError, match="the file was replaced"):
             reader.lookup(START + 50 * SIZE)
 
 
@@ -368,6 +368,32 @@ def test_a_missing_file_and_an_invalid_url_are_errors(
     assert len(server.requests) == 1
 
 
+@pytest.mark.usefixtures("tiny_blocks")
+def test_a_request_that_fails_is_repeated_and_then_reported(
+    server: ObjectServer, url: str
+) -> None:
+    server.objects[PATH] = data = program(100)
+    address = START + 50 * SIZE
+    with gsym.open(url) as reader:
+        server.failures = [503]
+        assert reader.lookup(address) == gsym.Reader(data).lookup(address)
+        server.failures = [500] * 3
+        with pytest.raises(
+            gsym.SourceError, match=r"big\.gsym: bytes \d+-\d+: .*500"
+        ) as caught:
+            reader.lookup(START)
+        assert "\n" not in str(caught.value)
+        assert reader.lookup(START) == gsym.Reader(data).lookup(START)
+
+
+def test_a_redirect_to_this_machine_is_refused(server: ObjectServer) -> None:
+    server.objects[PATH] = program(3)
+    with FaultServer({PATH: Reply.redirect(server.url + PATH)}) as other:
+        with pytest.raises(gsym.SourceError, match="is a loopback address"):
+            gsym.open(other.url + PATH)
+        assert server.requests == []
+
+
 def test_an_encoded_file_is_refused(server: ObjectServer, url: str) -> None:
     server.objects[PATH] = program(3)
     server.headers["Content-Encoding"] = "gzip"
@@ -381,12 +407,13 @@ def test_a_server_without_ranges_serves_small_files_only(server: ObjectServer) -
     with gsym.open(server.url + PATH) as reader:
         assert list(reader) == list(gsym.Reader(data))
     server.objects[PATH] = program(20_000)
-    with pytest.raises(SourceError, match="does not send ranges: download"):
+    with pytest.raises(gsym.SourceError, match="does not send ranges: download"):
         gsym.open(server.url + PATH)
 
 
 def test_the_uuid_is_compared(server: ObjectServer) -> None:
     server.objects[PATH] = program(3, uuid=b"1234")
+    assert gsym.lookup(server.url + PATH, START, b"1234") is not None
     with pytest.raises(gsym.UuidMismatchError, match="the UUID is 31323334, not 35"):
         gsym.open(server.url + PATH, uuid=b"5")
 
