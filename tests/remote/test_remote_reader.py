@@ -10,12 +10,13 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.remote import reader as remote_reader
 from tests.creations import create
 from tests.fault_server import FaultServer, Reply
 from tests.object_server import ObjectServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 pytest.importorskip("httpx2", reason="the extra `net` is not installed")
@@ -191,44 +192,52 @@ def test_answers_are_those_of_the_local_file(
         assert sum(each.sent for each in server.requests) < len(data)
 
 
+class HeldFile:
+    """A remote file in memory."""
+
+    name = "held"
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.size, self.head = data, len(data), data[:192]
+
+    def read(self, start: int, size: int) -> bytes:
+        assert start + size <= self.size
+        return self.data[start : start + size]
+
+
+def outcome(call: Callable[..., object], *arguments: object) -> object:
+    try:
+        return call(*arguments)
+    except gsym.GsymError as error:
+        return type(error), error.reason, error.offset
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.usefixtures("tiny_blocks")
-def test_a_table_that_is_not_sorted_gives_the_answers_of_the_local_file(
-    server: ObjectServer,
+def test_a_damaged_file_has_the_outcomes_of_the_local_one(
+    version: int, byteorder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = bytearray(program(60))
-    chosen = random.Random(3)  # noqa: S311 - repeatable
-    local = gsym.Reader(bytes(data))
-    at, width = local.mapped.header.addr_offsets_offset, local.header.addr_off_size
-    for _ in range(20):
-        place = at + chosen.randrange(60) * width
-        data[place : place + width] = chosen.randbytes(width)
-    server.objects[PATH] = bytes(data)
-    local = gsym.Reader(bytes(data))
-    with gsym.open(server.url + PATH) as reader:
-        for address in range(START, START + 60 * SIZE, 0x37):
-            assert reader.lookup(address) == local.lookup(address)
-
-
-@pytest.mark.usefixtures("tiny_blocks")
-def test_a_damaged_record_is_reported_as_in_a_local_file(server: ObjectServer) -> None:
-    data = bytearray(program(40))
-    records = gsym.Reader(bytes(data)).mapped.header.function_info_offset
-    chosen = random.Random(4)  # noqa: S311 - repeatable
-    for place in chosen.sample(range(records, len(data)), 200):
-        data[place] = chosen.randrange(256)
-    server.objects[PATH] = bytes(data)
-    local = gsym.Reader(bytes(data))
-
-    def outcome(reader: gsym.Reader, address: int) -> object:
-        try:
-            return reader.lookup(address)
-        except gsym.FormatError as error:
-            return error.reason, error.offset
-
-    with gsym.open(server.url + PATH) as reader:
-        for address in range(START, START + 40 * SIZE, 0x35):
-            assert outcome(reader, address) == outcome(local, address)
-        assert reader.is_partial
+    whole = program(40, version=version, byteorder=byteorder)
+    tables = gsym.Reader(whole).header.strtab_offset
+    chosen = random.Random(version)  # noqa: S311 - repeatable
+    monkeypatch.setattr(remote_reader, "RemoteFile", lambda url, *_: files[url])
+    files: dict[str, HeldFile] = {}
+    for end in (6, 200, tables, len(whole)) * 60:
+        data = bytearray(whole)
+        for _ in range(chosen.choice((1, 8))):
+            data[chosen.randrange(4, end)] = chosen.choice((0, 1, 0x80, 0xFF))
+        files["held"] = HeldFile(bytes(data))
+        local = outcome(gsym.Reader, bytes(data))
+        remote = outcome(remote_reader.open_remote, "held")
+        if not isinstance(local, gsym.Reader):
+            assert remote == local
+            continue
+        assert isinstance(remote, gsym.Reader)
+        for _ in range(6):
+            address = START + chosen.randrange(40 * SIZE)
+            found = outcome(remote.lookup, address, True)
+            assert found == outcome(local.lookup, address, True)
 
 
 @pytest.mark.usefixtures("tiny_blocks")
