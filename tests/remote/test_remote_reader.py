@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -236,8 +237,8 @@ def test_a_damaged_file_has_the_outcomes_of_the_local_one(
         assert isinstance(remote, gsym.Reader)
         for _ in range(6):
             address = START + chosen.randrange(40 * SIZE)
-            found = outcome(remote.lookup, address, True)
-            assert found == outcome(local.lookup, address, True)
+            found = outcome(partial(remote.lookup, merged=True), address)
+            assert found == outcome(partial(local.lookup, merged=True), address)
 
 
 @pytest.mark.usefixtures("tiny_blocks")
