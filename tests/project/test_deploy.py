@@ -138,7 +138,7 @@ def https(tmp_path: Path) -> Iterator[HTTPSConnection]:
                 yield connection
                 connection.close()
             finally:
-                proxy.terminate()
+                proxy.kill()
 
 
 def _waited(port: int, root: Path) -> HTTPSConnection:
