@@ -199,7 +199,7 @@ class ChromeJson:
         if isinstance(record, Event):
             self._add(_of_event(record))
         elif isinstance(record, Log):
-            log = {"name": "log", "ph": "i", **_place(record), "s": "g"}
+            log = {"name": "log", "ph": "i", **_place(record), "s": "t"}
             self._add({**log, "args": {"message": _text(record.message)}})
         elif isinstance(record, _SCHEDULING):
             self._koids.update(self._scheduling.add(record))

@@ -185,7 +185,27 @@ def test_perfetto_distinguishes_large_koids_and_shared_ids(
         ("four", 70, 20),
     ]
     tracks = "select count(distinct utid) from thread_track"
-    assert perfetto.query(tracks) == [(2,)]  # of the two large koids
+    assert perfetto.query(tracks) == [(3,)]  # of the two large koids, and the log
+
+
+def test_perfetto_shows_log_records_on_their_threads(
+    perfetto: Perfetto, tmp_path: Path
+) -> None:
+    records: list[Record] = [
+        *RECORDS[:5],
+        Log(2_500, *WORKER, "disk full: 3 < 4 & \"5\""),
+        complete(2_000, 5_000, MAIN, "inner"),
+    ]
+    perfetto.open(chrome_json(b"".join(encode(records)), tmp_path))
+    assert not problems(perfetto)
+    logs = (
+        "select slice.name, ts, dur, thread.name, extract_arg(arg_set_id, 'args.message')"
+        " from slice join thread_track on track_id = thread_track.id"
+        " join thread using (utid) where slice.name = 'log'"
+    )
+    assert perfetto.query(logs) == [
+        ("log", 2_500, 0, "worker", "disk full: 3 < 4 & \"5\"")
+    ]
 
 
 def test_perfetto_shows_samples_as_durations(

@@ -144,7 +144,7 @@ def test_logs_and_fidl_blobs_are_events() -> None:
         "ts": 1.0,
         "pid": 1000,
         "tid": 1001,
-        "s": "g",
+        "s": "t",
         "args": {"message": "hello"},
     }
     assert (shown["ph"], shown["blob"], shown["ts"]) == ("O", "AA==", 2.0)
