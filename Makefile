@@ -26,7 +26,8 @@ CORPUS ?= build/corpus
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
-C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h)
+RECORDER = gsym/trace/recording/_calls.abi3.so
+C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
@@ -85,6 +86,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/mypy
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
 	    $(wildcard csrc/*/*.c benchmarks/*.c tools/*.c)
+	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/calls.c \
+	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
 
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to
@@ -94,9 +97,9 @@ lint: build $(VENV)/.test $(VENV)/.lint
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R csrc gsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
+	cp -R cpython csrc gsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
 	    pyproject.toml setup.py $(SANITIZED)
-	rm -f $(SANITIZED)/$(CORE)
+	rm -f $(SANITIZED)/$(CORE) $(SANITIZED)/$(RECORDER)
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all" GSYM_LDFLAGS="-fsanitize=address,undefined" \
@@ -121,4 +124,4 @@ docs: build $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W docs docs/_build
 
 clean:
-	rm -rf build dist $(CORE) *.egg-info docs/_build
+	rm -rf build dist $(CORE) $(RECORDER) *.egg-info docs/_build

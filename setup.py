@@ -1,9 +1,9 @@
-"""Build the C engine; everything else is in pyproject.toml."""
+"""Build the C engine, and the recorder of calls; all else is in pyproject.toml."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
-from os import cpu_count
+from os import cpu_count, environ
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -25,7 +25,18 @@ class BuildEngine(build_ext):
         super().build_extension(ext)
 
 
+# Both for all versions of Python from 3.10 on.
+RECORDER = Extension(
+    "gsym.trace.recording._calls",
+    ["cpython/calls.c"],
+    define_macros=[("Py_LIMITED_API", "0x030A0000")],
+    extra_compile_args=["-std=c11", "-O2", *environ.get("GSYM_CFLAGS", "").split()],
+    extra_link_args=environ.get("GSYM_LDFLAGS", "").split(),
+    py_limited_api=True,
+)
+
 setup(
+    ext_modules=[RECORDER],
     cmdclass={"build_ext": BuildEngine},
     cffi_modules=["csrc/build_core.py:ffi"],
     options={"bdist_wheel": {"py_limited_api": "cp310"}},

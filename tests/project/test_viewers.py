@@ -193,18 +193,19 @@ def test_perfetto_shows_log_records_on_their_threads(
 ) -> None:
     records: list[Record] = [
         *RECORDS[:5],
-        Log(2_500, *WORKER, "disk full: 3 < 4 & \"5\""),
+        Log(2_500, *WORKER, 'disk full: 3 < 4 & "5"'),
         complete(2_000, 5_000, MAIN, "inner"),
     ]
     perfetto.open(chrome_json(b"".join(encode(records)), tmp_path))
     assert not problems(perfetto)
     logs = (
-        "select slice.name, ts, dur, thread.name, extract_arg(arg_set_id, 'args.message')"
-        " from slice join thread_track on track_id = thread_track.id"
+        "select slice.name, ts, dur, thread.name,"
+        " extract_arg(arg_set_id, 'args.message') from slice"
+        " join thread_track on track_id = thread_track.id"
         " join thread using (utid) where slice.name = 'log'"
     )
     assert perfetto.query(logs) == [
-        ("log", 2_500, 0, "worker", "disk full: 3 < 4 & \"5\"")
+        ("log", 2_500, 0, "worker", 'disk full: 3 < 4 & "5"')
     ]
 
 

@@ -154,6 +154,10 @@ PROGRAMS = {
     "status": "import sys\nsys.exit(7)\n",
     "an error": "def f():\n  raise ValueError('no')\nf()\n",
     "a chain of errors": "try: 1/0\nexcept Exception as e: raise KeyError(1) from e\n",
+    "an error in a thread": (
+        "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='t')\n"
+        "t.start(); t.join()\n"
+    ),
     "a syntax error": "def f(:\n",
     "a broken pipe": "raise BrokenPipeError\n",
     "an exit handler": "import atexit\natexit.register(print, 'bye')\nprint('hello')\n",
@@ -183,6 +187,16 @@ def test_streams_have_the_encoding_of_the_environment(folder: Folder) -> None:
     folder.write("p.py", PROGRAMS["text"])
     found = folder.run(*GSYM, "p.py", variables={"PYTHONIOENCODING": "latin-1"})
     assert found.stdout == b"gr\xfc\xdfe\n"
+
+
+def test_a_program_may_recurse_to_its_limit(folder: Folder) -> None:
+    folder.write("p.py", "def f(n):\n  return f(n + 1)\nf(0)\n")
+    found = folder.record("p.py")
+    assert found.stderr.endswith(
+        b"\nRecursionError: maximum recursion depth exceeded\n"
+    )
+    assert b"recording" not in found.stderr
+    assert folder.names().count("f") > 900
 
 
 def test_an_interrupted_program_exits_by_the_signal(folder: Folder) -> None:

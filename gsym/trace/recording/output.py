@@ -121,7 +121,7 @@ class TraceOutput:
 
     Args:
         descriptor: Of the file.
-        fail: Called for records that could not be written: how many, and why.
+        fail: Called for records that could not be written: their size, and why.
 
     Attributes:
         records: Not written yet; `append` is thread-safe.
@@ -194,7 +194,7 @@ class TraceOutput:
             # A record may be truncated: later ones could not be read.
             self._end = error.strerror or str(error)
         if self._end:
-            self._fail(count, self._end)
+            self._fail(len(data), self._end)
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 _SECOND = 1_000_000_000
 _EVENT = 4  # type of record
-_COMPLETE = 4  # index into EVENT_KINDS
+COMPLETE = 4  # index into EVENT_KINDS
 _MOST_HEADERS = 1 << 16
 # By number of words: two before the arguments, two for each, one after them.
 _PACKERS = [struct.Struct(f"<{count}Q").pack for count in range(2 + 2 * 15 + 2)]
-_PACK_2, _PACK_3, _, _PACK_5 = _PACKERS[2:6]
+_PACK_2, _PACK_3 = _PACKERS[2:4]
 
 
 class ProcessTrace:
@@ -152,48 +152,29 @@ class ProcessTrace:
         except Exception as error:  # noqa: BLE001 - whatever the program gave
             self._lose(f"events that could not be written: {type(error).__name__}")
 
-    def call(  # noqa: PLR0913, PLR0917 - as `event`
-        self,
-        function: int,
-        category: str,
-        name: str,
-        begin: int,
-        end: int,
-        args: dict[str, Any],
-    ) -> None:
-        """Write a complete duration that always has the same data except for its times.
+    def call_words(
+        self, category: str, name: str, args: dict[str, Any]
+    ) -> tuple[int, ...] | None:
+        """The words of durations that have the same data except for thread and times.
+
+        The header, and two arguments; None if they need more words.
 
         Args:
-            function: A number for that data.
-            category: Of the event.
-            name: Of the event.
-            begin: When, by `time.monotonic_ns`.
-            end: Likewise.
-            args: Values of any type, not more than two.
+            category: Of the events.
+            name: Of the events.
+            args: Two values of any type.
         """
-        known = self.current.calls.get(function)
-        if known is None:
-            self.event(_COMPLETE, category, name, begin, args, end)
-            self._keep_call(function, (_COMPLETE, category, name), args)
-            return
-        header, first, second = known
-        self._append(_PACK_5(header, begin, first, second, end))
-        if end >= self.output.due or len(self._records) > MOST_RECORDS:
-            self.output.flush(end)
-
-    def _keep_call(
-        self, function: int, key: tuple[int, str, str], args: dict[str, Any]
-    ) -> None:
-        """Cache the words of a call, if it has five words and the cache is not full."""
-        current, words = self.current, [0]
-        header = current.headers.get(key)
-        if header is None or len(current.calls) > _MOST_HEADERS:
-            return
+        category_index, category_stream = self._tables.name(category)
+        name_index, name_stream = self._tables.name(name)
+        for value in args.values():
+            if isinstance(value, str):  # however long: it comes again
+                self._tables.name(value)
+        header = _EVENT | 5 << 4 | COMPLETE << 16 | 2 << 20
+        words = [header | category_index << 32 | name_index << 48]
         with suppress(UnusualValueError):
             self._add_arguments(words, args)
-            if len(words) == len(args) + 1 == 3:  # noqa: PLR2004 - one for each
-                header += (5 << 4) + (2 << 20)
-                current.calls[function] = (header, words[1], words[2])
+        is_short = len(words) == 1 + len(args) == 3  # noqa: PLR2004 - a word for each
+        return tuple(words) if is_short and not category_stream + name_stream else None
 
     def _put_other(  # noqa: PLR0913, PLR0917 - as `event`
         self,
@@ -243,13 +224,11 @@ class _CurrentThread(threading.local):
         thread: Its koid.
         index: In the table; 0 if that is full.
         headers: Of events, without size and number of arguments.
-        calls: Words of calls: the header, and the arguments.
     """
 
     def __init__(self, trace: ProcessTrace, tables: ProcessTables) -> None:
         self.thread = threading.get_native_id()
         self.headers: dict[tuple[int, str, str], int] = {}
-        self.calls: dict[int, tuple[int, int, int]] = {}
         self.index = tables.enter_thread(trace.process, self.thread)
         self._place = _Place(tables, trace.process, self.thread)
         trace.name_thread(threading.current_thread().name, self.thread)

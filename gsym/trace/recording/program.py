@@ -16,10 +16,11 @@ import sys
 import threading
 from fnmatch import fnmatchcase
 from importlib.machinery import SourceFileLoader
-from time import monotonic_ns
 from types import ModuleType
 
 from gsym.errors import GsymError
+from gsym.trace.recording._calls import CallRecorder
+from gsym.trace.recording.process_trace import COMPLETE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,22 +113,21 @@ def _print(error: BaseException) -> None:
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)
 
 
-_MOST_FUNCTIONS = 1 << 16
 # These run the program and are not part of it.
 _EXCLUDED = ("gsym.trace.*", "gsym.cli.*", "runpy")
 
 
-class FunctionCalls:
+class FunctionCalls(CallRecorder):
     """Records calls in a tracer from `start` to `stop`.
+
+    The base, in C, keeps the open calls of each thread and writes common records; it
+    calls the public methods here for all that is rare.
 
     Args:
         tracer: Writes the trace.
         modules: Patterns of modules whose functions are wanted; none: all.
         excluded: Patterns of modules whose functions are not.
         minimum: Shorter calls are left out, in nanoseconds.
-
-    Attributes:
-        left_out: How many calls were shorter.
     """
 
     def __init__(
@@ -137,14 +137,10 @@ class FunctionCalls:
         excluded: Sequence[str] = (),
         minimum: int = 0,
     ) -> None:
-        self.left_out = 0
+        self.minimum = minimum
         self._tracer = tracer
         self._modules = tuple(modules)
         self._excluded = (*excluded, *_EXCLUDED)
-        self._minimum = minimum
-        self._stacks = _Stacks()
-        # By id, for code is compared by all that it holds.
-        self._functions: dict[int, _Function] = {}
 
     def start(self) -> None:
         """Begin.
@@ -152,25 +148,27 @@ class FunctionCalls:
         Raises:
             ValueError: Another profiler is active.
         """
+        self.write_to(self._tracer.process.output.records)
+        self._tracer.calls = self
         monitoring = getattr(sys, "monitoring", None)
         if monitoring is None:
-            threading.setprofile(self._profile)
-            sys.setprofile(self._profile)
+            threading.setprofile(self)
+            sys.setprofile(self)
             return
         tool, events = monitoring.PROFILER_ID, monitoring.events
         monitoring.use_tool_id(tool, "gsym")
+        self.disable = monitoring.DISABLE
         callbacks = {
-            events.PY_START: self._monitor_begin,
-            events.PY_RESUME: self._monitor_begin,
-            events.PY_RETURN: self._monitor_end,
-            events.PY_YIELD: self._monitor_end,
+            events.PY_START: self.monitor_begin,
+            events.PY_RESUME: self.monitor_begin,
+            events.PY_RETURN: self.monitor_end,
+            events.PY_YIELD: self.monitor_end,
             # These two cannot be switched off for some code only.
-            events.PY_THROW: self._monitor_throw,
-            events.PY_UNWIND: self._monitor_unwind,
+            events.PY_THROW: self.monitor_throw,
+            events.PY_UNWIND: self.monitor_unwind,
         }
         for event, callback in callbacks.items():
             monitoring.register_callback(tool, event, callback)
-        self._disable = monitoring.DISABLE
         monitoring.set_events(tool, sum(callbacks))
 
     def stop(self) -> None:
@@ -182,98 +180,39 @@ class FunctionCalls:
         elif monitoring.get_tool(monitoring.PROFILER_ID) == "gsym":
             monitoring.set_events(monitoring.PROFILER_ID, 0)
             monitoring.free_tool_id(monitoring.PROFILER_ID)
+        self.is_stopped = True  # other threads go on
+        self.hand_over()
 
-    def _profile(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call":
-            if self._is_wanted(frame.f_code, frame):
-                self._stacks.stack.append((frame.f_code, monotonic_ns()))
-        elif event == "return" and self._is_wanted(frame.f_code, frame):
-            self._end(frame.f_code)
+    def describe(self, code: CodeType) -> tuple[int, ...] | None:
+        """The words of calls of a function that runs; none if they vary.
 
-    def _monitor_begin(self, code: CodeType, _offset: int) -> Any:
-        function = self._functions.get(id(code))
-        if (
-            function.is_wanted
-            if function is not None
-            else self._is_wanted(code, sys._getframe(1))  # noqa: SLF001 - the caller
-        ):
-            self._stacks.stack.append((code, monotonic_ns()))
+        None if its calls are not wanted.
+        """
+        module, name, args = _event_of(code, sys._getframe(1))  # noqa: SLF001 - its frame
+        is_wanted = not self._modules or _fits(module, self._modules)
+        if not is_wanted or _fits(module, self._excluded):
             return None
-        return self._disable
+        return self._tracer.process.call_words(module, name, args) or ()
 
-    def _monitor_end(self, code: CodeType, _offset: int, _value: object) -> Any:
-        if self._is_wanted(code, sys._getframe(1)):  # noqa: SLF001 - the caller
-            self._end(code)
-            return None
-        return self._disable
+    def enter_thread(self) -> int:
+        """The index of this thread in the table; 0 if that is full."""
+        return self._tracer.process.current.index
 
-    def _monitor_throw(self, code: CodeType, _offset: int, _error: object) -> None:
-        if self._is_wanted(code, sys._getframe(1)):  # noqa: SLF001 - the caller
-            self._stacks.stack.append((code, monotonic_ns()))
+    def write_call(self, code: CodeType, begin: int, end: int) -> None:
+        """Write a call whose words vary, of a function that runs."""
+        module, name, args = _event_of(code, sys._getframe(1))  # noqa: SLF001 - its frame
+        self._tracer.process.event(COMPLETE, module, name, begin, args, end)
 
-    def _monitor_unwind(self, code: CodeType, _offset: int, _error: object) -> None:
-        if self._is_wanted(code, sys._getframe(1)):  # noqa: SLF001 - the caller
-            self._end(code)
-
-    def _end(self, code: CodeType) -> None:
-        """The innermost call of a function ends."""
-        end = monotonic_ns()
-        stack = self._stacks.stack
-        if not stack or stack[-1][0] is not code:
-            # It began before all this; or calls in it have no end, as with greenlets.
-            known = [entry[0] is code for entry in stack]
-            if not any(known):
-                return
-            del stack[len(known) - known[::-1].index(True) :]
-        begin = stack.pop()[1]
-        if end - begin < self._minimum:
-            self.left_out += 1
-            return
-        function = self._functions[id(code)]
-        self._tracer.process.call(
-            id(code), function.module, function.name, begin, end, function.args
-        )
-
-    def _is_wanted(self, code: CodeType, frame: FrameType) -> bool:
-        function = self._functions.get(id(code))
-        if function is None:
-            module = str(frame.f_globals.get("__name__", ""))
-            is_wanted = not self._modules or _fits(module, self._modules)
-            is_wanted = is_wanted and not _fits(module, self._excluded)
-            if len(self._functions) > _MOST_FUNCTIONS:
-                is_wanted = False
-            else:
-                self._functions[id(code)] = _Function(code, module, is_wanted=is_wanted)
-            return is_wanted
-        return function.is_wanted
+    def flush(self, now: int) -> None:
+        """Write the blocks."""
+        self._tracer.process.output.flush(now)
 
 
-class _Function:
-    """The data of events for the calls of a function.
-
-    Attributes:
-        code: Kept, so that its id stays its own.
-        module: Its module.
-        name: Its name within that.
-        args: Arguments of its events.
-        is_wanted: Whether its calls are recorded.
-    """
-
-    __slots__ = ("args", "code", "is_wanted", "module", "name")
-
-    def __init__(self, code: CodeType, module: str, *, is_wanted: bool) -> None:
-        self.code = code
-        self.module = module
-        self.name: str = getattr(code, "co_qualname", code.co_name)  # from Python 3.11
-        self.args = {"file": code.co_filename, "line": code.co_firstlineno}
-        self.is_wanted = is_wanted
-
-
-class _Stacks(threading.local):
-    """The calls of each thread that go on, each with its begin."""
-
-    def __init__(self) -> None:
-        self.stack: list[tuple[CodeType, int]] = []
+def _event_of(code: CodeType, frame: FrameType) -> tuple[str, str, dict[str, Any]]:
+    """The category, name and arguments of the calls of a function."""
+    module = str(frame.f_globals.get("__name__", ""))
+    name: str = getattr(code, "co_qualname", code.co_name)  # from Python 3.11
+    return module, name, {"file": code.co_filename, "line": code.co_firstlineno}
 
 
 def _fits(module: str, patterns: Sequence[str]) -> bool:

@@ -23,7 +23,7 @@ from time import monotonic_ns
 
 from gsym.trace.fxt.records import Log
 from gsym.trace.recording.output import TraceOutput
-from gsym.trace.recording.process_trace import ProcessTrace
+from gsym.trace.recording.process_trace import COMPLETE, ProcessTrace
 from gsym.trace.recording.values import cut_text
 
 TYPE_CHECKING = False
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from gsym.trace.recording.program import FunctionCalls
+
     _Parameters = ParamSpec("_Parameters")
     _Result = TypeVar("_Result")
 
 
 # Indexes into EVENT_KINDS.
-_COMPLETE = 4
 _ASYNC_BEGIN, _ASYNC_INSTANT, _ASYNC_END = 5, 6, 7
 _FLOW_BEGIN, _FLOW_STEP, _FLOW_END = 8, 9, 10
 
@@ -75,7 +76,7 @@ class Duration:
         if kind is not None:
             args = {**args, "error": kind.__name__}
         self._tracer.process.event(
-            _COMPLETE, self._category, self._name, self._begin, args, end
+            COMPLETE, self._category, self._name, self._begin, args, end
         )
 
     def __call__(
@@ -183,6 +184,7 @@ class Tracer:
     Attributes:
         losses: How often each kind of data was lost.
         process: The trace of this process.
+        calls: What records the calls of functions, if that is wanted.
 
     Raises:
         OSError: The file cannot be opened.
@@ -201,6 +203,7 @@ class Tracer:
         self._ids = count(1)
         self._is_open = True
         self.process = self._new_process(is_first=True)
+        self.calls: FunctionCalls | None = None
         _OPEN.add(self)
         atexit.register(self.close)
 
@@ -262,6 +265,8 @@ class Tracer:
 
     def flush(self) -> None:
         """Write all events so far to the file."""
+        if self.calls is not None:
+            self.calls.hand_over()
         self.process.output.flush()
 
     def close(self) -> None:
@@ -273,6 +278,7 @@ class Tracer:
         _OPEN.discard(self)
         for line in self.lines_of_losses():
             self.log(line)
+        self.flush()
         self.process.output.close()
         lines = self.lines_of_losses()
         if lines:
@@ -299,13 +305,13 @@ class Tracer:
         with self._losing:
             self.losses[kind] += times
 
-    def _lose_records(self, times: int, reason: str) -> None:
-        self._lose(f"records that could not be written: {reason}", times)
+    def _lose_records(self, size: int, reason: str) -> None:
+        self._lose(f"bytes that could not be written: {reason}", size)
 
     def _prepare_fork(self) -> None:
         """What is held would be there twice, and a thread may be writing."""
         self.process.be_one_of_several()
-        self.process.output.flush()
+        self.flush()
 
     def _begin_child(self) -> None:
         """Be a provider of its own from now on, with tables of its own."""
@@ -313,6 +319,8 @@ class Tracer:
         self.losses = Counter()
         self.process = self._new_process(is_first=False)
         self.process.be_one_of_several()
+        if self.calls is not None:
+            self.calls.write_to(self.process.output.records)
         # multiprocessing ends its processes without `atexit`.
         util = sys.modules.get("multiprocessing.util")
         if util is not None:
