@@ -98,15 +98,26 @@ class CallTree:
         function: For each node, the index of its function.
         parent: For each node, the index of its parent; -1 for a root.
         weights: For each profile and node, the sum of the samples that ended there.
+        ends: Where each stack of each thread of the last profile ended, both as their
+            indexes.
     """
 
-    __slots__ = ("_nodes", "_numbers", "function", "functions", "parent", "weights")
+    __slots__ = (
+        "_nodes",
+        "_numbers",
+        "ends",
+        "function",
+        "functions",
+        "parent",
+        "weights",
+    )
 
     def __init__(self, profiles: int = 1) -> None:
         self.functions: list[TreeFunction] = []
         self.function = array("I")
         self.parent = array("i")
         self.weights = [array("q") for _ in range(profiles)]
+        self.ends: dict[tuple[int, int | None], int] = {}
         self._numbers: dict[TreeFunction, int] = {}
         self._nodes: dict[tuple[int, int], int] = {}
 
@@ -169,6 +180,7 @@ class CallTree:
             places.append(place)
             for column, weights in zip(tree.weights, self.weights, strict=True):
                 column[place] += weights[node]
+        tree.ends = {stack: places[node] for stack, node in self.ends.items()}
         return tree
 
 
@@ -191,6 +203,7 @@ def call_tree(
             [tree.number(TreeFunction(f.name)) for f in thread_frames(thread, roots)]
             for thread in profile.threads
         ]
+        tree.ends = {}
         for (stack, thread), weight in summed_stacks(profile, value).items():
             node = -1
             for function in () if thread is None else fronts[thread]:
@@ -200,6 +213,7 @@ def call_tree(
                     node = tree.child(node, function)
             if node >= 0:
                 weights[node] += weight
+                tree.ends[stack, thread] = node
     return tree
 
 
