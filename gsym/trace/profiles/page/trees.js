@@ -49,10 +49,11 @@ function sorted(root) {
 const plainNodes = [];
 
 function callersFirst() {
-  const root = makeNode(-1, null);
+  const root = Object.assign(makeNode(-1, null), { depth: 0 });
   data.parent.forEach((parent, index) => {
     const node = append(parent < 0 ? root : plainNodes[parent], data.function[index]);
     data.weights.forEach((weights, profile) => { node.own[profile] = weights[index]; });
+    node.depth = node.parent.depth + 1;
     plainNodes.push(node);
   });
   for (let index = plainNodes.length - 1; index >= 0; index -= 1) {
@@ -121,28 +122,63 @@ function sandwich(number) {
 
 // ---- the samples of a thread in the order of time
 
-function inOrderOfTime(index) {
-  const root = makeNode(-1, null);
-  const [, ends, weights, steps] = data.threads[index];
-  let open = []; // the nodes of the sample before, and whose they are
-  let time = 0;
-  ends.forEach((end, at) => {
-    time += steps[at];
-    const stack = [];
-    for (let node = plainNodes[end]; node.number >= 0; node = node.parent) stack.push(node);
-    stack.reverse();
-    let same = 0;
-    while (same < open.length && open[same].of === stack[same]) same += 1;
-    open = open.slice(0, same);
-    for (const of of stack.slice(same)) {
-      const node = append(open.at(-1) || root, of.number);
-      open.push(Object.assign(node, { of, from: time }));
+// Runs of samples, some next to each other, that have the same calls down to a depth. Most
+// are too narrow to be drawn: what is below one is made when it is asked for.
+class TimeNode {
+  constructor(runs, parent, first, last) {
+    Object.assign(this, { runs, parent, first, last, depth: parent ? parent.depth + 1 : 0 });
+    this.from = runs.times[first];
+    this.total = data.weights.map(() => 0);
+    this.total[shown] = runs.sums[last] - runs.sums[first];
+  }
+
+  get number() {
+    let node = this.runs.ends[this.first];
+    while (node.depth > this.depth) node = node.parent;
+    return node.number;
+  }
+
+  get own() {
+    const own = data.weights.map(() => 0);
+    own[shown] = this.below.reduce((left, child) => left - child.total[shown], this.total[shown]);
+    return own;
+  }
+
+  get below() {
+    if (this.made) return this.made;
+    const { ends, shared } = this.runs;
+    this.made = [];
+    for (let first = this.first, last; first < this.last; first = last) {
+      last = first + 1;
+      while (last < this.last && shared[last] > this.depth) last += 1;
+      if (ends[first].depth > this.depth) this.made.push(new TimeNode(this.runs, this, first, last));
     }
-    open.at(-1).own[shown] += weights[at];
-    root.total[shown] += weights[at];
-    for (const node of open) node.total[shown] += weights[at];
+    return this.made;
+  }
+}
+
+// How many of the outermost calls of two stacks are the same.
+function sharedDepth(a, b) {
+  while (a.depth > b.depth) a = a.parent;
+  while (b.depth > a.depth) b = b.parent;
+  while (a !== b) {
+    a = a.parent;
+    b = b.parent;
+  }
+  return a.depth;
+}
+
+function inOrderOfTime(index) {
+  const [, numbers, weights, steps] = data.threads[index];
+  const ends = numbers.map((number) => plainNodes[number]);
+  const shared = ends.map((end, at) => (at ? sharedDepth(ends[at - 1], end) : 0));
+  const sums = [0];
+  const times = [];
+  weights.forEach((weight, at) => {
+    sums.push(sums[at] + weight);
+    times.push((times[at - 1] || 0) + steps[at]);
   });
-  return root;
+  return new TimeNode({ ends, shared, sums, times }, null, 0, ends.length);
 }
 
 // ---- sums of functions
