@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
+    from playwright.sync_api import Page
+
     from gsym.trace.profiles.model import Profile
 
 PERIOD = 1_000_000  # nanoseconds
@@ -51,11 +53,24 @@ def write_json() -> None:
     tokenize.untokenize(tokenize.generate_tokens(iter(["x = 1\n"] * 300).__next__))
 
 
-def stack_of(frame: FrameType | None) -> Iterator[FrameType]:
+def frames_of(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of a stack, innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def location(builder: ProfileBuilder, frame: FrameType) -> int:
+    """Where a frame is: its line counts as the address."""
+    code = frame.f_code
+    line = frame.f_lineno or code.co_firstlineno
+    module = builder.mapping(Mapping(0, 0, path=frame.f_globals["__name__"]))
+    index = builder.location(id(code) + line, module)
+    path = code.co_filename.removeprefix(sys.base_prefix)
+    known = Frame(code.co_qualname, "", path, line)
+    locations = builder.profile.locations
+    locations[index] = locations[index]._replace(frames=(known,))
+    return index
 
 
 def sampled(works: dict[str, Callable[[], None]]) -> Profile:
@@ -70,34 +85,51 @@ def sampled(works: dict[str, Callable[[], None]]) -> Profile:
     threads = [threading.Thread(target=run, args=[work]) for work in works.values()]
     for thread in threads:
         thread.start()
-    places: dict[tuple[str, int], int] = {}
     while time.monotonic_ns() < end:
         time.sleep(PERIOD / 10**9)
-        frames = sys._current_frames()  # noqa: SLF001 - its documented name
+        tops = sys._current_frames()  # noqa: SLF001 - its documented name
         for name, thread in zip(works, threads, strict=True):
-            stack = []
-            for frame in stack_of(frames.get(thread.ident or 0)):
-                code = frame.f_code
-                place = code.co_qualname, frame.f_lineno
-                number = places.setdefault((str(code), frame.f_lineno), len(places))
-                module = builder.mapping(
-                    Mapping(0, 0, path=frame.f_globals["__name__"])
-                )
-                index = builder.location(number, module)
-                path = code.co_filename.removeprefix(sys.base_prefix)
-                builder.profile.locations[index] = builder.profile.locations[
-                    index
-                ]._replace(frames=(Frame(place[0], "", path, place[1]),))
-                stack.append(index)
-            number = builder.thread(Thread(1, thread.native_id or 0, "tool", name))
-            if stack:
+            frames = frames_of(tops.get(thread.ident or 0))
+            if stack := [location(builder, frame) for frame in frames]:
                 builder.sample(
                     builder.stack(stack),
                     (PERIOD,),
-                    thread=number,
+                    thread=builder.thread(Thread(1, thread.native_id or 0, "", name)),
                     time=time.monotonic_ns(),
                 )
     return builder.profile
+
+
+def hover(page: Page) -> None:
+    """Show the details of a node."""
+    page.get_by_role("treeitem", name="unparse", exact=True).hover()
+
+
+def open_sandwich(page: Page) -> None:
+    """Show the calls of a function."""
+    page.get_by_role("treeitem", name="_tokenize", exact=True).first.focus()
+    page.keyboard.press("s")
+    page.evaluate("document.activeElement.blur()")
+
+
+def search(page: Page) -> None:
+    """Zoom, and mark some nodes."""
+    page.get_by_role("treeitem", name="unparse", exact=True).click()
+    page.fill("#search", "traverse")
+    page.evaluate("document.activeElement.blur()")
+
+
+def do_nothing(_page: Page) -> None:
+    """Show the page as its link says."""
+
+
+PICTURES: tuple[tuple[str, str, tuple[int, int], Callable[[Page], None]], ...] = (
+    ("flame-calls", "", (1180, 460), hover),
+    ("flame-sandwich", "", (1180, 420), open_sandwich),
+    ("flame-time", "view=time", (1180, 420), do_nothing),
+    ("flame-search", "", (1180, 460), search),
+)
+DARK = {"flame-search"}
 
 
 def main() -> None:
@@ -105,29 +137,20 @@ def main() -> None:
     profile = sampled({"reader": read_sources, "writer": write_json})
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder, "flame.html")
-        page_text = flame_graph([profile], "parse.pb.gz", roots=("thread",))
-        path.write_text(page_text, encoding="utf-8")
+        text = flame_graph([profile], "parse.pb.gz", roots=("thread",))
+        path.write_text(text, encoding="utf-8")
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        for name, scheme, size, fragment, hovered in (
-            ("flame-calls", "light", (1180, 560), "", "Parser"),
-            ("flame-sandwich", "dark", (1180, 560), "", "sandwich"),
-            ("flame-time", "light", (1180, 420), "view=time", ""),
-            ("flame-phone", "light", (390, 780), "search=tokenize", ""),
-        ):
+        for name, fragment, (width, height), act in PICTURES:
             context = browser.new_context(
-                viewport={"width": size[0], "height": size[1]},
-                color_scheme="dark" if scheme == "dark" else "light",
+                viewport={"width": width, "height": height},
+                color_scheme="dark" if name in DARK else "light",
             )
             page = context.new_page()
             page.goto(f"{path.as_uri()}#{fragment}")
             page.wait_for_selector(".node")
-            if hovered == "sandwich":
-                page.get_by_role("treeitem", name="_tokenize").first.focus()
-                page.keyboard.press("s")
-            elif hovered:
-                page.locator(".node:not(:empty)").nth(14).hover()
+            act(page)
             save(name, page.screenshot())
             context.close()
         browser.close()
