@@ -12,8 +12,8 @@ from setuptools.command.build_ext import build_ext
 class BuildEngine(build_ext):
     """Compile the files of the engine at the same time, one per core."""
 
-    def build_extension(self, ext: Extension) -> None:
-        """Build an extension."""
+    def build_extensions(self) -> None:
+        """Build all extensions."""
         one = self.compiler.compile
 
         def compile_all(sources: list[str], **options: object) -> list[str]:
@@ -22,10 +22,10 @@ class BuildEngine(build_ext):
                 return list(chain(*pool.map(compile_one, zip(sources))))
 
         self.compiler.compile = compile_all
-        super().build_extension(ext)
+        super().build_extensions()
 
 
-# Both for all versions of Python from 3.10 on.
+# As the engine, for all versions of Python from 3.10 on.
 RECORDER = Extension(
     "gsym.trace.recording._calls",
     ["cpython/calls.c"],

@@ -50,7 +50,7 @@ typedef struct {
     int64_t minimum;
     uint64_t left_out;
     char is_stopped;
-    size_t used;
+    size_t used, handed_over; /* words here, and in blocks that are not written yet */
     uint64_t records[MOST_RECORDS * RECORD_WORDS];
 } recorder;
 
@@ -179,6 +179,7 @@ static bool hand_over(recorder *self) {
     block = PyBytes_FromStringAndSize((const char *)self->records,
                                       (Py_ssize_t)(self->used * sizeof *self->records));
     if (block == NULL) return false;
+    self->handed_over += self->used;
     self->used = 0;
     status = PyList_Append(self->blocks, block);
     Py_DECREF(block);
@@ -189,6 +190,7 @@ static bool flush(recorder *self, int64_t time) {
     PyObject *done;
     if (!hand_over(self)) return false;
     self->due = time + HELD_FOR;
+    self->handed_over = 0;
     done = PyObject_CallMethod((PyObject *)self, "flush", "L", (long long)time);
     Py_XDECREF(done);
     return done != NULL;
@@ -229,7 +231,7 @@ static bool write_call(thread_calls *thread, const function *called, int64_t beg
         if (done == NULL) return false;
         Py_DECREF(done);
     }
-    if (self->used == MOST_RECORDS * RECORD_WORDS || end >= self->due)
+    if (self->used + self->handed_over >= MOST_RECORDS * RECORD_WORDS || end >= self->due)
         return flush(self, end);
     return true;
 }
@@ -405,7 +407,7 @@ static PyObject *recorder_write_to(recorder *self, PyObject *blocks) {
     }
     Py_INCREF(blocks);
     self->blocks = blocks;
-    self->used = 0;
+    self->used = self->handed_over = 0;
     self->due = now() + HELD_FOR;
     ++self->tables;
     Py_XDECREF(old);

@@ -147,6 +147,19 @@ def test_after_a_stop_calls_are_ignored(monitored: Monitored) -> None:
     assert monitored.names() == []
 
 
+def test_blocks_are_written_however_small_they_are(
+    monitored: Monitored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(FunctionCalls, "flush", lambda _, now: flushed.append(now))
+    for _ in range(10_000):
+        monitored.calls.monitor_begin(OUTER, 0)
+        monitored.calls.monitor_end(OUTER, 0, None)
+        monitored.calls.hand_over()  # as a new thread does
+    assert len(flushed) >= 2
+    assert len(monitored.events()) == 10_000
+
+
 def recorded(folder: Path, code: str) -> list[Event]:
     (folder / "p.py").write_text(code, encoding="utf-8")
     command = [sys.executable, "-m", "gsym", "trace", "record", "--only=__main__"]
