@@ -222,6 +222,23 @@ def test_every_package_is_installed() -> None:
     }
 
 
+def test_files_beside_the_code_are_installed() -> None:
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = {
+        path
+        for package, patterns in settings["tool"]["setuptools"]["package-data"].items()
+        for pattern in patterns
+        for path in (ROOT / package.replace(".", "/")).glob(pattern)
+    }
+    known = (".py", ".pyc", ".pyi", ".so")
+    assert listed >= {
+        path
+        for path in (ROOT / "gsym").rglob("*.*")
+        if path.is_file() and path.suffix not in known
+    }
+
+
 # ---- modules that a process loads
 
 

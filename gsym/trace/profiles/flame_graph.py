@@ -90,7 +90,7 @@ def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str,
         "function": list(tree.function),
         "parent": list(tree.parent),
         "weights": [list(column) for column in tree.weights],
-        **_times(tree, profile, value),
+        **({} if len(tree.weights) > 1 else _times(tree, profile, value)),
     }
 
 

@@ -281,7 +281,13 @@ def test_profiles_without_times_have_no_order_of_time(
     profile = small_profile()
     profile.samples[0] = profile.samples[0]._replace(time=None)
     show(visit, tmp_path, profile)
-    assert visit.texts("#views label") == ["Callers first", "Callees first", "Sandwich"]
+    views = ["Callers first", "Callees first", "Sandwich"]
+    assert visit.texts("#views label") == views
+    show_again = flame_graph([small_profile(), small_profile()], "two")
+    (tmp_path / "flame.html").write_text(show_again, encoding="utf-8")
+    visit.page.reload()
+    assert visit.texts("#views label") == views
+    del visit.asked[1:]
 
 
 def test_equal_stacks_in_turn_are_one_and_too_many_are_joined(
@@ -389,6 +395,24 @@ def test_details_are_at_the_pointer_and_at_the_focus(
     tip = visit.page.locator("#tip").bounding_box()
     assert tip["x"] >= 0
     assert tip["x"] + tip["width"] <= 1280
+
+
+def test_details_stay_after_a_tap(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    visit = Visit(browser, tmp_path.as_uri(), has_touch=True)
+    show(visit, tmp_path, called_profile())
+    node(visit, "b").tap()
+    assert visit.texts("#tip strong") == ["b"]
+    assert widths(visit)["b"] == 100
+    visit.close()
+
+
+def test_escape_leaves_the_focus_in_the_graph(visit: Visit, tmp_path: Path) -> None:
+    show(visit, tmp_path, called_profile())
+    node(visit, "b").focus()
+    visit.page.keyboard.press("Enter")
+    visit.page.keyboard.press("Escape")
+    assert visit.page.evaluate("document.activeElement.textContent") == "main"
+    assert not visit.page.is_visible("#tip")
 
 
 VIEWS = ("", "view=reversed&search=inner", "view=sandwich", "view=time&zoom=0.1")

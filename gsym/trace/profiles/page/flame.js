@@ -43,7 +43,7 @@ function amount(weight) {
 function placeOf(number) {
   const [, , , line, count] = data.functions[number];
   const path = pathOf(number);
-  const others = count > 1 ? ` and ${count - 1} more` : "";
+  const others = count > 1 ? ` and ${grouped(count - 1)} more ${count > 2 ? "lines" : "line"}` : "";
   const lines = line ? `${path ? ":" : "line "}${line}${others}` : "";
   return [moduleOf(number), path + lines].filter(Boolean).join(" · ");
 }
@@ -155,6 +155,7 @@ function zoomed() {
 let items = new Map(); // node -> where it is
 let rows = [];
 let start = null; // the item that the key Tab leads to
+let width = 0;
 
 function place(node, row, left, width, kind) {
   const item = { node, row, left, width, kind };
@@ -181,7 +182,7 @@ function spread(root, row, direction, width, put) {
 }
 
 function layOut() {
-  const width = graph.clientWidth;
+  width = graph.clientWidth;
   items = new Map();
   rows = [];
   if (state.view === "sandwich") {
@@ -434,7 +435,10 @@ function walk(item, key) {
 }
 
 graph.addEventListener("click", (event) => {
-  if (drawn.has(event.target)) enter(drawn.get(event.target));
+  if (!drawn.has(event.target)) return;
+  enter(drawn.get(event.target));
+  // A finger does not hover.
+  if (event.pointerType === "touch" && drawn.has(document.activeElement)) tipAtFocus(document.activeElement);
 });
 graph.addEventListener("pointermove", (event) => {
   const node = drawn.get(event.target);
@@ -461,7 +465,10 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     part("search").focus();
   } else if (event.key === "Escape") {
+    const isInGraph = graph.contains(document.activeElement);
     go({ search: "", zoom: "" });
+    if (isInGraph) focusOn(start);
+    tip.hidden = true;
   }
 });
 
@@ -480,11 +487,7 @@ part("thread").addEventListener("change", (event) => go({ thread: event.target.v
 part("functions").parentElement.addEventListener("toggle", listFunctions);
 window.addEventListener("popstate", () => { readFragment(); render(); });
 window.addEventListener("scroll", () => requestAnimationFrame(fill), { passive: true });
-let width = 0;
-new ResizeObserver(() => {
-  if (graph.clientWidth !== width) draw();
-  width = graph.clientWidth;
-}).observe(graph.parentElement);
+new ResizeObserver(() => { if (graph.clientWidth !== width) draw(); }).observe(graph.parentElement);
 
 for (const [view, text] of Object.entries(VIEWS)) {
   const label = make("label", "");
