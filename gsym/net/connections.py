@@ -145,7 +145,8 @@ class Connections:
                 isinstance(each, ssl.SSLCertVerificationError) for each in error.args
             ):
                 raise SourceError(reason) from error
-            raise RetryableError(reason) from error
+            is_unreachable = isinstance(error, httpcore2.ConnectError)
+            raise RetryableError(reason, is_unreachable=is_unreachable) from error
 
     def _stream(
         self,

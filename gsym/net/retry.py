@@ -29,14 +29,21 @@ class RetryableError(SourceError):
 
     Attributes:
         wait: Seconds that the server asks to wait; None if it does not.
+        is_unreachable: Whether no connection could be opened.
         attempts: How many attempts there were, set by `retry`.
     """
 
     def __init__(
-        self, reason: str, *, wait: float | None = None, status: int = 0
+        self,
+        reason: str,
+        *,
+        wait: float | None = None,
+        status: int = 0,
+        is_unreachable: bool = False,
     ) -> None:
         super().__init__(reason, may_retry=True, status=status)
         self.wait = wait
+        self.is_unreachable = is_unreachable
         self.attempts = 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import time
 from base64 import b64encode
 from types import SimpleNamespace
@@ -171,6 +172,27 @@ def test_a_temporary_failure_is_retried(failure: Answer) -> None:
     assert functions(answer) == [["f5"]]
     assert clock.waits == WAITS[:3]
     assert len(server.requests) == 4
+
+
+def test_a_server_to_which_nothing_connects_is_not_asked_again() -> None:
+    clock = Clock()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (
+        SymbolicationClient(f"http://127.0.0.1:{port}", sleep=clock) as client,
+        pytest.raises(ServerError, match=r"refused.*\(attempt 1\)"),
+    ):
+        client.answer(job([5]))
+    assert clock.waits == []
+
+
+def test_waits_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "gsym.client")
+    with Server(Answer(b"", 503), Answer(b"", 503), symbolicated) as server:
+        ask(server, job([5]), Clock())
+    (record,) = caplog.records
+    path = f"{server.url}/symbolicate/v5"
+    assert record.getMessage() == f"{path}: HTTP status 503; again in 1 s"
 
 
 def test_the_last_failure_is_reported() -> None:

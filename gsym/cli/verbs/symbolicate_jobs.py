@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
+from contextlib import contextmanager
+from threading import Timer
 
 from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from gsym.symbolication.client.jobs import JobAnswer, StackFrame
     from gsym.symbolication.request import Job
 
+_PATIENCE = 2.0  # seconds; a server that fetches symbols takes minutes
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 
 
@@ -52,8 +56,31 @@ def symbolicate_jobs(path: str, data: bytes, values: Values) -> int:
     if server is None:
         sources = values.texts("--source")
         return _print(answer_locally(jobs, values.text("--store"), sources), values)
-    with SymbolicationClient(server, _settings(values)) as client:
-        return _print(client.answer(jobs), values)
+    with SymbolicationClient(server, _settings(values)) as client, _waiting(server):
+        answer = client.answer(jobs)
+    return _print(answer, values)
+
+
+@contextmanager
+def _waiting(server: str) -> Iterator[None]:
+    """Say on a terminal that the server takes long, and why a request is repeated."""
+
+    def say(text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"gsym: {printable(text)}", file=sys.stderr, flush=True)
+
+    notices = logging.Handler()
+    notices.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("gsym.client")
+    log.addHandler(notices)
+    log.setLevel(logging.INFO)
+    timer = Timer(_PATIENCE, say, (f"waiting for {server}",))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        log.removeHandler(notices)
 
 
 def _decoded(data: bytes, path: str) -> Any:

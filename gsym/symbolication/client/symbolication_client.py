@@ -6,6 +6,7 @@ response without JSON as a temporary failure.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 
@@ -42,7 +43,9 @@ class ClientSettings(NamedTuple):
     Attributes:
         user_agent: The header `User-Agent`; "" for that of this package.
         headers: (name, value) of further headers, such as a token.
-        waits: Seconds before each retry of a temporary failure.
+        waits: Seconds before each retry of a temporary failure, which the logger
+            `gsym.client` tells. A server to which no connection can be opened is not
+            asked again.
         longest_wait: Maximum seconds of a wait that a server asks for.
         connect_timeout: Seconds for opening a connection.
         timeout: Seconds for the next bytes of the response. A server that has to fetch
@@ -68,6 +71,8 @@ class ClientSettings(NamedTuple):
     compresses: bool = False
 
 
+_LOG = logging.getLogger("gsym.client")
+_LOG.addHandler(logging.NullHandler())
 _OK = 200
 _ABSENT = frozenset({404, 405, 410})
 _TIMED_OUT = 408
@@ -190,6 +195,7 @@ class SymbolicationClient:
         """
         settings = self._settings
         until = time.monotonic() + settings.total_timeout
+        url = str(self._server.address.below(path.lstrip("/")))
         body, headers = self._encoded(payload)
         waits = iter(settings.waits)
 
@@ -199,11 +205,16 @@ class SymbolicationClient:
 
         def wait_before(error: RetryableError) -> float | None:
             wait = next(waits, None)
-            if wait is None or error.wait is None:
-                return wait
-            return min(error.wait, settings.longest_wait)
+            # Where nobody listens, a wait for minutes would only hide a wrong address.
+            if wait is None or error.is_unreachable:
+                return None
+            wait = (
+                wait if error.wait is None else min(error.wait, settings.longest_wait)
+            )
+            if wait:
+                _LOG.info("%s: %s; again in %.0f s", url, error.reason, wait)
+            return wait
 
-        url = str(self._server.address.below(path.lstrip("/")))
         try:
             return retry(attempt, wait_before, sleep=self._sleep, until=until)
         except RetryableError as error:
