@@ -99,7 +99,10 @@ def create_app(
             Middleware(HostCheck, settings.host, settings.allowed_hosts),
             Middleware(Cors, service.origins),
             Middleware(
-                InFlight, settings.limits.max_in_flight, service.metrics.in_flight
+                InFlight,
+                settings.limits.max_in_flight,
+                settings.limits.max_of_client,
+                service.metrics.in_flight,
             ),
             Middleware(RateLimit, settings.rate_limit, settings.limits.rate_burst),
             Middleware(ReadAccess, service.tokens),

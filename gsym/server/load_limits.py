@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from ipaddress import IPv6Address, IPv6Network
 from math import ceil
 
@@ -52,40 +52,87 @@ class ByteBudget:
 _MAX_CLIENTS = 10_000
 _CLIENT_BITS = 64  # prefix length of an IPv6 network that belongs to one client
 # Answered at any load, as monitoring needs them most then.
+_OF_BODIES = {b"content-length", b"transfer-encoding"}
 _ALWAYS = HEALTH_PATHS | {"/metrics"}
 
 
 class InFlight:
-    """Answers 503 while too many requests are in progress.
+    """Refuses requests while too many are in progress, of all clients or of one.
+
+    A request with a body counts for all when the body has arrived, so that clients that
+    send slowly do not keep others out; and for its client from the beginning.
 
     Args:
         app: The application.
-        most: Maximum number of requests.
+        most: Maximum number of requests; above it the answer is 503.
+        most_of_client: The same for one client; above it the answer is 429.
         gauge: Shows the current number.
     """
 
-    def __init__(self, app: ASGIApp, most: int, gauge: Gauge) -> None:
+    def __init__(
+        self, app: ASGIApp, most: int, most_of_client: int, gauge: Gauge
+    ) -> None:
         self._app = app
         self._most = most
+        self._most_of_client = most_of_client
         self._gauge = gauge
         self._count = 0
+        self._of_client: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http" or endpoint_path(scope) in _ALWAYS:
             await self._app(scope, receive, send)
             return
-        if self._count >= self._most:
-            headers = {"retry-after": "1"}
-            await error_response(503, headers=headers)(scope, receive, send)
+        address = scope.get("client")
+        client = client_of(address[0]) if address else ""
+        if self._of_client[client] >= self._most_of_client:
+            await _refuse(429, scope, receive, send)
             return
-        self._count += 1
-        self._gauge.inc()
+        self._of_client[client] += 1
         try:
-            await self._app(scope, receive, send)
+            if any(name in _OF_BODIES for name, _ in scope["headers"]):
+                await self._answer_body(scope, receive, send)
+            elif self._count >= self._most:
+                await _refuse(503, scope, receive, send)
+            else:
+                self._add(1)
+                try:
+                    await self._app(scope, receive, send)
+                finally:
+                    self._add(-1)
         finally:
-            self._count -= 1
-            self._gauge.dec()
+            self._of_client[client] -= 1
+            if not self._of_client[client]:
+                del self._of_client[client]
+
+    async def _answer_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request with a body, which counts when that has arrived."""
+        is_counted = False
+
+        async def receive_counted() -> Message:
+            nonlocal is_counted
+            message = await receive()
+            has_arrived = message["type"] == "http.request" and not message["more_body"]
+            if has_arrived and not is_counted:
+                if self._count >= self._most:
+                    raise ServerError(503, retry_after=1)
+                is_counted = True
+                self._add(1)
+            return message
+
+        try:
+            await self._app(scope, receive_counted, send)
+        finally:
+            self._add(-is_counted)
+
+    def _add(self, step: int) -> None:
+        self._count += step
+        self._gauge.inc(step)
+
+
+async def _refuse(status: int, scope: Scope, receive: Receive, send: Send) -> None:
+    await error_response(status, headers={"retry-after": "1"})(scope, receive, send)
 
 
 class RateLimit:

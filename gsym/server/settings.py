@@ -57,7 +57,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             answer exceeds it
         max_held_bodies: total size of the request bodies that a worker holds; above it
             the server answers 503, or 413 if a single body exceeds it
-        max_in_flight: concurrent requests of a worker; above it the server answers 503
+        max_in_flight: concurrent requests of a worker, from when their bodies have
+            arrived; above it the server answers 503
+        max_of_client: concurrent requests of a client in a worker; above it the server
+            answers 429
         rate_burst: requests that a client may send at once under `rate_limit`
         max_head: size of the request line and headers
         head_timeout: time for the request line and headers to arrive
@@ -100,6 +103,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_held_answers: Bytes = 1 << 30
     max_held_bodies: Bytes = 256 << 20
     max_in_flight: Count = 200
+    max_of_client: Count = 150
     rate_burst: Count = 50
     max_head: Bytes = 1 << 16
     head_timeout: Seconds = 10.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import logging
@@ -9,9 +10,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from prometheus_client import Gauge
 
 from gsym.server.compression import choose_coding, zstd
-from gsym.server.load_limits import RateLimit, client_of
+from gsym.server.errors import ServerError
+from gsym.server.load_limits import InFlight, RateLimit, client_of
 from gsym.store.modules import Resolution
 from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
@@ -356,6 +359,59 @@ def test_addresses_are_of_one_client_by_their_network(
     one: str, other: str, *, is_same: bool
 ) -> None:
     assert (client_of(one) == client_of(other)) is is_same
+
+
+async def statuses_in_flight(clients: list[str], *, bodies: str) -> list[int]:
+    """Statuses of requests at a time, at most 3 in all and 2 of one client.
+
+    Bodies: "none", "slow" ones that do not end, or "there".
+    """
+    end = asyncio.Event()
+
+    async def app(_scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await receive()
+        except ServerError as error:
+            await send({"type": "http.response.start", "status": error.status_code})
+            return
+        await end.wait()
+        await send({"type": "http.response.start", "status": 200})
+
+    limit = InFlight(app, 3, 2, Gauge("gauge", "", registry=None))
+    statuses = []
+
+    async def ask(client: str) -> None:
+        async def receive() -> Any:
+            if bodies == "slow":
+                await end.wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        headers = [] if bodies == "none" else [(b"content-length", b"1")]
+        scope = {"type": "http", "path": "/x", "client": (client, 1)}
+        await limit({**scope, "method": "POST", "headers": headers}, receive, send)
+
+    tasks = [asyncio.create_task(ask(client)) for client in clients]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    end.set()
+    await asyncio.gather(*tasks)
+    assert not limit._of_client  # noqa: SLF001 - nothing is left behind
+    return statuses
+
+
+@pytest.mark.parametrize("bodies", ["none", "there"])
+def test_requests_are_limited_in_all_and_by_client(bodies: str) -> None:
+    found = asyncio.run(statuses_in_flight(["a", "a", "a", "b", "c"], bodies=bodies))
+    assert sorted(found) == [200, 200, 200, 429, 503]
+
+
+def test_slow_bodies_of_some_clients_keep_nobody_out() -> None:
+    found = asyncio.run(statuses_in_flight([*"aabbccdd"], bodies="slow"))
+    assert found == [200] * 8
 
 
 def test_a_client_above_the_rate_limit_gets_retry_after(
