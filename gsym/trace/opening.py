@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from contextlib import contextmanager
 from importlib import import_module
-from itertools import islice
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 
@@ -19,13 +19,16 @@ from gsym.records import NamedTuple
 from gsym.trace.fxt.decoder import MAGICS
 from gsym.trace.fxt.reader import HEAD_SIZE, inflated_head, is_trace
 from gsym.trace.profiles.address_list_input import is_address_list
+from gsym.trace.profiles.collapsed_input import is_collapsed
+from gsym.trace.profiles.foreign import require_known
 from gsym.trace.profiles.input_bytes import read_inflated, read_pieces
+from gsym.trace.profiles.json_input import json_kind
 from gsym.trace.profiles.perf_script import is_perf_script
 from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
     from typing import Any
 
@@ -220,16 +223,28 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     if head.startswith(MAGICS):
         return "fxt"  # whatever follows: damaged traces are read
     is_whole = next(pieces, None) is None
-    lines = head.decode("utf-8", "replace").split("\n")
-    first_lines = list(islice(lines, _MAX_LINES))
-    if is_perf_script(first_lines):
-        return "perf script"
-    if is_address_list(first_lines):
-        return "addresses"
+    require_known(head, name)
+    text = head.decode("utf-8", "replace")
+    kind = json_kind(text) or _text_kind(text, is_whole=is_whole)
+    if kind:
+        return kind
     kind = _message_kind(head, is_whole=is_whole) or ("fxt" if is_trace(head) else "")
     if kind or is_whole or b"\0" not in head:
         return kind
     return _message_kind(read_inflated(name)[0], is_whole=True)
+
+
+def _text_kind(text: str, *, is_whole: bool) -> str:
+    """Which format of lines a text has; "" for none."""
+    lines = text.split("\n")
+    first_lines = lines[:_MAX_LINES]
+    if is_perf_script(first_lines):
+        return "perf script"
+    if is_address_list(first_lines):
+        return "addresses"
+    is_cut = not is_whole and len(lines) <= _MAX_LINES
+    complete = first_lines[:-1] if is_cut else first_lines
+    return "collapsed" if "\0" not in text and is_collapsed(complete) else ""
 
 
 def _message_kind(data: bytes, *, is_whole: bool) -> str:
@@ -265,7 +280,12 @@ _READERS = {
         *("address_list_input", "read_addresses"),
         ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),
     ),
-    "fxt": ("fxt_samples", "read_fxt_file", ()),
+    "collapsed": ("collapsed_input", "read_collapsed", ("most_bytes",)),
+    "chrome": ("chrome_input", "read_chrome", ("most_bytes",)),
+    "cpuprofile": ("v8_profile", "read_cpuprofile", ("most_bytes",)),
+    "speedscope": ("speedscope_input", "read_speedscope", ("most_bytes",)),
+    "firefox": ("firefox_input", "read_firefox", ("most_bytes",)),
+    "fxt": ("fxt_profile", "read_fxt_file", ()),
 }
 KINDS = tuple(_READERS)
 """The formats that are read, by the names that `profile_kind` gives them."""
@@ -278,5 +298,17 @@ def _read(kind: str, path: str, options: ProfileOptions) -> Profile:
     given = {name: getattr(options, name) for name in names}
     if options.most_bytes is None:
         given.pop("most_bytes", None)
-    made: Profile = read(path, **given)
+    with errors_named(path):
+        made: Profile = read(path, **given)
     return made
+
+
+@contextmanager
+def errors_named(name: str) -> Iterator[None]:
+    """Errors of a `with` block in no named file are in this one."""
+    try:
+        yield
+    except FormatError as error:
+        if error.path is not None:
+            raise
+        raise FormatError(error.reason, path=name, offset=error.offset) from None

@@ -133,7 +133,7 @@ def test_a_truncated_gzip_stream_is_read_to_its_end() -> None:
     assert found == list(range(len(found)))
     assert 0 < len(found) < 50000
     (damage, *_) = trace.problems
-    assert damage.reason == "damaged gzip stream: it is truncated"
+    assert damage.reason == "damaged compressed stream: it is truncated"
     with pytest.raises(FormatError, match="it is truncated"):
         ticks(open_trace(whole[:-100], strict=True))
 

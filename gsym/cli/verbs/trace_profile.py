@@ -14,11 +14,15 @@ from gsym.trace.merging import TraceMerger
 from gsym.trace.opening import (
     InputFile,
     ProfileOptions,
+    errors_named,
     read_profile,
     unknown_format,
 )
+from gsym.trace.profiles.durations import TIME
+from gsym.trace.profiles.fxt_durations import DURATION_KINDS
 from gsym.trace.profiles.fxt_output import with_samples
-from gsym.trace.profiles.fxt_samples import PROFILER_KINDS, read_fxt_samples
+from gsym.trace.profiles.fxt_profile import fxt_profile
+from gsym.trace.profiles.fxt_samples import PROFILER_KINDS
 from gsym.trace.profiles.outputs import write_form
 from gsym.trace.selection import Selection, select_samples
 
@@ -71,6 +75,7 @@ class ProfileInput:
         path: Of a regular file with the contents.
         kind: One of `gsym.trace.opening.KINDS`.
         trace: The file as a trace; None if it is not a trace.
+        has_samples: Whether the profile that was read is of samples, not of durations.
     """
 
     def __init__(self, source: InputFile, values: Values) -> None:
@@ -82,6 +87,7 @@ class ProfileInput:
         self.selection = read_selection(values)
         self._values = values
         self.trace = TraceInput(source) if self.kind == "fxt" else None
+        self.has_samples = True
 
     @property
     def exit_code(self) -> int:
@@ -102,7 +108,10 @@ class ProfileInput:
         """
         if self.trace is None:
             return read_profile(self.path, self._options())
-        return read_fxt_samples(self.trace.records(PROFILER_KINDS))
+        with errors_named(self.name):
+            profile = fxt_profile(self.trace.records)
+        self.has_samples = profile.value_types != (TIME,)
+        return profile
 
     def select(self, profile: Profile) -> None:
         """Remove samples that are not selected, by the current names."""
@@ -124,14 +133,15 @@ class ProfileInput:
         hint = ""
         if self.trace is not None:
             hint = "; 'gsym trace info' shows what the trace has"
-        raise GsymError(f"{self.name}: no samples{hint}")
+        raise GsymError(f"{self.name}: no samples and no durations{hint}")
 
     def left_out(self) -> dict[str, int]:
         """Records of a trace that a profile cannot represent, by kind."""
         if self.trace is None:
             return {}
         counts = Counter(self.trace.counts().records)
-        known = (*PROFILER_KINDS, *_STRUCTURE)
+        held = PROFILER_KINDS if self.has_samples else DURATION_KINDS
+        known = (*held, *_STRUCTURE)
         return {kind: n for kind, n in counts.items() if n and kind not in known}
 
     def _options(self) -> ProfileOptions:
@@ -245,7 +255,9 @@ class ProfileForm:
         self._trace.selection = source.selection
         merger = TraceMerger()
         records = self._trace.records(keep_context=True)
-        yield from merger.pieces(with_samples(records, profile), source.name)
+        if source.has_samples:
+            records = with_samples(records, profile)
+        yield from merger.pieces(records, source.name)
         self._dropped = merger.dropped
 
     def _value(self, profile: Profile, values: Values) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import zlib
+from contextlib import suppress
 from itertools import chain
 
-from gsym.containers.inflation import inflate_gzip
+from gsym.containers.inflation import inflate_gzip, inflate_zstd
 from gsym.containers.mapped_file import give_back, map_file
 from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import MAGICS, Decoder, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any, Literal, Protocol
 
     from typing_extensions import Buffer
@@ -117,19 +117,29 @@ _RESERVED = {
 _SUBTYPES = {0: range(1, 5), 4: range(11), _SCHEDULING: range(3), 10: range(3)}
 
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
+_INFLATERS = {b"\x1f\x8b": inflate_gzip, b"\x28\xb5\x2f\xfd": inflate_zstd}
+_LONGEST_MAGIC = max(map(len, _INFLATERS))
 _PIECE_SIZE = 1 << 20
 
 
+def _inflater(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
+    """What inflates a file that begins like this; None if it is not compressed."""
+    start = bytes(memoryview(head)[:_LONGEST_MAGIC])
+    return next((each for m, each in _INFLATERS.items() if start.startswith(m)), None)
+
+
 def inflated_head(head: bytes) -> bytes:
-    """The first bytes of a file without gzip; b"" if it is damaged."""
-    if head[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+    """The first bytes of a file, inflated; b"" if it is damaged."""
+    inflate = _inflater(head)
+    if inflate is None:
         return head
-    try:
-        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, HEAD_SIZE)
-    except zlib.error:
-        return b""
+    found = b""
+    with suppress(ValueError):  # most heads end within the compressed stream
+        for piece in inflate((head,)):
+            found += piece
+            if len(found) >= HEAD_SIZE:
+                break
+    return found[:HEAD_SIZE]
 
 
 def is_trace_file(path: str) -> bool:
@@ -206,24 +216,25 @@ class Trace:
     def _inflated(self, pieces: Iterator[memoryview]) -> Iterator[Buffer]:
         head = b""
         for piece in pieces:
-            if head or len(piece) < len(_GZIP_MAGIC):
+            if head or len(piece) < _LONGEST_MAGIC:
                 head += bytes(piece)
                 piece = memoryview(head)  # noqa: PLW2901 - all that was read
-            if len(piece) >= len(_GZIP_MAGIC):
+            if len(piece) >= _LONGEST_MAGIC:
                 whole = chain((piece,), pieces)
-                is_compressed = piece[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
-                yield from self._inflated_gzip(whole) if is_compressed else whole
+                inflate = _inflater(piece)
+                yield from whole if inflate is None else self._noted(inflate(whole))
                 return
         yield head
 
-    def _inflated_gzip(self, pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    def _noted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Inflated pieces; damage is a problem of the trace."""
         size = 0
         try:
-            for piece in inflate_gzip(pieces):
+            for piece in pieces:
                 size += len(piece)
                 yield piece
         except ValueError as error:
-            reason = f"damaged gzip stream: {error}"
+            reason = f"damaged compressed stream: {error}"
             if self._strict:
                 raise FormatError(reason, path=self.path, offset=size) from error
             self.problems.append(Problem(size, reason))
@@ -269,7 +280,7 @@ def open_trace(
         whole = memoryview(source).cast("B")
         size = len(whole)
         pieces = (whole,)
-    if whole is not None and whole[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
+    if whole is not None and _inflater(whole) is not None:
         whole = None
     decoder = Decoder(
         path,

@@ -51,17 +51,6 @@ def read_fxt_samples(records: Iterable[Record]) -> Profile:
     return builder.profile
 
 
-def read_fxt_file(path: str) -> Profile:
-    """Likewise, for a file; damaged records are among the losses."""
-    from gsym.trace.fxt.reader import open_trace
-
-    trace = open_trace(path, kinds=PROFILER_KINDS)
-    profile = read_fxt_samples(trace)
-    if trace.problems:
-        profile.losses["damaged records of the trace"] = len(trace.problems)
-    return profile
-
-
 class _Samples:
     """The samples of one trace, which are added to a profile at its end."""
 

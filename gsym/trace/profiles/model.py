@@ -6,6 +6,8 @@ location is an address in a mapping, and has frames.
 
 from __future__ import annotations
 
+import re
+
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -58,6 +60,20 @@ class Frame(NamedTuple):
     system_name: str = ""
     path: str = ""
     line: int = 0
+
+
+_PLACED = re.compile(r"(?P<name>.+) \((?P<path>[^()]+):(?P<line>[0-9]{1,9})\)")
+
+
+def placed_frame(text: str) -> Frame:
+    """The function that a text names, with its file and line if these follow.
+
+    viztracer and py-spy write `main (app.py:12)`.
+    """
+    found = _PLACED.fullmatch(text)
+    if found is None:
+        return Frame(text)
+    return Frame(found["name"], path=found["path"], line=int(found["line"]))
 
 
 class Location(NamedTuple):
@@ -208,7 +224,7 @@ class ProfileBuilder:
     def __init__(self, value_types: tuple[ValueType, ...] = (SAMPLES,)) -> None:
         self.profile = Profile(value_types)
         self._mappings: dict[Mapping, int] = {}
-        self._locations: dict[tuple[int, int | None, bool], int] = {}
+        self._locations: dict[tuple[Any, ...], int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._threads: dict[tuple[Any, ...], int] = {}
 
@@ -225,6 +241,16 @@ class ProfileBuilder:
         if found is None:
             found = self._locations[key] = len(self.profile.locations)
             self.profile.locations.append(Location(*key))
+        return found
+
+    def function(self, frame: Frame, mapping: int | None = None) -> int:
+        """The index of the location of a function whose address is unknown."""
+        key = (frame, mapping)
+        found = self._locations.get(key)
+        if found is None:
+            found = self._locations[key] = len(self.profile.locations)
+            location = Location(0, mapping, frames=(frame,))
+            self.profile.locations.append(location)
         return found
 
     def stack(self, locations: Sequence[int]) -> int:
