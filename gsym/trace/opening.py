@@ -20,7 +20,7 @@ from gsym.trace.fxt.decoder import MAGICS
 from gsym.trace.fxt.reader import HEAD_SIZE, inflated_head, is_trace
 from gsym.trace.profiles.address_list_input import is_address_list
 from gsym.trace.profiles.collapsed_input import is_collapsed
-from gsym.trace.profiles.foreign import require_known
+from gsym.trace.profiles.foreign import require_known, require_known_name
 from gsym.trace.profiles.input_bytes import read_inflated, read_pieces
 from gsym.trace.profiles.json_input import json_kind
 from gsym.trace.profiles.perf_script import is_perf_script
@@ -54,6 +54,7 @@ class InputFile:
 
     Raises:
         OSError: It cannot be opened.
+        UnsupportedError: It is a folder with the name of a format that is not read.
     """
 
     def __init__(self, path: str) -> None:
@@ -99,15 +100,15 @@ class InputFile:
         """
         return profile_kind(self.file())
 
-    def require_trace(self) -> None:
-        """Check that this is a Fuchsia trace; a pipe is not read to its end.
+    def is_trace(self) -> bool:
+        """Whether this is a Fuchsia trace; a pipe is not read to its end.
 
         Raises:
-            FormatError: It is not.
+            FormatError: The file is empty.
             OSError: It cannot be read.
         """
         if self.source() is self:
-            head = self._head = self._stream.read(HEAD_SIZE)
+            head = self._head = self._head or self._stream.read(HEAD_SIZE)
         else:
             with open(self.file(), "rb") as file:
                 head = file.read(HEAD_SIZE)
@@ -115,7 +116,18 @@ class InputFile:
             raise FormatError("the file is empty", path=self.name, offset=0)
         head = inflated_head(head)
         # If nothing can be inflated, the reader reports the reason.
-        if head and not is_trace(head):
+        if not head or head.startswith(MAGICS):
+            return True
+        return is_trace(head) and not _message_kind(head, is_whole=False)
+
+    def require_trace(self) -> None:
+        """Check that this is a Fuchsia trace.
+
+        Raises:
+            FormatError: It is not.
+            OSError: It cannot be read.
+        """
+        if not self.is_trace():
             raise FormatError("not a Fuchsia trace", path=self.name)
 
     def file(self) -> str:
@@ -145,7 +157,10 @@ def _stream_of(path: str) -> Any:
     if path == STANDARD_INPUT:
         return sys.stdin.buffer
     mode = os.stat(path).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    if stat.S_ISDIR(mode):
+        require_known_name(path)
+        return None
+    if stat.S_ISREG(mode):
         return None
     return open(path, "rb")
 
@@ -205,7 +220,12 @@ def read_profile(
 
 
 def unknown_format(name: str) -> FormatError:
-    """The error for a file of no known format."""
+    """The error for a file of no known format.
+
+    Raises:
+        UnsupportedError: Its name is that of a format that is not read.
+    """
+    require_known_name(name)
     reason = f"unrecognized profile format (known: {', '.join(KINDS)})"
     return FormatError(reason, path=name)
 

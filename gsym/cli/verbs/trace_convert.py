@@ -23,9 +23,11 @@ from gsym.cli.verbs.trace_profile import (
     ProfileForm,
     ProfileInput,
     open_profile_input,
+    report_losses,
 )
-from gsym.errors import UnsupportedError
 from gsym.trace.chrome_json import ChromeJson
+from gsym.trace.fxt.reader import open_trace
+from gsym.trace.profiles.fxt_output import fxt_file
 from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.outputs import FORMS, form_of
 from gsym.trace.profiles.symbolizing import resolution
@@ -73,12 +75,12 @@ ROOTS = Option(
         STRICT,
     ),
     f"""\
-{FILTER_HELP} chrome has the events of a trace, other formats the samples of a trace or
-profile; fxt has both, the samples as durations that nest. Names of outputs: .json is
-chrome, .pb.gz pprof, .folded or .txt collapsed, .speedscope.json speedscope,
-.firefox.json firefox, .html a flame graph, .fxt fxt. Addresses are not looked up: 'gsym
-trace symbolize' does.
-What a format cannot represent is reported.""",
+{FILTER_HELP} chrome has the events of a trace, or the samples of a profile as durations
+that nest. Other formats have the samples of a trace or profile or, without any, the
+time of durations, each with those around it as its stack; fxt has all of a trace. Names
+of outputs: .json is chrome, .pb.gz pprof, .folded or .txt collapsed, .speedscope.json
+speedscope, .firefox.json firefox, .html a flame graph, .fxt fxt. Addresses are not
+looked up: 'gsym trace symbolize' does. What a format cannot represent is reported.""",
 )
 def convert(values: Values) -> int:
     """Convert one file."""
@@ -150,13 +152,21 @@ def chosen_roots(values: Values) -> tuple[str, ...]:
 
 
 def _write_chrome(source: ProfileInput, values: Values) -> dict[str, object]:
-    """Write the events; returns a report."""
-    if source.trace is None:
-        reason = f"{source.name}: only traces convert to chrome, not {source.kind}"
-        raise UnsupportedError(reason)
-    source.trace.selection = source.selection
+    """Write the events of a trace, or the samples of a profile as durations.
+
+    Returns:
+        A report.
+    """
     converter = ChromeJson()
-    records = source.trace.records(keep_context=True)
+    if source.trace is None:
+        profile = source.read()
+        source.require_samples(profile)
+        source.select(profile)
+        report_losses(profile, {}, source.name, CHROME)
+        records = iter(open_trace(fxt_file(profile)))  # with times
+    else:
+        source.trace.selection = source.selection
+        records = source.trace.records(keep_context=True)
     pieces = (piece.encode("utf-8", "replace") for piece in converter.pieces(records))
     write_output(values.text("--output"), pieces, is_text=True)
     if converter.closed:

@@ -12,7 +12,6 @@ from gsym.trace.fxt.decoder import KINDS
 from gsym.trace.fxt.reader import open_trace
 from gsym.trace.fxt.records import ProviderEvent, ProviderInfo
 from gsym.trace.fxt.summary import BUFFER_FULL, DESCRIBING_KINDS, Survey
-from gsym.trace.opening import InputFile
 from gsym.trace.selection import (
     Moment,
     RecordSelection,
@@ -33,8 +32,9 @@ if TYPE_CHECKING:
     from gsym.trace.fxt.decoder import Columns, Counts, Filter, Problem
     from gsym.trace.fxt.reader import Trace
     from gsym.trace.fxt.records import Record
+    from gsym.trace.opening import InputFile
 
-TRACE = Operand("FILE", "Fuchsia trace, compressed by gzip or not; - is standard input")
+TRACE = Operand("FILE", "Fuchsia trace; - is standard input")
 FILTERS = (
     Option(
         "--from-time",
@@ -310,11 +310,14 @@ class TraceInput:
         self._source.file()
 
 
-def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
+def open_trace_input(
+    values: Values, source: InputFile, *, passes: int = 1
+) -> TraceInput:
     """The trace of a command line, with its filters.
 
     Args:
-        values: Of a command with `TRACE` and `FILTERS`.
+        values: Of a command with `FILTERS`.
+        source: The file.
         passes: How many times it will be read.
 
     Raises:
@@ -322,7 +325,7 @@ def open_trace_input(values: Values, *, passes: int = 1) -> TraceInput:
         FormatError: It is not a trace.
         OSError: It cannot be opened.
     """
-    trace = TraceInput(InputFile(values.operand("FILE")), read_selection(values))
+    trace = TraceInput(source, read_selection(values))
     if passes > 1:
         trace.keep()
     return trace

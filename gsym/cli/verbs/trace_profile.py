@@ -146,6 +146,8 @@ class ProfileInput:
 
     def _options(self) -> ProfileOptions:
         values, build_ids = self._values, None
+        if not values.has("--build-ids"):
+            return ProfileOptions()
         path = values.text("--build-ids")
         if path is not None:
             from gsym.trace.profiles.perf_script_input import read_build_ids

@@ -10,6 +10,7 @@ from collections import Counter
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable, warn
+from gsym.cli.verbs.trace_contents import dump_samples, profile_info
 from gsym.cli.verbs.trace_input import (
     FILTER_HELP,
     FILTERS,
@@ -20,12 +21,14 @@ from gsym.cli.verbs.trace_input import (
     read_selection,
     write_output,
 )
+from gsym.cli.verbs.trace_profile import PROFILE
+from gsym.cli.verbs.trace_tables import labelled, process_lines, time_text
 from gsym.trace.fxt.blobs import BLOB_TYPES, Blobs, blob_file_names
 from gsym.trace.fxt.records import EVENT_KINDS, kind_of
 from gsym.trace.fxt.summary import Survey, describe_trace
 from gsym.trace.merging import TraceMerger
 from gsym.trace.opening import InputFile
-from gsym.trace.record_formats import RecordText, put_text, record_object, seconds
+from gsym.trace.record_formats import RecordText, put_text, record_object
 from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
@@ -36,20 +39,19 @@ if TYPE_CHECKING:
     from gsym.cli.grammar import Values
     from gsym.trace.fxt.blobs import Stream
 
-_LABEL_WIDTH = 11
-_MAX_THREADS = 24  # of a process; --json has all
-_MAX_PROCESSES = 64
-
 
 @Command(
     "gsym trace info",
-    (TRACE,),
+    (PROFILE,),
     (JSON, *FILTERS, STRICT),
     FILTER_HELP,
 )
 def info(values: Values) -> int:
-    """Describe one trace."""
-    with open_trace_input(values) as trace:
+    """Describe one file."""
+    source = InputFile(values.operand("FILE"))
+    if not source.is_trace():
+        return profile_info(source, values)
+    with open_trace_input(values, source) as trace:
         info = _info_describe(trace)
         if values.flag("--json"):
             print_json(info)
@@ -87,38 +89,17 @@ def _info_describe(trace: TraceInput) -> dict[str, Any]:
 def _info_lines(info: dict[str, Any]) -> Iterator[str]:
     size = "" if info["file_size"] is None else f"{info['file_size']} bytes, "
     yield f"{info['file']}"
-    yield _row("trace", f"{size}{info['byteorder']}-endian")
-    yield _row("time", _time(info["begin_ns"], info["end_ns"]))
+    yield labelled("trace", f"{size}{info['byteorder']}-endian")
+    yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
     kinds = {kind: n for kind, n in info["kinds"].items() if kind not in EVENT_KINDS}
     events = {"events": info["events"]} if info["events"] else {}
     parts = (f"{kind} {count}" for kind, count in {**events, **kinds}.items())
-    yield _row("records", f"{info['records']}: {', '.join(parts)}")
+    yield labelled("records", f"{info['records']}: {', '.join(parts)}")
     for provider in info["providers"]:
-        yield _row("provider", _provider(provider))
-    processes = info["processes"]
-    for process in processes[:_MAX_PROCESSES]:
-        yield _row("process", f"{process['koid']} {process['name']}")
-        threads = sorted(process["threads"], key=lambda each: -each["events"])
-        for thread in threads[:_MAX_THREADS]:
-            count = f"{thread['events']} events" if thread["events"] else ""
-            text = f"{thread['koid']} {thread['name']}"
-            yield _row("  thread", f"  {text:<36} {count}")
-        if len(threads) > _MAX_THREADS:
-            yield _row("", f"  and {len(threads) - _MAX_THREADS} more threads")
-    if len(processes) > _MAX_PROCESSES:
-        yield _row("", f"and {len(processes) - _MAX_PROCESSES} more processes")
+        yield labelled("provider", _provider(provider))
+    yield from process_lines(info["processes"], "events")
     if info["fault_count"]:
-        yield _row("errors", str(info["fault_count"]))
-
-
-def _row(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL_WIDTH}}{text}".rstrip()
-
-
-def _time(begin: int | None, end: int | None) -> str:
-    if begin is None or end is None:
-        return "none"
-    return f"{seconds(begin)} s to {seconds(end)} s, {seconds(end - begin)} s long"
+        yield labelled("errors", str(info["fault_count"]))
 
 
 def _provider(provider: dict[str, Any]) -> str:
@@ -134,17 +115,22 @@ def _provider(provider: dict[str, Any]) -> str:
 
 @Command(
     "gsym trace dump",
-    (TRACE,),
+    (PROFILE,),
     (JSON, *FILTERS, STRICT),
     f"""\
 {FILTER_HELP} A line has the offset of the record, the time in seconds, and names with
 koids. A
-damaged trace is printed as far as it can be read; errors are reported at the end.""",
+damaged trace is printed as far as it can be read; errors are reported at the end.
+Of a profile, a line has the time of a sample in seconds, its process and thread, its
+values, and its stack from the root.""",
 )
 def dump(values: Values) -> int:
-    """Print the selected records in file order."""
+    """Print the selected records or samples in file order."""
     write = sys.stdout.write
-    with open_trace_input(values) as trace:
+    source = InputFile(values.operand("FILE"))
+    if not source.is_trace():
+        return dump_samples(source, values)
+    with open_trace_input(values, source) as trace:
         if values.flag("--json"):
             for record in trace.records():
                 write(json.dumps(record_object(record)) + "\n")
@@ -177,7 +163,7 @@ underscores; existing files are replaced.""",
 def blobs(values: Values) -> int:
     """List or extract all streams of data."""
     folder = values.text("--extract")
-    with open_trace_input(values) as trace:
+    with open_trace_input(values, InputFile(values.operand("FILE"))) as trace:
         blobs = Blobs()
         for record in trace.records(_KINDS, keep_context=True):
             blobs.add(record)
@@ -223,7 +209,7 @@ def _line(blob: dict[str, Any]) -> str:
     (
         Operand(
             "FILE",
-            "Fuchsia trace, compressed by gzip or not; - is standard input",
+            "Fuchsia trace; - is standard input",
             many=True,
         ),
     ),

@@ -1,4 +1,4 @@
-"""`gsym trace stats`: counts and sizes of records."""
+"""`gsym trace stats`: counts and sizes of records, and sums of samples."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections import Counter
 from gsym.cli.grammar import Command, Option
 from gsym.cli.options import JSON, STRICT
 from gsym.cli.terminal import print_json, printable
+from gsym.cli.verbs.trace_contents import profile_stats
 from gsym.cli.verbs.trace_input import (
     FILTER_HELP,
     FILTERS,
-    TRACE,
     TraceInput,
     open_trace_input,
 )
+from gsym.cli.verbs.trace_profile import PROFILE
 from gsym.cli.verbs.trace_tables import LIMIT, print_table, row_limit, share
 from gsym.trace.fxt.records import Event, kind_of
 from gsym.trace.fxt.summary import EventKey, EventSums, Tally
 from gsym.trace.matching import MATCHED_KINDS, unmatched_halves
+from gsym.trace.opening import InputFile
 from gsym.trace.record_formats import put_text
 
 TYPE_CHECKING = False
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 @Command(
     "gsym trace stats",
-    (TRACE,),
+    (PROFILE,),
     (
         LIMIT,
         Option(
@@ -44,12 +46,17 @@ if TYPE_CHECKING:
     ),
     f"""\
 {FILTER_HELP}
-With filters, only selected records are counted, without bytes.""",
+With filters, only selected records are counted, without bytes. Of a profile, the values
+of its samples are summed by process, thread and module.""",
 )
 def stats(values: Values) -> int:
-    """Measure one trace and print the result."""
+    """Measure one file and print the result."""
     limit = row_limit(values)
-    with open_trace_input(values, passes=1 + values.flag("--unmatched")) as trace:
+    source = InputFile(values.operand("FILE"))
+    if not source.is_trace():
+        return profile_stats(source, values)
+    passes = 1 + values.flag("--unmatched")
+    with open_trace_input(values, source, passes=passes) as trace:
         statistics = _measure(trace)
         if values.flag("--unmatched"):
             halves = trace.records(MATCHED_KINDS)

@@ -1,4 +1,4 @@
-"""Text tables of names and weights, as wide as the terminal."""
+"""Descriptions of files, and tables of names and weights as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import shutil
 from gsym.cli.grammar import Option
 from gsym.cli.terminal import printable
 from gsym.trace.profiles.top import GROUPS
+from gsym.trace.record_formats import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
 
     from gsym.cli.grammar import Values
 
@@ -31,6 +33,38 @@ _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
     "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
 }
+
+
+_LABEL_WIDTH = 11
+_MAX_THREADS = 24  # of a process; --json has all
+_MAX_PROCESSES = 64
+
+
+def labelled(label: str, text: str) -> str:
+    """A line of a description."""
+    return f"  {label:<{_LABEL_WIDTH}}{text}".rstrip()
+
+
+def time_text(begin: int | None, end: int | None) -> str:
+    """A span of time in nanoseconds."""
+    if begin is None or end is None:
+        return "none"
+    return f"{seconds(begin)} s to {seconds(end)} s, {seconds(end - begin)} s long"
+
+
+def process_lines(processes: list[dict[str, Any]], what: str) -> Iterator[str]:
+    """Processes and their threads, those with the most of *what* first."""
+    for process in processes[:_MAX_PROCESSES]:
+        yield labelled("process", f"{process['koid']} {process['name']}")
+        threads = sorted(process["threads"], key=lambda each: -each[what])
+        for thread in threads[:_MAX_THREADS]:
+            count = f"{thread[what]} {what}" if thread[what] else ""
+            text = f"{thread['koid']} {thread['name']}"
+            yield labelled("  thread", f"  {text:<36} {count}")
+        if len(threads) > _MAX_THREADS:
+            yield labelled("", f"  and {len(threads) - _MAX_THREADS} more threads")
+    if len(processes) > _MAX_PROCESSES:
+        yield labelled("", f"and {len(processes) - _MAX_PROCESSES} more processes")
 
 
 def chosen_group(values: Values) -> str:

@@ -19,6 +19,7 @@ from gsym.trace.profiles.json_input import (
 )
 from gsym.trace.profiles.model import (
     SAMPLES,
+    Frame,
     Mapping,
     ProfileBuilder,
     Thread,
@@ -90,6 +91,8 @@ class _Trace:
         self._tree = StackTree(self._sampled)
         self._v8: dict[tuple[int, str], V8Profile] = {}
         self._numbers: dict[str, int] = {}
+        self._locations: dict[tuple[str, str, str, int], int] = {}
+        self._known: dict[tuple[Any, Any], int] = {}
         self._processes: dict[int, str] = {}
         self._threads: dict[tuple[int, int], str] = {}
         self.lose = self._builder.lose
@@ -151,7 +154,7 @@ class _Trace:
             self.lose("durations without a valid time")
             return
         self._duration_count += 1
-        thread = self._thread(self._builder, event)
+        thread = self._thread_of(event)
         begin = _nanoseconds(time)
         if phase == "E":
             self._durations.end(thread, begin)
@@ -162,17 +165,29 @@ class _Trace:
             end = _nanoseconds(time + length)
             self._durations.complete(thread, begin, end, self._location(event))
 
+    def _thread_of(self, event: dict[str, Any]) -> int:
+        """The thread of a duration."""
+        key = event.get("pid"), event.get("tid")
+        if not {int, str}.issuperset(map(type, key)):
+            return self._thread(self._builder, event)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._thread(self._builder, event)
+        return found
+
     def _location(self, event: dict[str, Any]) -> int:
-        frame = placed_frame(text_of(event.get("name")))
+        name, category = text_of(event.get("name")), text_of(event.get("cat"))
+        path, line = "", 0
         args = event.get("args")
-        if isinstance(args, dict) and not frame.path:
-            path, line = text_of(args.get("file")), line_of(args.get("line"))
-            frame = frame._replace(path=path, line=line)
-        category = text_of(event.get("cat"))
-        mapping = (
-            self._builder.mapping(Mapping(0, 0, path=category)) if category else None
-        )
-        return self._builder.function(frame, mapping)
+        if isinstance(args, dict) and "file" in args:
+            path, line = text_of(args["file"]), line_of(args.get("line"))
+        key = name, category, path, line
+        found = self._locations.get(key)
+        if found is None:
+            frame = Frame(name, path=path, line=line) if path else placed_frame(name)
+            found = self._builder.function(frame, _module(self._builder, category))
+            self._locations[key] = found
+        return found
 
     def _add_v8(self, data: Node, event: dict[str, Any]) -> None:
         key = self._number(event.get("pid")), str(event.get("id"))[:64]
@@ -255,14 +270,16 @@ class _Frames:
                 raise frame.error("it calls itself")
             names.add(name)
         for each, frame in reversed(line):
-            category = frame.get("category").text()
-            mapping = None
-            if category:
-                mapping = self._builder.mapping(Mapping(0, 0, path=category))
+            mapping = _module(self._builder, frame.get("category").text())
             called = placed_frame(frame.get("name").text())
             above = self._tree.child(above, self._builder.function(called, mapping))
             self._known[each] = above
         return above
+
+
+def _module(builder: ProfileBuilder, category: str) -> int | None:
+    """The mapping of the module that a category stands for."""
+    return builder.mapping(Mapping(0, 0, path=category)) if category else None
 
 
 def _nanoseconds(microseconds: float) -> int:

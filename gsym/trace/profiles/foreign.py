@@ -46,11 +46,11 @@ _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
 _ENDINGS = {
     ".etl": (
         "a trace of Windows (ETW)",
-        "PerfView: Save View As speedscope.json; gsym trace top FILE.speedscope.json",
+        "PerfView {}, there save the view of CPU stacks in speedscope's format",
     ),
     ".trace": (
         "a trace of Instruments",
-        "Instruments: Edit > Deep Copy of the call tree; pbpaste | instrumentsToPprof",
+        "sample PROGRAM on macOS, whose text 'gsym symbolicate' reads",
     ),
 }
 
@@ -72,8 +72,8 @@ def require_known(head: bytes, path: str) -> None:
         raise _refusal(foreign, path)
 
 
-def require_file(path: str) -> None:
-    """Check that a path does not have the name of a format that is not read.
+def require_known_name(path: str) -> None:
+    """Check that a path does not have the name of such a format.
 
     Raises:
         UnsupportedError: It has; the error says what to type.
@@ -86,7 +86,8 @@ def require_file(path: str) -> None:
 
 def _refusal(foreign: tuple[str, str], path: str) -> UnsupportedError:
     what, command = foreign
-    return UnsupportedError(f"{what} is not read: {command.format(path)}", path=path)
+    reason = f"{what} is not read; type: {command.format(path)}"
+    return UnsupportedError(reason, path=path)
 
 
 def _is_perfetto(head: bytes) -> bool:

@@ -52,6 +52,7 @@ class _Durations:
         self._builder = builder
         self._stacks = DurationStacks(builder)
         self._objects = Objects()
+        self._locations: dict[tuple[str, str, str, int], int] = {}
         self._threads: dict[tuple[int | None, int, int], int] = {}
 
     def add(self, record: Record) -> None:
@@ -88,10 +89,16 @@ class _Durations:
             )
 
     def _location(self, event: Event) -> int:
-        path, line = _place(event.args)
-        frame = Frame(event.name, path=path, line=line)
-        mapping = self._builder.mapping(Mapping(0, 0, path=event.category))
-        return self._builder.function(frame, mapping if event.category else None)
+        key = event.name, event.category, *_place(event.args)
+        found = self._locations.get(key)
+        if found is None:
+            name, category, path, line = key
+            mapping = None
+            if category:
+                mapping = self._builder.mapping(Mapping(0, 0, path=category))
+            frame = Frame(name, path=path, line=line)
+            found = self._locations[key] = self._builder.function(frame, mapping)
+        return found
 
 
 def _place(args: Arguments) -> tuple[str, int]:

@@ -1,0 +1,278 @@
+"""`gsym trace info`, `stats` and `dump` of profiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from gsym.cli.grammar import UsageError
+from gsym.cli.terminal import print_json, printable
+from gsym.cli.verbs.trace_profile import ProfileInput, report_losses
+from gsym.cli.verbs.trace_tables import (
+    amount,
+    labelled,
+    print_table,
+    process_lines,
+    row_limit,
+    share,
+    time_text,
+)
+from gsym.trace.profiles.symbolizing import resolution
+from gsym.trace.profiles.top import time_range, top_rows
+from gsym.trace.record_formats import seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.trace.opening import InputFile
+    from gsym.trace.profiles.model import Location, Profile, Sample
+
+
+def _read(source: InputFile, values: Values) -> tuple[ProfileInput, Profile]:
+    """The selected samples of a file."""
+    opened = ProfileInput(source, values)
+    profile = opened.read()
+    opened.select(profile)
+    return opened, profile
+
+
+def profile_info(source: InputFile, values: Values) -> int:
+    """Describe a profile."""
+    with source:
+        opened, profile = _read(source, values)
+        info = _describe(opened, profile)
+        if values.flag("--json"):
+            print_json(info)
+            return opened.exit_code
+        for line in _info_lines(info):
+            print(printable(line))
+        report_losses(profile, {}, source.name, "a profile")
+    return opened.exit_code
+
+
+def _describe(source: ProfileInput, profile: Profile) -> dict[str, Any]:
+    begin, length = time_range(profile)
+    known, _ = resolution(profile)
+    return {
+        "file": source.name,
+        "file_size": os.stat(source.path).st_size,
+        "format": source.kind,
+        "begin_ns": begin,
+        "end_ns": None if begin is None else begin + length,
+        "samples": len(profile.samples),
+        "stacks": len(profile.stacks),
+        "locations": len(profile.locations),
+        "known": known,
+        "values": [
+            {**each._asdict(), "total": sum(s.values[index] for s in profile.samples)}
+            for index, each in enumerate(profile.value_types)
+        ],
+        "modules": _modules(profile),
+        "processes": _processes(profile),
+        "comments": profile.comments,
+        "losses": profile.losses,
+    }
+
+
+def _modules(profile: Profile) -> list[dict[str, Any]]:
+    """The modules, those with the most locations first."""
+    counts: dict[tuple[str, str], int] = {}
+    for location in profile.locations:
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            key = mapping.path, mapping.build_id
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        {"path": path, "build_id": build_id, "locations": count}
+        for (path, build_id), count in sorted(
+            counts.items(), key=lambda item: (-item[1], item[0])
+        )
+    ]
+
+
+def _processes(profile: Profile) -> list[dict[str, Any]]:
+    counts: dict[int | None, int] = {}
+    for sample in profile.samples:
+        counts[sample.thread] = counts.get(sample.thread, 0) + 1
+    found: dict[int, dict[str, Any]] = {}
+    for index, thread in enumerate(profile.threads):
+        process = found.setdefault(
+            thread.process,
+            {"koid": thread.process, "name": thread.process_name, "threads": []},
+        )
+        process["name"] = process["name"] or thread.process_name
+        own = {"koid": thread.thread, "name": thread.thread_name}
+        process["threads"].append({**own, "samples": counts.get(index, 0)})
+    return list(found.values())
+
+
+_MAX_MODULES = 24  # --json has all
+
+
+def _info_lines(info: dict[str, Any]) -> Iterator[str]:
+    yield f"{info['file']}"
+    yield labelled("profile", f"{info['format']}, {info['file_size']} bytes")
+    yield labelled("time", time_text(info["begin_ns"], info["end_ns"]))
+    for value in info["values"]:
+        text = f"{value['type']} ({value['unit']})"
+        yield labelled("values", f"{text}: {amount(value['total'], value['unit'])}")
+    places = f"{info['locations']} locations, {info['known']} with functions"
+    yield labelled("samples", f"{info['samples']}, {info['stacks']} stacks, {places}")
+    modules = info["modules"]
+    for module in modules[:_MAX_MODULES]:
+        text = f"{module['path'] or '(unknown)'} {module['build_id']}".rstrip()
+        yield labelled("module", f"{text}, {module['locations']} locations")
+    if len(modules) > _MAX_MODULES:
+        yield labelled("", f"and {len(modules) - _MAX_MODULES} more modules")
+    yield from process_lines(info["processes"], "samples")
+    for comment in info["comments"]:
+        yield labelled("comment", comment)
+
+
+_GROUPS = ("process", "thread", "module")
+
+
+def profile_stats(source: InputFile, values: Values) -> int:
+    """Sum the samples of a profile."""
+    if values.flag("--unmatched"):
+        raise UsageError("option '--unmatched' is for traces")
+    limit = row_limit(values)
+    with source:
+        opened, profile = _read(source, values)
+        groups = {by: _sums(profile, by) for by in _GROUPS}
+        depths = [len(profile.stacks[sample.stack]) for sample in profile.samples]
+        whole = [
+            sum(sample.values[index] for sample in profile.samples)
+            for index in range(len(profile.value_types))
+        ]
+        if values.flag("--json"):
+            print_json(
+                {
+                    "file": source.name,
+                    "samples": len(profile.samples),
+                    "deepest": max(depths, default=0),
+                    "locations": sum(depths),
+                    "values": [each._asdict() for each in profile.value_types],
+                    "totals": whole,
+                    **{
+                        by: [{"name": name, "own": own} for name, own in rows]
+                        for by, rows in groups.items()
+                    },
+                }
+            )
+            return opened.exit_code
+        mean = sum(depths) / len(depths) if depths else 0
+        text = f"{len(depths)} samples, {mean:.1f} locations deep on average"
+        print(printable(f"{source.name}: {text}, at most {max(depths, default=0)}"))
+        for by, rows in groups.items():
+            print()
+            _print_sums(profile, by, rows, whole, limit)
+        report_losses(profile, {}, source.name, "a profile")
+    return opened.exit_code
+
+
+def _sums(profile: Profile, by: str) -> list[tuple[str, list[int]]]:
+    """The sums of each value by process, thread, or module of the innermost frame."""
+    sums: dict[str, list[int]] = {}
+    count = len(profile.value_types)
+    for index in range(count):
+        for row in top_rows(profile, by, value=index):
+            sums.setdefault(row.name, [0] * count)[index] = row.own
+    found = [(name, own) for name, own in sums.items() if any(own)]
+    return sorted(found, key=lambda row: (-row[1][-1], row[0]))
+
+
+def _print_sums(
+    profile: Profile,
+    by: str,
+    rows: list[tuple[str, list[int]]],
+    whole: list[int],
+    limit: int | None,
+) -> None:
+    kinds = profile.value_types
+    heads = [text for kind in kinds for text in (kind.type, "")]
+    cells = [
+        [
+            *(
+                text
+                for number, total, kind in zip(own, whole, kinds, strict=True)
+                for text in (amount(number, kind.unit), share(number, total))
+            ),
+            name,
+        ]
+        for name, own in rows
+    ]
+    print_table([*heads, by], cells, limit)
+
+
+def dump_samples(source: InputFile, values: Values) -> int:
+    """Print the selected samples in file order."""
+    write = sys.stdout.write
+    with source:
+        opened, profile = _read(source, values)
+        stacks: dict[int, Any] = {}
+        is_json = values.flag("--json")
+        make = _stack_object if is_json else _stack_text
+        for sample in profile.samples:
+            stack = stacks.get(sample.stack)
+            if stack is None:
+                stack = stacks[sample.stack] = make(profile, sample.stack)
+            if is_json:
+                made = {**_sample_object(profile, sample), "stack": stack}
+                write(json.dumps(made) + "\n")
+            else:
+                write(f"{printable(_sample_text(profile, sample))}  {stack}\n")
+        report_losses(profile, {}, source.name, "a profile")
+    return opened.exit_code
+
+
+def _sample_text(profile: Profile, sample: Sample) -> str:
+    time = "-" if sample.time is None else seconds(sample.time)
+    who = "-"
+    if sample.thread is not None:
+        thread = profile.threads[sample.thread]
+        who = f"{thread.process} {thread.thread}"
+        who += f" {thread.thread_name}" if thread.thread_name else ""
+    numbers = " ".join(
+        f"{kind.type}={value}"
+        for kind, value in zip(profile.value_types, sample.values, strict=True)
+    )
+    labels = "".join(f" {key}={value}{unit}" for key, value, unit in sample.labels)
+    return f"{time:>14}  {who}  {numbers}{labels}"
+
+
+def _stack_text(profile: Profile, stack: int) -> str:
+    names = (frame.name for frame in reversed(profile.frames_of(stack)))
+    return printable(";".join(names))
+
+
+def _sample_object(profile: Profile, sample: Sample) -> dict[str, Any]:
+    thread = None if sample.thread is None else profile.threads[sample.thread]
+    types = (kind.type for kind in profile.value_types)
+    return {
+        "time_ns": sample.time,
+        "thread": None if thread is None else thread._asdict(),
+        "values": dict(zip(types, sample.values, strict=True)),
+        "labels": [
+            {"key": key, "value": value, "unit": unit}
+            for key, value, unit in sample.labels
+        ],
+    }
+
+
+def _stack_object(profile: Profile, stack: int) -> list[dict[str, Any]]:
+    """The locations, innermost first."""
+    locations = (profile.locations[index] for index in profile.stacks[stack])
+    return [_location_object(profile, location) for location in locations]
+
+
+def _location_object(profile: Profile, location: Location) -> dict[str, Any]:
+    made: dict[str, Any] = {"address": location.address}
+    if location.mapping is not None:
+        mapping = profile.mappings[location.mapping]
+        made.update(module=mapping.path, build_id=mapping.build_id)
+    return {**made, "frames": [frame._asdict() for frame in location.frames]}
