@@ -45,7 +45,6 @@ _CATEGORIES = [
 _OTHER, _NATIVE = 0, 1
 # What no profile of another program has.
 _NO_MARKERS = ("data", "name", "startTime", "endTime", "phase", "category")
-_NO_SYMBOLS = ("libIndex", "address", "name", "functionSize")
 
 
 def weight_of(value_type: ValueType) -> tuple[str, float] | None:
@@ -175,7 +174,7 @@ def _thread(  # noqa: PLR0913, PLR0917 - all are what a thread is made of
         "frameTable": _table(tables.frames),
         "funcTable": _table(tables.functions),
         "resourceTable": _table(tables.resources),
-        "nativeSymbols": {**{column: [] for column in _NO_SYMBOLS}, "length": 0},
+        "nativeSymbols": _table(tables.symbols),
         "stringArray": list(tables.strings),
     }
 
@@ -185,6 +184,9 @@ class _Libraries:
 
     Attributes:
         entries: As the file has them.
+        symbols: The lowest address of each function that is not inlined, by the index
+            of its library and its name. It stands for the start of the function, by
+            which the profiler tells what a call is inlined into.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -202,6 +204,13 @@ class _Libraries:
             index = indexes[key]
             self._bases[index] = min(self._bases[index], base)
             self._of_mapping.append(index)
+        self.symbols: dict[tuple[int, str], int] = {}
+        for location in profile.locations:
+            library = self.of(location.mapping)
+            if library is not None and location.frames:
+                symbol = library, location.frames[-1].name
+                address = self.relative(location, profile)
+                self.symbols[symbol] = min(self.symbols.get(symbol, address), address)
 
     def of(self, mapping: int | None) -> int | None:
         """The index of the library of a mapping."""
@@ -255,6 +264,7 @@ class _ThreadTables:
             "name isJS relevantForJS resource fileName lineNumber columnNumber"
         )
         self.resources = _Rows("lib name host type")
+        self.symbols = _Rows("libIndex address name functionSize")
 
     def stack(self, index: int) -> int | None:
         """The row of the innermost frame of a stack; None of an empty one."""
@@ -273,6 +283,9 @@ class _ThreadTables:
         library = libraries.of(location.mapping)
         category = _OTHER if library is None else _NATIVE
         frames = location.frames or (profile.unresolved(location),)
+        symbol = None
+        if library is not None and location.frames:
+            symbol = self._symbol(library, frames[-1].name)
         for depth, frame in enumerate(reversed(frames)):
             row = (
                 address,
@@ -280,7 +293,7 @@ class _ThreadTables:
                 category,
                 0,
                 self._function(frame, library),
-                None,
+                symbol,
                 None,
                 None,
                 frame.line or None,
@@ -295,6 +308,10 @@ class _ThreadTables:
         path = self._string(frame.path) if frame.path else None
         resource = -1 if library is None else self._resource(library)
         return self.functions.index((name, False, False, resource, path, None, None))
+
+    def _symbol(self, library: int, name: str) -> int:
+        start = self._libraries.symbols[library, name]
+        return self.symbols.index((library, start, self._string(name), None))
 
     def _resource(self, library: int) -> int:
         name = self._string(self._libraries.entries[library]["name"])
