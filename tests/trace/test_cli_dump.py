@@ -170,15 +170,20 @@ def test_strict_exits_with_3_on_an_error(trace: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "verb"), [(b"\x7fELF" + bytes(60), "dump"), (b"some text", "info")]
+    ("content", "verb", "reason"),
+    [
+        (b"\x7fELF" + bytes(60), "dump", "unrecognized profile format"),
+        (b"some text", "info", "unrecognized profile format"),
+        (b"main;leaf 12", "blobs", "not a Fuchsia trace\n"),
+    ],
 )
 def test_other_files_are_refused(
-    content: bytes, verb: str, tmp_path: Path, capsys: Capture
+    content: bytes, verb: str, reason: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)
     assert run(verb, path) == 1
-    assert capsys.readouterr().err == f"gsym: error: {path}: not a Fuchsia trace\n"
+    assert f"gsym: error: {path}: {reason}" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:

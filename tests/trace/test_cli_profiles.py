@@ -227,9 +227,16 @@ def test_records_that_a_format_cannot_hold_are_counted(
     assert expected in capsys.readouterr().err
 
 
-def test_only_traces_become_chrome_json(pprof: Path, capsys: Capture) -> None:
-    assert run("convert", pprof, "--to", "chrome") == 1
-    assert "only traces convert to chrome, not pprof" in capsys.readouterr().err
+def test_samples_of_a_profile_become_durations_of_chrome(
+    pprof: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = tmp_path / "made.json"
+    assert run("convert", pprof, "--to", "chrome", "-o", path) == 0
+    rows = json.loads(output(capsys, "top", path, "--json"))["rows"]
+    assert {row["name"][-7:]: row["own"] for row in rows if row["own"]} == {
+        "!0x7fff": 50,
+        "inner()": 700,
+    }
 
 
 @pytest.mark.parametrize("verb", ["convert", "top"])
@@ -240,7 +247,7 @@ def test_a_trace_without_samples_is_reported(
     path.write_bytes(profile_trace(BUILD_ID, 0, []))
     words = ["--to", "pprof"] if verb == "convert" else []
     assert run(verb, path, *words) == 1
-    assert f"{path}: no samples" in capsys.readouterr().err
+    assert f"{path}: no samples and no durations" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["symbolize", "flame"])

@@ -82,7 +82,7 @@ def test_unmatched_events_are_counted(trace: Path, capsys: Capture) -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"", "offset 0x0: the file is empty"), (b"some text\n", "not a Fuchsia trace")],
+    [(b"", "offset 0x0: the file is empty"), (b"some text\n", "unrecognized")],
 )
 def test_a_pipe_without_a_trace_is_refused(
     data: bytes, reason: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch

@@ -18,11 +18,11 @@ from gsym.trace.opening import (
     read_profile,
     unknown_format,
 )
-from gsym.trace.profiles.durations import TIME
 from gsym.trace.profiles.fxt_durations import DURATION_KINDS
 from gsym.trace.profiles.fxt_output import with_samples
 from gsym.trace.profiles.fxt_profile import fxt_profile
 from gsym.trace.profiles.fxt_samples import PROFILER_KINDS
+from gsym.trace.profiles.model import TIME
 from gsym.trace.profiles.outputs import write_form
 from gsym.trace.selection import Selection, select_samples
 

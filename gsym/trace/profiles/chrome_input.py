@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gsym.trace.profiles.durations import TIME, DurationStacks
+from gsym.trace.profiles.durations import DurationStacks
 from gsym.trace.profiles.input_bytes import read_pieces
 from gsym.trace.profiles.json_input import (
     Node,
@@ -19,6 +19,7 @@ from gsym.trace.profiles.json_input import (
 )
 from gsym.trace.profiles.model import (
     SAMPLES,
+    TIME,
     Frame,
     Mapping,
     ProfileBuilder,

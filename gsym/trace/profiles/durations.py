@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from array import array
 
-from gsym.trace.profiles.model import ValueType
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.trace.profiles.model import ProfileBuilder
 
-TIME = ValueType("time", "nanoseconds")
 UNENDED = "durations without an end, which last until that of the trace"
 _BEGIN, _END = -1, -2  # in place of a time of an end
 _LAST_TIME = (1 << 63) - 1

@@ -23,6 +23,7 @@ from gsym.trace.profiles.json_input import (
 )
 from gsym.trace.profiles.model import (
     SAMPLES,
+    TIME,
     Frame,
     Location,
     Mapping,
@@ -45,7 +46,7 @@ _MILLISECOND = 1_000_000  # nanoseconds
 _WEIGHTS = {
     "": (SAMPLES, 1),
     "samples": (SAMPLES, 1),
-    "tracing-ms": (ValueType("time", "nanoseconds"), _MILLISECOND),
+    "tracing-ms": (TIME, _MILLISECOND),
     "bytes": (ValueType("space", "bytes"), 1),
 }
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){4,64}")

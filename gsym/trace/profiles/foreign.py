@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import UnsupportedError
+from gsym.errors import FormatError, UnsupportedError
+from gsym.trace.profiles.protobuf import each_field
 
 _PERF = "perf.data of Linux perf", "perf script -i {} | gsym trace top -"
 # By their first bytes: what it is, and what to type.
@@ -40,7 +41,7 @@ _PERFETTO = (
     "a trace of Perfetto",
     "traceconv json {} out.json; gsym trace top out.json",
 )
-_PACKET, _LENGTH_DELIMITED = 0x0A, 2
+_PACKET = 0x0A  # the tag of each
 # Tags of the first field in the first field of a pprof or OpenTelemetry file.
 _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
 _ENDINGS = {
@@ -65,11 +66,11 @@ def require_known(head: bytes, path: str) -> None:
     Raises:
         UnsupportedError: It is; the error says what to type.
     """
-    foreign = next((each for m, each in _MAGICS.items() if head.startswith(m)), None)
-    if foreign is None and _is_perfetto(head):
-        foreign = _PERFETTO
-    if foreign is not None:
-        raise _refusal(foreign, path)
+    for magic, foreign in _MAGICS.items():
+        if head.startswith(magic):
+            raise _refusal(foreign, path)
+    if _is_perfetto(head):
+        raise _refusal(_PERFETTO, path)
 
 
 def require_known_name(path: str) -> None:
@@ -91,11 +92,17 @@ def _refusal(foreign: tuple[str, str], path: str) -> UnsupportedError:
 
 
 def _is_perfetto(head: bytes) -> bool:
-    """Whether a message begins with a packet that no profile can begin with."""
+    """Whether messages begin with a packet that no profile begins with."""
     if head[:1] != bytes((_PACKET,)):
         return False
-    at = 1
-    while at < len(head) and head[at] & 0x80:
-        at += 1
-    tag = head[at + 1 : at + 2]
-    return bool(tag) and head[at] != 0 and tag[0] not in _KNOWN_TAGS
+    try:
+        first = next(each_field(head))
+        inside = next(each_field(head[first.content : first.end]), None)
+    except FormatError:
+        return False
+    next_tag = head[first.end : first.end + 1]
+    return (
+        inside is not None
+        and next_tag in {b"", bytes((_PACKET,))}
+        and head[first.content] not in _KNOWN_TAGS
+    )

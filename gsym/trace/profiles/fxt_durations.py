@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import Event, begins_trace
-from gsym.trace.profiles.durations import TIME, DurationStacks
-from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread
+from gsym.trace.profiles.durations import DurationStacks
+from gsym.trace.profiles.model import TIME, Frame, Mapping, ProfileBuilder, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

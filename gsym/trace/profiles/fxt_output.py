@@ -22,7 +22,7 @@ from gsym.trace.fxt.records import (
     ProviderSection,
 )
 from gsym.trace.fxt.writer import argument_of, encode
-from gsym.trace.profiles.model import Thread
+from gsym.trace.profiles.model import TIME, Thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def _spans(profile: Profile) -> dict[int | None, list[_Span]]:
     samples = [sample for sample in profile.samples if sample.time is not None]
     if len(samples) < len(profile.samples):
         return _spans_without_times(profile)
+    if TIME in profile.value_types:
+        return _spans_of_lengths(profile)
     times: dict[int | None, list[tuple[int, int]]] = {}
     for sample in samples:
         place = (sample.time or 0, sample.stack)
@@ -173,6 +175,24 @@ def _spans(profile: Profile) -> dict[int | None, list[_Span]]:
         found[thread] = [
             (begin, end if end - begin < 2 * period else begin + period, stack)
             for (begin, stack), end in zip(each, ends, strict=True)
+        ]
+    return found
+
+
+def _spans_of_lengths(profile: Profile) -> dict[int | None, list[_Span]]:
+    """Spans as long as the samples say, but none into the next one."""
+    value = profile.value_types.index(TIME)
+    found: dict[int | None, list[_Span]] = {}
+    for thread, samples in profile.samples_by_thread().items():
+        spans = [
+            (begin, begin + max(sample.values[value], 0), sample.stack)
+            for sample in samples
+            for begin in (sample.time or 0,)
+        ]
+        limits = [*(begin for begin, _, _ in spans[1:]), spans[-1][1]]
+        found[thread] = [
+            (begin, min(end, limit), stack)
+            for (begin, end, stack), limit in zip(spans, limits, strict=True)
         ]
     return found
 

@@ -10,7 +10,14 @@ import re
 
 from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
 from gsym.trace.profiles.json_input import Node, json_members, line_of
-from gsym.trace.profiles.model import SAMPLES, Frame, ProfileBuilder, Thread, ValueType
+from gsym.trace.profiles.model import (
+    SAMPLES,
+    TIME,
+    Frame,
+    ProfileBuilder,
+    Thread,
+    ValueType,
+)
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = False
@@ -18,14 +25,13 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
 
 # Values by the units of the format, and nanoseconds or bytes in one of them.
-_TIME = ValueType("time", "nanoseconds")
 _UNITS = {
     "none": (SAMPLES, 1),
     "bytes": (ValueType("space", "bytes"), 1),
-    "nanoseconds": (_TIME, 1),
-    "microseconds": (_TIME, 1_000),
-    "milliseconds": (_TIME, 1_000_000),
-    "seconds": (_TIME, 1_000_000_000),
+    "nanoseconds": (TIME, 1),
+    "microseconds": (TIME, 1_000),
+    "milliseconds": (TIME, 1_000_000),
+    "seconds": (TIME, 1_000_000_000),
 }
 # The threads of `gsym.trace.profiles.outputs.speedscope_file`.
 _THREAD = re.compile(
@@ -149,7 +155,7 @@ class _Reader:
         types = self._builder.profile.value_types
         values = [0] * len(types)
         values[self._value] = number
-        is_time = types[self._value] == _TIME
+        is_time = types[self._value] == TIME
         self._builder.sample(
             self._tree.stack(node),
             tuple(values),

@@ -13,14 +13,20 @@ import os
 
 from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
 from gsym.trace.profiles.json_input import Node, json_members, line_of
-from gsym.trace.profiles.model import SAMPLES, Frame, ProfileBuilder, Thread, ValueType
+from gsym.trace.profiles.model import (
+    SAMPLES,
+    TIME,
+    Frame,
+    ProfileBuilder,
+    Thread,
+)
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
 
-V8_VALUES = (SAMPLES, ValueType("time", "nanoseconds"))
+V8_VALUES = (SAMPLES, TIME)
 _ROOT_NAME = "(root)"  # of the node that all others are below
 _MICROSECOND = 1000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from gsym.trace.opening import (
 )
 from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.pprof_output import pprof_file
-from tests.trace.profiles import otlp_messages, pprof_messages
+from tests.trace.profiles import json_profiles, otlp_messages, pprof_messages
 from tests.trace.profiles.profiles import small_profile
 from tests.trace.profiles.symbols import BUILD_ID
 
@@ -35,6 +36,11 @@ FORMS = {
     "perf script": PERF,
     "addresses": b"\n# two\n0x10\n0x20\n",
     "fxt": MAGICS[0],
+    "collapsed": b"main;leaf 12\nmain 1\n",
+    "chrome": json.dumps(json_profiles.CHROME).encode(),
+    "cpuprofile": json.dumps(json_profiles.CPUPROFILE).encode(),
+    "speedscope": json.dumps(json_profiles.SPEEDSCOPE).encode(),
+    "firefox": json.dumps(json_profiles.firefox()).encode(),
 }
 
 
@@ -123,7 +129,11 @@ def test_the_size_of_a_file_is_limited(tmp_path: Path, kind: str) -> None:
 def test_anything_else_is_refused(tmp_path: Path) -> None:
     for data in (
         b"\x7fELF" + bytes(100),
-        b"main;leaf 12\n",
+        b"main;leaf 12\nmain\n",
+        b"main 12 \0",
+        b"[1, 2]",
+        b'{"name": "profile"}',
+        b'{"deep": {"traceEvents": []}}',
         b"2024-01-02 a line of a log\n" * 9,
         b"{}",
         b"\0\0",
@@ -137,6 +147,60 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="unrecognized profile format") as caught:
             read_profile(path)
         assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('\ufeff {"displayTimeUnit": "ms", "traceEvents": []}', "chrome"),
+        ('[{"name": "a", "args": {}, "ph": "B"', ""),
+        ('[ {"name": "[a]", "ph": "B", "ts": 1', "chrome"),
+        ("[]", "chrome"),
+        ('{"shared": {"frames": [{"name": "}]"}, ', "speedscope"),
+        ('{"shared": {"stringArray": ["frames"], ', "firefox"),
+        ('{"samples": [1], "nodes": [', "cpuprofile"),
+    ],
+)
+def test_json_is_recognised_by_its_members(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    assert profile_kind(written(tmp_path, text.encode())) == kind
+
+
+@pytest.mark.parametrize(
+    ("data", "command"),
+    [
+        (b"PERFILE2" + bytes(8), "perf script -i {} | gsym trace top -"),
+        (b"Nettrace", "dotnet-trace convert {}"),
+        (b"FLR\0\0\2", "jfrconv -o collapsed {}"),
+        (b"JAVA PROFILE 1.0.2\0", "jcmd PID JFR.start"),
+        (b"SIMPLEPERF\0", "stackcollapse.py"),
+        (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "go tool pprof -proto"),
+        # Two packets of Perfetto, with a clock and a time.
+        (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "traceconv json {}"),
+    ],
+)
+def test_a_binary_format_that_is_not_read_says_what_to_type(
+    tmp_path: Path, data: bytes, command: str
+) -> None:
+    for stored in (data, gzip.compress(data)):
+        path = written(tmp_path, stored)
+        with pytest.raises(UnsupportedError) as caught:
+            read_profile(path)
+        assert f"type: {command.format(path)}" in caught.value.reason
+
+
+@pytest.mark.parametrize("name", ["app.trace", "app.etl"])
+def test_formats_known_by_their_names_say_what_to_type(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    if name.endswith(".trace"):
+        path.mkdir()
+    else:
+        path.write_bytes(b"\x12\x01")
+    with pytest.raises(UnsupportedError, match="type: "):
+        read_profile(path)
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
