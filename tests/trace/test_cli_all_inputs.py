@@ -13,6 +13,11 @@ from gsym.trace.opening import KINDS
 from tests.trace.profiles.test_opening import FORMS
 from tests.trace.traces import profile_trace, run, small_trace
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -57,10 +62,6 @@ def test_each_verb_takes_each_input(kind: str, verb: str, tmp_path: Path) -> Non
 def test_each_verb_takes_a_trace_of_durations_compressed_by_zstd(
     verb: str, tmp_path: Path
 ) -> None:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
     path = tmp_path / "trace.fxt.zst"
     path.write_bytes(zstd.compress(DURATIONS))
     assert run(verb.split(maxsplit=1)[0], path, *VERBS[verb]) == 0

@@ -46,6 +46,7 @@ _LEFT_OUT = {
     **dict.fromkeys("C", "counters"),
 }
 _OTHERS = "other events"
+_V8_EVENTS = frozenset({"Profile", "ProfileChunk"})
 _SAMPLED = "durations, as there are samples"
 
 
@@ -100,17 +101,16 @@ class _Trace:
 
     def add(self, event: dict[str, Any], number: int) -> None:
         """Take one event."""
-        phase = event.get("ph")
+        phase = text_of(event.get("ph"))
         if phase == "M":
             self._name(event)
         elif phase in {"B", "E", "X"}:
             self._add_duration(event, phase)
-        elif phase == "P" and event.get("name") in {"Profile", "ProfileChunk"}:
+        elif phase == "P" and text_of(event.get("name")) in _V8_EVENTS:
             node = Node(event, f"{_EVENTS}[{number}]", self._path)
             self._add_v8(node.get("args").get("data"), event)
         else:
-            kind = _LEFT_OUT.get(phase, _OTHERS) if isinstance(phase, str) else _OTHERS
-            self.lose(kind)
+            self.lose(_LEFT_OUT.get(phase, _OTHERS))
 
     def finish(self, tables: Node) -> Profile:
         """The profile of all samples, or without any of all durations."""

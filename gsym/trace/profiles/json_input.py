@@ -164,23 +164,26 @@ class _Text:
         """The next value."""
         self.next()
         while True:
-            value, end = self._decoded()
-            # A number may go on behind this part.
-            if end is not None and (end < len(self._text) or not self._more()):
-                self._at = end
+            value, size = self._decoded()
+            left = len(self._text) - self._at
+            # A number may go on behind this part: after `1.5e+` it has an end at `1.5`.
+            if size is not None and (size + 2 < left or not self._more()):
+                self._at += size
                 return value
 
     def _decoded(self) -> tuple[Any, int | None]:
-        """The next value and its end; without an end if there is more to read."""
+        """The next value and its size; without a size if there is more to read."""
         try:
-            return _decode(self._text, self._at)
+            value, end = _decode(self._text, self._at)
         except RecursionError:
             raise self.error("nested too deep") from None
         except ValueError as error:  # also for numbers of too many digits
+            at = getattr(error, "pos", self._at) - self._at
             if self._more():
                 return None, None
             reason = getattr(error, "msg", "invalid number")
-            raise self.error(reason, getattr(error, "pos", None)) from None
+            raise self.error(reason, self._at + at) from None
+        return value, end - self._at
 
     def error(self, reason: str, at: int | None = None) -> FormatError:
         """The error for what is at the next character, or another one."""
