@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -279,3 +280,29 @@ def test_the_firefox_profiler_shows_samples_and_milliseconds(
         each["name"]: each["totalSamples"] for each in shown["topFunctionsByTotal"]
     }
     assert functions["app!main"] == total
+
+
+def test_durations_are_shown_as_stacks_with_milliseconds(
+    browser: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    trace, made = tmp_path / "trace.json", tmp_path / "made.speedscope.json"
+    lasting = {"ph": "X", "pid": 7, "tid": 7, "cat": "app", "ts": 10}
+    events = [
+        {**lasting, "name": "main", "dur": 1000},
+        {**lasting, "name": "leaf", "dur": 250},
+    ]
+    trace.write_text(json.dumps(events))
+    assert main(["trace", "convert", str(trace), "-o", str(made)]) == 0
+    assert sorted(speedscope_table(browser, tmp_path, made.name)) == [
+        ["1.00ms (100%)", "750.00µs (75%)", "main"],
+        ["250.00µs (25%)", "250.00µs (25%)", "leaf"],
+    ]
+    made = tmp_path / "made.firefox.json"
+    assert main(["trace", "convert", str(trace), "-o", str(made)]) == 0
+    shown = firefox_samples(made)
+    assert shown["weightType"] == "tracing-ms"
+    functions = {
+        each["name"]: each["totalSamples"] for each in shown["topFunctionsByTotal"]
+    }
+    assert functions["app!main"] == 1.0

@@ -1,0 +1,105 @@
+"""Profilers and their viewers agree with us on what they write and what we write."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import main
+from gsym.trace.opening import profile_kind, read_profile
+from gsym.trace.profiles.top import top_rows
+from tests.conftest import find_peer
+from tests.differential.peers import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PYTHON = """\
+def leaf(count):
+    return sum(range(count))
+
+def work():
+    for _ in range(50):
+        leaf(2000)
+
+work()
+"""
+JAVASCRIPT = """\
+function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
+function work() { for (let i = 0; i < 300; i++) leaf(200000) }
+work()
+"""
+
+
+def test_time_of_recorded_functions_is_that_of_pprof(tmp_path: Path) -> None:
+    go = find_peer("go")
+    program, trace, made = (tmp_path / n for n in ("app.py", "run.fxt", "run.pb.gz"))
+    program.write_text(PYTHON)
+    ours = (sys.executable, "-m", "gsym", "trace")
+    run(*ours, "record", "-o", str(trace), "--only", "__main__", str(program))
+    run(*ours, "convert", str(trace), "-o", str(made))
+    told = run(go, "tool", "pprof", "-raw", "-symbolize=none", str(made))
+    values = re.findall(r"^ +([0-9]+): [0-9 ]+$", told, re.MULTILINE)
+    profile = read_profile(trace)
+    whole = sum(sample.values[0] for sample in profile.samples)
+    assert sum(map(int, values)) == whole > 0
+    assert "time/nanoseconds" in told
+    rows = {row.name: row for row in top_rows(profile)}
+    assert rows["<module>"].total == whole
+    assert rows["leaf"].own == rows["leaf"].total < rows["work"].total
+
+
+def test_samples_of_node_are_the_hits_of_its_nodes(tmp_path: Path) -> None:
+    node = find_peer("node")
+    program = tmp_path / "app.js"
+    program.write_text(JAVASCRIPT)
+    run(node, "--cpu-prof", f"--cpu-prof-dir={tmp_path / 'made'}", str(program))
+    (path,) = (tmp_path / "made").iterdir()
+    assert profile_kind(path) == "cpuprofile"
+    hits: dict[str, int] = {}
+    for each in json.loads(path.read_text())["nodes"]:
+        name = each["callFrame"]["functionName"] or "(anonymous)"
+        hits[name] = hits.get(name, 0) + each["hitCount"]
+    own = {row.name: row.own for row in top_rows(read_profile(path)) if row.own}
+    del own["(program)"], hits["(program)"]  # V8 does not count its first one
+    assert own == {name: count for name, count in hits.items() if count}
+    assert own["leaf"] > 0
+
+
+def test_time_of_viztracer_is_its_own_durations(tmp_path: Path) -> None:
+    pytest.importorskip("viztracer")
+    program, path = tmp_path / "app.py", tmp_path / "made.json"
+    program.write_text(PYTHON)
+    run(sys.executable, "-m", "viztracer", "--quiet", "-o", str(path), str(program))
+    events = json.loads(path.read_text())["traceEvents"]
+    whole: dict[str, int] = {}
+    for each in events:
+        if each["ph"] == "X":
+            name = each["name"].partition(" (")[0]
+            whole[name] = whole.get(name, 0) + round(each["dur"] * 1000)
+    rows = {row.name: row.total for row in top_rows(read_profile(path))}
+    for name in ("leaf", "work", "<module>"):
+        assert rows[name] == pytest.approx(whole[name], rel=1e-3)
+
+
+def test_perf_data_says_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf = find_peer("perf")
+    path = tmp_path / "perf.data"
+    recording = (perf, "record", "-e", "cpu-clock", "-g", "-o", str(path))
+    try:
+        run(*recording, sys.executable, "-c", "sum(range(10**7))")
+    except OSError:
+        pytest.skip("perf cannot record here")
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    assert main(["trace", "top", str(path)]) == 1
+    command = f"perf script -i {path}"
+    assert f"type: {command} | gsym trace top -" in capsys.readouterr().err
+    script = tmp_path / "perf.txt"
+    script.write_text(run(*command.split()))
+    assert main(["trace", "top", str(script)]) == 0
