@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gsym.store.modules import Attempt
 
 
+_PROFILE = "Firefox profile"  # `gsym.symbolication.stacks.browser_profile.FORM`
 _MOST_INDENT = 200  # characters before the calls that a frame is inlined into
 
 
@@ -104,6 +105,10 @@ class Report(NamedTuple):
     is_verbatim: bool
 
     def __str__(self) -> str:
+        if self.form == _PROFILE and any(len(each.calls) > 1 for each in self.frames()):
+            from gsym.symbolication.stacks.browser_inlining import with_inlined_calls
+
+            return with_inlined_calls(self._original(), self.frames())
         return "".join(self._texts())
 
     def frames(self) -> Iterator[ReportFrame]:
@@ -166,16 +171,23 @@ class Report(NamedTuple):
             yield self._answered(frame, line)
             line += frame.text[: _MOST_INDENT - len(line)]
 
+    def _original(self) -> str:
+        """The text of the report as it was."""
+        frames = (
+            part
+            if isinstance(part, str)
+            else self.threads[part[0]].frames[part[1]].text
+            for part in self.parts
+        )
+        return "".join(frames)
+
     def _answered(self, frame: ReportFrame, line: str) -> str:
         from gsym.engine.demangling import demangle
-        from gsym.symbolication.stacks.browser_profile import (
-            FORM as PROFILE_FORM,
-            answer_name,
-        )
+        from gsym.symbolication.stacks.browser_profile import answer_name
 
         if not frame.calls or frame.offset is None:
             return frame.text
-        if self.form == PROFILE_FORM:
+        if self.form == _PROFILE:
             return answer_name(demangle(frame.calls[-1].name))
         blank = "".join("\t" if each == "\t" else " " for each in line)
         module = self.modules[frame.module].name

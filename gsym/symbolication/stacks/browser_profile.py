@@ -1,7 +1,8 @@
 """Profiles of the Firefox Profiler, of Firefox and of samply, answered in place.
 
 Without symbols, functions are called by their addresses: `"0x1a2b"` in the table of
-strings. Only these strings are replaced, so that all else stays as it is.
+strings. Only these strings are replaced, so that all else stays as it is; where calls
+are inlined there, `gsym.symbolication.stacks.browser_inlining` adds them to the tables.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 
+from gsym.records import NamedTuple
 from gsym.symbolication.stacks.parts import (
     StackFrame,
     module_of_debug_id,
@@ -40,24 +42,41 @@ def is_browser_profile(profile: Any) -> bool:
     )
 
 
+class Scope(NamedTuple):
+    """A table of strings, and the tables of the threads that use it.
+
+    Attributes:
+        name: Of the thread, if it is the table of one.
+        strings: The table.
+        threads: The tables of each thread by their names, shared ones among them.
+    """
+
+    name: str
+    strings: list[Any]
+    threads: list[dict[str, Any]]
+
+
+def string_scopes(profile: Mapping[str, Any]) -> list[Scope]:
+    """All tables of strings of a decoded profile, in the order of its text."""
+    threads = [object_of(each) for each in profile["threads"]]
+    shared = object_of(profile.get("shared"))
+    strings = shared.get("stringArray")
+    if isinstance(strings, list):
+        return [Scope("", strings, [{**shared, **thread} for thread in threads])]
+    return [
+        Scope(str(each.get("name", "")), list_of(each.get("stringArray")), [{**each}])
+        for each in threads
+    ]
+
+
 def add_browser_profile(
     profile: Mapping[str, Any], text: str, stack: StackBuilder
 ) -> None:
     """Parse a decoded profile and its text."""
-    modules = [_module_number(_object(each), stack) for each in profile["libs"]]
-    threads = [_object(each) for each in profile["threads"]]
-    shared = _object(profile.get("shared"))
-    if isinstance(shared.get("stringArray"), list):
-        named: dict[int, set[tuple[int, int]]] = {}
-        for thread in threads:
-            _name_places({**shared, **thread}, modules, named)
-        owners = [("", named)]
-    else:
-        owners = []
-        for thread in threads:
-            own: dict[int, set[tuple[int, int]]] = {}
-            _name_places(thread, modules, own)
-            owners.append((str(thread.get("name", "")), own))
+    modules = library_modules(profile, stack)
+    owners = [
+        (scope.name, named_places(scope, modules)) for scope in string_scopes(profile)
+    ]
     at = 0
     for (name, places), array in zip(owners, _ARRAY.finditer(text), strict=False):
         stack.begin(name)
@@ -80,7 +99,7 @@ def _add_strings(
     """Add an array of strings, and the text before it; returns where it ended."""
     for index, (begin, end, value) in enumerate(_strings(text, start)):
         known = places.get(index, ())
-        if len(known) != 1 or not _ADDRESS_NAME.fullmatch(value):
+        if len(known) != 1 or not is_address_name(value):
             continue
         ((module, address),) = known
         stack.add_text(text[at:begin])
@@ -101,34 +120,42 @@ def _strings(text: str, at: int) -> Iterator[tuple[int, int, str]]:
         at = end
 
 
-def _name_places(
-    tables: Mapping[str, Any],
-    modules: list[int],
-    found: dict[int, set[tuple[int, int]]],
-) -> None:
-    """Add the modules and addresses of functions, by the index of their names."""
-    frames, functions = (
-        _object(tables.get("frameTable")),
-        _object(tables.get("funcTable")),
-    )
-    names, resources = _list(functions.get("name")), _list(functions.get("resource"))
-    libraries = _list(_object(tables.get("resourceTable")).get("lib"))
-    of_frames = zip(
-        _list(frames.get("address")), _list(frames.get("func")), strict=False
-    )
-    for address, function in of_frames:
-        resource = _item(resources, function)
-        module = _item(modules, _item(libraries, resource))
-        name = _item(names, function)
-        if name is not None and module is not None and type(address) is int:
-            found.setdefault(name, set()).add((module, address))
+def is_address_name(name: object) -> bool:
+    """Whether a string is an address in the place of a name."""
+    return isinstance(name, str) and _ADDRESS_NAME.fullmatch(name) is not None
 
 
-def _item(values: list[Any], index: Any) -> int | None:
+def named_places(scope: Scope, modules: list[int]) -> dict[int, set[tuple[int, int]]]:
+    """The modules and addresses of functions, by the index of their names."""
+    found: dict[int, set[tuple[int, int]]] = {}
+    for tables in scope.threads:
+        frames = object_of(tables.get("frameTable"))
+        functions = object_of(tables.get("funcTable"))
+        names = list_of(functions.get("name"))
+        resources = list_of(functions.get("resource"))
+        libraries = list_of(object_of(tables.get("resourceTable")).get("lib"))
+        of_frames = zip(
+            list_of(frames.get("address")), list_of(frames.get("func")), strict=False
+        )
+        for address, function in of_frames:
+            resource = item_of(resources, function)
+            module = item_of(modules, item_of(libraries, resource))
+            name = item_of(names, function)
+            if name is not None and module is not None and type(address) is int:
+                found.setdefault(name, set()).add((module, address))
+    return found
+
+
+def item_of(values: list[Any], index: Any) -> int | None:
     """A number in a table; None if there is none."""
     if type(index) is not int or not 0 <= index < len(values):
         return None
     return values[index] if type(values[index]) is int else None
+
+
+def library_modules(profile: Mapping[str, Any], stack: StackBuilder) -> list[int]:
+    """The numbers of the modules that the libraries of a profile are."""
+    return [_module_number(object_of(each), stack) for each in profile["libs"]]
 
 
 def _module_number(library: Mapping[str, Any], stack: StackBuilder) -> int:
@@ -140,9 +167,11 @@ def _module_number(library: Mapping[str, Any], stack: StackBuilder) -> int:
     return stack.number(module_of_path(name))
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def object_of(value: Any) -> dict[str, Any]:
+    """An object of JSON; an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
+def list_of(value: Any) -> list[Any]:
+    """A list of JSON; an empty one in place of anything else."""
     return value if isinstance(value, list) else []
