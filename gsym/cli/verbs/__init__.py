@@ -60,10 +60,16 @@ VERBS = {
     "symbfile id": ("symbfile", "Print the FileID of executables"),
     "trace info": (
         "trace_records",
-        "Show what a trace is: who wrote it, when, processes and threads",
+        "Show what a trace or a profile is: when, processes and threads",
     ),
-    "trace stats": ("trace_stats", "Count records, bytes and events of a trace"),
-    "trace dump": ("trace_records", "Print the records of a trace"),
+    "trace stats": (
+        "trace_stats",
+        "Count records, bytes and events of a trace, sum a profile",
+    ),
+    "trace dump": (
+        "trace_records",
+        "Print the records of a trace or the samples of a profile",
+    ),
     "trace blobs": (
         "trace_records",
         "List the data that a trace carries, or write it to files",
