@@ -64,11 +64,11 @@ VERBS = {
     ),
     "trace stats": (
         "trace_stats",
-        "Count records, bytes and events of a trace, sum a profile",
+        "Count what a trace has, sum a profile",
     ),
     "trace dump": (
         "trace_records",
-        "Print the records of a trace or the samples of a profile",
+        "Print records of a trace, samples of a profile",
     ),
     "trace blobs": (
         "trace_records",
