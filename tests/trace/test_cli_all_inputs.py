@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.trace.fxt.reader import open_trace
+from gsym.trace.fxt.records import Event
 from gsym.trace.opening import KINDS
 from tests.trace.profiles.test_opening import FORMS
 from tests.trace.traces import profile_trace, run, small_trace
@@ -128,3 +130,14 @@ def test_durations_of_a_trace_are_stacks(tmp_path: Path, capsys: Capture) -> Non
     assert run("convert", path, "--to", "speedscope") == 0
     profiles = json.loads(capsys.readouterr().out)["profiles"]
     assert {profile["unit"] for profile in profiles} == {"nanoseconds"}
+
+
+def test_durations_are_not_written_twice(tmp_path: Path) -> None:
+    path, made = tmp_path / "trace.fxt", tmp_path / "made.fxt"
+    path.write_bytes(DURATIONS)
+    assert run("convert", path, "-o", made) == 0
+    before, after = (
+        [each for each in open_trace(each) if isinstance(each, Event)]
+        for each in (path, made)
+    )
+    assert [event.name for event in after] == [event.name for event in before]

@@ -69,8 +69,9 @@ def json_members(
             raise text.error("expected ',' or '}'")
 
 
-# By the names of members, of those within `shared` too.
+# By the names of members, of those within `shared` and of items of a list too.
 _KINDS = {
+    ".ph": "chrome",
     "$schema": "speedscope",
     "exporter": "speedscope",
     "activeProfileIndex": "speedscope",
@@ -90,15 +91,12 @@ _KINDS = {
     "metadata": "chrome",
 }
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
-_EVENT = re.compile(r'\s*\[\s*(?:\]\s*$|\{(?:[^{}\[\]"]|"[^"]*")*"ph"\s*:)')
 
 
 def json_kind(head: str) -> str:
     """Which profile in JSON begins like this; "" for another text, or another JSON."""
     text = head.removeprefix("\ufeff")
-    if _EVENT.match(text):
-        return "chrome"
-    if not text.lstrip().startswith("{"):
+    if not text.lstrip().startswith(("{", "[")):
         return ""
     names: list[str] = []  # of the members that are around
     for found in _TOKEN.finditer(text):

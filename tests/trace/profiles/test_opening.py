@@ -153,9 +153,10 @@ def test_anything_else_is_refused(tmp_path: Path) -> None:
     ("text", "kind"),
     [
         ('\ufeff {"displayTimeUnit": "ms", "traceEvents": []}', "chrome"),
-        ('[{"name": "a", "args": {}, "ph": "B"', ""),
+        ('[{"name": "a", "args": {"ph": [1]}, "ph": "B"', "chrome"),
         ('[ {"name": "[a]", "ph": "B", "ts": 1', "chrome"),
-        ("[]", "chrome"),
+        ('[{"args": {"ph": "B"}}, 1]', ""),
+        ("[]", ""),
         ('{"shared": {"frames": [{"name": "}]"}, ', "speedscope"),
         ('{"shared": {"stringArray": ["frames"], ', "firefox"),
         ('{"samples": [1], "nodes": [', "cpuprofile"),
