@@ -12,6 +12,8 @@ import json
 
 from gsym.engine.demangling import demangle
 from gsym.symbolication.stacks.browser_profile import (
+    HAS_LINE,
+    IS_INLINED,
     Scope,
     is_address_name,
     item_of,
@@ -126,18 +128,25 @@ class _Tables:
             self._functions["name"][new_function] = self._string(demangle(call.name))
             new = _copy_row(self._frames, row)
             self._frames["func"][new] = new_function
-            if "inlineDepth" in self._frames:
+            if isinstance(self._frames.get("inlineDepth"), list):
                 self._frames["inlineDepth"][new] = depth
+            self._flag(new, IS_INLINED)
             self._place(new, new_function, call)
             made.append(new)
         return made
 
     def _place(self, row: int, function: int, call: Frame) -> None:
         """Set the line of a frame and the file of its function."""
-        if isinstance(self._frames.get("line"), list):
-            self._frames["line"][row] = call.line or None
+        if call.line and isinstance(self._frames.get("line"), list):
+            self._frames["line"][row] = call.line
+            self._flag(row, HAS_LINE)
         if call.path and isinstance(self._functions.get("fileName"), list):
             self._functions["fileName"][function] = self._string(call.path)
+
+    def _flag(self, row: int, flag: int) -> None:
+        flags = list_of(self._frames.get("flags"))
+        if item_of(flags, row) is not None:
+            flags[row] |= flag
 
     def _new_stacks(self) -> list[int]:
         """Make the rows anew; returns the new row of each old one."""
@@ -146,14 +155,22 @@ class _Tables:
             values.clear()
         made = 0
         rows: list[int] = []
-        for row, (prefix, frame) in enumerate(
-            zip(list_of(old.get("prefix")), list_of(old.get("frame")), strict=False)
-        ):
+        distances = old.get("prefixOffset")  # in place of `prefix` since version 66
+        for row, frame in enumerate(list_of(old.get("frame"))):
+            if distances is None:
+                prefix = item_of(list_of(old.get("prefix")), row)
+            else:
+                prefix = row - distances[row] if item_of(distances, row) else None
             above = item_of(rows, prefix)
             for each in (frame, *self._inlined.get(frame, ())):
                 for name, values in _columns(self._stacks):
                     values.append(old[name][row] if row < len(old[name]) else None)
-                self._stacks["prefix"][made] = above
+                if distances is None:
+                    self._stacks["prefix"][made] = above
+                else:
+                    self._stacks["prefixOffset"][made] = (
+                        0 if above is None else made - above
+                    )
                 self._stacks["frame"][made] = each
                 above = made
                 made += 1

@@ -29,6 +29,8 @@ FORM = "Firefox profile"
 _DECODER = json.JSONDecoder()
 _ARRAY = re.compile(r'"stringArray"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*")
+IS_INLINED, HAS_ADDRESS, HAS_LINE = 1, 2, 16
+"""Flags of frames."""
 _ADDRESS_NAME = re.compile(r"0x[0-9a-f]{1,16}")
 
 
@@ -134,12 +136,18 @@ def named_places(scope: Scope, modules: list[int]) -> dict[int, set[tuple[int, i
         names = list_of(functions.get("name"))
         resources = list_of(functions.get("resource"))
         libraries = list_of(object_of(tables.get("resourceTable")).get("lib"))
+        # Since version 70 it is frames that have a library, since 71 if a flag says so.
+        own, flags = list_of(frames.get("lib")), list_of(frames.get("flags"))
         of_frames = zip(
             list_of(frames.get("address")), list_of(frames.get("func")), strict=False
         )
-        for address, function in of_frames:
-            resource = item_of(resources, function)
-            module = item_of(modules, item_of(libraries, resource))
+        for row, (address, function) in enumerate(of_frames):
+            library = item_of(own, row)
+            if not own:
+                library = item_of(libraries, item_of(resources, function))
+            elif flags and not (item_of(flags, row) or 0) & HAS_ADDRESS:
+                continue
+            module = item_of(modules, library)
             name = item_of(names, function)
             if name is not None and module is not None and type(address) is int:
                 found.setdefault(name, set()).add((module, address))

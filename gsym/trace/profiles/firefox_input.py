@@ -53,6 +53,8 @@ _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){4,64}")
 _DEBUG_ID = re.compile(r"([0-9a-f]{32})[0-9a-f]{1,8}")
 _UNRESOLVED = re.compile(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
+# Since versions 71 and 75, of frames and of functions.
+_IS_INLINED, _HAS_ADDRESS, _HAS_SOURCE = 1, 2, 8
 
 
 def read_firefox(
@@ -150,7 +152,7 @@ class _Tables:
         self._stacks = self._table("stackTable")
         self._frames = self._table("frameTable")
         self._functions = self._table("funcTable")
-        self._prefixes = self._stacks.get("prefix").list()
+        self._prefixes = self._read_prefixes()
         self._frame_of = self._stacks.get("frame").list()
         self._columns: dict[tuple[str, str], list[Any]] = {}
         self._locations: dict[tuple[int, ...], int] = {}
@@ -217,6 +219,22 @@ class _Tables:
         is_text = type(index) is int and 0 <= index < len(self._texts)
         return text_of(self._texts[index]) if is_text else ""
 
+    def _read_prefixes(self) -> list[Any]:
+        """The caller of each row of the stacks; since version 66 as a distance."""
+        prefixes = self._stacks.get("prefix").list()
+        if prefixes:
+            return prefixes
+        distances = enumerate(self._stacks.get("prefixOffset").list())
+        return [
+            row - distance if type(distance) is int and distance else None
+            for row, distance in distances
+        ]
+
+    def _has(self, table: str, row: Any, flag: int) -> bool:
+        """Whether a row has a value that a flag tells of, where there are flags."""
+        flags = self._item(table, "flags", row)
+        return type(flags) is not int or bool(flags & flag)
+
     def _read_stacks(self) -> None:
         """The node of each row of the table of stacks; callers precede them."""
         for row, (prefix, frame) in enumerate(
@@ -240,6 +258,8 @@ class _Tables:
     def _is_inlined(self, frame: Any, caller: Any) -> bool:
         """Whether a call was inlined into that of another frame."""
         depth = self._item("frameTable", "inlineDepth", frame)
+        if depth is None and self._column("frameTable", "flags"):
+            depth = int(self._has("frameTable", frame, _IS_INLINED))
         address = self._item("frameTable", "address", frame)
         return (
             type(depth) is int
@@ -252,9 +272,13 @@ class _Tables:
         )
 
     def _library(self, frame: Any) -> int | None:
+        if not self._has("frameTable", frame, _HAS_ADDRESS):
+            return None
         function = self._item("frameTable", "func", frame)
         resource = self._item("funcTable", "resource", function)
-        found = self._item("resourceTable", "lib", resource)
+        found = self._item("frameTable", "lib", frame)
+        if found is None:
+            found = self._item("resourceTable", "lib", resource)
         is_known = type(found) is int and 0 <= found < len(self._mappings)
         return found if is_known else None
 
@@ -293,7 +317,7 @@ class _Tables:
             raise self._frames.error(f"no frame {frame!r:.20}")
         name = self._text(self._item("funcTable", "name", function))
         path = self._item("funcTable", "fileName", function)
-        if path is None:
+        if path is None and self._has("funcTable", function, _HAS_SOURCE):
             source = self._item("funcTable", "source", function)
             path = self._item("sources", "filename", source)
         line = line_of(self._item("frameTable", "line", frame))

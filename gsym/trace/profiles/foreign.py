@@ -32,6 +32,10 @@ _MAGICS = {
         "a CPU profile of gperftools",
         "go tool pprof -proto -output out.pb.gz PROGRAM {}; gsym trace top out.pb.gz",
     ),
+    b"\xdc\xdfJSLB": (
+        "a profile of the Firefox Profiler in its binary form (JSLB)",
+        "nothing here, but open it at profiler.firefox.com, and save it as JSON",
+    ),
     b"\x17\x08\x44tracing": (
         "a trace of trace-cmd",
         "perf record -g PROGRAM; perf script | gsym trace top -",

@@ -86,6 +86,23 @@ def test_stacks_have_the_inlined_calls(place: str) -> None:
     assert [frames["address"][frame] for frame in stacks["frame"]] == [-1, 16, 16, -1]
 
 
+def test_the_newest_layout_has_distances_and_flags() -> None:
+    made = profile()
+    (thread,) = made["threads"]
+    names = [name for name in thread if name.endswith(("Table", "Array"))]
+    shared = made["shared"] = {name: thread.pop(name) for name in names}
+    del shared["stackTable"]["prefix"], shared["resourceTable"]["lib"]
+    del shared["frameTable"]["inlineDepth"]
+    shared["stackTable"]["prefixOffset"] = [0, 1, 1]
+    shared["frameTable"].update(lib=[0, 0, 0], flags=[0, 2, 0])
+    made = answered(made, (INNER, OUTER))
+    frames, stacks = (made["shared"][name] for name in ("frameTable", "stackTable"))
+    assert stacks["prefixOffset"] == [0, 1, 1, 1]
+    names = [made["shared"]["stringArray"][name] for name in (0, 1, 4, 2)]
+    assert names == ["main", "outer", "inner", "leaf"]
+    assert [frames["flags"][frame] for frame in stacks["frame"]] == [0, 18, 19, 0]
+
+
 def test_without_inlined_calls_only_names_change() -> None:
     made, expected = profile(), profile()
     expected["threads"][0]["stringArray"][1] = "outer"

@@ -81,3 +81,22 @@ def firefox() -> dict[str, Any]:
             }
         ],
     }
+
+
+def newer_firefox() -> dict[str, Any]:
+    """The same in version 75: shared tables, distances, flags and libraries of frames.
+
+    Source: the upgraders of the Firefox Profiler, `processed-profile-versioning`.
+    """
+    made = firefox()
+    made["meta"]["preprocessedProfileVersion"] = 75
+    (thread,) = made["threads"]
+    names = ("stackTable", "frameTable", "funcTable", "resourceTable", "stringArray")
+    shared = made["shared"] = {name: thread.pop(name) for name in names}
+    del shared["stackTable"]["prefix"], shared["resourceTable"]["lib"]
+    del shared["frameTable"]["inlineDepth"], shared["funcTable"]["fileName"]
+    shared["stackTable"]["prefixOffset"] = [0, 1]
+    shared["frameTable"].update(lib=[0, 0], flags=[2 + 16, 1 + 2], line=[5, 0])
+    shared["funcTable"].update(source=[0, 0], flags=[4 + 8, 4])
+    shared["sources"] = {"filename": [2]}
+    return made

@@ -22,6 +22,7 @@ from tests.trace.profiles.json_profiles import (
     call,
     chrome,
     firefox,
+    newer_firefox,
 )
 from tests.trace.profiles.test_round_trips import sums_of
 
@@ -38,6 +39,7 @@ ALL = {
     "cpuprofile": CPUPROFILE,
     "speedscope": SPEEDSCOPE,
     "firefox": firefox(),
+    "newer firefox": newer_firefox(),
 }
 
 
@@ -213,6 +215,16 @@ def test_shared_tables_of_newer_firefox_are_read(tmp_path: Path) -> None:
         (4_000_000,),
         (6_000_000,),
     ]
+
+
+def test_the_newest_layout_of_firefox_is_read(tmp_path: Path) -> None:
+    old, new = read(tmp_path, firefox()), read(tmp_path, newer_firefox())
+    for name in ("samples", "stacks", "locations", "mappings", "threads"):
+        assert getattr(new, name) == getattr(old, name)
+    made = newer_firefox()
+    made["shared"]["frameTable"]["flags"] = [0, 0]
+    profile = read(tmp_path, made)
+    assert [location.mapping for location in profile.locations] == [None, None]
 
 
 def test_addresses_of_firefox_without_a_name_are_looked_up(tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def test_json_is_recognised_by_its_members(
         (b"FLR\0\0\2", "jfrconv -o collapsed {}"),
         (b"JAVA PROFILE 1.0.2\0", "jcmd PID JFR.start"),
         (b"SIMPLEPERF\0", "stackcollapse.py"),
+        (b"\xdc\xdfJSLB\1\0", "nothing here, but open it"),
         (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "go tool pprof -proto"),
         # Two packets of Perfetto, with a clock and a time.
         (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "traceconv json {}"),
