@@ -97,6 +97,18 @@ def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     return _inflate(pieces, zstd.ZstdDecompressor, _ZSTD_MAGICS, errors)
 
 
+_FILES = {b"\x1f\x8b": inflate_gzip, _ZSTD_MAGICS[0]: inflate_zstd}
+LONGEST_MAGIC = max(map(len, _FILES))
+"""Bytes of a file that tell how it is compressed."""
+
+
+def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
+    """What inflates a file that begins like this; None if it is not compressed."""
+    start = bytes(memoryview(head)[:LONGEST_MAGIC])
+    found = (inflate for magic, inflate in _FILES.items() if start.startswith(magic))
+    return next(found, None)
+
+
 def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     """The contents of all xz streams; bytes after them are ignored.
 

@@ -22,7 +22,7 @@ from gsym.trace.profiles.address_list_input import is_address_list
 from gsym.trace.profiles.collapsed_input import is_collapsed
 from gsym.trace.profiles.foreign import require_known, require_known_name
 from gsym.trace.profiles.input_bytes import read_inflated, read_pieces
-from gsym.trace.profiles.json_input import json_kind
+from gsym.trace.profiles.json_kind import json_kind
 from gsym.trace.profiles.perf_script import is_perf_script
 from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 

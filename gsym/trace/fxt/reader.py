@@ -6,14 +6,14 @@ import os
 from contextlib import suppress
 from itertools import chain
 
-from gsym.containers.inflation import inflate_gzip, inflate_zstd
+from gsym.containers.inflation import LONGEST_MAGIC, inflater_of
 from gsym.containers.mapped_file import give_back, map_file
 from gsym.errors import FormatError
 from gsym.trace.fxt.decoder import MAGICS, Decoder, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any, Literal, Protocol
 
     from typing_extensions import Buffer
@@ -117,20 +117,12 @@ _RESERVED = {
 _SUBTYPES = {0: range(1, 5), 4: range(11), _SCHEDULING: range(3), 10: range(3)}
 
 
-_INFLATERS = {b"\x1f\x8b": inflate_gzip, b"\x28\xb5\x2f\xfd": inflate_zstd}
-_LONGEST_MAGIC = max(map(len, _INFLATERS))
 _PIECE_SIZE = 1 << 20
-
-
-def _inflater(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
-    """What inflates a file that begins like this; None if it is not compressed."""
-    start = bytes(memoryview(head)[:_LONGEST_MAGIC])
-    return next((each for m, each in _INFLATERS.items() if start.startswith(m)), None)
 
 
 def inflated_head(head: bytes) -> bytes:
     """The first bytes of a file, inflated; b"" if it is damaged."""
-    inflate = _inflater(head)
+    inflate = inflater_of(head)
     if inflate is None:
         return head
     found = b""
@@ -216,12 +208,12 @@ class Trace:
     def _inflated(self, pieces: Iterator[memoryview]) -> Iterator[Buffer]:
         head = b""
         for piece in pieces:
-            if head or len(piece) < _LONGEST_MAGIC:
+            if head or len(piece) < LONGEST_MAGIC:
                 head += bytes(piece)
                 piece = memoryview(head)  # noqa: PLW2901 - all that was read
-            if len(piece) >= _LONGEST_MAGIC:
+            if len(piece) >= LONGEST_MAGIC:
                 whole = chain((piece,), pieces)
-                inflate = _inflater(piece)
+                inflate = inflater_of(piece)
                 yield from whole if inflate is None else self._noted(inflate(whole))
                 return
         yield head
@@ -280,7 +272,7 @@ def open_trace(
         whole = memoryview(source).cast("B")
         size = len(whole)
         pieces = (whole,)
-    if whole is not None and _inflater(whole) is not None:
+    if whole is not None and inflater_of(whole) is not None:
         whole = None
     decoder = Decoder(
         path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from codecs import getincrementaldecoder
 
-from gsym.containers.inflation import believable_size, inflate_gzip, inflate_zstd
+from gsym.containers.inflation import believable_size, inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 MOST_BYTES = 64 << 20
 """The default limit of inflated profiles; they take up to 30 times as much memory."""
 
-_INFLATERS = ((b"\x1f\x8b", inflate_gzip), (b"\x28\xb5\x2f\xfd", inflate_zstd))
 _PIECE = 1 << 20
 
 
@@ -50,11 +49,11 @@ def read_pieces(
     data = map_file(path)
     starts = range(0, len(data), _PIECE)
     pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
-    for magic, inflate in _INFLATERS:
-        if data[: len(magic)] == magic:
-            pieces = inflate(pieces)
-            if not is_text:
-                most_bytes = believable_size(len(data), most_bytes)
+    inflate = inflater_of(data)
+    if inflate is not None:
+        pieces = inflate(pieces)
+        if not is_text:
+            most_bytes = believable_size(len(data), most_bytes)
     size = 0
     try:
         for piece in pieces:

@@ -25,7 +25,6 @@ MOST_VALUE = 64 << 20
 _decode = json.JSONDecoder().raw_decode
 _BLANK = re.compile(r"[ \t\r\n]*")
 _LEAST = 1 << 16  # characters to decode from, where there are so many
-_DEPTH = 2  # of members that tell formats apart
 _MOST_LINE = 1 << 31
 _MOST_NUMBER = float(1 << 62)
 
@@ -67,52 +66,6 @@ def json_members(
             text.skip()
         elif text.next() != "}":
             raise text.error("expected ',' or '}'")
-
-
-# By the names of members, of those within `shared` and of items of a list too.
-_KINDS = {
-    ".ph": "chrome",
-    "$schema": "speedscope",
-    "exporter": "speedscope",
-    "activeProfileIndex": "speedscope",
-    "profiles": "speedscope",
-    "shared.frames": "speedscope",
-    "meta": "firefox",
-    "libs": "firefox",
-    "threads": "firefox",
-    "shared.stringArray": "firefox",
-    "nodes": "cpuprofile",
-    "timeDeltas": "cpuprofile",
-    "traceEvents": "chrome",
-    "stackFrames": "chrome",
-    "displayTimeUnit": "chrome",
-    "otherData": "chrome",
-    "systemTraceEvents": "chrome",
-    "metadata": "chrome",
-}
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*"?)(\s*:)?|([{\[])|([}\]])')
-
-
-def json_kind(head: str) -> str:
-    """Which profile in JSON begins like this; "" for another text, or another JSON."""
-    text = head.removeprefix("\ufeff")
-    if not text.lstrip().startswith(("{", "[")):
-        return ""
-    names: list[str] = []  # of the members that are around
-    for found in _TOKEN.finditer(text):
-        string, colon, opening, _ = found.groups()
-        if opening is not None:
-            names.append("")
-        elif string is None:
-            names.pop()
-            if not names:
-                return ""
-        elif colon is not None and len(names) <= _DEPTH:
-            names[-1] = string.strip('"')
-            kind = _KINDS.get(".".join(names))
-            if kind is not None:
-                return kind
-    return ""
 
 
 class _Text:
