@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder()
 _ARRAY = re.compile(r'"stringArray"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*")
 IS_INLINED, HAS_ADDRESS, HAS_LINE = 1, 2, 16
-"""Flags of frames."""
+"""Flags of frames, since version 71 of the format."""
 _ADDRESS_NAME = re.compile(r"0x[0-9a-f]{1,16}")
 
 

@@ -13,6 +13,7 @@ import re
 
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
+from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
 from gsym.trace.profiles.json_input import (
     Node,
@@ -53,8 +54,7 @@ _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){4,64}")
 _DEBUG_ID = re.compile(r"([0-9a-f]{32})[0-9a-f]{1,8}")
 _UNRESOLVED = re.compile(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
-# Since versions 71 and 75, of frames and of functions.
-_IS_INLINED, _HAS_ADDRESS, _HAS_SOURCE = 1, 2, 8
+_HAS_SOURCE = 8  # a flag of functions since version 75
 
 
 def read_firefox(
@@ -259,7 +259,7 @@ class _Tables:
         """Whether a call was inlined into that of another frame."""
         depth = self._item("frameTable", "inlineDepth", frame)
         if depth is None and self._column("frameTable", "flags"):
-            depth = int(self._has("frameTable", frame, _IS_INLINED))
+            depth = int(self._has("frameTable", frame, IS_INLINED))
         address = self._item("frameTable", "address", frame)
         return (
             type(depth) is int
@@ -272,7 +272,7 @@ class _Tables:
         )
 
     def _library(self, frame: Any) -> int | None:
-        if not self._has("frameTable", frame, _HAS_ADDRESS):
+        if not self._has("frameTable", frame, HAS_ADDRESS):
             return None
         function = self._item("frameTable", "func", frame)
         resource = self._item("funcTable", "resource", function)
