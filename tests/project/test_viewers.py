@@ -250,6 +250,20 @@ def perf(tmp_path: Path) -> Path:
     return path
 
 
+def test_perfetto_shows_the_samples_of_a_profile(
+    perfetto: Perfetto, perf: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made.json"
+    assert main(["trace", "convert", str(perf), "-o", str(made)]) == 0
+    perfetto.open(made.read_bytes())
+    assert not problems(perfetto)
+    first = 10**10  # nanoseconds
+    assert spans(perfetto) == [
+        ("main", first, 10**6),
+        ("leaf", first, 5 * 10**5),
+    ]
+
+
 def test_speedscope_shows_functions_with_their_times(
     browser: Any,  # noqa: ANN401
     perf: Path,
