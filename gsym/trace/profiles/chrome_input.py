@@ -76,7 +76,7 @@ def read_chrome(
         if isinstance(value, dict):
             trace.add(value, number)
         else:
-            trace.lose("events that are not objects")
+            trace.lose("events that are damaged or cut")
         number += 1
     return trace.finish(Node(tables, "", name))
 

@@ -7,43 +7,43 @@ import os
 from gsym.errors import FormatError, UnsupportedError
 from gsym.trace.profiles.protobuf import each_field
 
-_PERF = "perf.data of Linux perf", "perf script -i {} | gsym trace top -"
-# By their first bytes: what it is, and what to type.
+_PERF = "perf.data of Linux perf", "type: perf script -i {} | gsym trace top -"
+# By their first bytes: what it is, and what to do.
 _MAGICS = {
     b"PERFILE2": _PERF,
     b"2ELIFREP": _PERF,
     b"SIMPLEPERF": (
         "a report of Android's simpleperf",
-        "stackcollapse.py -i perf.data | gsym trace top -",
+        "type: stackcollapse.py -i perf.data | gsym trace top -",
     ),
     b"Nettrace": (
         "a trace of .NET",
-        "dotnet-trace convert {} --format Speedscope",
+        "type: dotnet-trace convert {} --format Speedscope",
     ),
     b"FLR\0": (
         "a recording of Java Flight Recorder",
-        "jfrconv -o collapsed {} stacks.txt; gsym trace top stacks.txt",
+        "type: jfrconv -o collapsed {} stacks.txt; gsym trace top stacks.txt",
     ),
     b"JAVA PROFILE 1.": (
         "a heap dump of the JVM, which has no samples",
-        "jcmd PID JFR.start to record some",
+        "type: jcmd PID JFR.start to record some",
     ),
     bytes(8) + b"\3" + bytes(15): (
         "a CPU profile of gperftools",
-        "go tool pprof -proto -output out.pb.gz PROGRAM {}; gsym trace top out.pb.gz",
+        "type: go tool pprof -proto -output {0}.pb.gz PROGRAM {0}",
     ),
     b"\xdc\xdfJSLB": (
         "a profile of the Firefox Profiler in its binary form (JSLB)",
-        "nothing here, but open it at profiler.firefox.com, and save it as JSON",
+        "open it at profiler.firefox.com, and save it as JSON",
     ),
     b"\x17\x08\x44tracing": (
         "a trace of trace-cmd",
-        "perf record -g PROGRAM; perf script | gsym trace top -",
+        "type: perf record -g PROGRAM; perf script | gsym trace top -",
     ),
 }
 _PERFETTO = (
     "a trace of Perfetto",
-    "traceconv json {} out.json; gsym trace top out.json",
+    "type: traceconv json {} out.json; gsym trace top out.json",
 )
 _PACKET = 0x0A  # the tag of each
 # Tags of the first field in the first field of a pprof or OpenTelemetry file.
@@ -51,11 +51,11 @@ _KNOWN_TAGS = frozenset((0x08, 0x10, 0x0A, 0x12, 0x1A))
 _ENDINGS = {
     ".etl": (
         "a trace of Windows (ETW)",
-        "PerfView {}, there save the view of CPU stacks in speedscope's format",
+        "open it in PerfView, and save the view of CPU stacks in speedscope's format",
     ),
     ".trace": (
         "a trace of Instruments",
-        "sample PROGRAM on macOS, whose text 'gsym symbolicate' reads",
+        "type: sample PROGRAM on macOS, whose text 'gsym symbolicate' reads",
     ),
 }
 
@@ -90,8 +90,8 @@ def require_known_name(path: str) -> None:
 
 
 def _refusal(foreign: tuple[str, str], path: str) -> UnsupportedError:
-    what, command = foreign
-    reason = f"{what} is not read; type: {command.format(path)}"
+    what, advice = foreign
+    reason = f"{what} is not read; {advice.format(path)}"
     return UnsupportedError(reason, path=path)
 
 

@@ -93,7 +93,7 @@ class _Text:
         self._at += 1
 
     def items(self, *, may_be_cut: bool = False) -> Iterator[Any]:
-        """The items of a list."""
+        """The items of a list; None for what is behind a cut."""
         self.skip()
         while self.next() != "]":
             if may_be_cut and not self.next():
@@ -102,6 +102,7 @@ class _Text:
                 value = self.value()
             except FormatError:
                 if may_be_cut and not self._more():
+                    yield None
                     return
                 raise
             yield value

@@ -111,7 +111,10 @@ def test_a_list_of_events_may_be_cut(tmp_path: Path) -> None:
     events = json.dumps(CHROME["traceEvents"])
     whole = read(tmp_path, events)
     for cut in (events[:-1], f"{events[:-1]},", f'{events[:-1]}, {{"ph": "B'):
-        assert sums_of(read(tmp_path, cut)) == sums_of(whole)
+        profile = read(tmp_path, cut)
+        assert sums_of(profile) == sums_of(whole)
+        damaged = {"events that are damaged or cut": 1} if '"B' in cut[-4:] else {}
+        assert profile.losses == damaged
     with pytest.raises(FormatError, match="not JSON"):
         read(tmp_path, json.dumps(CHROME)[:-3])
 

@@ -171,15 +171,15 @@ def test_json_is_recognised_by_its_members(
 @pytest.mark.parametrize(
     ("data", "command"),
     [
-        (b"PERFILE2" + bytes(8), "perf script -i {} | gsym trace top -"),
-        (b"Nettrace", "dotnet-trace convert {}"),
-        (b"FLR\0\0\2", "jfrconv -o collapsed {}"),
-        (b"JAVA PROFILE 1.0.2\0", "jcmd PID JFR.start"),
-        (b"SIMPLEPERF\0", "stackcollapse.py"),
-        (b"\xdc\xdfJSLB\1\0", "nothing here, but open it"),
-        (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "go tool pprof -proto"),
+        (b"PERFILE2" + bytes(8), "type: perf script -i {} | gsym trace top -"),
+        (b"Nettrace", "type: dotnet-trace convert {}"),
+        (b"FLR\0\0\2", "type: jfrconv -o collapsed {}"),
+        (b"JAVA PROFILE 1.0.2\0", "type: jcmd PID JFR.start"),
+        (b"SIMPLEPERF\0", "type: stackcollapse.py"),
+        (b"\xdc\xdfJSLB\1\0", "open it at profiler.firefox.com"),
+        (bytes(8) + b"\3" + bytes(15) + b"\x10\x27", "type: go tool pprof -proto"),
         # Two packets of Perfetto, with a clock and a time.
-        (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "traceconv json {}"),
+        (b"\x0a\x02\x40\x05\x0a\x02\x40\x06", "type: traceconv json {}"),
     ],
 )
 def test_a_binary_format_that_is_not_read_says_what_to_type(
@@ -189,7 +189,7 @@ def test_a_binary_format_that_is_not_read_says_what_to_type(
         path = written(tmp_path, stored)
         with pytest.raises(UnsupportedError) as caught:
             read_profile(path)
-        assert f"type: {command.format(path)}" in caught.value.reason
+        assert f"is not read; {command.format(path)}" in caught.value.reason
 
 
 @pytest.mark.parametrize("name", ["app.trace", "app.etl"])
@@ -201,7 +201,7 @@ def test_formats_known_by_their_names_say_what_to_type(
         path.mkdir()
     else:
         path.write_bytes(b"\x12\x01")
-    with pytest.raises(UnsupportedError, match="type: "):
+    with pytest.raises(UnsupportedError, match="is not read; "):
         read_profile(path)
 
 
