@@ -8,14 +8,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from gsym.symbolication.stacks.parts import (
-    LoadedImages,
     ParsedReport,
-    Placement,
     ReportLimits,
     StackFrame,
     module_of_path,
 )
 from gsym.symbolication.stacks.recognition import parse_report
+from gsym.symbolication.stacks.regions import Region, Regions
 from tests import report_examples
 from tests.report_examples import (
     CRASH_REPORT,
@@ -328,26 +327,26 @@ def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
 
 
 def test_images_that_overlap_others_are_left_out() -> None:
-    images = LoadedImages()
-    images.add(Placement(0x1000, 0x2000, 1, 0x100))
-    images.add(Placement(0x1FFF, 0x3000, 2))
-    images.add(Placement(0x800, 0x1001, 3))
-    images.add(Placement(0x2000, 0x2000, 4))
-    images.add(Placement(0x2000, 0x3000, 5))
-    found = [images.find(each) for each in (0xFFF, 0x1000, 0x1FFF, 0x2000, 0x3000)]
+    images = Regions()
+    images.add(Region(0x1000, 0x2000, 1, 0, 0x100))
+    images.add(Region(0x1FFF, 0x3000, 2))
+    images.add(Region(0x800, 0x1001, 3))
+    images.add(Region(0x2000, 0x2000, 4))
+    images.add(Region(0x2000, 0x3000, 5))
+    found = [images.region(each) for each in (0xFFF, 0x1000, 0x1FFF, 0x2000, 0x3000)]
     assert [each and (each.module, each.address) for each in found] == [
         *(None, (1, 0x100), (1, 0x10FF), (5, 0), None)
     ]
 
 
 def test_an_image_without_an_end_reaches_up_to_the_next() -> None:
-    images = LoadedImages()
-    images.add(Placement(0x1000, 0, 1))
-    images.add(Placement(0x5000, 0x6000, 2))
-    images.add(Placement(0x6000, 0, 3))
+    images = Regions()
+    images.add(Region(0x1000, 0, 1))
+    images.add(Region(0x5000, 0x6000, 2))
+    images.add(Region(0x6000, 0, 3))
     images.close()
     ends = (0x1000, 0x4FFF, 0x5000, 0x6000, 0x6000 + (1 << 32))
-    found = [images.find(each) for each in ends]
+    found = [images.region(each) for each in ends]
     assert [each and each.module for each in found] == [1, 1, 2, 3, None]
 
 

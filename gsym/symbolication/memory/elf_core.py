@@ -20,7 +20,7 @@ from gsym.symbolication.memory.images import (
     image_in_memory,
     load_bias,
 )
-from gsym.symbolication.memory.loaded import Loaded, Region
+from gsym.symbolication.memory.loaded import Loaded, linked_region
 from gsym.symbolication.memory.module_files import ModuleFiles
 from gsym.symbolication.memory.symbol_lists import read_converted
 from gsym.symbolication.memory.threads import Dump, dump_report
@@ -28,6 +28,7 @@ from gsym.symbolication.memory.walking import Walker
 from gsym.symbolication.stacks.parts import (
     module_of_build_id,
 )
+from gsym.symbolication.stacks.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class _Core:
             region = Region(
                 *(start, end, module, offset, offset, "file", is_executable)
             )
-            yield region.linked(image.segments)
+            yield linked_region(region, image.segments)
         files = {start for start, *_ in self._notes.files}
         for part in self._parts:
             if part.address not in files:

@@ -13,9 +13,10 @@ from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.store.archives import inflate_file
 from gsym.symbolication.memory.images import build_id_in, image_in_file
-from gsym.symbolication.memory.loaded import LoadedSymbols, Region
+from gsym.symbolication.memory.loaded import LoadedSymbols
 from gsym.symbolication.memory.symbol_lists import read_symbols
 from gsym.symbolication.stacks.parts import module_of_build_id
+from gsym.symbolication.stacks.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from gsym.model import UINT64_MAX, FunctionRange, Lookup
 from gsym.records import NamedTuple
 from gsym.symbolication.memory.images import mapped_segment
 from gsym.symbolication.stacks.parts import (
     NO_LIMITS,
     NO_MODULE,
-    Placement,
     StackBuilder,
     StackFrame,
 )
+from gsym.symbolication.stacks.regions import Regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,44 +22,19 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import Segment
     from gsym.reading.reader import Reader
-    from gsym.symbolication.stacks.parts import Base, ParsedReport, StackModule
+    from gsym.symbolication.stacks.parts import ParsedReport, StackModule
+    from gsym.symbolication.stacks.regions import Region
 
 
-class Region(NamedTuple):
-    """A range of addresses that is mapped from a module.
-
-    Attributes:
-        start: First address.
-        end: The address after the last.
-        module: Index of the module.
-        offset: In the file, of what is at *start*.
-        address: Of what is at *start*, in the module; *base* defines its origin.
-        base: "link" if the headers are known, else "file"; or "image".
-        is_executable: Whether it has code.
-    """
-
-    start: int
-    end: int
-    module: int
-    offset: int
-    address: int
-    base: Base = "link"
-    is_executable: bool = True
-
-    def at(self, address: int) -> Region:
-        """The part that starts at an address in it."""
-        by = address - self.start
-        inside = (self.address + by) & UINT64_MAX
-        return self._replace(start=address, offset=self.offset + by, address=inside)
-
-    def linked(self, segments: Sequence[Segment]) -> Region:
-        """The same region, of a module with these segments."""
-        found = mapped_segment(self.offset, segments, is_executable=self.is_executable)
-        if found is None:
-            return self
-        address = (found.address + self.offset - found.offset) & UINT64_MAX
-        is_executable = found.is_executable
-        return self._replace(address=address, base="link", is_executable=is_executable)
+def linked_region(region: Region, segments: Sequence[Segment]) -> Region:
+    """A region at an offset in a file, as one of a module with these segments."""
+    is_executable = region.is_executable
+    found = mapped_segment(region.offset, segments, is_executable=is_executable)
+    if found is None:
+        return region
+    address = (found.address + region.offset - found.offset) & UINT64_MAX
+    is_executable = found.is_executable
+    return region._replace(address=address, base="link", is_executable=is_executable)
 
 
 class ModuleAddress(NamedTuple):
@@ -82,18 +55,16 @@ class ModuleAddress(NamedTuple):
     address: int | None
 
 
-class Loaded:
+class Loaded(Regions):
     """Modules, and the regions of memory that are mapped from them.
 
     Attributes:
         modules: The modules.
-        regions: The regions, in ascending order and without overlaps.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.modules: list[StackModule] = []
-        self.regions: list[Region] = []
-        self._starts: list[int] = []
         self._numbers: dict[str, int] = {}  # by name
 
     def add_module(self, module: StackModule) -> int:
@@ -104,51 +75,32 @@ class Loaded:
 
     def set_regions(self, regions: Iterable[Region]) -> None:
         """Set the regions of all modules; where two overlap, the first one stays."""
-        kept: list[Region] = []
-        for each in sorted(regions, key=lambda region: region.start):
-            start = max(each.start, kept[-1].end) if kept else each.start
+        several = sorted(regions, key=lambda region: region.start)
+        self.clear()
+        end = 0
+        for each in several:
+            start = max(each.start, end)
             if start < each.end:
-                kept.append(each.at(start))
-        self.regions = kept
-        self._starts = [each.start for each in kept]
-
-    def covering(self, address: int) -> Region | None:
-        """The region that covers an address."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self.regions[at].end:
-            return None
-        return self.regions[at]
-
-    def region(self, address: int) -> Region | None:
-        """The part of a region from an address on; None if nothing is there."""
-        found = self.covering(address)
-        return None if found is None else found.at(address)
+                self.add(each.at(start))
+                end = each.end
 
     def named(self, name: str) -> StackModule | None:
         """The first module of a name."""
         number = self._numbers.get(name)
         return None if number is None else self.modules[number]
 
-    def place(self, address: int) -> tuple[StackModule, Placement] | None:
-        """The module at an address, and the place in it, as a report has them."""
-        region = self.region(address)
-        if region is None:
-            return None
-        start, end, module, _, inside, base, _ = region
-        return self.modules[module], Placement(start, end, module, inside, base)
-
     def frame(self, address: int, *, is_return: bool = False) -> StackFrame:
         """The frame of an address; its text is the place in the module."""
         # What follows a call at the end of a module may be another module.
-        placed = self.place(address - is_return)
-        if placed is None:
+        region = self.region(address - is_return)
+        if region is None:
             return StackFrame("??", NO_MODULE, address, is_return=is_return)
-        module, place = placed
+        name, inside = self.modules[region.module].name, region.address + is_return
         return StackFrame(
-            f"{module.name}+{place.address + is_return:#x}",
-            place.module,
-            min(place.address + is_return, UINT64_MAX),
-            place.base,
+            f"{name}+{inside:#x}",
+            region.module,
+            min(inside, UINT64_MAX),
+            region.base,
             is_return,
         )
 

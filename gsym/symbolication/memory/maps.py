@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PATH_AT = 5  # in a line
+# `55d1c0ffd000-55d1c0ffe000 r-xp 00000000 fd:00 123   /opt/app (deleted)`
+MAPPING = re.compile(
+    r"^(?:0x)?(?P<start>[0-9a-fA-F]{1,16})-(?:0x)?(?P<end>[0-9a-fA-F]{1,16}) "
+    r"[r-][w-](?P<mode>[x-])\S?\s+(?P<at>[0-9a-fA-F]{1,16})\s+\S+\s+(?P<inode>\d{1,20})"
+    r"[ \t]*(?P<path>(?P<module>/\S*(?:[^\S\n]+\S+)*?)(?: \(deleted\))?|[^\s/].*)?\s*$"
+)
 
 
 class Mapping(NamedTuple):
@@ -24,13 +31,8 @@ class Mapping(NamedTuple):
 
 def read_maps(maps: str) -> Iterator[Mapping]:
     """The mappings; lines of another form are left out."""
-    for line in maps.split("\n"):
-        words = line.split(None, _PATH_AT)
-        try:
-            span, mode, offset, _, inode = words[:_PATH_AT]
-            start, end = (int(address, 16) for address in span.split("-"))
-            place = int(offset, 16), int(inode)
-        except ValueError:
-            continue
-        path = words[_PATH_AT] if len(words) > _PATH_AT else ""
-        yield Mapping(start, end, mode[2:3] == "x", *place, path.replace("\\012", "\n"))
+    for found in filter(None, map(MAPPING.match, maps.split("\n"))):
+        start, end, offset = (int(found[each], 16) for each in ("start", "end", "at"))
+        path = (found["path"] or "").replace("\\012", "\n")
+        is_executable = found["mode"] == "x"
+        yield Mapping(start, end, is_executable, offset, int(found["inode"]), path)

@@ -9,7 +9,7 @@ from gsym.conversion.identity import codeview_debug_id, pe_code_id
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.store.modules import ModuleKey
-from gsym.symbolication.memory.loaded import Loaded, Region
+from gsym.symbolication.memory.loaded import Loaded
 from gsym.symbolication.memory.maps import read_maps
 from gsym.symbolication.memory.module_files import ModuleFiles
 from gsym.symbolication.memory.threads import SIGNALS, Dump, Thread, dump_report
@@ -27,6 +27,7 @@ from gsym.symbolication.stacks.parts import (
     module_of_build_id,
     module_of_uuid,
 )
+from gsym.symbolication.stacks.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.memory.frame_info import Step
     from gsym.symbolication.memory.images import Memory
-    from gsym.symbolication.memory.loaded import Loaded, Region
+    from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.memory.walking import Machine
     from gsym.symbolication.stacks.parts import StackModule
+    from gsym.symbolication.stacks.regions import Region
 
     FindFiles = Callable[[StackModule], Iterable[str]]
 

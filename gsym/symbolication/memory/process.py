@@ -12,7 +12,7 @@ from gsym.symbolication.memory.images import (
     image_in_file,
     image_in_memory,
 )
-from gsym.symbolication.memory.loaded import LoadedSymbols, Region
+from gsym.symbolication.memory.loaded import LoadedSymbols, linked_region
 from gsym.symbolication.memory.maps import Mapping, read_maps
 from gsym.symbolication.memory.symbol_lists import (
     perf_map_symbols,
@@ -20,6 +20,7 @@ from gsym.symbolication.memory.symbol_lists import (
     read_symbols,
 )
 from gsym.symbolication.stacks.parts import module_of_build_id
+from gsym.symbolication.stacks.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Process(LoadedSymbols):
                 region = Region(
                     *(start, end, module, offset, offset, "file", is_executable)
                 )
-                regions.append(region.linked(image.segments))
+                regions.append(linked_region(region, image.segments))
             elif each.is_executable:
                 code_without_file.append(each)
         if code_without_file and (path := self._perf_map()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.symbolication.memory.maps import MAPPING
 from gsym.symbolication.stacks.line_forms import (
     HEX,
     NUMBER,
@@ -31,11 +32,6 @@ _ALONE = re.compile(rf"^\s*(?P<shown>0x(?P<address>{HEX}))\s*$")
 _BARE_LINE = re.compile(rf"[ \t,]*(?:(?:0x)?{HEX}[ \t,]*)+\r?\n?$")
 _BARE = re.compile(rf"\b(?P<shown>(?:0x)?(?P<address>{HEX}))")
 _PREFIXED = re.compile(rf"\b(?P<shown>0x(?P<address>{HEX}))")
-# /proc/PID/maps: `55d1c0ffd000-55d1c0ffe000 r--p 00000000 fd:00 123   /opt/app`
-_MAPS = re.compile(
-    rf"^(?:0x)?(?P<start>{HEX})-(?:0x)?(?P<end>{HEX}) [r-][w-][x-]\S?\s+"
-    rf"(?P<at>{HEX})\s+\S+\s+\d+\s+(?P<module>/\S*(?: \S+)*?)(?: \(deleted\))?\s*$"
-)
 _FUNCTION_LINE = re.compile(r":\d{1,9}$")
 
 
@@ -62,7 +58,7 @@ FORMS = ReportForms(
         FrameForm("addresses", "0x", _ADDRESS_FIRST, "none", accepts=_is_file),
         FrameForm("addresses", "0x", _ALONE, "none"),
     ),
-    images=(ImageForm("-", _MAPS),),
+    images=(ImageForm("-", MAPPING),),
 )
 TYPED = ReportForms(
     images=FORMS.images,

@@ -30,14 +30,13 @@ from __future__ import annotations
 from gsym.records import NamedTuple
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
-    LoadedImages,
-    Placement,
     StackFrame,
     module_of_build_id,
     module_of_debug_id,
     module_of_path,
     module_of_uuid,
 )
+from gsym.symbolication.stacks.regions import Region, Regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class LineReader:
         self._stack = stack
         self._chosen = chosen
         self._process = process
-        self._loaded = LoadedImages()
+        self._loaded = Regions()
         self._position = 0  # frames since the last line without one
         self._first: dict[int, int] = {}  # by module: where the start of its file is
         self._known_starts: set[int] = set()
@@ -190,7 +189,7 @@ class LineReader:
         number = self._stack.number(module)
         self._first[number] = start
         self._known_starts.add(start)
-        self._loaded.add(Placement(start, 0, number))
+        self._loaded.add(Region(start, 0, number, base="image"))
 
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
@@ -259,7 +258,7 @@ class LineReader:
             first = start - self._first[number]
         else:
             base = "file"
-        self._loaded.add(Placement(start, end, number, first, base))
+        self._loaded.add(Region(start, end, number, 0, first, base))
 
     def _start(self, groups: dict[str, str | None], form: ImageForm) -> int | None:
         if form.start is not None:
@@ -371,21 +370,22 @@ class LineReader:
         number = self._stack.number(module)
         return frame._replace(module=number, address=address, base=base)
 
-    def _may_be_in(self, placed: Placement, module: StackModule | None) -> bool:
+    def _may_be_in(self, placed: Region, module: StackModule | None) -> bool:
         """Whether a frame that names a module may be at this place."""
         if not placed.is_open or module is None or placed.module == NO_MODULE:
             return True
         return self._stack.module_name(placed.module) == module.name
 
-    def _find(self, address: int) -> Placement | None:
-        placed = self._loaded.find(address)
-        if placed is not None or self._process is None:
-            return placed
-        found = self._process.place(address)
-        if found is None:
+    def _find(self, address: int) -> Region | None:
+        region, process = self._loaded.region(address), self._process
+        if region is not None or process is None:
+            return region
+        region = process.region(address)
+        if region is None:
             return None
-        module, placement = found
-        return placement._replace(module=self._stack.number(module))
+        return region._replace(
+            module=self._stack.number(process.modules[region.module])
+        )
 
     def _add_heading(self, line: str) -> None:
         for form in _possible(self._headings, line):

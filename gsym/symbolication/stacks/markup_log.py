@@ -12,11 +12,10 @@ from gsym.markup.elements import Backtrace, Mmap, Module, Pc, Reset
 from gsym.markup.parser import FUCHSIA_DIALECT, decode, find_elements
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
-    LoadedImages,
-    Placement,
     StackFrame,
     module_of_build_id,
 )
+from gsym.symbolication.stacks.regions import Region, Regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def add_markup_log(lines: Iterable[str], stack: StackBuilder) -> None:
 class _Log:
     def __init__(self, stack: StackBuilder) -> None:
         self._stack = stack
-        self._images = LoadedImages()
+        self._images = Regions()
         self._modules: dict[int, int] = {}
 
     def add(self, line: str) -> None:
@@ -74,16 +73,14 @@ class _Log:
             self._add_module(element)
         elif isinstance(element, Mmap):
             module, end = self._modules[element.module], element.start + element.size
-            self._images.add(
-                Placement(element.start, end, module, element.address, "link")
-            )
+            self._images.add(Region(element.start, end, module, 0, element.address))
         self._stack.add_text(text)
 
     def _add_address(self, text: str, element: Backtrace | Pc) -> None:
         is_return = element.kind == "ra" or (
             isinstance(element, Backtrace) and not element.kind
         )
-        found = self._images.find(element.address - is_return)
+        found = self._images.region(element.address - is_return)
         number = element.frame if isinstance(element, Backtrace) else -1
         frame = StackFrame(text, NO_MODULE, element.address, "link", is_return)
         if found is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from gsym.conversion.identity import read_debug_id
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
@@ -25,81 +23,6 @@ if TYPE_CHECKING:
     file. "text", "executable": the start of its section of that name, or of its first
     segment with code. "symbol": a function, which the frame names.
     """
-
-
-class Placement(NamedTuple):
-    """The location of a part of a module.
-
-    Attributes:
-        start: First address in the process.
-        end: The address after the last; 0 if unknown.
-        module: Number of the module.
-        address: The address in the module of *start*.
-        base: What *address* counts from.
-        is_open: Whether *end* is only where the next one starts.
-    """
-
-    start: int
-    end: int
-    module: int
-    address: int = 0
-    base: Base = "image"
-    is_open: bool = False
-
-
-_UNKNOWN_SIZE = 1 << 32  # at most, of an image whose end is not known
-
-
-class LoadedImages:
-    """Placements that do not overlap."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._placements: list[Placement] = []
-        self._open: list[Placement] = []
-
-    def add(self, placement: Placement) -> None:
-        """Add a placement, unless it is empty or overlaps another.
-
-        One without an end is added by `close`.
-        """
-        start, end = placement.start, placement.end
-        if not end:
-            self._open.append(placement)
-            return
-        at = bisect_right(self._starts, start)
-        is_free = at == 0 or self._placements[at - 1].end <= start
-        if at < len(self._placements):
-            is_free = is_free and end <= self._placements[at].start
-        if start < end and is_free:
-            self._starts.insert(at, start)
-            self._placements.insert(at, placement)
-
-    def close(self) -> None:
-        """Let placements without an end reach up to the next one."""
-        starts = sorted({*self._starts, *(each.start for each in self._open)})
-        for each in self._open:
-            following = bisect_right(starts, each.start)
-            end = each.start + _UNKNOWN_SIZE
-            if following < len(starts):
-                end = min(end, starts[following])
-            self.add(each._replace(end=end, is_open=True))
-        self._open.clear()
-
-    def find(self, address: int) -> Placement | None:
-        """The part at an address, as a placement that starts there."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self._placements[at].end:
-            return None
-        found = self._placements[at]
-        inside = address - found.start + found.address
-        return found._replace(start=address, address=inside)
-
-    def clear(self) -> None:
-        """Remove all placements."""
-        self._starts.clear()
-        self._placements.clear()
-        self._open.clear()
 
 
 _UUID_DIGITS = 32
