@@ -9,6 +9,7 @@ from gsym.symbolication.report_work import ReportWork
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from gsym.symbolication.memory.loaded import Loaded
     from gsym.symbolication.report import Report
@@ -33,7 +34,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     report: str | os.PathLike[str],
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | Loaded | None = None,
+    maps: str | os.PathLike[str] | Loaded | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
@@ -47,8 +48,9 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
             minidump. The folder of the file is searched for modules, too.
         source: Where modules are, in order: folders, which are searched for files by
             their ids and names, and servers as `open_source` takes them.
-        maps: What is loaded where, in the format of `/proc/PID/maps`, or a `Process` or
-            `Kernel`, for addresses whose modules the report does not have.
+        maps: What is loaded where, for addresses whose modules the report does not
+            have: a text in the format of `/proc/PID/maps`, the path (not a `str`) of a
+            file with it, or a `Process` or `Kernel`.
         load_addresses: Where modules start in the process, by name.
         module: Name of the module of addresses that have none.
         store: Folder of the store; None for the user's own.
@@ -67,8 +69,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
         if is_dump(path):
             return symbolicate_dump(path, source=source, store=store)
         beside = os.path.dirname(os.path.abspath(path))
-        with open(path, "rb") as file:
-            report = file.read().decode("utf-8", "surrogateescape")
+        report = _read_text(path)
     return symbolicate_text(
         report,
         beside,
@@ -85,23 +86,35 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     beside: str,
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | Loaded | None = None,
+    maps: str | os.PathLike[str] | Loaded | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
+    document: Any = None,
 ) -> Report:
-    """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere."""
+    """As `symbolicate`, of a text from the folder *beside*; "" if from nowhere.
+
+    *document* is the result of `decode_document`, if the caller has it.
+    """
     from gsym.symbolication.stacks.parts import NO_LIMITS, module_of_path
     from gsym.symbolication.stacks.recognition import parse_report
 
+    if isinstance(maps, os.PathLike):
+        maps = _read_text(maps)
     stack = parse_report(
         text,
         module_of_path(module) if module else None,
         NO_LIMITS,
         maps=maps or "",
         load_addresses=load_addresses or {},
+        document=document,
     )
     return symbolicate_stack(stack, beside, source=source, store=store)
+
+
+def _read_text(path: str | os.PathLike[str]) -> str:
+    with open(path, "rb") as file:
+        return file.read().decode("utf-8", "surrogateescape")
 
 
 def symbolicate_stack(

@@ -16,8 +16,9 @@ from gsym.cli.options import (
 )
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
-from gsym.cli.verbs.symbolicate_jobs import is_request, symbolicate_jobs
+from gsym.cli.verbs.symbolicate_jobs import decode_request, is_request, symbolicate_jobs
 from gsym.errors import GsymError
+from gsym.symbolication.stacks.documents import decode_document
 from gsym.symbolication.symbolicate import (
     is_dump,
     symbolicate_dump,
@@ -124,7 +125,7 @@ def symbolicate(values: Values) -> int:
             return _print_report(report, "operands", values)
         return _worst(
             [
-                _symbolicate_report(path, _read_file(path), values, loaded)
+                _symbolicate_report(path, _read_text(path), values, loaded)
                 for path in operands or ["-"]
             ]
         )
@@ -191,22 +192,32 @@ def _symbolicate(path: str, values: Values) -> int:
     if server is None and is_dump(path):
         report = symbolicate_dump(path, **_sources(values))
         return _print_report(report, path, values)
-    data = _read_file(path)
-    if server is None and not is_request(data):
-        return _symbolicate_report(path, data, values)
-    return symbolicate_jobs(path, data, values)
+    if server is not None:
+        request = decode_request(_read_file(path), path)
+        return symbolicate_jobs(path, request, values)
+    text = _read_text(path)
+    document = decode_document(text)
+    if is_request(document):
+        return symbolicate_jobs(path, document, values)
+    return _symbolicate_report(path, text, values, document=document)
 
 
 def _symbolicate_report(
-    path: str, data: bytes, values: Values, loaded: LoadedSymbols | None = None
+    path: str,
+    text: str,
+    values: Values,
+    loaded: LoadedSymbols | None = None,
+    *,
+    document: Any = None,
 ) -> int:
     maps = values.text("--maps")
     report = symbolicate_text(
-        data.decode("utf-8", "surrogateescape"),
+        text,
         "" if path == "-" else os.path.dirname(os.path.abspath(path)),
-        maps=loaded if maps is None else _read_file(maps).decode("utf-8", "replace"),
+        maps=loaded if maps is None else _read_text(maps),
         load_addresses=dict(map(_load_address, values.texts("--load-address"))),
         module=values.text("--module"),
+        document=document,
         **_sources(values),
     )
     return _print_report(report, path, values)
@@ -241,6 +252,10 @@ def _load_address(text: str) -> tuple[str, int]:
     if not equals:
         raise UsageError(f"option '--load-address': '{text}' is not MODULE=ADDRESS")
     return module, parse_address(address, "option '--load-address'")
+
+
+def _read_text(path: str) -> str:
+    return _read_file(path).decode("utf-8", "surrogateescape")
 
 
 def _read_file(path: str) -> bytes:

@@ -33,24 +33,30 @@ _PATIENCE = 2.0  # seconds; a server that fetches symbols takes minutes
 _JOB_KEYS = {"jobs", "memoryMap", "stacks"}
 
 
-def is_request(data: bytes) -> bool:
-    """Whether a file is a request to the symbolication API, or jobs of one."""
-    if data.lstrip()[:1] not in (b"{", b"["):
-        return False
-    try:
-        request = json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    jobs = request if isinstance(request, list) else [request]
+def is_request(document: Any) -> bool:
+    """Whether decoded JSON is a request to the symbolication API, or jobs of one."""
+    jobs = document if isinstance(document, list) else [document]
     is_job = (isinstance(each, dict) and _JOB_KEYS & each.keys() for each in jobs)
     return bool(jobs) and all(is_job)
 
 
-def symbolicate_jobs(path: str, data: bytes, values: Values) -> int:
-    """Symbolicate the jobs in a file; the exit status, as of the verb."""
+def decode_request(data: bytes, path: str) -> Any:
+    """The JSON value of a file.
+
+    Raises:
+        FormatError: It is not JSON.
+    """
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"not JSON: {error}", path=path) from None
+
+
+def symbolicate_jobs(path: str, request: Any, values: Values) -> int:
+    """Symbolicate the jobs of a request; the exit status, as of the verb."""
     server = values.text("--server")
     try:
-        jobs = read_jobs(_decoded(data, path))
+        jobs = read_jobs(request)
     except ValueError as error:
         raise GsymError(str(error), path=path) from None
     if server is None:
@@ -81,13 +87,6 @@ def _waiting(server: str) -> Iterator[None]:
     finally:
         timer.cancel()
         log.removeHandler(notices)
-
-
-def _decoded(data: bytes, path: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}", path=path) from None
 
 
 def _settings(values: Values) -> ClientSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.line_forms import (
     HEX,
     FrameForm,
@@ -103,7 +104,7 @@ def add_ips_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
     for key, heading in _HEADINGS:
         if isinstance(report.get(key), str):
             stack.add_text(f"{heading}: {report[key]}\n")
-    exception = _object(report.get("exception"))
+    exception = as_object(report.get("exception"))
     kinds = [exception.get("type"), exception.get("signal"), exception.get("subtype")]
     words = [each for each in kinds if isinstance(each, str)]
     if words:
@@ -115,7 +116,7 @@ def add_ips_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
         stack.add_text("\nLast Exception Backtrace:\n")
         _add_frames(last, modules, stack, first_is_return=True)
     for number, thread in enumerate(report["threads"]):
-        _add_thread(number, _object(thread), modules, stack)
+        _add_thread(number, as_object(thread), modules, stack)
 
 
 def _add_thread(
@@ -128,9 +129,7 @@ def _add_thread(
     known = [name for name in names if isinstance(name, str)]
     stack.begin(heading.strip(), thread.get("triggered") is True)
     stack.add_text(f"{heading}:{'  ' + ', '.join(known) if known else ''}\n")
-    frames = thread.get("frames")
-    if isinstance(frames, list):
-        _add_frames(frames, modules, stack, first_is_return=False)
+    _add_frames(as_list(thread.get("frames")), modules, stack, first_is_return=False)
 
 
 def _add_frames(
@@ -141,7 +140,7 @@ def _add_frames(
     first_is_return: bool,
 ) -> None:
     for at, each in enumerate(frames):
-        frame = _object(each)
+        frame = as_object(each)
         offset, index = frame.get("imageOffset"), frame.get("imageIndex")
         if type(offset) is not int:
             continue
@@ -158,14 +157,10 @@ def _add_frames(
 
 
 def _image_number(image: Any, stack: StackBuilder) -> int:
-    parts = _object(image)
+    parts = as_object(image)
     names = [parts.get("name"), parts.get("path")]
     name = next((each for each in names if isinstance(each, str)), "")
     uuid = parts.get("uuid")
     if not name:
         return NO_MODULE
     return stack.number(module_of_uuid(name, uuid if isinstance(uuid, str) else ""))
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -18,11 +18,10 @@ from gsym.symbolication.stacks.browser_profile import (
     is_address_name,
     item_of,
     library_modules,
-    list_of,
     named_places,
-    object_of,
     string_scopes,
 )
+from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.parts import ReportLimits, StackBuilder
 
 TYPE_CHECKING = False
@@ -52,7 +51,7 @@ def with_inlined_calls(text: str, frames: Iterable[ReportFrame]) -> str:
     for scope in string_scopes(profile):
         calls = _answer_names(scope, modules, known)
         for tables in scope.threads:
-            stacks = object_of(tables.get("stackTable"))
+            stacks = as_object(tables.get("stackTable"))
             if not stacks or id(stacks) in done:  # shared with a thread before
                 continue
             done.add(id(stacks))
@@ -91,9 +90,9 @@ class _Tables:
         strings: list[Any],
         calls: dict[int, tuple[Frame, ...]],
     ) -> None:
-        self._stacks = object_of(tables.get("stackTable"))
-        self._frames = object_of(tables.get("frameTable"))
-        self._functions = object_of(tables.get("funcTable"))
+        self._stacks = as_object(tables.get("stackTable"))
+        self._frames = as_object(tables.get("frameTable"))
+        self._functions = as_object(tables.get("funcTable"))
         self._strings = strings
         self._numbers: dict[str, int] = {}
         self._calls = calls
@@ -101,8 +100,8 @@ class _Tables:
 
     def add_to(self, threads: list[dict[str, Any]]) -> None:
         """Add the inlined calls, and correct what means a row of the stacks."""
-        frames = list_of(self._frames.get("func"))
-        names = list_of(self._functions.get("name"))
+        frames = as_list(self._frames.get("func"))
+        names = as_list(self._functions.get("name"))
         for row in range(len(frames)):
             name = item_of(names, item_of(frames, row))
             calls = self._calls.get(-1 if name is None else name)
@@ -111,9 +110,9 @@ class _Tables:
         rows = self._new_stacks()
         for thread in threads:
             for table in _STACK_COLUMNS:
-                _renumber(object_of(thread.get(table)), "stack", rows)
-            for data in list_of(object_of(thread.get("markers")).get("data")):
-                cause = object_of(object_of(data).get("cause"))
+                _renumber(as_object(thread.get(table)), "stack", rows)
+            for data in as_list(as_object(thread.get("markers")).get("data")):
+                cause = as_object(as_object(data).get("cause"))
                 if cause.get("stack") is not None:
                     cause["stack"] = item_of(rows, cause["stack"])
 
@@ -144,7 +143,7 @@ class _Tables:
             self._functions["fileName"][function] = self._string(call.path)
 
     def _flag(self, row: int, flag: int) -> None:
-        flags = list_of(self._frames.get("flags"))
+        flags = as_list(self._frames.get("flags"))
         if item_of(flags, row) is not None:
             flags[row] |= flag
 
@@ -156,9 +155,9 @@ class _Tables:
         made = 0
         rows: list[int] = []
         distances = old.get("prefixOffset")  # in place of `prefix` since version 66
-        for row, frame in enumerate(list_of(old.get("frame"))):
+        for row, frame in enumerate(as_list(old.get("frame"))):
             if distances is None:
-                prefix = item_of(list_of(old.get("prefix")), row)
+                prefix = item_of(as_list(old.get("prefix")), row)
             else:
                 prefix = row - distances[row] if item_of(distances, row) else None
             above = item_of(rows, prefix)
@@ -200,5 +199,5 @@ def _copy_row(table: dict[str, Any], row: int) -> int:
 
 
 def _renumber(table: dict[str, Any], name: str, rows: list[int]) -> None:
-    values = list_of(table.get(name))
+    values = as_list(table.get(name))
     values[:] = [None if each is None else item_of(rows, each) for each in values]

@@ -11,6 +11,7 @@ import json
 import re
 
 from gsym.records import NamedTuple
+from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.parts import (
     StackFrame,
     module_of_debug_id,
@@ -60,13 +61,13 @@ class Scope(NamedTuple):
 
 def string_scopes(profile: Mapping[str, Any]) -> list[Scope]:
     """All tables of strings of a decoded profile, in the order of its text."""
-    threads = [object_of(each) for each in profile["threads"]]
-    shared = object_of(profile.get("shared"))
+    threads = [as_object(each) for each in profile["threads"]]
+    shared = as_object(profile.get("shared"))
     strings = shared.get("stringArray")
     if isinstance(strings, list):
         return [Scope("", strings, [{**shared, **thread} for thread in threads])]
     return [
-        Scope(str(each.get("name", "")), list_of(each.get("stringArray")), [{**each}])
+        Scope(str(each.get("name", "")), as_list(each.get("stringArray")), [{**each}])
         for each in threads
     ]
 
@@ -131,15 +132,15 @@ def named_places(scope: Scope, modules: list[int]) -> dict[int, set[tuple[int, i
     """The modules and addresses of functions, by the index of their names."""
     found: dict[int, set[tuple[int, int]]] = {}
     for tables in scope.threads:
-        frames = object_of(tables.get("frameTable"))
-        functions = object_of(tables.get("funcTable"))
-        names = list_of(functions.get("name"))
-        resources = list_of(functions.get("resource"))
-        libraries = list_of(object_of(tables.get("resourceTable")).get("lib"))
+        frames = as_object(tables.get("frameTable"))
+        functions = as_object(tables.get("funcTable"))
+        names = as_list(functions.get("name"))
+        resources = as_list(functions.get("resource"))
+        libraries = as_list(as_object(tables.get("resourceTable")).get("lib"))
         # Since version 70 it is frames that have a library, since 71 if a flag says so.
-        own, flags = list_of(frames.get("lib")), list_of(frames.get("flags"))
+        own, flags = as_list(frames.get("lib")), as_list(frames.get("flags"))
         of_frames = zip(
-            list_of(frames.get("address")), list_of(frames.get("func")), strict=False
+            as_list(frames.get("address")), as_list(frames.get("func")), strict=False
         )
         for row, (address, function) in enumerate(of_frames):
             library = item_of(own, row)
@@ -163,7 +164,7 @@ def item_of(values: list[Any], index: Any) -> int | None:
 
 def library_modules(profile: Mapping[str, Any], stack: StackBuilder) -> list[int]:
     """The numbers of the modules that the libraries of a profile are."""
-    return [_module_number(object_of(each), stack) for each in profile["libs"]]
+    return [_module_number(as_object(each), stack) for each in profile["libs"]]
 
 
 def _module_number(library: Mapping[str, Any], stack: StackBuilder) -> int:
@@ -173,13 +174,3 @@ def _module_number(library: Mapping[str, Any], stack: StackBuilder) -> int:
     if isinstance(debug_id, str) and debug_id:
         return stack.number(module_of_debug_id(name, debug_id))
     return stack.number(module_of_path(name))
-
-
-def object_of(value: Any) -> dict[str, Any]:
-    """An object of JSON; an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: Any) -> list[Any]:
-    """A list of JSON; an empty one in place of anything else."""
-    return value if isinstance(value, list) else []

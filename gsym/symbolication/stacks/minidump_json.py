@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     StackFrame,
@@ -21,27 +22,27 @@ FORM = "minidump-stackwalk JSON"
 
 def find_minidump_report(report: Any) -> Mapping[str, Any] | None:
     """The report in decoded JSON; None if there is none."""
-    for each in (report, _object(report).get("json_dump")):
+    for each in (report, as_object(report).get("json_dump")):
         if all(
-            isinstance(_object(each).get(key), list) for key in ("modules", "threads")
+            isinstance(as_object(each).get(key), list) for key in ("modules", "threads")
         ):
-            return _object(each)
+            return as_object(each)
     return None
 
 
 def add_minidump_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
     """Parse a decoded report. Its return addresses are adjusted."""
     modules = {
-        name: _module_number(_object(each), stack)
+        name: _module_number(as_object(each), stack)
         for each in report["modules"]
-        if isinstance(name := _object(each).get("filename"), str)
+        if isinstance(name := as_object(each).get("filename"), str)
     }
-    crash = _object(report.get("crash_info"))
+    crash = as_object(report.get("crash_info"))
     if isinstance(crash.get("type"), str):
         stack.reason = crash["type"]
         stack.add_text(f"Crash reason: {stack.reason}\n")
     for number, each in enumerate(report["threads"]):
-        thread = _object(each)
+        thread = as_object(each)
         is_crashed = number == crash.get("crashing_thread")
         name = thread.get("thread_name")
         stack.begin(f"Thread {number}", is_crashed)
@@ -49,9 +50,8 @@ def add_minidump_report(report: Mapping[str, Any], stack: StackBuilder) -> None:
             f"\nThread {number}{' crashed' * is_crashed}:"
             f"{f'  {name}' if isinstance(name, str) else ''}\n"
         )
-        frames = thread.get("frames")
-        for at, frame in enumerate(frames if isinstance(frames, list) else ()):
-            _add_frame(at, _object(frame), modules, stack)
+        for at, frame in enumerate(as_list(thread.get("frames"))):
+            _add_frame(at, as_object(frame), modules, stack)
 
 
 def _add_frame(
@@ -89,7 +89,3 @@ def _number(text: Any) -> int | None:
         return int(text, 16) if isinstance(text, str) else None
     except ValueError:
         return None
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

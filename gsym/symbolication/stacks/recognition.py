@@ -5,8 +5,6 @@ The format is recognized by content. Nothing is refused: an unknown format is te
 
 from __future__ import annotations
 
-import json
-
 from gsym.symbolication.stacks import (
     addresses,
     android,
@@ -25,6 +23,7 @@ from gsym.symbolication.stacks.browser_profile import (
     add_browser_profile,
     is_browser_profile,
 )
+from gsym.symbolication.stacks.documents import as_list, decode_document
 from gsym.symbolication.stacks.line_forms import LineReader
 from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
 from gsym.symbolication.stacks.minidump_json import (
@@ -97,7 +96,7 @@ def _add_job(job: Mapping[str, Any], prefix: str, stack: StackBuilder) -> None:
     for number, frames in enumerate(job["stacks"]):
         stack.begin(f"{prefix} {number}")
         stack.add_text(f"{prefix} {number}:\n")
-        for at, frame in enumerate(frames if isinstance(frames, list) else ()):
+        for at, frame in enumerate(as_list(frames)):
             if not _is_pair(frame, int):
                 stack.add_note("Frames that are not pairs of numbers are left out.")
                 continue
@@ -122,13 +121,14 @@ def _is_pair(value: Any, kind: type) -> bool:
     )
 
 
-def parse_report(
+def parse_report(  # noqa: PLR0913 - independent keywords
     text: str,
     chosen: StackModule | None = None,
     limits: ReportLimits = ReportLimits(),  # noqa: B008 - a record is immutable
     *,
     maps: str | Loaded = "",
     load_addresses: Mapping[str, int] = {},
+    document: Any = None,
 ) -> ParsedReport:
     """Parse a report.
 
@@ -138,8 +138,9 @@ def parse_report(
         limits: The limits.
         maps: What is loaded where: lines of any known form, or a process.
         load_addresses: Where modules start, by name or path.
+        document: The result of `decode_document`, if the caller has it.
     """
-    report = _decoded(text)
+    report = decode_document(text) if document is None else document
     stack = StackBuilder(limits)
     if is_symbolication_request(report):
         add_symbolication_request(report, stack)
@@ -184,19 +185,3 @@ def _lines(text: str, limit: int) -> tuple[list[str], str]:
     *lines, last = text.split("\n", limit)
     whole = [line + "\n" for line in lines]
     return (whole, last) if len(whole) == limit else ([*whole, last], "")
-
-
-def _decoded(text: str) -> Any:
-    """The JSON value; of two JSON texts (.ips) the second, if the first is one line."""
-    if not text.lstrip().startswith("{"):
-        return None
-    first, _, rest = text.lstrip().partition("\n")
-    whole = _json(text)
-    return _json(rest) if whole is None and first.rstrip().endswith("}") else whole
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

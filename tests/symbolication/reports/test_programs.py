@@ -431,7 +431,7 @@ def run(case: Case, laboratory: Laboratory) -> tuple[str, Report]:
     for each in case.programs.split():
         laboratory.build_program(each, PROGRAMS[each], splits=each in SPLIT)
     text = laboratory.run(case.command)
-    maps = (laboratory.here / "maps.txt").read_text() if case.maps else None
+    maps = laboratory.here / "maps.txt" if case.maps else None
     loaded = {case.module: case.loaded} if case.module and case.loaded else None
     report = gsym.symbolicate(
         text,
