@@ -227,3 +227,14 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
     }
     return text_answer_lines(text, NULL, limit, put_answer, &work, used_ret, error);
 }
+
+size_t gsym_text_find_offset(const char *text, size_t size) {
+    const char *end = text + size, *at = text;
+    while (at < end && (at = memchr(at, '+', (size_t)(end - at))) != NULL) {
+        const char *digits = at + (end - at > 1 && at[1] == ' ' ? 2 : 1);
+        if (end - digits >= 2 && digits[0] == '0' && digits[1] == 'x')
+            return (size_t)(at - text);
+        ++at;
+    }
+    return size;
+}

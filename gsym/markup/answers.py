@@ -76,7 +76,7 @@ def answer_address(
     if segment is None:
         return Answer(element, address)
     linked = segment.linked(address)
-    found = symbols.of(segment.module.build_id)
+    found = symbols.of(segment.module)
     if isinstance(element, Data):
         variable = found.variable(linked)
         return Answer(element, address, segment, linked, found, variable=variable)

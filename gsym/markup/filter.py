@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gsym.markup.demultiplexing import Demultiplexer, LineJoiner
     from gsym.markup.line_filter import LineFilter
     from gsym.markup.remote_symbols import Asking
+    from gsym.markup.stack_lines import StackAnswers
     from gsym.markup.symbols import Opening
 
 
@@ -44,6 +45,8 @@ class MarkupFilter:
             or else the whole match.
         join: A regular expression for the beginning of a line that continues the line
             before. The match is removed.
+        stacks: Answers stacks that are not markup, in style "spec"; None: they are
+            text.
 
     Raises:
         ValueError: The style is unknown, or a regular expression is invalid.
@@ -60,6 +63,7 @@ class MarkupFilter:
         output: Output | None = None,
         demux: str | None = None,
         join: str | None = None,
+        stacks: StackAnswers | None = None,
     ) -> None:
         chosen = settings or FilterSettings()
         if style is not None:
@@ -70,6 +74,7 @@ class MarkupFilter:
         if options.functions == "short":  # these names are not those of a symbol table
             named = chosen.style._replace(pc_is_outermost=False)
             chosen = chosen._replace(style=named)
+        self._stacks = stacks if chosen.style.name == "spec" else None
         self._failures = Failures(tell or _drop)
         self._output = output or Output()
         mark = None if join is None else _pattern(join)
@@ -90,7 +95,9 @@ class MarkupFilter:
             lines = line_rules(
                 chosen, found, self._failures, self._output, budget, key=key
             )
-            stream = LogStream(chosen, lines, self._output, ahead, process)
+            stream = LogStream(
+                chosen, lines, self._output, ahead, process, stacks=self._stacks
+            )
             if mark is None:
                 return stream
             from gsym.markup.demultiplexing import LineJoiner
@@ -142,7 +149,12 @@ class MarkupFilter:
 
     def summary(self) -> list[str]:
         """A sentence about unresolved addresses for each module."""
-        return self._failures.summary()
+        lines = self._failures.summary()
+        return lines if self._stacks is None else lines + self._stacks.summary()
+
+    def guesses(self) -> list[str]:
+        """A sentence about each module that was found by its name alone."""
+        return [] if self._stacks is None else self._stacks.guesses()
 
 
 def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gsym.markup.elements import Element
     from gsym.markup.hexdict import Value
     from gsym.markup.parser import Fault, Token
+    from gsym.markup.stack_lines import AnsweredStack
     from gsym.markup.symbols import Location
 
 # Among this many elements in order of arrival, the first of the line is known.
@@ -95,6 +96,14 @@ class JsonOutput(Output):
         """A malformed element."""
         fields = {"text": to_str(token.text), "error": to_str(fault.message)}
         self._add(token, self._place(token) | fields)
+
+    def stack(self, found: AnsweredStack, number: int, process: bytes | None) -> None:
+        """The frames of a stack that is not markup."""
+        self._end_line()
+        name = {} if process is None else {"process": to_str(process)}
+        for line, before, record in found.frames:
+            place = {"log_line": number + line, "column": before + 1}
+            self.put(_dump(place | name | {"element": "frame"} | record) + b"\n")
 
     def take(self) -> bytes:
         """The output so far, with all elements of the current line."""

@@ -112,14 +112,14 @@ class LineFilter:
         prefix = b""
         if self._key is not None:  # the prefix may differ in the next line
             lines = lines[: bytes(lines).find(b"\n", element) + 1 or len(lines)]
-            prefix = self._prefix_of(bytes(lines[:element]))
+            prefix = self.prefix_of(bytes(lines[:element]))
         return self._runs.answer(lines, number, prefix, process)
 
     def filter(self, line: bytes) -> None:
         """Filter one line, given with its end."""
         self._line = line
         if self._key is not None:
-            self._prefix = self._prefix_of(line.partition(_BEGIN)[0])
+            self._prefix = self.prefix_of(line.partition(_BEGIN)[0])
         self._filter(line)
 
     def close_line(self) -> None:
@@ -134,7 +134,7 @@ class LineFilter:
     def _filter(self, line: bytes) -> None:
         raise NotImplementedError
 
-    def _prefix_of(self, before: bytes) -> bytes:
+    def prefix_of(self, before: bytes) -> bytes:
         """The part of the text before the elements that names the process."""
         found = self._key and self._key.search(before)
         if not found:

@@ -128,7 +128,7 @@ class LineRuns:
         segment = self._space.find(address)
         if segment is None:
             return False
-        symbols = self._symbols.of(segment.module.build_id)
+        symbols = self._symbols.of(segment.module)
         is_missing = self._needs_reader and symbols.module.reader is None
         if is_missing or not symbols.is_local:
             return False

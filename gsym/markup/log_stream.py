@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from gsym.markup.colours import remove_colours
+from gsym.markup.stack_lines import find_stacks, lines_before
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from gsym.markup.outputs import Output
     from gsym.markup.remote_symbols import AddressCollector
     from gsym.markup.settings import FilterSettings
+    from gsym.markup.stack_lines import AnswersLines, StackAnswers
 
     Lines = list[tuple[int, bytes]]
 
@@ -34,25 +36,30 @@ class LogStream:
         output: Receives the output.
         collector: Receives complete lines before they are filtered.
         process: The key of the process, or None.
+        stacks: Answers stacks that are not markup; None: they are text.
 
     Attributes:
         lines_before: Number of lines before the next one; counted if the output needs
             it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of the filter
         self,
         settings: FilterSettings,
         lines: LineFilter,
         output: Output,
         collector: AddressCollector | None = None,
         process: bytes | None = None,
+        *,
+        stacks: StackAnswers | None = None,
     ) -> None:
         self._settings = settings
         self._lines = lines
         self._output = output
         self._collector = collector
         self._process = process
+        self._stacks = stacks
+        self._answer_lines: AnswersLines | None = None  # of a stack that may continue
         self.lines_before = 0
         self._counts_lines = output.counts_lines
         self._rest = bytearray()  # the beginning of a line
@@ -124,6 +131,33 @@ class LogStream:
         if self._drops_colours:
             lines = remove_colours(lines[at:end])
             at, end = 0, len(lines)
+        if self._stacks is not None:
+            is_inside = self._answer_lines is not None
+            for begin, stop in find_stacks(lines, at, end, is_inside=is_inside):
+                if begin > at:
+                    self._filter_marked(lines, at, begin)
+                    self._answer_lines = None
+                self._answer_stack(self._stacks, lines, begin, stop)
+                at = stop
+            if at < end:
+                self._answer_lines = None
+        self._filter_marked(lines, at, end)
+
+    def _answer_stack(
+        self, stacks: StackAnswers, lines: bytes, begin: int, end: int
+    ) -> None:
+        self.release()
+        self._lines.close_line()
+        if self._answer_lines is None:
+            before = lines_before(lines, begin)
+            self._answer_lines = stacks.begin(before, self._lines.prefix_of)
+        found = self._answer_lines(lines[begin:end])
+        self._output.stack(found, self.lines_before + 1, self._process)
+        if self._counts_lines:
+            self.lines_before += lines.count(b"\n", begin, end)
+
+    def _filter_marked(self, lines: bytes, at: int, end: int) -> None:
+        """Filter complete lines whose elements are markup."""
         while at < end:
             start = at
             if not self._dictionary:

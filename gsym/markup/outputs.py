@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gsym.markup.answers import Answer
     from gsym.markup.elements import Element
     from gsym.markup.parser import Fault, Token
+    from gsym.markup.stack_lines import AnsweredStack
 
 MAX_HELD = 1 << 16  # bytes that are not written yet
 
@@ -77,6 +78,10 @@ class Output:
 
     def malformed(self, token: Token, fault: Fault) -> None:
         """A malformed element and its error; its text may follow."""
+
+    def stack(self, found: AnsweredStack, _number: int, _process: bytes | None) -> None:
+        """A stack that is not markup, the number of its first line, the process."""
+        self.text(found.text)
 
     def put(self, text: bytes) -> None:
         """Add output."""

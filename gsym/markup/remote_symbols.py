@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
-    from gsym.markup.address_space import Segment, SpaceBudget
+    from gsym.markup.address_space import LoadedModule, Segment, SpaceBudget
     from gsym.markup.elements import Element
     from gsym.markup.parser import Token
     from gsym.markup.settings import FilterSettings
@@ -74,14 +74,14 @@ class RemoteSymbols(Symbols):
         self.options = options
         self._asking = source
         self._most = most
-        self._modules: dict[bytes, ModuleSymbols] = {}
+        self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
         self._places: dict[bytes, tuple[int, str]] = {}  # base and name of a module
         self._answers: dict[tuple[bytes, int], Symbolization] = {}
         self._failure = ""
         self._silent_until = 0.0
 
-    def _open(self, build_id: bytes) -> ModuleSymbols:
-        return _RemoteModule(self, build_id)
+    def _open(self, module: LoadedModule) -> ModuleSymbols:
+        return _RemoteModule(self, module.build_id)
 
     def place(self, segment: Segment) -> None:
         """Note a segment: offsets count from the lowest address of its module.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.demangling import demangle_bytes
-from gsym.engine.native import to_bytes
+from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.short_names import short_name
 from gsym.model import join_path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gsym.containers.data_symbols import DataSymbols
+    from gsym.markup.address_space import LoadedModule
     from gsym.model import Lookup
     from gsym.reading.reader import Reader
     from gsym.store.modules import ModuleKey
@@ -222,20 +223,21 @@ class Symbols:
         self._source = source
         self.options = options
         self._most = most
-        self._modules: dict[bytes, ModuleSymbols] = {}
+        self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
 
-    def of(self, build_id: bytes) -> ModuleSymbols:
+    def of(self, module: LoadedModule) -> ModuleSymbols:
         """The symbols of a module; an unavailable one has none."""
-        symbols = self._modules.get(build_id)
+        key = module.build_id, module.name
+        symbols = self._modules.get(key)
         if symbols is None:
             if len(self._modules) >= self._most:
                 del self._modules[next(iter(self._modules))]
-            symbols = self._modules[build_id] = self._open(build_id)
+            symbols = self._modules[key] = self._open(module)
         return symbols
 
-    def _open(self, build_id: bytes) -> ModuleSymbols:
-        module = self._source.open(key_of_build_id(build_id))
-        return ModuleSymbols(module, self.options)
+    def _open(self, module: LoadedModule) -> ModuleSymbols:
+        key = key_of_build_id(module.build_id, to_str(module.name))
+        return ModuleSymbols(self._source.open(key), self.options)
 
 
 def has_uuid(build_id: bytes, uuid: bytes) -> bool:

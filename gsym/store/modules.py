@@ -23,12 +23,15 @@ class ModuleKey(NamedTuple):
         code_file: Name of the binary: `xul.dll`. No folder.
         code_id: In upper case: ELF build id or LC_UUID in hexadecimal; for a PE file
             its time stamp and image size.
+        path: Where a log or a profile says that its file is, for searches on the
+            machine of the user; a file there is used only if it has the id.
     """
 
     debug_file: str = ""
     debug_id: str = ""
     code_file: str = ""
     code_id: str = ""
+    path: str = ""
 
 
 def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
@@ -44,8 +47,12 @@ def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
     return ModuleKey(debug_file, read_debug_id(debug_id).upper())
 
 
-def key_of_build_id(build_id: bytes) -> ModuleKey:
+def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
     """The key of a module, as used by debuginfod and symbolizer markup.
+
+    Args:
+        build_id: Its build id.
+        path: See `ModuleKey`.
 
     Raises:
         TypeError: *build_id* is not bytes.
@@ -53,7 +60,7 @@ def key_of_build_id(build_id: bytes) -> ModuleKey:
     if not isinstance(build_id, bytes):
         reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
         raise TypeError(reason)
-    return ModuleKey(code_id=build_id.hex().upper())
+    return ModuleKey(code_id=build_id.hex().upper(), path=path)
 
 
 class Quality(NamedTuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gsym.model import Frame
     from gsym.store.modules import Attempt
@@ -109,7 +111,7 @@ class Report(NamedTuple):
             from gsym.symbolication.stacks.browser_inlining import with_inlined_calls
 
             return with_inlined_calls(self._original(), self.frames())
-        return "".join(self._texts())
+        return "".join(self.texts(indented, partial(map, str)))
 
     def frames(self) -> Iterator[ReportFrame]:
         """The frames of all threads, in order."""
@@ -155,7 +157,18 @@ class Report(NamedTuple):
         }
         return json.dumps(record)
 
-    def _texts(self) -> Iterator[str]:
+    def texts(
+        self,
+        indent: Callable[[str], str],
+        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
+    ) -> Iterator[str]:
+        """The text in parts.
+
+        Args:
+            indent: What the second and later lines of an answer begin with, for the
+                text before it in its line.
+            shown: The lines of the answer for the calls of a frame.
+        """
         line = ""  # the start of the current line, as far as calls are indented
         for part in self.parts:
             if isinstance(part, str):
@@ -168,7 +181,7 @@ class Report(NamedTuple):
                 continue
             thread, number = part
             frame = self.threads[thread].frames[number]
-            yield self._answered(frame, line)
+            yield self._answered(frame, f"\n{indent(line)}", shown)
             line += frame.text[: _MOST_INDENT - len(line)]
 
     def _original(self) -> str:
@@ -181,7 +194,12 @@ class Report(NamedTuple):
         )
         return "".join(frames)
 
-    def _answered(self, frame: ReportFrame, line: str) -> str:
+    def _answered(
+        self,
+        frame: ReportFrame,
+        between: str,
+        shown: Callable[[tuple[Frame, ...]], Iterable[str]],
+    ) -> str:
         from gsym.engine.demangling import demangle
         from gsym.symbolication.stacks.browser_profile import answer_name
 
@@ -189,10 +207,13 @@ class Report(NamedTuple):
             return frame.text
         if self.form == _PROFILE:
             return answer_name(demangle(frame.calls[-1].name))
-        blank = "".join("\t" if each == "\t" else " " for each in line)
         module = self.modules[frame.module].name
-        calls = f"\n{blank}".join(map(str, frame.calls))
-        return f"{calls} ({module}+{frame.offset:#x})"
+        return f"{between.join(shown(frame.calls))} ({module}+{frame.offset:#x})"
+
+
+def indented(line: str) -> str:
+    """Blanks of the width of a text."""
+    return "".join("\t" if each == "\t" else " " for each in line)
 
 
 def _frame_record(frame: ReportFrame) -> dict[str, object]:

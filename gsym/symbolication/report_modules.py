@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from gsym.reading.reader import Reader
-    from gsym.symbolication.report_work import ReportWork
     from gsym.symbolication.stacks.parts import StackModule
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
@@ -109,28 +108,14 @@ class ReportModules:
         """Close the connections to servers; readers stay open."""
         self._closing.close()
 
-    def open_all(self, work: ReportWork) -> None:
-        """Open the modules that have frames."""
-        for module in work.modules:
-            if module.frames and not module.reason:
-                started = time.perf_counter()
-                named = module.named
-                if not module.has_id:
-                    named = work.same_as(named) or named
-                module.module, module.binary, module.is_guess = self.open(named)
-                module.seconds = time.perf_counter() - started
-
     def open(self, named: StackModule) -> FoundModule:
         """Open a module, from the first place that has symbols of it."""
         attempts: list[Attempt] = []
-        for found in self._files(named):
+        for found in self._files(named, attempts):
             reader = _tried(found.path, partial(_read, found.path), attempts)
             if reader is not None:
                 opened = OpenModule(None, reader, tuple(attempts))
                 return FoundModule(opened, *found)
-        attempts += [
-            Attempt(each.name, "missing", "not found") for each in self._folders
-        ]
         if self._symbolizer is not None and named.has_id:
             stored = self._symbolizer.open(named.key)
             attempts += stored.attempts
@@ -145,9 +130,9 @@ class ReportModules:
 
     def paths(self, named: StackModule) -> Iterator[str]:
         """Where files of a module are, in the order in which they are tried."""
-        return (each.path for each in self._files(named))
+        return (each.path for each in self._files(named, []))
 
-    def _files(self, named: StackModule) -> Iterator[_File]:
+    def _files(self, named: StackModule, attempts: list[Attempt]) -> Iterator[_File]:
         has_id = named.has_id
         for folder in self._folders:
             try:
@@ -156,18 +141,19 @@ class ReportModules:
                 )
             except SourceError:
                 continue
+            if not found:
+                attempts.append(Attempt(folder.name, "missing", "not found"))
             yield from (_File(path, not has_id) for path in found)
         for path in self._installed(named):
-            if not _has_contents(path):
-                continue
-            if not has_id:
-                yield _File(path, is_guess=True)
-            elif _has_key(path, named.key):
-                yield _File(path, is_guess=False)
+            reason = why_not(path, named.key)
+            if reason:
+                attempts.append(Attempt(path, "missing", reason))
+            else:
+                yield _File(path, not has_id)
 
     def _installed(self, named: StackModule) -> Iterator[str]:
         if named.path:
-            yield os.path.join(self._beside, named.path)
+            yield os.path.normpath(os.path.join(self._beside, named.path))
         build_id = named.key.code_id.lower()
         if build_id.isalnum():
             for folder in DEBUG_DIRECTORIES:
@@ -196,20 +182,24 @@ def _tried(
     return reader
 
 
-def _has_contents(path: str) -> bool:
-    """Whether a regular file is there. Those of /proc are empty, and may block."""
+def why_not(path: str, key: ModuleKey) -> str:
+    """Why the file at a path that a report has is not used for a module; "" if it is.
+
+    It must be a regular one, since those of /proc may block, and have the module's id.
+    """
     try:
         status = os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return S_ISREG(status.st_mode) and status.st_size > 0
-
-
-def _has_key(path: str, key: ModuleKey) -> bool:
-    try:
+        if not S_ISREG(status.st_mode) or not status.st_size:
+            return "not a regular file with contents"
+        if not (key.code_id or key.debug_id):
+            return ""
         found = identify(path)
-    except (GsymError, OSError, ValueError):
-        return False
-    if key.code_id:
-        return found.code_id.upper() == key.code_id.upper()
-    return found.debug_id.upper() == key.debug_id.upper()
+    except OSError as error:
+        return error.strerror or str(error)
+    except (GsymError, ValueError) as error:
+        return str(error)
+    wanted = key.code_id or key.debug_id
+    own = found.code_id if key.code_id else found.debug_id
+    if own.upper() == wanted.upper():
+        return ""
+    return f"another build, with the id {own.lower()}" if own else "it has no id"

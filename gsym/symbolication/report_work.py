@@ -7,6 +7,7 @@ open, answer. All addresses of a module are looked up together.
 from __future__ import annotations
 
 from itertools import pairwise
+from time import perf_counter
 
 from gsym.model import Frame
 from gsym.store.modules import key_of_debug_id
@@ -21,11 +22,12 @@ from gsym.symbolication.stacks.parts import NO_MODULE, StackFrame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gsym.reading.reader import Reader
     from gsym.store.modules import Entry, ModuleKey
     from gsym.store.symbolizer import OpenModule
+    from gsym.symbolication.report_modules import FoundModule
     from gsym.symbolication.stacks.parts import ParsedReport, StackModule
     from gsym.symbolication.store_listing import StoreListing
 
@@ -196,6 +198,17 @@ class ReportWork:
         """
         for module in self.modules:
             module.identify(listing, self.same_as(module.named))
+
+    def open_by(self, find: Callable[[StackModule], FoundModule]) -> None:
+        """Open the modules that have frames, each by what *find* returns."""
+        for module in self.modules:
+            if module.frames and not module.reason:
+                started = perf_counter()
+                named = module.named
+                if not module.has_id:
+                    named = self.same_as(named) or named
+                module.module, module.binary, module.is_guess = find(named)
+                module.seconds = perf_counter() - started
 
     def answer(self) -> Report:
         """The report, when the modules are open.

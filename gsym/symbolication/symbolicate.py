@@ -129,7 +129,7 @@ def symbolicate_stack(
 
     work = ReportWork(stack)
     with ReportModules(source, beside, store) as modules:
-        modules.open_all(work)
+        work.open_by(modules.open)
         return work.answer()
 
 
@@ -149,5 +149,5 @@ def symbolicate_dump(
     read = read_minidump if data[: len(MAGIC)] == MAGIC else read_core
     with ReportModules(source, beside, store) as modules:
         work = ReportWork(read(data, path, modules.paths))
-        modules.open_all(work)
+        work.open_by(modules.open)
         return work.answer()

@@ -239,6 +239,9 @@ gsym_status gsym_text_markup(gsym_text *text, gsym_name_texts *texts, gsym_marku
                              const char *lines, size_t size, size_t limit,
                              size_t *used_ret, gsym_error *error);
 
+/* Offset of the first "+0x" or "+ 0x", as stacks in logs have them; `size` without one. */
+size_t gsym_text_find_offset(const char *text, size_t size);
+
 /* ---- text, as servers of Mozilla's symbolication API send it ------------------- */
 
 /* Texts for the values of a column of a batch, concatenated. */

@@ -25,7 +25,12 @@ from gsym.cli.terminal import (
     let_colours_through,
     printable,
 )
-from gsym.cli.verbs.modules import MODULE_OPTIONS, PLACES, open_modules
+from gsym.cli.verbs.modules import (
+    MODULE_OPTIONS,
+    PLACES,
+    open_modules,
+    open_stacks,
+)
 from gsym.engine.native import to_bytes
 from gsym.errors import GsymError
 from gsym.markup.dumps import coverage_lines, dump_record
@@ -181,10 +186,12 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         Option("--no-summary", "no such report (default in style llvm)"),
     ),
     """\
-Other text passes unchanged. Modules are found by build id: in folders as
-.build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with .debug, and with
---gsym-dir under any name; then in the store. Other files are converted, and the result
-is cached. docs/markup.md lists the rules of each style.
+Stacks that are not markup, of sanitizers, backtrace() or coredumpctl, are answered as by
+gsym symbolicate (default style). Other text passes unchanged. Modules are found by build
+id: in folders as .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with
+.debug, and with --gsym-dir under any name; then in the store; then at the path in the
+log. Other files are converted, and the result is cached. docs/markup.md lists the rules
+of each style.
 
   gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
   tail -f app.log | gsym filter --gsym-dir build     one that grows
@@ -197,19 +204,24 @@ def filter_logs(values: Values) -> int:
     style = STYLES[values.chosen("--style")]
     form = _form(values)
     dumps = _dump_handler(values)
+    symbols = _symbol_options(values, style)
     try:
+        stacks = open_stacks(values, style, symbols)
         log_filter = MarkupFilter(
             open_modules(values, style),
-            symbols=_symbol_options(values, style),
+            symbols=symbols,
             settings=_settings(values, style, form, dumps),
             tell=print_message,
             output=_output(form),
             demux=values.text("--demux"),
             join=values.text("--join"),
+            stacks=stacks,
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
     with ExitStack() as stack:
+        if stacks is not None:
+            stack.callback(stacks.close)
         path = values.text("--dumpfile-output")
         if dumps is not None and path is not None:
             dumps.kept = stack.enter_context(DumpList(path))
@@ -335,6 +347,8 @@ def _print_summary(log_filter: MarkupFilter, *, has_locations: bool) -> None:
         _print(
             "use --gsym-dir DIR to name folders of binaries, debug files or GSYM files"
         )
+    for line in log_filter.guesses():
+        _print(line)
 
 
 def _print(sentence: str) -> None:

@@ -16,19 +16,21 @@ from gsym.markup.symbols import BINARIES, has_uuid
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
-from gsym.trace.profiles.binaries import Binaries, build_id_of
+from gsym.symbolication.log_stacks import LogStacks
+from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gsym.cli.grammar import Values
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.settings import Style
-    from gsym.markup.symbols import Opening
+    from gsym.markup.symbols import Opening, SymbolOptions
     from gsym.store.loose_files import LooseFiles
     from gsym.store.modules import ModuleKey
+    from gsym.symbolication.report_modules import ReportModules
     from gsym.trace.profiles.model import Profile
 
 _GSYM = ".gsym"
@@ -46,11 +48,17 @@ class FolderModules:
         gsym_directories: Searched first, in order: by build id, then files of any
             names.
         debug_file_directories: Searched then, by build id; also for companion files.
+        at_paths: Whether files at the paths that a log or profile has are used, too.
     """
 
     def __init__(
-        self, gsym_directories: Sequence[str], debug_file_directories: Sequence[str]
+        self,
+        gsym_directories: Sequence[str],
+        debug_file_directories: Sequence[str],
+        *,
+        at_paths: bool = False,
     ) -> None:
+        self._at_paths = at_paths
         self._folders = (*gsym_directories, *debug_file_directories)
         self._loose: dict[str, LooseFiles | None] = dict.fromkeys(gsym_directories)
         self._search = BinarySearch(
@@ -67,10 +75,29 @@ class FolderModules:
                 return module
         return OpenModule(None, None, tuple(attempts))
 
+    def open_at_path(self, key: ModuleKey) -> OpenModule:
+        """The module at the path that the log or profile has, or why it is not used."""
+        attempts: list[Attempt] = []
+        if not self._at_paths or not key.path:
+            return OpenModule(None, None)
+        failure = Attempt(key.path, "missing", self._why_not_at_path(key))
+        paths = [] if failure.detail else [key.path]
+        module = self._open_first(key.path, paths, key, attempts, failure)
+        return module or OpenModule(None, None, tuple(attempts))
+
     def binaries(self, key: ModuleKey) -> list[str]:
         """The files of a module that may have a symbol table."""
         paths = [path for folder in self._folders for path in self._files(folder, key)]
+        if not self._why_not_at_path(key):
+            paths.append(key.path)
         return [path for path in paths if not path.endswith(_GSYM)]
+
+    def _why_not_at_path(self, key: ModuleKey) -> str:
+        if not (self._at_paths and key.path):
+            return "not searched"
+        from gsym.symbolication.report_modules import why_not
+
+        return why_not(key.path, key)
 
     def _open_in(
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
@@ -79,19 +106,32 @@ class FolderModules:
             attempts.append(Attempt(folder, "missing", "is not a folder"))
             return None
         failure = Attempt(folder, "missing", "has no file with this build id")
+        return self._open_first(
+            folder, self._files(folder, key), key, attempts, failure
+        )
+
+    def _open_first(
+        self,
+        place: str,
+        paths: Iterable[str],
+        key: ModuleKey,
+        attempts: list[Attempt],
+        failure: Attempt,
+    ) -> OpenModule | None:
+        """The first of these files with functions, else one with other symbols."""
         without_functions = None
-        for path in self._files(folder, key):
+        for path in paths:
             try:
                 reader = find_gsym(path, self._search).reader
             except (GsymError, OSError) as error:
-                failure = Attempt(folder, "refused", describe(error))
+                failure = Attempt(place, "refused", describe(error))
                 continue
             uuid = b"" if reader is None else reader.uuid
             if not has_uuid(bytes.fromhex(key.code_id), uuid):
                 reason = f"{path} has UUID {uuid.hex() or 'none'}"
-                failure = Attempt(folder, "refused", reason)
+                failure = Attempt(place, "refused", reason)
                 continue
-            module = OpenModule(None, reader, (Attempt(folder, "found", path),))
+            module = OpenModule(None, reader, (Attempt(place, "found", path),))
             module.texts[BINARIES] = partial(self.binaries, key)
             if reader is not None:
                 return module
@@ -122,7 +162,7 @@ class FolderModules:
 
 
 class SeveralModules:
-    """Modules in folders, then in a store.
+    """Modules in folders, then in a store, then at the paths that a log has.
 
     Args:
         folders: Searched first; also for variables of modules in the store.
@@ -136,14 +176,18 @@ class SeveralModules:
     def open(self, key: ModuleKey) -> OpenModule:
         """The module, or the results of the search."""
         module = self._folders.open(key)
-        is_found = module.reader is not None or BINARIES in module.texts
-        if is_found or self._store is None:
+        if module.reader is not None or BINARIES in module.texts:
             return module
-        kept = self._store.open(key)
-        kept.attempts = module.attempts + kept.attempts
-        if kept.reader is not None:
-            kept.texts.setdefault(BINARIES, partial(self._folders.binaries, key))
-        return kept
+        attempts = module.attempts
+        if self._store is not None:
+            kept = self._store.open(key)
+            if kept.reader is not None:
+                kept.texts.setdefault(BINARIES, partial(self._folders.binaries, key))
+                return kept
+            attempts += kept.attempts
+        module = self._folders.open_at_path(key)
+        module.attempts = attempts + module.attempts
+        return module
 
 
 def _paths(folder: str, digits: str) -> Iterator[str]:
@@ -219,7 +263,8 @@ def open_folders(
         values: Of a command with `module_options`.
         sources: See `open_store`.
         debug_file_directories: The default folders of debug files.
-        has_own_store: Whether the user's store is the default.
+        has_own_store: Whether the user's store is the default, and files are used at
+            the paths that the log or profile has.
 
     Raises:
         UnsupportedError: A source needs a package that is not installed.
@@ -228,7 +273,7 @@ def open_folders(
     debug = tuple(values.texts("--debug-file-directory")) or tuple(
         debug_file_directories
     )
-    folders = FolderModules(values.texts("--gsym-dir"), debug)
+    folders = FolderModules(values.texts("--gsym-dir"), debug, at_paths=has_own_store)
     path = values.text("--store")
     if path is None and not sources and not has_own_store:
         return folders
@@ -293,9 +338,7 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
         UsageError: Options exclude each other.
         ValueError: A source is invalid.
     """
-    sources = values.texts("--source")
-    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
-        sources += _debuginfod(style)
+    sources = _sources(values, style)
     url = values.text(SERVER.name)
     if url is not None:
         return _server(url, values, is_alone=not sources)
@@ -306,6 +349,32 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
         debug_file_directories=by_default,
         has_own_store=style.name != "llvm",
     )
+
+
+def open_stacks(
+    values: Values, style: Style, options: SymbolOptions
+) -> LogStacks | None:
+    """What answers the stacks of a log that are not markup; None with a server."""
+    if values.text(SERVER.name) is not None or style.name != "spec":
+        return None
+    folders = values.texts("--gsym-dir") + values.texts("--debug-file-directory")
+    existing = filter(os.path.isdir, folders)
+    sources = [*existing, *_sources(values, style)]
+
+    def open_modules() -> ReportModules:  # most logs need none
+        from gsym.symbolication.report_modules import ReportModules
+
+        return ReportModules(sources, store=values.text("--store"))
+
+    return LogStacks(open_modules, options)
+
+
+def _sources(values: Values, style: Style) -> list[str]:
+    """The sources of missing modules."""
+    sources = values.texts("--source")
+    if values.flag("--debuginfod") and not values.flag("--no-debuginfod"):
+        sources += _debuginfod(style)
+    return sources
 
 
 def _debuginfod(style: Style) -> list[str]:
@@ -347,8 +416,7 @@ def symbolize_profile(profile: Profile, values: Values) -> None:
         UsageError: A source is invalid.
     """
     modules, binaries = open_profile_modules(values)
-    paths = {mapping.build_id: mapping.path for mapping in profile.mappings}
-    symbolize(profile, ProfileModules(modules, paths), binaries)
+    symbolize(profile, modules, binaries)
 
 
 def open_profile_modules(values: Values) -> tuple[Opening, Binaries]:
@@ -370,32 +438,3 @@ def open_profile_modules(values: Values) -> tuple[Opening, Binaries]:
     folders = values.texts("--gsym-dir")
     debug = values.texts("--debug-file-directory") or DEBUG_DIRECTORIES
     return modules, Binaries(folders, tuple(debug))
-
-
-class ProfileModules:
-    """Opens modules by a search, then at the paths in the profile.
-
-    Args:
-        modules: The search.
-        paths: Paths by hexadecimal build id; only files with that build id are used.
-    """
-
-    def __init__(self, modules: Opening, paths: dict[str, str]) -> None:
-        self._modules = modules
-        self._paths = paths
-        self._search = BinarySearch(debug_file_directories=DEBUG_DIRECTORIES)
-
-    def open(self, key: ModuleKey) -> OpenModule:
-        """The module, or the results of the search."""
-        module = self._modules.open(key)
-        if module.reader is not None:
-            return module
-        build_id = key.code_id.lower()
-        path = self._paths.get(build_id, "")
-        if not path or build_id_of(path) != build_id:
-            return module
-        try:
-            found = find_gsym(path, self._search)
-        except (GsymError, OSError):
-            return module
-        return OpenModule(None, found.reader) if found.reader is not None else module

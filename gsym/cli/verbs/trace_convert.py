@@ -10,7 +10,6 @@ from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import print_json, printable, warn
 from gsym.cli.verbs.modules import (
     SYMBOL_OPTIONS,
-    ProfileModules,
     open_profile_modules,
     symbolize_profile,
 )
@@ -243,10 +242,9 @@ def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Pr
     from gsym.trace.profiles.pprof_output import symbolize_pprof
 
     modules, binaries = open_profile_modules(values)
-    paths = {mapping.build_id: mapping.path for mapping in source.read().mappings}
     return symbolize_pprof(
         read_inflated(source.path)[0],
-        ProfileModules(modules, paths),
+        modules,
         binaries,
         return_addresses=values.flag("--return-addresses"),
         path=source.name,

@@ -289,6 +289,12 @@ class StackBuilder:
             self.reason,
         )
 
+    def take(self) -> ParsedReport:
+        """The parts since the last call, of a report that continues."""
+        taken = self.finish()
+        self._parts.clear()
+        return taken
+
     def _make_valid(self) -> None:
         """Replace what no UTF-8 has: in JSON, surrogates may be alone."""
         self._parts = [

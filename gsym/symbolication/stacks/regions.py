@@ -75,7 +75,9 @@ class Regions:
             self.regions.insert(at, region)
 
     def close(self) -> None:
-        """Let regions without an end reach up to the next one."""
+        """Let regions without an end reach up to the next one known so far."""
+        self.regions = [each for each in self.regions if not each.is_open]
+        self._starts = [each.start for each in self.regions]
         starts = sorted({*self._starts, *(each.start for each in self._open)})
         for each in self._open:
             following = bisect_right(starts, each.start)
@@ -83,7 +85,6 @@ class Regions:
             if following < len(starts):
                 end = min(end, starts[following])
             self.add(each._replace(end=end, is_open=True))
-        self._open.clear()
 
     def clear(self) -> None:
         """Remove all regions."""

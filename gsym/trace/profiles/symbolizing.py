@@ -164,7 +164,8 @@ def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> 
 
 
 def _key(build_id: str, path: str) -> ModuleKey:
-    return ModuleKey(code_file=path.rpartition("/")[2], code_id=build_id.upper())
+    name = path.rpartition("/")[2]
+    return ModuleKey(code_file=name, code_id=build_id.upper(), path=path)
 
 
 def _frames(
