@@ -21,7 +21,7 @@ from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, ModuleKey
+from gsym.store.modules import Attempt, Entry, ModuleKey
 from gsym.store.symbolizer import OpenModule, Symbolizer
 from gsym.symbolication.binary_lookup import open_module
 
@@ -109,24 +109,34 @@ class ReportModules:
         self._closing.close()
 
     def open(self, named: StackModule) -> FoundModule:
-        """Open a module, from the first place that has symbols of it."""
+        """Open a module, from the first place that has lines of it, or else symbols."""
         attempts: list[Attempt] = []
+        best: _File | None = None
+        reader: Reader | None = None
         for found in self._files(named, attempts):
-            reader = _tried(found.path, partial(_read, found.path), attempts)
-            if reader is not None:
-                opened = OpenModule(None, reader, tuple(attempts))
-                return FoundModule(opened, *found)
-        if self._symbolizer is not None and named.has_id:
-            stored = self._symbolizer.open(named.key)
-            attempts += stored.attempts
-            if stored.reader is not None:
-                return FoundModule(
-                    OpenModule(stored.entry, stored.reader, tuple(attempts))
-                )
-        reader = None
-        if named.read is not None:
+            tried = _tried(found.path, partial(_read, found.path), attempts)
+            if tried is not None and (reader is None or _has_lines(tried)):
+                best, reader = found, tried
+            if reader is not None and _has_lines(reader):
+                break
+        else:
+            stored = self._open_stored(named, attempts)
+            if stored is not None and (best is None or _has_lines(stored[1])):
+                module = OpenModule(*stored, tuple(attempts))
+                return FoundModule(module, best.path if best else "")
+        if reader is None and named.read is not None:
             reader = _tried(named.name, named.read, attempts)
-        return FoundModule(OpenModule(None, reader, tuple(attempts)))
+        return FoundModule(OpenModule(None, reader, tuple(attempts)), *(best or ()))
+
+    def _open_stored(
+        self, named: StackModule, attempts: list[Attempt]
+    ) -> tuple[Entry | None, Reader] | None:
+        """The module of the store or of a server, if it is there."""
+        if self._symbolizer is None or not named.has_id:
+            return None
+        stored = self._symbolizer.open(named.key)
+        attempts += stored.attempts
+        return None if stored.reader is None else (stored.entry, stored.reader)
 
     def paths(self, named: StackModule) -> Iterator[str]:
         """Where files of a module are, in the order in which they are tried."""
@@ -163,6 +173,11 @@ class ReportModules:
 
 def _read(path: str) -> Reader | None:
     return open_module(path).reader
+
+
+def _has_lines(reader: Reader) -> bool:
+    """Whether it is made of more than symbols, as that of a stripped binary is."""
+    return reader.header.num_files > 1
 
 
 def _tried(

@@ -145,7 +145,8 @@ class ModuleOfReport:
         if self.reader is None:
             reason = self.module.reason if self.module is not None else self.reason
             return answer._replace(state="missing", reason=reason)
-        path = self.binary or self.reader.path or ""
+        is_stored = self.module is not None and self.module.entry is not None
+        path = ("" if is_stored else self.binary) or self.reader.path or ""
         return answer._replace(state="found", path=path, is_guess=self.is_guess)
 
 

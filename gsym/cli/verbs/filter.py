@@ -186,12 +186,12 @@ def _scan_as_llvm(words: Sequence[str], own: dict[str, Option]) -> Scanned:
         Option("--no-summary", "no such report (default in style llvm)"),
     ),
     """\
-Stacks that are not markup, of sanitizers, backtrace() or coredumpctl, are answered as by
-gsym symbolicate (default style). Other text passes unchanged. Modules are found by build
-id: in folders as .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same with
-.debug, and with --gsym-dir under any name; then in the store; then at the path in the
-log. Other files are converted, and the result is cached. docs/markup.md lists the rules
-of each style.
+Stacks that are not markup, of sanitizers, backtrace() or coredumpctl, are answered as
+by gsym symbolicate (default style). Other text passes unchanged. Modules are found by
+build id: in folders as .build-id/ab/cdef.gsym, ab/cdef.gsym, abcdef.gsym or the same
+with .debug, and with --gsym-dir under any name; then in the store; then at the path in
+the log. Other files are converted, and the result is cached. docs/markup.md lists the
+rules of each style.
 
   gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
   tail -f app.log | gsym filter --gsym-dir build     one that grows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gsym.conversion.identity import read_debug_id
 from gsym.model import UINT64_END
 from gsym.records import NamedTuple
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _UUID_DIGITS = 32
 
 
+@lru_cache(256)  # a stack names few modules, many times
 def module_of_path(path: str) -> StackModule:
     """A module given as NAME or as `NAME/DEBUGID`."""
     folder, _, last = path.replace("\\", "/").rpartition("/")

@@ -1,0 +1,79 @@
+"""Where the modules of a report come from."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.debuginfod_server import Answer, Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = "int f(int x) { return x; }\n"
+
+
+@pytest.fixture
+def stripped(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, str]:
+    """A library of which the debug file is elsewhere, and a frame in it."""
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "debuginfod"))
+    (tmp_path / "a.c").write_text(SOURCE)
+    flags = ["-g", "-shared", "-fPIC", "-Wl,--build-id=0xabcdef01"]
+    full, path = tmp_path / "debug/a.so", tmp_path / "bin/a.so"
+    full.parent.mkdir()
+    path.parent.mkdir()
+    subprocess.run([compiler, *flags, "-o", full, "a.c"], check=True, cwd=tmp_path)
+    subprocess.run(["strip", "-o", path, full], check=True)
+    with gsym.open(full) as reader:
+        at = reader.find("f")[0].start
+    return full, f"#0 {at:#x}  ({path}+{at:#x}) (BuildId: abcdef01)\n"
+
+
+def test_a_stripped_file_does_not_hide_the_debug_file_of_a_server(
+    stripped: tuple[Path, str],
+) -> None:
+    pytest.importorskip("httpx2")
+    full, text = stripped
+    assert gsym.symbolicate(text).threads[0].frames[0].calls[0].line == 0
+    with Server(Answer(full.read_bytes())) as server:
+        report = gsym.symbolicate(text, source=f"debuginfod+{server.url}")
+    frame = report.threads[0].frames[0]
+    assert (frame.calls[0].filename, frame.calls[0].line) == ("a.c", 1)
+    assert report.modules[0].path.startswith(str(full.parents[1] / "store"))
+
+
+def test_a_stripped_file_does_not_hide_the_debug_file_of_a_later_folder(
+    stripped: tuple[Path, str],
+) -> None:
+    full, text = stripped
+    report = gsym.symbolicate(text, source=[full.parents[1] / "bin", full.parent])
+    assert report.threads[0].frames[0].calls[0].line == 1
+
+
+def test_a_stripped_file_is_better_than_none(stripped: tuple[Path, str]) -> None:
+    pytest.importorskip("httpx2")
+    full, text = stripped
+    with Server(Answer(status=404)) as server:
+        report = gsym.symbolicate(text, source=f"debuginfod+{server.url}")
+    assert report.threads[0].frames[0].calls[0].name == "f"
+    assert report.modules[0].path == str(full.parents[1] / "bin/a.so")
+
+
+def test_the_reasons_name_each_path_that_was_looked_at(
+    stripped: tuple[Path, str],
+) -> None:
+    full, text = stripped
+    report = gsym.symbolicate(text.replace("abcdef01", "abcdef02"), source=full.parent)
+    (frame,) = report.frames()
+    assert frame.reason == (
+        f"no symbols of a.so: {full.parent}/*: not found; {full.parents[1]}/bin/a.so: "
+        "another build, with the id abcdef01; "
+        "/usr/lib/debug/.build-id/ab/cdef02.debug: No such file or directory"
+    )
