@@ -326,6 +326,42 @@ def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
         assert whole_text(stack) == paste
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Nov 23 08:00:01 host app[123]: ", ""),
+        ("2026-11-23T08:00:01.1Z stderr F ", ""),
+        ('{"log":"', '\\n","stream":"stderr"}'),
+        ('time="x" level=error msg="', '"'),
+        ("> ", ""),
+        ("\x1b[31m", "\x1b[0m"),
+        ("\x1b[1m\x1b[31m", "\x1b[m\x1b[K"),
+    ],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "./app(+0x1189) [0x55d1c0ffe189]",
+        "./app(main+0x1a) [0x55d1c0ffe189]",
+        "#1 0x55d1c0ffe189  (./app+0x1189) (BuildId: 160da11f)",
+    ],
+)
+def test_logs_put_text_around_frames(line: str, before: str, after: str) -> None:
+    (alone,) = frames_of(parse_report(line))
+    stack = parse_report(before + line + after)
+    assert frames_of(stack) == [alone]
+    assert whole_text(stack) == before + line + after
+
+
+def test_colours_within_a_frame_are_a_part_of_it() -> None:
+    line = "#1  \x1b[34m0x4011dd\x1b[m in \x1b[33m??\x1b[m () from \x1b[32m/a.so\x1b[m"
+    stack = parse_report(line)
+    (frame,) = frames_of(stack)
+    assert (frame.address, stack.modules[frame.module].path) == (0x4011DD, "/a.so")
+    assert frame.text == "??\x1b[m () from \x1b[32m/a.so"
+    assert whole_text(stack) == line
+
+
 def test_images_that_overlap_others_are_left_out() -> None:
     images = Regions()
     images.add(Region(0x1000, 0x2000, 1, 0, 0x100))

@@ -18,6 +18,7 @@ from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
 from gsym.cli.terminal import printable, warn
 from gsym.cli.verbs.symbolicate_jobs import decode_request, is_request, symbolicate_jobs
 from gsym.errors import GsymError
+from gsym.symbolication.link_addresses import NOT_PLACED
 from gsym.symbolication.stacks.documents import decode_document
 from gsym.symbolication.symbolicate import (
     is_dump,
@@ -28,6 +29,7 @@ from gsym.symbolication.symbolicate import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from gsym.cli.grammar import Values
@@ -243,8 +245,24 @@ def _print_report(report: Report, path: str, values: Values) -> int:
     if values.flag("--explain"):
         for line in report.explanation():
             warn(printable(line), "gsym symbolicate")
+    for hint in _hints(report, values):
+        warn(hint, "gsym symbolicate")
     missed = any(not frame.calls for frame in frames)
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+
+
+def _hints(report: Report, values: Values) -> Iterator[str]:
+    """What the user can do about addresses without an answer."""
+    if not report.threads and not values.text("--module"):
+        yield "use --module NAME for addresses of one module"
+    if not values.texts("--source") and any(
+        module.state == "missing" for module in report.modules
+    ):
+        yield "use --source to name folders or servers with the missing modules"
+    if not values.text("--maps") and any(
+        NOT_PLACED in frame.reason for frame in report.frames()
+    ):
+        yield "use --maps FILE or --load-address MODULE=ADDRESS to say what was where"
 
 
 def _load_address(text: str) -> tuple[str, int]:

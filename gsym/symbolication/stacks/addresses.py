@@ -38,7 +38,7 @@ _FUNCTION_LINE = re.compile(r":\d{1,9}$")
 def _has_module(found: re.Match[str]) -> bool:
     """Whether a file name is before the offset; it may be a function: `main+0x12`."""
     path = found["module"].replace("\\", "/")
-    if _FUNCTION_LINE.search(path) or found.string.startswith("SUMMARY: "):
+    if _FUNCTION_LINE.search(path) or "SUMMARY: " in found.string:
         return False
     last = path.rpartition("!")[2]
     is_alone = found.string.strip() == found["shown"] and last == path

@@ -17,7 +17,7 @@ from gsym.symbolication.stacks.line_forms import (
 
 # `./app(main+0x1a) [0x5581c0de1234]`, `./app(+0x1234) [0x...]`, `./app() [0x401136]`,
 # `./app[0x401136]`; backtrace_symbols_fd writes no space
-_MODULE = r"(?<![^\s()\[\]])(?P<shown>(?P<module>[^\s()\[\]]+)"
+_MODULE = r"(?<![^\s()\[\]\"'])(?P<shown>(?P<module>[^\s()\[\]\"']+)"
 _GLIBC = re.compile(
     rf"{_MODULE}(?:\((?:(?P<symbol>[^()\s+]+)(?:\+(?P<plus>0x{HEX}))?)?\))?)"
     rf" ?\[{ADDRESS}\]"

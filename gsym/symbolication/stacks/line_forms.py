@@ -27,6 +27,8 @@ Groups of all patterns, each optional:
 
 from __future__ import annotations
 
+import re
+
 from gsym.records import NamedTuple
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
@@ -40,7 +42,6 @@ from gsym.symbolication.stacks.regions import Region, Regions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Sequence
     from typing import Literal, TypeVar
 
@@ -153,6 +154,38 @@ def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
     ]
 
 
+_COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
+
+
+def _without_colours(line: str) -> str:
+    return _COLOURS.sub("", line) if "\x1b" in line else line
+
+
+class _Plain:
+    """A line, and its text without colours, which the patterns are for."""
+
+    def __init__(self, line: str) -> None:
+        self.line = self.text = line
+        self._removed: list[tuple[int, int]] = []  # places in the text, sizes
+        if "\x1b" in line:
+            removed = 0
+            for found in _COLOURS.finditer(line):
+                size = found.end() - found.start()
+                self._removed.append((found.start() - removed, size))
+                removed += size
+            self.text = _without_colours(line)
+
+    def is_like(self, pattern: re.Pattern[str]) -> bool:
+        """Whether the text begins as a pattern says."""
+        return pattern.match(self.text) is not None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part of the text is in the line, without the colours around it."""
+        before = sum(size for at, size in self._removed if at <= start)
+        inside = sum(size for at, size in self._removed if start < at < end)
+        return start + before, end + before + inside
+
+
 class LineReader:
     """Reads the lines of a report.
 
@@ -199,7 +232,7 @@ class LineReader:
         images = {
             at
             for at, line in enumerate(lines)
-            if len(line) <= most and self._add_image(line)
+            if len(line) <= most and self._add_image(_without_colours(line))
         }
         self._loaded.close()
         for at, line in enumerate(lines):
@@ -218,12 +251,12 @@ class LineReader:
             stack.add_note(
                 f"Lines of more than {stack.limits.line} characters are not read."
             )
-        elif not self._add_frames(line):
+        elif not self._add_frames(plain := _Plain(line)):
             stack.add_text(line)
-            if self._position and any(each.match(line) for each in self._between):
+            if self._position and any(map(plain.is_like, self._between)):
                 return
             self._position = 0
-            self._add_heading(line)
+            self._add_heading(plain.text)
 
     def _add_image(self, line: str) -> bool:
         """Whether the line has an image, and no frame."""
@@ -272,7 +305,8 @@ class LineReader:
             return None  # the offset is a link-time address, or the start is known
         return start
 
-    def _add_frames(self, line: str) -> bool:
+    def _add_frames(self, plain: _Plain) -> bool:
+        line = plain.text
         for form in _possible(self._frames, line):
             if form.whole is not None and not form.whole.match(line):
                 continue
@@ -290,13 +324,13 @@ class LineReader:
                 if (frame := self._frame(each, form)) is not None
             ]
             if frames:
-                self._add_found(line, form, frames)
+                self._add_found(plain, form, frames)
                 return True
         return False
 
     def _add_found(
         self,
-        line: str,
+        plain: _Plain,
         form: FrameForm,
         frames: Sequence[tuple[StackFrame, re.Match[str]]],
     ) -> None:
@@ -304,15 +338,17 @@ class LineReader:
         if form.is_stack:
             self._position = 0
         for frame, found in frames:
-            start, end = _shown(found)
-            self._stack.add_text(line[at:start])
+            start, end = plain.span(*_shown(found))
+            self._stack.add_text(plain.line[at:start])
             number = found.groupdict().get("number")
             self._stack.add_frame(
-                frame, form.form, int(number) if number else self._position
+                frame._replace(text=plain.line[start:end]),
+                form.form,
+                int(number) if number else self._position,
             )
             self._position += 1
             at = end
-        self._stack.add_text(line[at:])
+        self._stack.add_text(plain.line[at:])
 
     def _frame(self, found: re.Match[str], form: FrameForm) -> StackFrame | None:
         """The frame that a line has; None if its module cannot be told."""
@@ -320,9 +356,8 @@ class LineReader:
         self._add_reason(groups.get("reason"))
         number = groups.get("number")
         position = int(number) if number else self._position
-        start, end = _shown(found)
         frame = StackFrame(
-            found.string[start:end],
+            "",
             NO_MODULE,
             0,
             form.base,
