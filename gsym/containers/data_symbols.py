@@ -51,7 +51,6 @@ class DataSymbols:
     def __init__(
         self, binary: ObjectFile, kinds: frozenset[int] = _WANTED_KINDS
     ) -> None:
-        self._kinds = kinds
         found: dict[int, tuple[int, int, bytes]] = {}
         self._names = b""
         for table, names in _TABLES if binary.is_elf else ():
@@ -59,7 +58,7 @@ class DataSymbols:
             if entries is None or strings is None:
                 continue
             self._names = bytes(strings)
-            for start, size, name, file in self._read(binary, entries):
+            for start, size, name, file in _read(binary, entries, self._names, kinds):
                 if start not in found or found[start][0] <= size:
                     found[start] = size, name, file
             if len(entries):
@@ -86,36 +85,70 @@ class DataSymbols:
             return None
         return DataSymbol(self._text(name), start, size, to_str(file))
 
-    def _read(
-        self, binary: ObjectFile, entries: memoryview
-    ) -> Iterator[tuple[int, int, int, bytes]]:
-        """Start, size, offset of the name, and file of each symbol of these types."""
-        order = ">" if binary.big_endian else "<"
-        is_wide = binary.data[_CLASS_AT] == _CLASS_64
-        entry = Struct(order + ("IBBHQQ" if is_wide else "IIIBBH"))
-        whole = len(entries) // entry.size * entry.size
-        file = _NO_FILE
-        for fields in entry.iter_unpack(entries[:whole]):
-            if is_wide:
-                name, info, _, section, start, size = fields
-            else:
-                name, start, size, info, _, section = fields
-            if info & 15 == _FILE:
-                file = self._raw(name)
-                continue
-            is_wanted = section not in _NO_SECTION and info & 15 in self._kinds
-            if is_wanted and not self._is_mapping(name):
-                yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
-
-    def _is_mapping(self, name: int) -> bool:
-        return self._names[name : name + 2] in _MAPPING
-
-    def _raw(self, name: int) -> bytes:
-        end = self._names.find(b"\0", name)
-        return self._names[name : end if end >= 0 else len(self._names)]
-
     def _text(self, name: int) -> str:
-        return to_str(self._raw(name))
+        return to_str(_raw(self._names, name))
+
+
+class SymbolNames:
+    """Finds symbols by name: of several at one address each, and labels.
+
+    Args:
+        binary: The file; without symbols if it is not of ELF.
+    """
+
+    def __init__(self, binary: ObjectFile) -> None:
+        self._tables: list[tuple[bytes, dict[int, tuple[int, int]]]] = []
+        for table, names in _TABLES if binary.is_elf else ():
+            entries, strings = binary.section(table), binary.section(names)
+            if entries is not None and strings is not None:
+                texts = bytes(strings)
+                found = _read(binary, entries, texts, _WANTED_KINDS)
+                places = {name: (start, size) for start, size, name, _ in found}
+                self._tables.append((texts, places))
+
+    def find(self, name: bytes) -> list[tuple[int, int]]:
+        """Start and size of the symbols of a name, with the default version or none."""
+        return [
+            places[at]
+            for texts, places in self._tables
+            for after in (b"\0", b"@@")
+            for at in _occurrences(texts, name + after)
+            if at in places
+        ]
+
+
+def _occurrences(texts: bytes, text: bytes) -> Iterator[int]:
+    at = texts.find(text)
+    while at >= 0:
+        yield at
+        at = texts.find(text, at + 1)
+
+
+def _read(
+    binary: ObjectFile, entries: memoryview, names: bytes, kinds: frozenset[int]
+) -> Iterator[tuple[int, int, int, bytes]]:
+    """Start, size, offset of the name, and file of each symbol of these types."""
+    order = ">" if binary.big_endian else "<"
+    is_wide = binary.data[_CLASS_AT] == _CLASS_64
+    entry = Struct(order + ("IBBHQQ" if is_wide else "IIIBBH"))
+    whole = len(entries) // entry.size * entry.size
+    file = _NO_FILE
+    for fields in entry.iter_unpack(entries[:whole]):
+        if is_wide:
+            name, info, _, section, start, size = fields
+        else:
+            name, start, size, info, _, section = fields
+        if info & 15 == _FILE:
+            file = _raw(names, name)
+            continue
+        is_wanted = section not in _NO_SECTION and info & 15 in kinds
+        if is_wanted and names[name : name + 2] not in _MAPPING:
+            yield start, size, name, file if info >> 4 == _LOCAL else _NO_FILE
+
+
+def _raw(names: bytes, name: int) -> bytes:
+    end = names.find(b"\0", name)
+    return names[name : end if end >= 0 else len(names)]
 
 
 _ARM_SYMBOL = {False: Struct("<IIIBBH"), True: Struct(">IIIBBH")}

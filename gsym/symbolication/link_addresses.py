@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gsym.containers.headers import Segment
-    from gsym.model import FunctionRange
     from gsym.reading.reader import Reader
+    from gsym.symbolication.function_names import FunctionNames
     from gsym.symbolication.stacks.parts import StackFrame
 
 # What reports call functions that they do not know.
@@ -27,6 +27,7 @@ class LinkAddresses:
     Args:
         reader: Its symbols.
         binary: A file with its segments and sections; "" if there is none.
+        names: Its functions by name.
         frames: Frames in it; those that name their functions tell where it was loaded.
 
     Attributes:
@@ -34,12 +35,16 @@ class LinkAddresses:
     """
 
     def __init__(
-        self, reader: Reader, binary: str, frames: Sequence[StackFrame]
+        self,
+        reader: Reader,
+        binary: str,
+        names: FunctionNames,
+        frames: Sequence[StackFrame],
     ) -> None:
         self._reader = reader
         self._base = reader.header.base_address
         self._layout = _Layout(binary)
-        self._by_name: dict[str, list[FunctionRange]] | None = None
+        self._names = names
         self._loaded = self._find_load_address(frames)
         self.reason = ""
 
@@ -75,29 +80,11 @@ class LinkAddresses:
 
     def _symbol_address(self, frame: StackFrame) -> int | None:
         plus = frame.plus or 0
-        fitting = [each for each in self._functions(frame) if plus <= each.size]
+        fitting = [each for each in self._names.find(frame.symbol) if plus <= each.size]
         if not fitting:
             self.reason = f"no function {frame.symbol} of this size"
             return None
         return fitting[0].start + plus
-
-    def _functions(self, frame: StackFrame) -> Sequence[FunctionRange]:
-        """The functions of this name, as linked or demangled."""
-        exact = self._reader.find(frame.symbol) if frame.symbol else ()
-        return exact or self._demangled().get(frame.symbol, ())
-
-    def _demangled(self) -> dict[str, list[FunctionRange]]:
-        """Functions by their demangled names, with parameters and without."""
-        from gsym.engine.demangling import demangle
-        from gsym.reading.decoded_functions import function_ranges
-
-        if self._by_name is None:
-            self._by_name = {}
-            for function in function_ranges(self._reader):
-                name = demangle(function.name)
-                for each in {name, name.partition("(")[0]}:
-                    self._by_name.setdefault(each, []).append(function)
-        return self._by_name
 
     def _find_load_address(self, frames: Sequence[StackFrame]) -> int | None:
         """Distance of addresses in the process, if all named functions agree on it.
@@ -112,7 +99,7 @@ class LinkAddresses:
             if self._is_code(frame.address):
                 continue
             exact = frame.address - frame.is_return
-            for each in self._functions(frame):
+            for each in self._names.find(frame.symbol):
                 if frame.plus is not None:
                     distance = frame.address - each.start - frame.plus
                 elif each.size > _PAGE:

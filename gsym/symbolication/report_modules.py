@@ -24,6 +24,7 @@ from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Entry, ModuleKey
 from gsym.store.symbolizer import OpenModule, Symbolizer
 from gsym.symbolication.binary_lookup import open_module
+from gsym.symbolication.function_names import FunctionNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +45,17 @@ class _File(NamedTuple):
 
 
 class FoundModule(NamedTuple):
-    """The result of a search; *binary* is the path of a file with its segments."""
+    """The result of a search.
+
+    Attributes:
+        module: The module.
+        names: Its functions by name; None without a reader.
+        binary: Path of a file with its segments and symbols; "" if unknown.
+        is_guess: Whether it was found by its name alone.
+    """
 
     module: OpenModule
+    names: FunctionNames | None
     binary: str = ""
     is_guess: bool = False
 
@@ -123,10 +132,15 @@ class ReportModules:
             stored = self._open_stored(named, attempts)
             if stored is not None and (best is None or _has_lines(stored[1])):
                 module = OpenModule(*stored, tuple(attempts))
-                return FoundModule(module, best.path if best else "")
+                binary = best.path if best else ""
+                return FoundModule(module, FunctionNames(stored[1], binary), binary)
         if reader is None and named.read is not None:
             reader = _tried(named.name, named.read, attempts)
-        return FoundModule(OpenModule(None, reader, tuple(attempts)), *(best or ()))
+        module = OpenModule(None, reader, tuple(attempts))
+        if reader is None:
+            return FoundModule(module, None)
+        path, is_guess = best or _File("", is_guess=False)
+        return FoundModule(module, FunctionNames(reader, path), path, is_guess)
 
     def _open_stored(
         self, named: StackModule, attempts: list[Attempt]

@@ -11,6 +11,7 @@ from time import perf_counter
 
 from gsym.model import Frame
 from gsym.store.modules import key_of_debug_id
+from gsym.symbolication.function_names import FunctionNames
 from gsym.symbolication.link_addresses import (
     MAY_BE_LINK,
     NO_NAMES,
@@ -60,6 +61,7 @@ class ModuleOfReport:
         candidates: Without an id: the modules of its name in the store.
         key: The key to open it by; None if unknown, or not needed.
         module: The result of opening it; None before that, and without a key.
+        names: Its functions by name, if they are kept for other reports.
         binary: Path of a file with its segments and sections; "" if unknown.
         is_guess: Whether it was found by its name alone.
         seconds: The time that opening took.
@@ -76,6 +78,7 @@ class ModuleOfReport:
         self.module: OpenModule | None = None
         self.binary = ""
         self.is_guess = False
+        self.names: FunctionNames | None = None
         self.seconds = 0.0
         self.reason = named.problem
         self.places: LinkAddresses | None = None
@@ -208,7 +211,9 @@ class ReportWork:
                 named = module.named
                 if not module.has_id:
                     named = self.same_as(named) or named
-                module.module, module.binary, module.is_guess = find(named)
+                found = find(named)
+                module.module, module.names = found.module, found.names
+                module.binary, module.is_guess = found.binary, found.is_guess
                 module.seconds = perf_counter() - started
 
     def answer(self) -> Report:
@@ -309,7 +314,8 @@ class ReportWork:
             return text_left
         if module.places is None:
             every = [self._frames[at] for at in module.frames]
-            module.places = LinkAddresses(reader, module.binary, every)
+            names = module.names or FunctionNames(reader, module.binary)
+            module.places = LinkAddresses(reader, module.binary, names, every)
         places = module.places
         addresses: dict[int, int] = {}  # by frame
         for at in wanted:

@@ -77,3 +77,28 @@ def test_the_reasons_name_each_path_that_was_looked_at(
         "another build, with the id abcdef01; "
         "/usr/lib/debug/.build-id/ab/cdef02.debug: No such file or directory"
     )
+
+
+@pytest.mark.parametrize("is_debug_file", [False, True])
+def test_names_that_a_function_also_has_are_known_and_labels_in_it(
+    compiler: str, tmp_path: Path, *, is_debug_file: bool
+) -> None:
+    (tmp_path / "a.c").write_text(
+        "int f(int x) { return x; }\n"
+        'int other(int) __attribute__((alias("f")));\n'
+        '__asm__(".text\\n.globl outer\\n.type outer,@function\\nouter: nop\\nnop\\n"\n'
+        '        ".globl label\\nlabel: nop\\nnop\\n.size outer, .-outer\\n");\n'
+    )
+    path = tmp_path / "build/a.so"
+    path.parent.mkdir()
+    flags = ["-g", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", path, "a.c"], check=True, cwd=tmp_path)
+    if is_debug_file:
+        subprocess.run(["objcopy", "--only-keep-debug", path], check=True)
+    for name, function in ("f", "f"), ("other", "f"), ("label", "outer"):
+        text = f"/x/a.so({name}+0x1) [0x7f0000000000]"
+        report = gsym.symbolicate(text, source=path.parent)
+        (frame,) = report.frames()
+        assert frame.calls, (name, frame.reason)
+        assert frame.calls[-1].name in {function, name}
+        assert frame.calls[-1].offset == (3 if name == "label" else 1)

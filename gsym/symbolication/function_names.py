@@ -1,0 +1,83 @@
+"""Functions by the names that reports have of them."""
+
+from __future__ import annotations
+
+from gsym.model import FunctionRange
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gsym.reading.reader import Reader
+
+_MOST_SEARCHES = 256  # in symbol tables, which are read from one end to the other
+_UNKNOWN_SIZE = 1 << 16
+_NOT_LINKED = frozenset(" (<:")
+
+
+class FunctionNames:
+    """Functions of a module by name: as linked, of its symbol table, or demangled.
+
+    A GSYM file has one of several names at an address, and no labels within functions.
+
+    Args:
+        reader: Its symbols.
+        binary: A file with its symbol table; "" if there is none.
+    """
+
+    def __init__(self, reader: Reader, binary: str) -> None:
+        self._reader = reader
+        self._binary = binary
+        self._find: Callable[[bytes], Sequence[tuple[int, int]]] | None = None
+        self._of_table: dict[str, Sequence[FunctionRange]] = {}
+        self._demangled: dict[str, list[FunctionRange]] | None = None
+
+    def find(self, name: str) -> Sequence[FunctionRange]:
+        """The functions of a name."""
+        if not name:
+            return ()
+        return (
+            self._reader.find(name) or self._in_table(name) or self._as_demangled(name)
+        )
+
+    def _in_table(self, name: str) -> Sequence[FunctionRange]:
+        if name in self._of_table:
+            return self._of_table[name]
+        is_linked = _NOT_LINKED.isdisjoint(name)
+        if not is_linked or len(self._of_table) >= _MOST_SEARCHES or not self._binary:
+            return ()
+        if self._find is None:
+            self._find = _find_symbols(self._binary)
+        found = [
+            FunctionRange(name, start, size or _UNKNOWN_SIZE)
+            for start, size in self._find(name.encode("utf-8", "replace"))
+        ]
+        self._of_table[name] = found
+        return found
+
+    def _as_demangled(self, name: str) -> Sequence[FunctionRange]:
+        """The functions of a demangled name, with parameters or without."""
+        from gsym.engine.demangling import demangle
+        from gsym.reading.decoded_functions import function_ranges
+
+        if self._demangled is None:
+            self._demangled = {}
+            for function in function_ranges(self._reader):
+                shown = demangle(function.name)
+                for each in {shown, shown.partition("(")[0]}:
+                    self._demangled.setdefault(each, []).append(function)
+        return self._demangled.get(name, ())
+
+
+def _find_symbols(path: str) -> Callable[[bytes], Sequence[tuple[int, int]]]:
+    """What finds the start and size of symbols by name."""
+    from gsym.containers.data_symbols import SymbolNames
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+    from gsym.errors import GsymError
+
+    try:
+        with ObjectFile(map_file(path), path) as binary:
+            return SymbolNames(binary).find
+    except (GsymError, OSError, ValueError):
+        return lambda _name: ()
