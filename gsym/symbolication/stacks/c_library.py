@@ -56,13 +56,26 @@ _CHROMIUM = re.compile(
 _GLOG = re.compile(
     rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S(?:.*\S)?))\s*$"
 )
+# Python's faulthandler: `  Binary file "/opt/app", at main+0x1a [0x55d1c0ffe18a]`,
+# `"/opt/app", at +0x118a [0x..]`
+_PYTHON = re.compile(
+    r"(?P<shown>Binary file \"(?P<module>[^\"]+)\", at "
+    rf"(?:(?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})|\+{OFFSET})) \[{ADDRESS}\]"
+)
+# backward-cpp: `#7    Object "/opt/app", at 0x55d1c0ffe189, in main`
+_BACKWARD = re.compile(
+    rf"#{NUMBER} +(?P<shown>Object \"(?P<module>[^\"]+)\", at {ADDRESS}"
+    r"(?:, in (?P<symbol>\S(?:.*\S)?))?)"
+)
 FORMS = ReportForms(
     frames=(
+        FrameForm("Python C stack", "Binary file ", _PYTHON, returns="all"),
         FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
         FrameForm("Chromium stack", "+0x", _CHROMIUM, returns="all"),
         FrameForm("glog", " 0x", _GLOG, returns="all"),
+        FrameForm("backward-cpp", "Object ", _BACKWARD, returns="all"),
         FrameForm("libexecinfo backtrace()", "> at ", _LIBEXECINFO, returns="all"),
         FrameForm("Boost.Stacktrace", "# 0x", _BOOST, returns="all"),
         FrameForm("std::stacktrace", "# ", _STACKTRACE, returns="none"),
@@ -70,7 +83,10 @@ FORMS = ReportForms(
         FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
         FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
-    images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
+    images=(
+        ImageForm("Binary file ", _PYTHON, has_frame=True),
+        ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),
+    ),
     headings=(
         HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
         HeadingForm(

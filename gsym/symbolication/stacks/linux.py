@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gsym.symbolication.stacks.line_forms import (
+    ADDRESS,
     HEX,
     OFFSET,
     FrameForm,
@@ -36,6 +37,14 @@ _KERNEL = re.compile(
     rf"(?P<shown>(?<![\w.$])(?P<symbol>[A-Za-z_.][\w.$]*)\+(?P<plus>0x{HEX})/0x{HEX}"
     r"(?: \[(?P<module>[\w-]+)(?: (?P<build_id>[0-9a-f]{40}))?\])?)"
 )
+# SystemTap: ` 0x4005a6 : main+0x26/0x30 [/opt/app]`, ` 0x4005a6 [/opt/app+0x5a6/0x50]`
+_SYSTEMTAP = re.compile(
+    rf"^\s*{ADDRESS} (?P<shown>: (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})/0x{HEX}"
+    r" \[(?P<module>[^\[\]]+)\])"
+)
+_SYSTEMTAP_OFFSET = re.compile(
+    rf"^\s*{ADDRESS} (?P<shown>\[(?P<module>/[^\[\]+]+)\+{OFFSET}/0x{HEX}\])"
+)
 _RIP = re.compile(rf"(?:RIP|PC is at|pc :|epc :|NIP \[).{{0,64}}?{_KERNEL.pattern}")
 # ftrace: ` => do_syscall_64`, ` => /opt/app[+0x1189] <000055d1c0ffe189>`
 _FTRACE = re.compile(rf"^ =>\s+(?P<shown>(?P<module>/\S+)\[\+{OFFSET}\](?: <{HEX}>)?)")
@@ -60,12 +69,15 @@ FORMS = ReportForms(
         FrameForm("ftrace", "=>", _FTRACE_NAME),
         FrameForm("ftrace", "=>", _FTRACE_ADDRESS),
         FrameForm("systemd-coredump", " + 0x", _COREDUMP, base="image"),
+        FrameForm("SystemTap", "/0x", _SYSTEMTAP),
+        FrameForm("SystemTap", "/0x", _SYSTEMTAP_OFFSET),
         FrameForm("kernel stack", "+0x", _RIP, returns="none", module="vmlinux"),
         FrameForm("kernel stack", "+0x", _KERNEL, returns="all", module="vmlinux"),
     ),
     images=(
         ImageForm(" sp", _FAULT_IMAGE, base="executable", has_frame=True),
         ImageForm("build-id", _COREDUMP_ID),
+        ImageForm("/0x", _SYSTEMTAP_OFFSET, has_frame=True),
     ),
     headings=(
         HeadingForm(

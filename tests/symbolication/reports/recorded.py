@@ -494,6 +494,25 @@ F0101 12:00:00.000000  4711 app.cc:12] Check failed: state
     @              (nil)  (unknown)
 """
 
+BACKWARD = """\
+Stack trace (most recent call last):
+#1    Object "/opt/app", at 0x55d1c0ffe110, in middle
+#0    Object "/opt/app", at 0x55d1c0ffe020, in leaf
+"""
+
+PYTHON = """\
+Current thread's C stack trace (most recent call first):
+  Binary file "/opt/app", at leaf+0x20 [0x55d1c0ffe020]
+  Binary file "/opt/app", at +0x1110 [0x55d1c0ffe110]
+  Binary file "/lib/libz.so", at +0x10 [0x7f044a55c010]
+  Binary file '<unknown>' [0x10]
+"""
+
+SYSTEMTAP = """\
+ 0x55d1c0ffe010 : leaf+0x10/0x100 [/opt/app]
+ 0x55d1c0ffe110 [/opt/app+0x1110/0x5000]
+"""
+
 DART = f"""\
 Warning: This VM has been configured to produce stack traces that violate the standard.
 *** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
@@ -739,6 +758,9 @@ RECORDED = (
     Recorded("std-llvm", "std::stacktrace", STD_LLVM, "- -"),
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
     Recorded("glog", "glog", GLOG, "- -"),
+    Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
+    Recorded("python", "Python C stack", PYTHON, "leaf:101 middle:200 -"),
+    Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),
     Recorded("dart-old", "Dart", DART_OLD, "leaf:101 middle:200"),
     Recorded("wasm", "WebAssembly", WASM, "- -"),
