@@ -95,6 +95,7 @@ class LooseFiles:
         self._stamps: dict[str, tuple[int, int]] = {}
         self._files: dict[str, _File] = {}  # by path
         self._paths: dict[str, list[str]] = {}  # by id, the best file first
+        self._named: dict[str, list[str]] = {}  # debug files by name
 
     @property
     def name(self) -> str:
@@ -139,16 +140,17 @@ class LooseFiles:
         """
         if not os.path.isdir(self._path):
             raise SourceError("the folder does not exist", path=self._path)
-        ranks = {each: rank for rank, each in enumerate(_file_names(name))}
         with self._lock:
             if self._is_due():
                 self._scan()
-            found = [
-                (ranks[base], -self._stamps[path][1], path)
-                for path, file in self._files.items()
-                if (base := os.path.basename(path)) in ranks and file.is_debug_file
+            return [
+                path
+                for each in dict.fromkeys(_file_names(name))
+                for path in sorted(
+                    self._named.get(each, ()),
+                    key=lambda path: (-self._stamps[path][1], path),
+                )
             ]
-        return [path for _, _, path in sorted(found)]
 
     def build_ids(self) -> list[tuple[str, str]]:
         """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
@@ -202,6 +204,10 @@ class LooseFiles:
                 files[path] = self._files[path] if is_same else _read(path)
                 stamps[path] = stamp
         self._files, self._stamps = files, stamps
+        self._named = {}
+        for path, file in files.items():
+            if file.is_debug_file:
+                self._named.setdefault(os.path.basename(path), []).append(path)
         # A GSYM file needs no conversion; of others, the largest contains most.
         order = sorted(
             stamps,

@@ -174,6 +174,10 @@ class ReportWork:
             ModuleOfReport(module, choices.get(at, ""))
             for at, module in enumerate(stack.modules)
         ]
+        self._with_ids: dict[str, list[StackModule]] = {}  # by name
+        for named in stack.modules:
+            if named.has_id and not named.problem:
+                self._with_ids.setdefault(named.name, []).append(named)
         self._frames = [part for part in stack.parts if isinstance(part, StackFrame)]
         for at, frame in enumerate(self._frames):
             if frame.module != NO_MODULE:
@@ -184,10 +188,7 @@ class ReportWork:
 
         Two that are in different folders are two modules.
         """
-        for each in self.modules:
-            named = each.named
-            if named.name != module.name or named.problem or not each.has_id:
-                continue
+        for named in self._with_ids.get(module.name, ()):
             has_folders = "/" in named.path and "/" in module.path
             if not has_folders or named.path == module.path:
                 return named
