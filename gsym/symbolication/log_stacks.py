@@ -48,10 +48,10 @@ class LogStacks:
         # Most logs have no such stack, and the patterns of all forms take long to load.
         from gsym.symbolication.stacks.line_forms import LineReader
         from gsym.symbolication.stacks.parts import NO_LIMITS, StackBuilder
-        from gsym.symbolication.stacks.recognition import PROGRAMS
+        from gsym.symbolication.stacks.recognition import LOGS
 
         stack = StackBuilder(NO_LIMITS._replace(modules=_MOST_OPEN))
-        reader = LineReader(PROGRAMS, stack)
+        reader = LineReader(LOGS, stack)
         reader.read((), _lines(before))
 
         def indent(line: str) -> str:

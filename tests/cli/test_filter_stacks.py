@@ -145,6 +145,16 @@ def test_a_module_without_build_id_is_reported_as_a_guess(
     assert capfd.readouterr().err == said
 
 
+def test_sentences_with_offsets_stay(
+    app: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "a.log"
+    text = f"0x10 + 0x20 = 0x30, {app}+0x1141, app.c+0x12\nC++0x\nx+0x10\n"
+    log.write_text(text)
+    main(["filter", str(log)])
+    assert capfd.readouterr() == (text, "")
+
+
 def test_other_styles_keep_stacks_as_text(app: Path, run: Callable[..., str]) -> None:
     log = sanitizer(app)
     assert run(log, "--style=llvm") == run(log, "--style=fuchsia") == log

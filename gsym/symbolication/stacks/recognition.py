@@ -24,7 +24,7 @@ from gsym.symbolication.stacks.browser_profile import (
     is_browser_profile,
 )
 from gsym.symbolication.stacks.documents import as_list, decode_document
-from gsym.symbolication.stacks.line_forms import LineReader
+from gsym.symbolication.stacks.line_forms import LineReader, ReportForms
 from gsym.symbolication.stacks.markup_log import add_markup_log, is_markup_log
 from gsym.symbolication.stacks.minidump_json import (
     FORM as MINIDUMP_FORM,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         StackModule,
     )
 
-PROGRAMS = (
+_OF_PROGRAMS = (
     c_library.FORMS,
     sanitizers.FORMS,
     android.FORMS,
@@ -61,8 +61,10 @@ PROGRAMS = (
     debuggers.FORMS,
     apple.FORMS,
     profilers.FORMS,
-    addresses.FORMS,
 )
+PROGRAMS = (*_OF_PROGRAMS, addresses.FORMS)
+# Of a log, sentences may have `a.c+0x12`.
+LOGS = (*_OF_PROGRAMS, ReportForms(images=addresses.FORMS.images))
 _PAIR = 2
 
 
