@@ -230,8 +230,9 @@ class Symbolizer:
         module = self.find(key)
         if module is not None:
             return module
+        asked = key._replace(path="")  # sources do not look there
         for _ in range(_OPEN_TRIES):
-            resolution = self.resolver.resolve(key)
+            resolution = self.resolver.resolve(asked)
             try:
                 found = self._load(resolution)
             except FileNotFoundError:
