@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.native import to_bytes, to_str
+from gsym.errors import GsymError
 from gsym.markup.stack_lines import AnsweredStack
 from gsym.markup.symbols import function_name
 from gsym.model import join_path
@@ -50,7 +51,8 @@ class LogStacks:
         from gsym.symbolication.stacks.parts import NO_LIMITS, StackBuilder
         from gsym.symbolication.stacks.recognition import LOGS
 
-        stack = StackBuilder(NO_LIMITS._replace(modules=_MOST_OPEN))
+        limits = NO_LIMITS._replace(modules=_MOST_OPEN, images=_MOST_OPEN)
+        stack = StackBuilder(limits)
         reader = LineReader(LOGS, stack)
         reader.read((), _lines(before))
 
@@ -60,7 +62,11 @@ class LogStacks:
 
         def answer(lines: bytes) -> AnsweredStack:
             reader.read(_lines(lines))
-            return self._answer(stack.take(), indent)
+            try:
+                return self._answer(stack.take(), indent)
+            except (GsymError, OSError) as error:  # a file is damaged; the log goes on
+                self._count_unknown("?", str(error))
+                return AnsweredStack(lines, ())
 
         return answer
 
@@ -109,12 +115,15 @@ class LogStacks:
         for frame in report.frames():
             if frame.calls or frame.symbol or frame.module < 0:
                 continue
-            key = report.modules[frame.module].name, frame.reason
-            if key in self._unknown or len(self._unknown) < _MOST_COUNTS:
-                self._unknown[key] = self._unknown.get(key, 0) + 1
+            self._count_unknown(report.modules[frame.module].name, frame.reason)
         for module in report.modules:
             if module.is_guess and len(self._guesses) < _MOST_COUNTS:
                 self._guesses[module.name] = module.path
+
+    def _count_unknown(self, name: str, reason: str) -> None:
+        key = name, reason
+        if key in self._unknown or len(self._unknown) < _MOST_COUNTS:
+            self._unknown[key] = self._unknown.get(key, 0) + 1
 
     def _shown(self, calls: tuple[Frame, ...]) -> Iterator[str]:
         options = self._options

@@ -145,6 +145,20 @@ def test_a_module_without_build_id_is_reported_as_a_guess(
     assert capfd.readouterr().err == said
 
 
+def test_a_log_goes_on_after_a_damaged_module(
+    app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise gsym.FormatError("damaged", path="a", offset=0)
+
+    log = sanitizer(app).encode()
+    monkeypatch.setattr(ReportModules, "open", fail)
+    stacks = LogStacks(ReportModules, SymbolOptions())
+    made = MarkupFilter(Modules(), stacks=stacks)
+    assert made.feed(log) + made.feed(b"more\n") == log + b"more\n"
+    assert made.summary() == ["1 unresolved in '?': a: offset 0x0: damaged"]
+
+
 def test_sentences_with_offsets_stay(
     app: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -170,3 +170,19 @@ def test_stacks_are_answered_from_a_store(
     )
     refusal = "job 0 is invalid: no stacks specified"
     assert printed.err == f"gsym: job 0 refused: {refusal}\n"
+
+
+def test_what_to_do_about_addresses_without_an_answer_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "crash.txt"
+    said = {
+        "[0x401136]\n": "use --module NAME for addresses of one module",
+        "/nowhere/app(+0x10) [0x401136]\n": "use --source to name folders or servers",
+    }
+    for text, hint in said.items():
+        report.write_text(text)
+        assert main(["symbolicate", str(report)]) == 0
+        shown = capsys.readouterr()
+        assert shown.out == text
+        assert hint in shown.err

@@ -384,6 +384,10 @@ def test_an_image_without_an_end_reaches_up_to_the_next() -> None:
     ends = (0x1000, 0x4FFF, 0x5000, 0x6000, 0x6000 + (1 << 32))
     found = [images.region(each) for each in ends]
     assert [each and each.module for each in found] == [1, 1, 2, 3, None]
+    images.add(Region(0x3000, 0, 4))
+    images.close()
+    found = [images.region(each) for each in (0x2FFF, 0x3000, 0x4FFF, 0x5000)]
+    assert [each and each.module for each in found] == [1, 4, 4, 2]
 
 
 WORDS = (

@@ -296,6 +296,7 @@ class StackBuilder:
         """The parts since the last call, of a report that continues."""
         taken = self.finish()
         self._parts.clear()
+        del self._stacks[:-1]  # the last one may go on
         return taken
 
     def _make_valid(self) -> None:
