@@ -32,6 +32,7 @@ PARTS = (
     ("touches",),
     ("remote",),
     ("server", ROUNDS),
+    ("page",),
     ("symbfile_push",),
     ("soak", "--minutes=1"),
     ("soak", "--minutes=1", "--faults"),

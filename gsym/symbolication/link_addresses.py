@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from gsym.symbolication.stacks.parts import StackFrame
 
 # What reports call functions that they do not know.
-NO_NAMES = frozenset({"", "?", "??", "???", "<unknown>", "(unknown)", "n/a", "<null>"})
+NO_NAMES = frozenset(
+    {"", "?", "??", "???", "??:?", "<unknown>", "(unknown)", "n/a", "<null>"}
+)
 _PAGE = 4096
 # Bases of addresses that may be those of the process.
 MAY_BE_LINK = frozenset({"link", "either", "file"})
@@ -65,7 +67,8 @@ class LinkAddresses:
         if base not in {"link", "either"}:
             start = self._layout.link_address(base, address)
         if start is None and base in MAY_BE_LINK:
-            if self._is_code(address):
+            is_other = self._loaded is not None or frame.plus is not None
+            if not is_other or self._is_code(address):
                 return address
             named = None if frame.plus is None else self._symbol_address(frame)
             if named is not None or self._loaded is None:

@@ -202,11 +202,14 @@ class Report(NamedTuple):
     ) -> str:
         from gsym.engine.demangling import demangle
         from gsym.symbolication.stacks.browser_profile import answer_name
+        from gsym.symbolication.stacks.profilers import FOLDED
 
         if not frame.calls or frame.offset is None:
             return frame.text
         if self.form == _PROFILE:
             return answer_name(demangle(frame.calls[-1].name))
+        if self.form == FOLDED:
+            return ";".join(demangle(each.name) for each in reversed(frame.calls))
         module = self.modules[frame.module].name
         return f"{between.join(shown(frame.calls))} ({module}+{frame.offset:#x})"
 

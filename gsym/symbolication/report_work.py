@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from gsym.symbolication.stacks.parts import ParsedReport, StackModule
     from gsym.symbolication.store_listing import StoreListing
 
+NO_PLACE = "not in a known module"
+"""Why a frame is not looked up at all."""
+
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths
 # Where the handler of a signal returns to.
@@ -252,7 +255,7 @@ class ReportWork:
         frames: list[list[ReportFrame]] = [[] for _ in self._stack.stacks]
         for frame, answer in zip(self._frames, answers, strict=True):
             if answer.module == NO_MODULE and frame.symbol in NO_NAMES:
-                answer = answer._replace(reason="not in a known module")  # noqa: PLW2901
+                answer = answer._replace(reason=NO_PLACE)  # noqa: PLW2901
             elif answer.module != NO_MODULE and not (answer.calls or answer.reason):
                 missing = self.modules[answer.module].missing
                 answer = answer._replace(reason=missing)  # noqa: PLW2901

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from gsym.symbolication.memory.loaded import Loaded
+    from gsym.symbolication.memory.loaded import LoadedSymbols
     from gsym.symbolication.report import Report
     from gsym.symbolication.stacks.parts import ParsedReport
 
@@ -34,7 +34,7 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     report: str | os.PathLike[str],
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | os.PathLike[str] | Loaded | None = None,
+    maps: str | os.PathLike[str] | LoadedSymbols | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
@@ -50,7 +50,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
             their ids and names, and servers as `open_source` takes them.
         maps: What is loaded where, for addresses whose modules the report does not
             have: a text in the format of `/proc/PID/maps`, the path (not a `str`) of a
-            file with it, or a `Process` or `Kernel`.
+            file with it, or a `Process` or `Kernel`, whose sources and store are used
+            if others are not given.
         load_addresses: Where modules start in the process, by name.
         module: Name of the module of addresses that have none.
         store: Folder of the store; None for the user's own.
@@ -86,7 +87,7 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
     beside: str,
     *,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    maps: str | os.PathLike[str] | Loaded | None = None,
+    maps: str | os.PathLike[str] | LoadedSymbols | None = None,
     load_addresses: Mapping[str, int] | None = None,
     module: str | None = None,
     store: str | None = None,
@@ -101,6 +102,8 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
 
     if isinstance(maps, os.PathLike):
         maps = _read_text(maps)
+    if maps is not None and not isinstance(maps, str):
+        source, store = source or maps.source, store or maps.store
     stack = parse_report(
         text,
         module_of_path(module) if module else None,

@@ -56,6 +56,22 @@ def stacks(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_what_a_report_lacks_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "crash.txt"
+    path.write_text("#3  0x55555555516d in ???\n")
+    command = ["symbolicate", str(path), f"--store={tmp_path}"]
+    placed = "use --maps FILE or --load-address MODULE=ADDRESS to say what was where"
+    assert main(command) == 0
+    assert placed in capsys.readouterr().err
+    assert main([*command, "--load-address=app=0x555555554000"]) == 0
+    assert placed not in capsys.readouterr().err
+    path.write_text("0x55555555516d 0x555555555184\n")
+    assert main(command) == 0
+    assert "use --module NAME for addresses of one module" in capsys.readouterr().err
+
+
 def test_stacks_come_in_through_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,6 +78,7 @@ class Visit:
         self.page.evaluate("document.getElementById('input').open = true")
         self.page.fill("#text", text)
         self.page.press("#text", "Control+Enter")
+        self.page.wait_for_selector("#paste :not([aria-busy]).main", state="attached")
         self.page.wait_for_selector("#answer .summary")
 
     def texts(self, selector: str) -> list[str]:

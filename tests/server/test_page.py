@@ -393,7 +393,7 @@ def test_a_module_is_found_and_opened(visit: Visit) -> None:
         tile.get_attribute("aria-label") for tile in visit.page.locator(".tile").all()
     ]
     assert any(
-        label and label.startswith("usr/include: 258 bytes, 1 function")
+        label and label.startswith("usr/include 258 bytes, 1 function")
         for label in labels
     )
 

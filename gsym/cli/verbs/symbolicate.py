@@ -19,6 +19,7 @@ from gsym.cli.terminal import printable, warn
 from gsym.cli.verbs.symbolicate_jobs import decode_request, is_request, symbolicate_jobs
 from gsym.errors import GsymError
 from gsym.symbolication.link_addresses import NOT_PLACED
+from gsym.symbolication.report_work import NO_PLACE
 from gsym.symbolication.stacks.documents import decode_document
 from gsym.symbolication.symbolicate import (
     is_dump,
@@ -259,9 +260,11 @@ def _hints(report: Report, values: Values) -> Iterator[str]:
         module.state == "missing" for module in report.modules
     ):
         yield "use --source to name folders or servers with the missing modules"
-    if not values.text("--maps") and any(
-        NOT_PLACED in frame.reason for frame in report.frames()
-    ):
+    reasons = {frame.reason for frame in report.frames()}
+    is_unplaced = any(NOT_PLACED in each for each in reasons)
+    if not report.modules and NO_PLACE in reasons:
+        is_unplaced = values.text("--pid") is None
+    if is_unplaced and not values.text("--maps"):
         yield "use --maps FILE or --load-address MODULE=ADDRESS to say what was where"
 
 

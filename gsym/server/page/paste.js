@@ -97,6 +97,8 @@ function fold() {
   const count = text.value.trimEnd().split("\n").length;
   input.querySelector("summary").textContent = text.value
     ? `Report of ${plural(count, "line")}: edit, or paste another` : "Paste another report";
+  // The focus does not stay in what is hidden.
+  if (input.contains(document.activeElement)) place.querySelector("h2").focus({ preventScroll: true });
   input.open = false;
 }
 

@@ -89,7 +89,9 @@ export function treemap(tree) {
 
   function tiles(folder, tone, left, top, width, height, depth, inner) {
     const opens = folder.children.length > 0;
-    const name = `${folder.name}: ${bytes(folder.bytes)}, ${plural(folder.functions, "function")}`;
+    const sizes = [bytes(folder.bytes), plural(folder.functions, "function")];
+    if (measure.value !== "bytes") sizes.reverse(); // begins with what the tile shows
+    const name = `${folder.name} ${sizes.join(", ")}`;
     // Those in others are for a pointer alone: keys reach them one folder at a time.
     const isOuter = depth === 0;
     const made = element(opens ? "button" : "div", {
@@ -101,7 +103,7 @@ export function treemap(tree) {
     put(made, left, top, width, height);
     const found = [made];
     if (width > 34 && height > 16) {
-      made.append(element("span", { class: "label" }, folder.name,
+      made.append(element("span", { class: "label" }, folder.name, " ",
         width > 110 ? element("small", {}, value(folder)) : null));
     }
     if (opens && depth < DEEPEST && width > 60 && height > 50) {

@@ -125,6 +125,10 @@ class LoadedSymbols(Loaded):
     Args:
         source: Folders and servers, as for `symbolicate`.
         store: Folder of the store; None for the user's own.
+
+    Attributes:
+        source: As given.
+        store: As given.
     """
 
     def __init__(
@@ -135,6 +139,8 @@ class LoadedSymbols(Loaded):
         from gsym.symbolication.report_modules import ReportModules
 
         super().__init__()
+        self.source = source
+        self.store = store
         self._opener = ReportModules(source, store=store)
         self._readers: dict[int, Reader | None] = {}
 

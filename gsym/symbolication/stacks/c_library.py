@@ -1,4 +1,4 @@
-"""Stacks that C and C++ programs print of themselves."""
+"""Stacks that C and C++ programs print of themselves, and strace of them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from gsym.symbolication.stacks.line_forms import (
 # `./app(main+0x1a) [0x5581c0de1234]`, `./app(+0x1234) [0x...]`, `./app() [0x401136]`,
 # `./app[0x401136]`; backtrace_symbols_fd writes no space
 _MODULE = r"(?<![^\s()\[\]\"'])(?P<shown>(?P<module>[^\s()\[\]\"']+)"
+# The C library takes the title of the process for its file: `./redis-server *:6379`,
+# `postgres: me mine [local] SELECT`
+_MODULE += r"(?: \*:\d{1,5}|(?<=postgres): [^()]{1,128})?"
 _GLIBC = re.compile(
     rf"{_MODULE}(?:\((?:(?P<symbol>[^()\s+]+)(?:\+(?P<plus>0x{HEX}))?)?\))?)"
     rf" ?\[{ADDRESS}\]"
@@ -56,20 +59,19 @@ _CHROMIUM = re.compile(
 _GLOG = re.compile(
     rf"^\s*@\s+(?P<shown>{ADDRESS}  +(?:\d+  )?(?P<symbol>\S(?:.*\S)?))\s*$"
 )
-# Python's faulthandler: `  Binary file "/opt/app", at main+0x1a [0x55d1c0ffe18a]`,
-# `"/opt/app", at +0x118a [0x..]`
-_PYTHON = re.compile(
-    r"(?P<shown>Binary file \"(?P<module>[^\"]+)\", at "
-    rf"(?:(?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX})|\+{OFFSET})) \[{ADDRESS}\]"
-)
 # backward-cpp: `#7    Object "/opt/app", at 0x55d1c0ffe189, in main`
 _BACKWARD = re.compile(
     rf"#{NUMBER} +(?P<shown>Object \"(?P<module>[^\"]+)\", at {ADDRESS}"
     r"(?:, in (?P<symbol>\S(?:.*\S)?))?)"
 )
+# strace -k, with offsets in files: ` > /opt/app(main+0x19) [0x1189]`
+_STRACE = re.compile(
+    r"^ > (?P<shown>(?P<module>/.+?)\((?:(?P<symbol>[^()\s+]+)\+(?P<plus>0x"
+    rf"{HEX}))?\) \[{OFFSET}\])\s*$"
+)
 FORMS = ReportForms(
     frames=(
-        FrameForm("Python C stack", "Binary file ", _PYTHON, returns="all"),
+        FrameForm("strace", " > /", _STRACE, base="file"),
         FrameForm("glibc backtrace()", "(+0x", _GLIBC_OFFSET, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _GLIBC, returns="all"),
         FrameForm("glibc backtrace()", "[0x", _STATIC, returns="all"),
@@ -83,10 +85,7 @@ FORMS = ReportForms(
         FrameForm("std::stacktrace", "frame ", _STACKTRACE_LLVM, returns="none"),
         FrameForm("std::stacktrace", "> ", _STACKTRACE_WINDOWS, base="image"),
     ),
-    images=(
-        ImageForm("Binary file ", _PYTHON, has_frame=True),
-        ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),
-    ),
+    images=(ImageForm("(+0x", _GLIBC_OFFSET, has_frame=True),),
     headings=(
         HeadingForm("terminate called", re.compile(r"(?P<reason>terminate called .*)")),
         HeadingForm(

@@ -1,4 +1,4 @@
-"""Stacks of runtimes of languages: Rust, Go, Zig, Dart, the JVM."""
+"""Stacks of runtimes of languages other than C and C++."""
 
 from __future__ import annotations
 
@@ -52,6 +52,32 @@ _JVM = re.compile(
     rf"(?:^|# )[CVv]  (?P<shown>\[(?P<module>[^\[\]]+?)\+{OFFSET}\]"
     r"(?:  (?P<symbol>\S.*?))?)(?=  |\s*$)"
 )
+# Node.js: ` 3: 0xb78db3 node::Abort() [node]`, ` 4: 0x7f64fba45249  [/opt/addon.node]`
+_NODE = re.compile(
+    rf"^\s*{NUMBER}: (?P<shown>{ADDRESS} (?P<symbol>.*?) \[(?P<module>[^\[\]]+)\])\s*$"
+)
+# Of Python 3.14: `  Binary file "/opt/ext.so", at run+0x1d [0x7fd3b2dd21d4]`; without a
+# symbol the offset is a link-time address: `at +0x11d4`
+_PYTHON_OFFSET = re.compile(
+    rf'Binary file "(?P<shown>(?P<module>[^"]+)", at \+{OFFSET}) \[{ADDRESS}\]'
+)
+_PYTHON = re.compile(
+    r'Binary file "(?P<shown>(?P<module>[^"]+)"'
+    rf"(?:, at (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX}))?) \[{ADDRESS}\]"
+)
+# D, of adjusted addresses: `crash.d:2 void app.act(int) [0x55d72b186358]`,
+# `??:? f [0x1]`, `??:? ???[0x1]`, `??:? [0x1]`
+_D = re.compile(
+    r"^(?P<shown>(?=\?\?:\? |[^\s:]+\.[a-z]\w*:\d+ )(?:\S+ (?!\[))?"
+    rf"(?P<symbol>\S.*?) ?\[{ADDRESS}\])\s*$"
+)
+# Fortran (GNU), of adjusted addresses: `#3  0x561f03a1d16d in ???`
+_FORTRAN = re.compile(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")
+# Free Pascal: `  $00000000004010C3  ACT,  line 4 of crash.pas`
+_PASCAL = re.compile(
+    r"^\s+(?P<shown>\$(?P<address>[0-9A-F]{8}(?:[0-9A-F]{8})?)"
+    r"(?:  (?P<symbol>\S.*?))?)\s*$"
+)
 # Of V8 `at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)`, of SpiderMonkey
 # `f@https://example.org/app.wasm:wasm-function[3]:0x4e23`
 _WASM = re.compile(
@@ -81,10 +107,17 @@ FORMS = ReportForms(
             "Dart", " virt ", _DART, returns="none", base="link", module=_DART_MODULE
         ),
         FrameForm("Dart", " abs ", _DART_ABSOLUTE, module=_DART_MODULE),
+        FrameForm("Node.js", ": 0x", _NODE, returns="all"),
+        FrameForm("Python fault", "Binary file ", _PYTHON_OFFSET, returns="all"),
+        FrameForm("Python fault", "Binary file ", _PYTHON, returns="all"),
+        FrameForm("D exception", "[0x", _D, returns="none"),
+        FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
+        FrameForm("Free Pascal", "  $", _PASCAL),
         FrameForm("WebAssembly", "wasm", _WASM, problem=_NO_WASM),
         FrameForm("JVM error file", "+0x", _JVM),
     ),
     images=(
+        ImageForm("Binary file ", _PYTHON_OFFSET, has_frame=True),
         ImageForm("build_id", _DART_ID, module=_DART_MODULE),
         ImageForm("isolate_dso_base", _DART_START, module=_DART_MODULE),
     ),
@@ -94,7 +127,12 @@ FORMS = ReportForms(
             "panicked at ",
             re.compile(r"(?P<reason>thread '[^']{0,256}' .{0,64}panicked at .*)"),
         ),
+        HeadingForm("Fatal Python", re.compile(r"(?P<reason>Fatal Python error: .*)")),
+        HeadingForm(
+            "Runtime error", re.compile(r"^(?P<reason>Runtime error \d+ at .*)")
+        ),
         HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
+        HeadingForm("FATAL ERROR: ", re.compile(r"^(?P<reason>FATAL ERROR: .*)")),
         HeadingForm("fatal error: ", re.compile(r"(?P<reason>fatal error: .*)")),
         HeadingForm(
             "goroutine ",
@@ -104,6 +142,6 @@ FORMS = ReportForms(
             " at pc=0x",
             re.compile(r"#\s+(?P<reason>(?:SIG|EXC)\w+ \(0x\w+\) at pc=.*)"),
         ),
-        HeadingForm("Current thread (", re.compile(r"^(?P<name>Current thread .*):")),
+        HeadingForm("Current thread", re.compile(r"^(?P<name>Current thread\b.*):")),
     ),
 )

@@ -74,7 +74,8 @@ class FrameForm(NamedTuple):
         hint: Text that each such line contains.
         pattern: Finds the frame in the line.
         returns: Which addresses are return addresses, so that the call is before them:
-            those of "callers" (all but the first of a stack), "all", or "none".
+            those of "callers" (all but the first of a stack), those "before others" in
+            their line, "all", or "none".
         base: What `offset` counts from.
         repeats: Whether the line may have more than one.
         is_stack: Whether the line is a stack.
@@ -87,7 +88,7 @@ class FrameForm(NamedTuple):
     form: str
     hint: str
     pattern: re.Pattern[str]
-    returns: Literal["callers", "all", "none"] = "callers"
+    returns: Literal["callers", "before others", "all", "none"] = "callers"
     base: Base = "either"
     repeats: bool = False
     is_stack: bool = False
@@ -144,6 +145,12 @@ def _by_hint(forms: Iterable[_Form]) -> _Hinted[_Form]:
     """Forms with their hints: all, and those of lines without an address."""
     every = [(form.hint, form) for form in forms]
     return every, [each for each in every if _PREFIX not in each[0]]
+
+
+def _occurring(forms: _Hinted[_Form], text: str) -> _Hinted[_Form]:
+    """The forms whose hints a text contains."""
+    every, others = ([each for each in part if each[0] in text] for part in forms)
+    return every, others
 
 
 def _possible(forms: _Hinted[_Form], line: str) -> list[_Form]:
@@ -227,6 +234,11 @@ class LineReader:
     def read(self, lines: Sequence[str], maps: Sequence[str] = ()) -> None:
         """Read all lines of a report, and of others that only say what is loaded."""
         most = self._stack.limits.line
+        # A log has many lines, and of few forms.
+        text = "".join((*maps, *lines))
+        self._frames = _occurring(self._frames, text)
+        self._images = _occurring(self._images, text)
+        self._headings = _occurring(self._headings, text)
         for line in maps:
             self._add_image(line)
         images = {
@@ -361,7 +373,7 @@ class LineReader:
             NO_MODULE,
             0,
             form.base,
-            form.returns == "all" or (form.returns == "callers" and position > 0),
+            _is_return(found, form, position),
             groups.get("symbol") or "",
             _plus(groups.get("plus")),
         )
@@ -436,6 +448,14 @@ class LineReader:
     def _add_reason(self, reason: str | None) -> None:
         if reason and not self._stack.reason:
             self._stack.reason = reason.strip()
+
+
+def _is_return(found: re.Match[str], form: FrameForm, position: int) -> bool:
+    if form.returns == "callers":
+        return position > 0
+    if form.returns == "before others":
+        return found.string.startswith(";", found.end())
+    return form.returns == "all"
 
 
 def _shown(found: re.Match[str]) -> tuple[int, int]:

@@ -14,6 +14,9 @@ from gsym.symbolication.stacks.line_forms import (
     ReportForms,
 )
 
+FOLDED = "folded stacks"
+"""The form of lines that are stacks, the innermost frame last."""
+
 # valgrind adjusts return addresses: `==7==    by 0x109151: ??? (in /opt/app)`, massif:
 # `| ->99.80% (36,000B) 0x109151: ??? (in /opt/app)`
 _VALGRIND = re.compile(
@@ -51,6 +54,23 @@ _FOLDED = re.compile(
     rf"(?:^|(?<=;))(?P<shown>(?P<module>[^;\s]{{1,1024}})\+{OFFSET})(?=;| \d+\s*$)"
 )
 _FOLDED_LINE = re.compile(r"^[^;]+(?:;[^;]+)+ \d+\s*$")
+# py-spy has addresses of the process: `    0x7fd3b2dd21d4 (ext.so)`, and what it knows
+# itself: `    decode (ext.so)`, `    work (app.py:3)`; folded:
+# `<module> (app.py:4);0x7fd3b2dd21d4 (ext.so) 17`
+_PY_SPY_ADDRESS = r"0x(?P<address>[0-9a-f]{9,16}) \((?P<module>[^();]+)\)"
+_PY_SPY = re.compile(
+    rf"^    (?P<shown>{_PY_SPY_ADDRESS}|(?P<symbol>(?!at |by )[^\s()][^()]{{0,512}})"
+    r" \([^()\s]+(?:\.so[.\d]*|:\d+)\))\s*$"
+)
+_PY_SPY_FOLDED = re.compile(rf"(?:^|(?<=;))(?P<shown>{_PY_SPY_ADDRESS})(?=;| \d+\s*$)")
+_PY_SPY_THREAD = re.compile(r"^(?P<name>Thread \S+ \((?:active|idle)[^()]*\).*)$")
+# memray parse: `NATIVE_TRACE_INDEX ip=0x7f2cf2445249 index=2`, of adjusted addresses
+_MEMRAY = re.compile(
+    rf"^NATIVE_(?:FRAME_ID|TRACE_INDEX) ip=(?P<shown>{ADDRESS}) index="
+)
+_MEMRAY_IMAGE = re.compile(
+    rf"^SEGMENT_HEADER filename=(?P<module>.+) num_segments=\d+ addr=0x(?P<start>{HEX})"
+)
 # Copied from the Firefox Profiler: `0x1a2b3c [libxul.so]`
 _COPIED = re.compile(rf"^\s*(?P<shown>{OFFSET} \[(?P<module>[^\[\]]+)\])\s*$")
 # heaptrack and samply: `0x55d1c0ffe189 in /opt/app`, `in /opt/app` after a function
@@ -74,7 +94,7 @@ FORMS = ReportForms(
         FrameForm("perf script", " (", _PERF, base="file"),
         FrameForm("bcc or bpftrace", "+", _BCC),
         FrameForm(
-            "folded stacks",
+            FOLDED,
             "+0x",
             _FOLDED,
             returns="none",
@@ -82,14 +102,27 @@ FORMS = ReportForms(
             is_stack=True,
             whole=_FOLDED_LINE,
         ),
+        FrameForm(
+            FOLDED,
+            "0x",
+            _PY_SPY_FOLDED,
+            returns="before others",
+            repeats=True,
+            is_stack=True,
+            whole=_FOLDED_LINE,
+        ),
+        FrameForm("py-spy", "    ", _PY_SPY),
+        FrameForm("memray", "NATIVE_", _MEMRAY, returns="none"),
         FrameForm("copied profile frames", "0x", _COPIED, returns="none", base="image"),
         FrameForm("addresses in files", "0x", _IN_FILE),
     ),
     images=(
         ImageForm("0x", _VALGRIND_PROGRAM, start=0x108000, has_frame=True),
         ImageForm("PERF_RECORD_MMAP", _PERF_IMAGE),
+        ImageForm("SEGMENT_HEADER", _MEMRAY_IMAGE),
     ),
     headings=(
+        HeadingForm("Thread ", _PY_SPY_THREAD),
         HeadingForm(
             "Process terminating", re.compile(r"(?P<reason>Process terminating .*)")
         ),

@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     )
 
 _OF_PROGRAMS = (
+    languages.FORMS,
     c_library.FORMS,
     sanitizers.FORMS,
     android.FORMS,
-    languages.FORMS,
     breakpad.FORMS,
     linux.FORMS,
     debuggers.FORMS,

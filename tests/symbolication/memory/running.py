@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 LIBRARY = """\
 __attribute__((noinline)) int in_library(int x) { return x * 3; }
+__attribute__((noinline)) static int deep(const int *p) { return *p + 1; }
+__attribute__((noinline)) int crash(const int *p) { return deep(p) + 1; }
 """
 
 PROGRAM = """\
@@ -58,6 +60,11 @@ int main(int count, char **words) {
         pthread_barrier_init(&barrier, 0, 2);
         pthread_create(&other, 0, thread, 0);
         pthread_barrier_wait(&barrier);
+    }
+    if (!strcmp(mode, "library")) {
+        int (*crash)(int *);
+        *(void **)&crash = dlsym(open, "crash");
+        return crash(0) + 1;
     }
     if (!strcmp(mode, "handled")) signal(SIGSEGV, handler);
     if (*mode && strcmp(mode, "wait")) return middle(0);

@@ -37,21 +37,27 @@ for thread in sorted(gdb.selected_inferior().threads(), key=lambda each: each.nu
     while frame is not None:
         if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             print("frame", hex(frame.pc()))
+        print("call", f"{frame.name()}:{frame.find_sal().line}")
         if frame.name() in ("main", "thread"):
             break
         frame = frame.older()
 """
 
 
-def gdb_frames(program: Path, core: Path) -> dict[int, list[int]]:
-    """Addresses of the frames up to main, by thread."""
+def gdb_output(program: Path, core: Path) -> list[str]:
+    """What gdb prints of the frames up to main."""
     gdb = find_peer("gdb")
     script = core.parent / "frames.py"
     script.write_text(_PRINT_FRAMES)
     command = [gdb, "-batch", "-nx", "-x", str(script), str(program), str(core)]
     output = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return output.splitlines()
+
+
+def gdb_frames(program: Path, core: Path) -> dict[int, list[int]]:
+    """Addresses of the frames up to main, by thread."""
     stacks: dict[int, list[int]] = {}
-    for line in output.splitlines():
+    for line in gdb_output(program, core):
         kind, _, value = line.partition(" ")
         if kind == "thread":
             stacks[int(value)] = []
@@ -74,7 +80,7 @@ def shown(report: gsym.Report) -> dict[int, list[int]]:
     return stacks
 
 
-def crashed_core(program: Path, mode: str) -> Path:
+def crashed_core(program: Path, mode: str, library: Path | str = "") -> Path:
     """The core file that the kernel writes when a program crashes."""
     # In the folder of the program, and under one name only.
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
@@ -85,7 +91,7 @@ def crashed_core(program: Path, mode: str) -> Path:
         limit = resource.getrlimit(resource.RLIMIT_CORE)[1]
         resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
 
-    command = [str(program), "", mode]
+    command = [str(program), str(library), mode]
     subprocess.run(
         *(command,),
         cwd=program.parent,
@@ -118,6 +124,26 @@ def test_stacks_of_a_crash_are_those_of_gdb(
     start = names.index("inlined")
     assert names[start : start + 4] == ["inlined", "leaf", "middle", "main"]
     assert report.reason == ("SIGABRT" if mode == "handled" else "SIGSEGV at 0x0")
+
+
+@on_linux
+@pytest.mark.parametrize("flags", [("-pie", "-fPIE"), ("-no-pie",)])
+def test_calls_in_a_library_that_was_opened_are_those_of_gdb(
+    flags: tuple[str, ...], tmp_path: Path, compiler: str
+) -> None:
+    program, library = build(tmp_path, compiler, *flags)
+    core = crashed_core(program, "library", library)
+    output = gdb_output(program, core)
+    calls = [line.removeprefix("call ") for line in output if line.startswith("call ")]
+    if not calls:
+        pytest.skip("gdb has no Python")
+    thread = gsym.symbolicate(core).threads[0]
+    found = [
+        f"{call.name}:{call.line}" for each in thread.frames for call in each.calls
+    ]
+    end = [each.startswith("main:") for each in calls].index(True) + 1
+    assert found[:end] == calls[:end]
+    assert [each.partition(":")[0] for each in calls[:end]] == ["deep", "crash", "main"]
 
 
 @on_linux

@@ -128,6 +128,19 @@ def test_vmlinux_is_found_and_its_load_bias_subtracted(tree: Tree) -> None:
         assert place.build_id == tree.build_id.lower()
 
 
+def test_answers_are_those_of_llvm_symbolizer(tree: Tree, llvm_symbolizer: str) -> None:
+    first, last = tree.symbols["_text"], tree.symbols["panic"] + 1
+    linked = [hex(each - BIAS) for each in range(first, last + 1)]
+    command = [llvm_symbolizer, "-e", str(tree.vmlinux), "--functions=linkage", *linked]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with gsym.Kernel(root=tree.root) as kernel:
+        found = kernel.lookup_many(range(first, last + 1))
+    answers = [each.frames[0] for each in found if each is not None]
+    assert [f"{each.name}\n{each.path}:{each.line}:0" for each in answers] == [
+        *output.strip().split("\n\n")
+    ]
+
+
 def test_a_base_replaces_hidden_addresses(tree: Tree) -> None:
     tree.list(hidden=True)
     with pytest.raises(gsym.GsymError, match=r"kallsyms: it has no addresses .*kptr"):

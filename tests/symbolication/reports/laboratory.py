@@ -100,5 +100,8 @@ class Laboratory:
 
 
 TOOLS = frozenset(
-    {"gdb", "lldb-19", "valgrind", "perf", "heaptrack", "java", "eu-stack", "ms_print"}
+    {
+        *("gdb", "lldb-19", "valgrind", "perf", "heaptrack", "java", "eu-stack"),
+        *("ms_print", "node", "strace"),
+    }
 )

@@ -500,19 +500,62 @@ Stack trace (most recent call last):
 #0    Object "/opt/app", at 0x55d1c0ffe020, in leaf
 """
 
-PYTHON = """\
-Current thread's C stack trace (most recent call first):
-  Binary file "/opt/app", at leaf+0x20 [0x55d1c0ffe020]
-  Binary file "/opt/app", at +0x1110 [0x55d1c0ffe110]
-  Binary file "/lib/libz.so", at +0x10 [0x7f044a55c010]
-  Binary file '<unknown>' [0x10]
-"""
-
 SYSTEMTAP = """\
  0x55d1c0ffe010 : leaf+0x10/0x100 [/opt/app]
  0x55d1c0ffe110 [/opt/app+0x1110/0x5000]
 """
 
+MAPS = """\
+7fd3b2dd0000-7fd3b2dd5000 r-xp 00000000 fe:01 4711      /opt/libapp.so
+"""
+TITLES = f"""\
+{MAPS}
+./libapp.so *:6379(+0x1010)[0x7fd3b2dd1010]
+postgres: me mine [local] SELECT(+0x1010) [0x55d1c0ffe010]
+"""
+FAULTHANDLER = """\
+Fatal Python error: Segmentation fault
+
+Current thread 0x00007fd3b2dce740 [python3] (most recent call first):
+  File "/home/me/app.py", line 3 in work
+  File "/home/me/app.py", line 5 in <module>
+
+Current thread's C stack trace (most recent call first):
+  Binary file "/usr/lib/libpython3.14.so.1.0", at _Py_DumpStack+0x31 [0x7fd3b2a68e11]
+  Binary file "/lib/libc.so.6" [0x7fd3b263c050]
+  Binary file "./libapp.so", at +0x1010 [0x7fd3b2dd1010]
+  Binary file "./libapp.so", at middle+0xf [0x7fd3b2dd110f]
+  Binary file '<unknown>' [0x7fd3b2000000]
+
+Extension modules: libapp (total: 1)
+"""
+PY_SPY = f"""\
+Process 4711: python3 app.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 4711 (active): "MainThread"
+    0x7fd3b2dd1010 (libapp.so)
+    run (ext.cpython-311-x86_64-linux-gnu.so)
+    0x7fd3b2dd1200 (libapp.so)
+    work (app.py:3)
+    <module> (app.py:5)
+Thread 4712 (idle): "Thread-1"
+    0x7fd3b2dd1110 (libapp.so)
+{MAPS}"""
+PY_SPY_FOLDED = f"""\
+<module> (app.py:5);f (app.py:3);0x7fd3b2dd1110 (libapp.so);0x7fd3b2dd1010 (libapp.so) 9
+<module> (app.py:5);f (app.py:3);0x7fd3b2dd1200 (libapp.so);run (ext.c:5) 1
+{MAPS}"""
+MEMRAY = """\
+HEADER magic=memray version=13 native_traces=true file_format=AGGREGATED_ALLOCATIONS
+NATIVE_TRACE_INDEX ip=0x7fd3b2dd120f index=0
+NATIVE_TRACE_INDEX ip=0x7fd3b2dd110f index=1
+MEMORY_MAP_START
+SEGMENT_HEADER filename=/usr/bin/python3.11 num_segments=1 addr=0x561ec4ae1000
+SEGMENT (nil) 760
+SEGMENT_HEADER filename=/opt/libapp.so num_segments=1 addr=0x7fd3b2dd0000
+SEGMENT (nil) 2000
+"""
 DART = f"""\
 Warning: This VM has been configured to produce stack traces that violate the standard.
 *** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
@@ -738,6 +781,23 @@ RECORDED = (
     ),
     Recorded("bpftrace-perf", "bcc or bpftrace", BPFTRACE_PERF, "leaf:101 middle:200"),
     Recorded("bcc", "bcc or bpftrace", BCC, "leaf:101 middle:200 main:300"),
+    Recorded("titles", "glibc backtrace()", TITLES, "leaf:100 -"),
+    Recorded(
+        "faulthandler",
+        "Python fault",
+        FAULTHANDLER,
+        "- - leaf:100 middle:200",
+        reason="Fatal Python error: Segmentation fault",
+    ),
+    Recorded("py-spy", "py-spy", PY_SPY, "leaf:101 - middle:215 - - middle:201", 2),
+    Recorded(
+        "py-spy-folded",
+        "folded stacks",
+        PY_SPY_FOLDED,
+        "middle:200 leaf:101 middle:215",
+        2,
+    ),
+    Recorded("memray", "memray", MEMRAY, "main:300 middle:200"),
     Recorded("folded", "folded stacks", FOLDED, "middle:201 leaf:101 main:300", 2),
     Recorded("perf-kernel", "perf script", PERF_KERNEL, "leaf:101 middle:200"),
     Recorded("perf-old", "perf script", PERF_OLD, "leaf:101 middle:200"),
@@ -759,7 +819,6 @@ RECORDED = (
     Recorded("chromium", "Chromium stack", CHROMIUM, "leaf:102 middle:200"),
     Recorded("glog", "glog", GLOG, "- -"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
-    Recorded("python", "Python C stack", PYTHON, "leaf:101 middle:200 -"),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),
     Recorded("dart-old", "Dart", DART_OLD, "leaf:101 middle:200"),

@@ -198,6 +198,67 @@ void Java_Crash_act(void *environment, void *own_class) {
 }
 """
 
+D = r"""
+void act(int n) {
+    if (n > 1)
+        throw new Exception("too many");          // @act
+}
+void main() {
+    act(3);                                       // @main
+}
+"""
+
+FORTRAN = r"""
+subroutine act(n)
+  integer, intent(in) :: n
+  integer, pointer :: p
+  nullify(p)
+  if (n > 0) p = n                                ! // @act
+end subroutine
+program crash
+  call act(3)                                     ! // @main
+end program                                       ! // @end
+"""
+
+PASCAL = r"""
+program crash;
+procedure act(p: PInteger);
+begin
+  p^ := 1;                                        // @act
+end;
+begin
+  act(nil);                                       // @main
+end.
+"""
+
+ADA = r"""
+procedure Crash is
+   Values : array (1 .. 3) of Integer := (others => 1);
+   procedure Act (N : Integer) is
+   begin
+      Values (N) := 5;                            -- // @act
+   end Act;
+begin
+   Act (Values (1) + 7);                          -- // @main
+end Crash;
+"""
+
+ADDON = r"""
+#include <stddef.h>
+extern void napi_fatal_error(const char *, size_t, const char *, size_t);
+volatile int sink;
+static __attribute__((noinline)) void fail(void) {
+    napi_fatal_error("addon", 5, "failed", 6);    // @fatal
+    sink++;
+}
+void *napi_register_module_v1(void *environment, void *exports) {
+    (void)environment;
+    fail();                                       // @register
+    sink++;
+    return exports;
+}
+"""
+
 FILES = {
     "app.c": APP,
     "plugin.c": PLUGIN,
@@ -208,6 +269,11 @@ FILES = {
     "crash.zig": ZIG,
     "Crash.java": JAVA,
     "native.c": NATIVE,
+    "addon.c": ADDON,
+    "crash.d": D,
+    "crash.f90": FORTRAN,
+    "crash.pas": PASCAL,
+    "crash.adb": ADA,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import gsym
 from tests.symbolication.reports.recorded import (
+    FOLDED,
     MODULES,
     MUSL,
     PROFILE,
@@ -73,6 +74,11 @@ def test_a_profile_stays_a_profile(modules: Path, tmp_path: Path) -> None:
     for thread in asked["threads"]:
         del thread["stringArray"]
     assert answer == asked
+
+
+def test_folded_stacks_stay_folded(modules: Path, tmp_path: Path) -> None:
+    report = gsym.symbolicate(FOLDED, source=modules, store=str(tmp_path / "store"))
+    assert str(report) == "app;main;middle;leaf 17\napp;[unknown];main 3\n"
 
 
 def test_webassembly_is_named_as_unsupported() -> None:
