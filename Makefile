@@ -6,6 +6,8 @@
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
+#   make libgsym   the engine as a C library, in build/libgsym; needs no Python
+#   make install DESTDIR= PREFIX=   install that library
 #
 # CORPUS is a folder of real binaries, by default build/corpus; what it lacks is fetched
 # (Debian packages, 2 GB). The tables and charts go to docs/, figures of them to README.md.
@@ -39,7 +41,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize bench accept docs clean
+.PHONY: build demo test check lint sanitize bench accept docs libgsym install clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -85,7 +87,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
-	    $(wildcard csrc/*/*.c benchmarks/*.c tools/*.c)
+	    -Ilibgsym/include \
+	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c)
 	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/calls.c \
 	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
 
@@ -97,7 +100,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R cpython csrc gsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
+	cp -R cpython csrc deploy examples gsym libgsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
 	    pyproject.toml setup.py $(SANITIZED)
 	rm -f $(SANITIZED)/$(CORE) $(SANITIZED)/$(RECORDER)
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
@@ -122,6 +125,12 @@ accept: build $(VENV)/.test
 
 docs: build $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W docs docs/_build
+
+libgsym:
+	$(MAKE) -C libgsym
+
+install:
+	$(MAKE) -C libgsym install
 
 clean:
 	rm -rf build dist $(CORE) $(RECORDER) *.egg-info docs/_build

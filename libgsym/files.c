@@ -1,0 +1,155 @@
+/* files.c - map inputs, write outputs that are complete or absent. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum { CHUNK_SIZE = 1 << 20 };
+
+gsym_status fail_system(const char *path, const char *action, gsym_error *error) {
+    int number = errno;
+    char reason[128];
+    if (strerror_r(number, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", number);
+    return in_file(path,
+                   gsym_fail(error, number == ENOMEM ? GSYM_E_NO_MEMORY : GSYM_E_SYSTEM,
+                             (uint64_t)number, "%s: %s", action, reason),
+                   error);
+}
+
+/* ---- in ------------------------------------------------------------------------------- */
+
+static gsym_status map_descriptor(const char *path, int descriptor, mapped_file *file_ret,
+                                  gsym_error *error) {
+    struct stat status;
+    void *bytes;
+    if (fstat(descriptor, &status) != 0) return fail_system(path, "cannot stat", error);
+    if (!S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+        return fail_system(path, "cannot map", error);
+    }
+    *file_ret = (mapped_file){(const uint8_t *)"", 0};
+    if (status.st_size == 0) return GSYM_OK; /* which mmap refuses */
+    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (bytes == MAP_FAILED) return fail_system(path, "cannot map", error);
+    *file_ret = (mapped_file){bytes, (size_t)status.st_size};
+    return GSYM_OK;
+}
+
+gsym_status file_map(const char *path, mapped_file *file_ret, gsym_error *error) {
+    /* Not waiting for the other end of a pipe. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    gsym_status status;
+    if (descriptor < 0) return fail_system(path, "cannot open", error);
+    status = map_descriptor(path, descriptor, file_ret, error);
+    close(descriptor);
+    return status;
+}
+
+void file_unmap(const mapped_file *file) {
+    if (file->size != 0) munmap((void *)(uintptr_t)file->bytes, file->size);
+}
+
+bool files_are_same(const char *path, const char *other) {
+    struct stat one, two;
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+/* ---- out ------------------------------------------------------------------------------ */
+
+static bool write_all(int descriptor, const uint8_t *bytes, size_t size) {
+    while (size != 0) {
+        ssize_t written = write(descriptor, bytes, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        bytes += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+static gsym_status write_creator(gsym_creator *creator, int descriptor, const char *path,
+                                 gsym_error *error) {
+    uint8_t *chunk = malloc(CHUNK_SIZE);
+    gsym_status status = GSYM_OK;
+    size_t size = CHUNK_SIZE;
+    if (chunk == NULL) return gsym_fail_memory(error);
+    while (status == GSYM_OK && size != 0) {
+        status = gsym_creator_read(creator, chunk, CHUNK_SIZE, &size, error);
+        if (status == GSYM_OK && !write_all(descriptor, chunk, size))
+            status = fail_system(path, "cannot write", error);
+    }
+    free(chunk);
+    return status;
+}
+
+/* A pipe or a device is written to; another file must not take its place. */
+static bool is_special(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+static gsym_status write_special(gsym_creator *creator, const char *path,
+                                 gsym_error *error) {
+    int descriptor = open(path, O_WRONLY | O_CLOEXEC);
+    gsym_status status;
+    if (descriptor < 0) return fail_system(path, "cannot open", error);
+    status = write_creator(creator, descriptor, path, error);
+    if (close(descriptor) != 0 && status == GSYM_OK)
+        status = fail_system(path, "cannot write", error);
+    return status;
+}
+
+/* A new file beside `path`. */
+static int create_temporary(const char *path, char *name, size_t size) {
+    enum { MOST_NUMBERS = 10000 };
+    for (int number = 0; number < MOST_NUMBERS; ++number) {
+        int descriptor;
+        snprintf(name, size, "%s.%ld.%d.tmp", path, (long)getpid(), number);
+        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+    return -1;
+}
+
+/* Write a file under another name and rename it to `target`, which is where `path` leads. */
+static gsym_status publish(gsym_creator *creator, const char *path, const char *target,
+                           gsym_error *error) {
+    enum { SUFFIX_SIZE = 40 };
+    size_t size = strlen(target) + SUFFIX_SIZE;
+    char *name = malloc(size);
+    gsym_status status;
+    int descriptor;
+    if (name == NULL) return gsym_fail_memory(error);
+    descriptor = create_temporary(target, name, size);
+    if (descriptor < 0) {
+        status = fail_system(path, "cannot create", error);
+    } else {
+        status = write_creator(creator, descriptor, path, error);
+        if (status == GSYM_OK && fsync(descriptor) != 0)
+            status = fail_system(path, "cannot sync", error);
+        if (close(descriptor) != 0 && status == GSYM_OK)
+            status = fail_system(path, "cannot write", error);
+        if (status == GSYM_OK && rename(name, target) != 0)
+            status = fail_system(path, "cannot rename", error);
+        if (status != GSYM_OK) unlink(name);
+    }
+    free(name);
+    return status;
+}
+
+gsym_status file_write(gsym_creator *creator, const char *path, gsym_error *error) {
+    char *target;
+    gsym_status status;
+    if (is_special(path)) return write_special(creator, path, error);
+    target = realpath(path, NULL); /* symbolic links stay */
+    status = publish(creator, path, target != NULL ? target : path, error);
+    free(target);
+    return status;
+}

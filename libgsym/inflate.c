@@ -1,0 +1,67 @@
+/* inflate.c - compressed sections, by the libraries of the machine.
+ *
+ * They are opened when the first section needs one: only conversions of compressed debug
+ * information do, and libgsym is the same file with them and without. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <inttypes.h>
+
+#include "internal.h"
+
+/* As zlib.h and zstd.h declare them. */
+typedef int zlib_uncompress(uint8_t *out, unsigned long *out_size, const uint8_t *bytes,
+                            unsigned long size);
+typedef size_t zstd_decompress(void *out, size_t capacity, const void *bytes, size_t size);
+
+/* Bytes written; `size` + 1: the data is damaged. */
+static size_t call_zlib(void *function, const uint8_t *bytes, size_t stored_size,
+                        uint8_t *out, size_t size) {
+    zlib_uncompress *uncompress;
+    unsigned long written = size;
+    memcpy(&uncompress, &function, sizeof uncompress);
+    return uncompress(out, &written, bytes, stored_size) == 0 ? written : size + 1;
+}
+
+/* An error is a number above all sizes. */
+static size_t call_zstd(void *function, const uint8_t *bytes, size_t stored_size,
+                        uint8_t *out, size_t size) {
+    zstd_decompress *decompress;
+    memcpy(&decompress, &function, sizeof decompress);
+    return decompress(out, size, bytes, stored_size);
+}
+
+static const struct inflater {
+    uint32_t compression;
+    const char *library;
+    const char *function;
+    size_t (*call)(void *function, const uint8_t *bytes, size_t stored_size, uint8_t *out,
+                   size_t size);
+} inflaters[] = {
+    {GSYM_COMPRESSION_ZLIB, "libz.so.1", "uncompress", call_zlib},
+    {GSYM_COMPRESSION_ZSTD, "libzstd.so.1", "ZSTD_decompress", call_zstd},
+};
+
+gsym_status inflate_section(uint32_t compression, const uint8_t *bytes, size_t stored_size,
+                            uint8_t *out, size_t size, uint64_t offset, gsym_error *error) {
+    const struct inflater *by = inflaters;
+    void *library, *function;
+    size_t written;
+    while (by->compression != compression)
+        if (++by == inflaters + sizeof inflaters / sizeof *inflaters)
+            return gsym_fail(error, GSYM_E_UNSUPPORTED, offset,
+                             "a section has an unknown compression type");
+    library = dlopen(by->library, RTLD_NOW | RTLD_LOCAL);
+    function = library == NULL ? NULL : dlsym(library, by->function);
+    if (function == NULL) {
+        if (library != NULL) dlclose(library);
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, offset,
+                         "a section is compressed, and %s is not installed", by->library);
+    }
+    written = by->call(function, bytes, stored_size, out, size);
+    dlclose(library);
+    if (written == size) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_FORMAT, offset,
+                     "a compressed section is damaged: it does not have %zu bytes as "
+                     "declared",
+                     size);
+}
