@@ -1,9 +1,13 @@
-"""Build the C engine, and the recorder of calls; all else is in pyproject.toml."""
+"""Build the C engine, the recorder of calls and libgsym; see pyproject.toml, too."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from os import cpu_count, environ
+from os.path import abspath, join
+from shutil import which
+from subprocess import run
+from sys import platform
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -23,6 +27,21 @@ class BuildEngine(build_ext):
 
         self.compiler.compile = compile_all
         super().build_extensions()
+
+    def run(self) -> None:
+        """Build the engine, and for a wheel the static libgsym that `gsym.config` names."""
+        super().run()
+        if self.inplace or platform != "linux" or which("make") is None:
+            return
+        package = abspath(join(self.build_lib, "gsym"))
+        paths = {
+            "BUILD": abspath(join(self.build_temp, "libgsym")),
+            "LIBDIR": join(package, "lib"),
+            "INCLUDEDIR": join(package, "include"),
+        }
+        values = [f"{name}={path}" for name, path in paths.items()]
+        command = ["make", "-s", f"-j{cpu_count()}", "-C", "libgsym", "CFLAGS=-O2"]
+        run([*command, *values, "install-static"], check=True)
 
 
 # As the engine, for all versions of Python from 3.10 on.

@@ -36,7 +36,7 @@ FOLDERS = (
     "cli",
 )
 # Modules beside the folders, which every folder may import, lowest first.
-BESIDE = ("records", "cache", "include", "arguments", "errors", "model")
+BESIDE = ("records", "cache", "include", "config", "arguments", "errors", "model")
 
 # The folders of the engine, lowest first; include/ has the public header.
 ENGINE = (

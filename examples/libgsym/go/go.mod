@@ -1,0 +1,3 @@
+module example.org/gsym
+
+go 1.19
