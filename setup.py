@@ -29,19 +29,19 @@ class BuildEngine(build_ext):
         super().build_extensions()
 
     def run(self) -> None:
-        """Build the engine, and for a wheel the static libgsym that `gsym.config` names."""
+        """Build the engine; for a wheel also the libgsym that `gsym.config` names."""
         super().run()
         if self.inplace or platform != "linux" or which("make") is None:
             return
-        package = abspath(join(self.build_lib, "gsym"))
-        paths = {
-            "BUILD": abspath(join(self.build_temp, "libgsym")),
-            "LIBDIR": join(package, "lib"),
-            "INCLUDEDIR": join(package, "include"),
-        }
-        values = [f"{name}={path}" for name, path in paths.items()]
-        command = ["make", "-s", f"-j{cpu_count()}", "-C", "libgsym", "CFLAGS=-O2"]
-        run([*command, *values, "install-static"], check=True)
+        package = Path(self.build_lib, "gsym").resolve()
+        values = (
+            f"BUILD={Path(self.build_temp, 'libgsym').resolve()}",
+            f"LIBDIR={package / 'lib'}",
+            f"INCLUDEDIR={package / 'include'}",
+            "CFLAGS=-O2",
+        )
+        command = ("make", "-s", f"-j{cpu_count()}", "-C", "libgsym", "install-static")
+        run([*command, *values], check=True)  # noqa: S603 - our own Makefile
 
 
 # As the engine, for all versions of Python from 3.10 on.

@@ -1,7 +1,8 @@
 """`python -m gsym.config` prints the options with which C programs use libgsym.
 
-As pkg-config does for an installed libgsym: `cc program.c $(python -m gsym.config --cflags
---libs)`. The library is the static one, so that programs run without this package.
+It does what pkg-config does for an installed libgsym:
+`cc program.c $(python -m gsym.config --cflags --libs)`. The library is the static one,
+so that programs run without this package.
 """
 
 from __future__ import annotations
@@ -57,10 +58,8 @@ def main() -> int:
     """Print what the arguments ask for; the exit status."""
     import shlex
 
-    wanted = sys.argv[1:]
+    wanted = sys.argv[1:] or [""]
     try:
-        if not wanted:
-            raise ValueError(_USAGE)
         words = [word for option in wanted for word in words_for(option)]
     except (FileNotFoundError, ValueError) as error:
         print(error, file=sys.stderr)  # noqa: T201
