@@ -45,14 +45,13 @@ def abi_of(path: Path) -> list[str]:
 
 def exported(elf: ELFFile) -> Iterator[tuple[str, str]]:
     """Name and version of each function."""
-    versions = elf.get_section_by_name(".gnu.version")
-    definitions = elf.get_section_by_name(".gnu.version_d")
+    sections = (".gnu.version", ".gnu.version_d", ".dynsym")
+    versions, definitions, symbols = map(cast("Any", elf.get_section_by_name), sections)
     names = {
         each["vd_ndx"]: next(iter(auxiliaries)).name
         for each, auxiliaries in definitions.iter_versions()
     }
-    symbols = elf.get_section_by_name(".dynsym").iter_symbols()
-    for index, symbol in enumerate(symbols):
+    for index, symbol in enumerate(symbols.iter_symbols()):
         if (
             symbol["st_shndx"] != "SHN_UNDEF"
             and symbol["st_info"]["type"] == "STT_FUNC"

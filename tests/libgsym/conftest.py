@@ -19,6 +19,11 @@ EXAMPLES = REPOSITORY / "examples/libgsym"
 BUILD = REPOSITORY / "build/libgsym"
 
 
+def words_of(*words: object) -> list[str]:
+    """A command, paths and all."""
+    return [str(word) for word in words]
+
+
 class Installed(NamedTuple):
     """What `make install` has made; *environment* is for programs that use it."""
 
@@ -46,7 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:  # of tests that run side by side
         flock(lock, LOCK_EX)
-        command = ["make", "-s", "-j2", "-C", REPOSITORY, "install"]
+        command = words_of("make", "-s", "-j2", "-C", REPOSITORY, "install")
         subprocess.run([*command, f"PREFIX={prefix}"], check=True)
     environment = {
         **os.environ,
@@ -59,7 +64,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 class Library(NamedTuple):
     """The shared library, called from Python by the declarations of its header."""
 
-    ffi: cffi.FFI
+    ffi: Any  # a cffi.FFI
     lib: Any
 
     def error(self) -> Any:  # noqa: ANN401 - a cffi object
@@ -80,7 +85,9 @@ def library(installed: Installed) -> Library:
 def declarations(include: Path) -> str:
     """What libgsym.h declares itself, without the headers of the system."""
     # For a compiler without attributes.
-    command = ["gcc", "-E", "-U__GNUC__", f"-I{include}", include / "gsym/libgsym.h"]
+    command = words_of(
+        "gcc", "-E", "-U__GNUC__", f"-I{include}", include / "gsym/libgsym.h"
+    )
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     lines, is_ours = [], False
     for line in done.stdout.splitlines():
@@ -110,6 +117,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "}\n"
     )
     path = folder / "shapes"
-    command = [find_peer("gcc"), "-g", "-O1", "-o", path, source]
+    command = words_of(find_peer("gcc"), "-g", "-O1", "-o", path, source)
     subprocess.run(command, check=True)
     return path

@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from tests.conftest import find_peer
-from tests.libgsym.conftest import EXAMPLES
+from tests.libgsym.conftest import EXAMPLES, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +24,9 @@ C = EXAMPLES / "c/source_of.c"
 CXX = EXAMPLES / "cpp/source_of.cpp"
 
 
-def build(installed: Installed, *command: str | Path, folder: Path) -> None:
-    subprocess.run(command, cwd=folder, env=installed.environment, check=True)
+def build(installed: Installed, *command: object, folder: Path) -> None:
+    words = words_of(*command)
+    subprocess.run(words, cwd=folder, env=installed.environment, check=True)
 
 
 def build_c(installed: Installed, folder: Path) -> Path:
@@ -72,9 +73,12 @@ def example(
 def run(installed: Installed, program: Path, *words: object) -> str:
     """What it prints, in an environment with the library's path alone."""
     environment = {"LD_LIBRARY_PATH": installed.environment["LD_LIBRARY_PATH"]}
-    command = [str(word) for word in (program, *words)]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
+        words_of(program, *words),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout + done.stderr
 
@@ -118,7 +122,6 @@ def test_example_reports_file_reason_and_offset(
     installed: Installed, example: Path, tmp_path: Path
 ) -> None:
     missing, damaged = tmp_path / "missing", tmp_path / "damaged"
-    damaged.write_bytes(b"GSYM\x01\x00")
     damaged.write_bytes(b"MYSG\x01\x00\x04\x00")
     found = run(installed, example, "lookup", missing, "0")
     assert found == f"source_of: {missing}: cannot open: No such file or directory\n"
@@ -128,36 +131,43 @@ def test_example_reports_file_reason_and_offset(
 
 
 def test_example_loads_no_python(installed: Installed, example: Path) -> None:
-    command = [find_peer("ldd"), example]
     done = subprocess.run(
-        command, env=installed.environment, capture_output=True, text=True, check=True
+        words_of(find_peer("ldd"), example),
+        env=installed.environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "libgsym.so.0" in done.stdout
     assert "python" not in done.stdout
 
 
+def static_flags(folder: Path) -> list[str]:
+    """What builds a program with the static library in *folder*."""
+    archive = folder / "lib/libgsym.a"
+    return words_of(f"-I{folder / 'include'}", archive, "-pthread", "-ldl")
+
+
 def test_static_example_runs_where_nothing_else_is(
     installed: Installed, program: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    archive = installed.prefix / "lib/libgsym.a"
-    flags = [f"-I{installed.prefix / 'include'}", archive, "-pthread", "-ldl"]
-    command = ("gcc", "-static", C, "-o", folder / "source_of", *flags)
-    build(installed, *command, folder=folder)
-    shutil.copy(program, folder / "program")
-    command = [find_peer("unshare"), "--map-root-user", f"--root={folder}"]
-    probe = subprocess.run([*command, "/source_of"], capture_output=True, check=False)
+    root = tmp_path / "root"
+    root.mkdir()
+    command = words_of("gcc", "-static", C, "-o", root / "source_of")
+    build(installed, *command, *static_flags(installed.prefix), folder=tmp_path)
+    shutil.copy(program, root / "program")
+    alone = [find_peer("unshare"), "--map-root-user", f"--root={root}", "/source_of"]
+    probe = subprocess.run(alone, capture_output=True, check=False)
     if b"usage" not in probe.stderr:
         pytest.skip("this user may not change the root folder")
-    words = [*command, "/source_of", "convert", "/program", "/program.gsym"]
-    subprocess.run(words, check=True, capture_output=True)
-    words = [*command, "/source_of", "find", "/program.gsym", "main"]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    assert done.stdout.endswith(" main\n")
-    assert {path.name for path in folder.iterdir()} == {
-        *("program", "program.gsym", "source_of")
-    }
+    for words, end in [
+        (("convert", "/program", "/program.gsym"), " bytes\n"),
+        (("find", "/program.gsym", "main"), " main\n"),
+    ]:
+        done = subprocess.run([*alone, *words], check=True, capture_output=True)
+        assert done.stdout.decode().endswith(end)
+    names = {path.name for path in root.iterdir()}
+    assert names == {"program", "program.gsym", "source_of"}
 
 
 @pytest.mark.parametrize("standard", ["c99", "c11", "c17", "c2x"])
@@ -195,16 +205,15 @@ def test_cmake_finds_both_libraries(
 @pytest.mark.slow
 def test_example_runs_clean_under_sanitizers(program: Path, tmp_path: Path) -> None:
     flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    build_folder = tmp_path / "build"
-    command = ["make", "-s", "-j2", "-C", EXAMPLES.parents[1] / "libgsym", "all"]
-    subprocess.run([*command, f"BUILD={build_folder}", f"CFLAGS={flags}"], check=True)
+    library = tmp_path / "library"
+    command = words_of("make", "-s", "-j2", "-C", EXAMPLES.parents[1] / "libgsym")
+    subprocess.run([*command, f"BUILD={library}", f"CFLAGS={flags}"], check=True)
     path, output = tmp_path / "source_of", tmp_path / "program.gsym"
-    archive = build_folder / "lib/libgsym.a"
-    options = [f"-I{build_folder / 'include'}", archive, "-pthread", "-ldl"]
-    subprocess.run(["gcc", *flags.split(), C, "-o", path, *options], check=True)
+    command = words_of("gcc", *flags.split(), C, "-o", path, *static_flags(library))
+    subprocess.run(command, check=True)
     for words in (
-        ["convert", program, output],
-        ["list", output],
-        ["find", output, "main"],
+        ("convert", program, output),
+        ("list", output),
+        ("find", output, "main"),
     ):
-        subprocess.run([path, *words], check=True, capture_output=True)
+        subprocess.run(words_of(path, *words), check=True, capture_output=True)

@@ -13,7 +13,7 @@ import pytest
 import gsym
 from tests.conftest import REPOSITORY, find_peer
 from tests.libgsym.abi import abi_of
-from tests.libgsym.conftest import declarations
+from tests.libgsym.conftest import declarations, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_change_of_a_layout_is_noticed(old: str, new: str, tmp_path: Path) -> 
     includes = [f"-I{folder / part}/include" for part in ("csrc", "libgsym")]
     script = f"-Wl,--version-script={folder / 'libgsym/libgsym.map'}"
     command = [find_peer("gcc"), "-g", "-shared", "-fPIC", *includes, script]
-    subprocess.run([*command, source, "-o", library], check=True)
+    subprocess.run(words_of(*command, source, "-o", library), check=True)
     recorded = GOLDEN.read_text(encoding="utf-8").splitlines()
     assert not set(abi_of(library)) <= set(recorded)
 
@@ -118,7 +118,7 @@ def test_headers_are_c_and_cxx_and_include_what_they_need(installed: Installed) 
 
 def test_installation_can_be_staged(installed: Installed, tmp_path: Path) -> None:
     del installed  # which has been built
-    command = ["make", "-s", "-C", REPOSITORY, "install", f"DESTDIR={tmp_path}"]
+    command = words_of("make", "-s", "-C", REPOSITORY, "install", f"DESTDIR={tmp_path}")
     subprocess.run([*command, "PREFIX=/opt/g", "LIBDIR=/opt/g/lib64"], check=True)
     text = (tmp_path / "opt/g/lib64/pkgconfig/libgsym.pc").read_text(encoding="utf-8")
     assert "libdir=/opt/g/lib64\n" in text
@@ -135,7 +135,7 @@ def test_manual_page_explains_every_function(installed: Installed) -> None:
 
 
 def test_manual_page_is_formatted_without_warnings() -> None:
-    command = [find_peer("groff"), "-man", "-Tutf8", "-ww", "-z", MAN_PAGE]
+    command = words_of(find_peer("groff"), "-man", "-Tutf8", "-ww", "-z", MAN_PAGE)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
 
@@ -152,7 +152,7 @@ def test_config_prints_flags_that_build_a_program(
         "#include <stdio.h>\n"
         "int main(void) { return puts(gsym_version()) < 0; }\n"
     )
-    subprocess.run([find_peer("gcc"), source, "-o", path, *flags], check=True)
+    subprocess.run(words_of(find_peer("gcc"), source, "-o", path, *flags), check=True)
     assert (
         output_of(path) == output_of(*command, "--version") == f"{gsym.__version__}\n"
     )

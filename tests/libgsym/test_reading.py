@@ -265,7 +265,7 @@ def test_writer_copies_files_to_memory(opened: Opened, path: Path) -> None:
 def test_threads_share_a_file(opened: Opened, path: Path) -> None:
     with gsym.open(path) as reader:
         answers = {address: expected(reader, address) for address in ADDRESSES}
-    wrong = []
+    wrong: list[int] = []
 
     def work() -> None:
         own = Opened.__new__(Opened)
