@@ -31,6 +31,8 @@ CORE = gsym/engine/_core.abi3.so
 RECORDER = gsym/trace/recording/_calls.abi3.so
 C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
+# Benchmarks of libraries whose headers few machines have.
+WITH_LIBRARIES = benchmarks/libdw_reader.c
 SANITIZED = build/sanitize
 REPORT = log_path=$(abspath $(SANITIZED))/report
 ASAN_OPTIONS = detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:$(REPORT)
@@ -87,8 +89,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
-	    -Ilibgsym/include \
-	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c)
+	    -Ilibgsym/include $(filter-out $(WITH_LIBRARIES), \
+	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c))
 	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/calls.c \
 	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
 
@@ -100,8 +102,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R cpython csrc deploy examples gsym libgsym tests tools docs benchmarks *.md LICENSE Makefile MANIFEST.in \
-	    pyproject.toml setup.py $(SANITIZED)
+	cp -R cpython csrc deploy examples gsym libgsym tests tools docs benchmarks *.md \
+	    LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
 	rm -f $(SANITIZED)/$(CORE) $(SANITIZED)/$(RECORDER)
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

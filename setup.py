@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from os import cpu_count, environ
-from os.path import abspath, join
+from pathlib import Path
 from shutil import which
 from subprocess import run
 from sys import platform

@@ -1,7 +1,7 @@
 """Peers that are libraries: a program around each, compiled where the library is.
 
-They come with Debian's packages `llvm-22-dev`, `gcc` (libbacktrace) and, for gimli's
-addr2line, `cargo` with `librust-addr2line-dev`, `librust-object-dev` and
+They come with Debian's packages `llvm-22-dev`, `libdw-dev`, `gcc` (libbacktrace) and,
+for gimli's addr2line, `cargo` with `librust-addr2line-dev`, `librust-object-dev` and
 `librust-memmap2-dev`. One that cannot be built is left out, and the benchmark says so.
 """
 
@@ -11,13 +11,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.c_programs import compile_program
 from benchmarks.report import ROOT, output_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 CRATES = Path("/usr/share/cargo/registry")
 LLVM_CONFIG = "llvm-config-22"
 GIMLI, LIBBACKTRACE, GSYM_READER = "gimli addr2line", "libbacktrace", "GsymReader"
+LIBDW = "libdw"
 _MANIFEST = """\
 [package]
 name = "dwarf_by_gimli"
@@ -67,16 +72,32 @@ def libbacktrace_reader(folder: Path) -> Path | None:
 
 
 def gsym_reader(folder: Path) -> Path | None:
-    """LLVM's GsymReader as a shared library."""
-    library = folder / "gsym_reader.so"
+    """LLVM's GsymReader as a shared library, as are the next two."""
     if shutil.which(LLVM_CONFIG) is None:
         _left_out(GSYM_READER)
         return None
     flags = output_of(LLVM_CONFIG, "--cppflags", "--ldflags", "--libs").split()
-    language = ("-std=c++17", "-O2", "-fno-rtti", "-shared", "-fPIC", "-o", library)
-    source = ROOT / "benchmarks" / "gsym_reader.cc"
-    is_built = _built(GSYM_READER, "c++", *language, source, *flags)
-    return library if is_built else None
+    compiler = ("c++", "-std=c++17", "-fno-rtti")
+    return _shared(GSYM_READER, "gsym_reader.cc", compiler, flags, folder)
+
+
+def libdw_reader(folder: Path) -> Path | None:
+    """That of elfutils, which reads DWARF."""
+    return _shared(LIBDW, "libdw_reader.c", ("cc",), ("-ldw", "-lelf"), folder)
+
+
+def in_process_libbacktrace(folder: Path) -> Path | None:
+    """That of gcc, likewise."""
+    source = "libbacktrace_reader.c"
+    return _shared(LIBBACKTRACE, source, ("cc",), ("-lbacktrace",), folder)
+
+
+def _shared(
+    peer: str, source: str, compiler: Iterable[str], flags: Iterable[str], folder: Path
+) -> Path | None:
+    library = (folder / source).with_suffix(".so")
+    output = ("-O2", "-shared", "-fPIC", "-o", library, ROOT / "benchmarks" / source)
+    return library if _built(peer, *compiler, *output, *flags) else None
 
 
 def versions() -> list[str]:

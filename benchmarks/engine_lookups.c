@@ -1,7 +1,7 @@
-/* engine_lookups.c - lookups by the engine, by LLVM's and by symbolic's, without Python.
+/* engine_lookups.c - lookups from C: by libgsym, symbolic, LLVM and readers of DWARF.
  *
  *   engine_lookups gsym FILE.gsym ROUNDS ADDRESSES SAMPLE...
- *   engine_lookups llvm FILE.gsym ROUNDS LIBRARY ADDRESSES SAMPLE...
+ *   engine_lookups reader FILE ROUNDS LIBRARY ADDRESSES SAMPLE...
  *   engine_lookups symbolic FILE.symcache ROUNDS LIBRARY ADDRESSES SAMPLE...
  *
  * ADDRESSES and each SAMPLE are files of unsigned 64-bit integers. All of ADDRESSES are
@@ -13,11 +13,11 @@
  *   warm, warm with the text of names and files, open, frames
  *   for each sample: first, again, first in one call, again in one call
  *
- * The others give text always, so their first two are the same. LIBRARY is gsym_reader.cc as
- * a shared library, or that in the wheel of symbolic; the structs below are those of its C
- * interface. */
+ * "With the text" reads each string to its end. The others give its size always, so their
+ * first two are the same. LIBRARY is one of *_reader.c* as a shared library, or that in the
+ * wheel of symbolic; the structs below are those of its C interface. */
 #define _GNU_SOURCE
-#include <gsym/gsym.h>
+#include <gsym/libgsym.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -82,70 +82,39 @@ static address_array read_addresses(const char *path) {
 
 /* ---- gsym ------------------------------------------------------------------------- */
 
-typedef struct opened_gsym {
-    bytes file;
-    gsym_image *image;
-} opened_gsym;
-
 static void *open_gsym(const char *path) {
     gsym_error error;
-    opened_gsym *opened = malloc(sizeof *opened);
-    if (opened == NULL) fail("no memory");
-    opened->file = map_file(path);
-    if (gsym_image_open(opened->file.data, opened->file.size, &opened->image, &error))
-        fail(error.what);
-    return opened;
+    gsym_file *file;
+    if (gsym_file_open(path, &file, &error) != GSYM_OK) fail(error.what);
+    return file;
 }
 
-static void close_gsym(void *context) {
-    opened_gsym *opened = context;
-    gsym_image_close(opened->image);
-    munmap((void *)(uintptr_t)opened->file.data, opened->file.size);
-    free(opened);
+static void close_gsym(void *file) {
+    gsym_file_close(file);
 }
 
-static size_t text_size(const gsym_image *image, const gsym_frame *frame) {
-    gsym_error error;
-    uint64_t directory, base;
-    size_t name, size = 0;
-    (void)gsym_image_string(image, frame->name, &name);
-    if (frame->file != 0 &&
-        gsym_image_file(image, frame->file, &directory, &base, &error) == GSYM_OK) {
-        size_t part;
-        (void)gsym_image_string(image, directory, &part);
-        size += part;
-        (void)gsym_image_string(image, base, &part);
-        size += part;
-    }
-    return name + size;
-}
-
-static size_t look_up_gsym(void *context, uint64_t address, bool text) {
+static size_t look_up_gsym(void *file, uint64_t address, bool text) {
     volatile size_t seen = 0; /* what is computed must be of use */
-    const gsym_image *image = ((opened_gsym *)context)->image;
-    gsym_frame frames[MOST_FRAMES];
-    gsym_lookup_room room = {.frames = frames, .frame_capacity = MOST_FRAMES};
-    gsym_answer answer;
+    gsym_location frames[MOST_FRAMES];
     gsym_error error;
-    if (gsym_image_lookup(image, address, 0, 0, &room, &answer, &error) != GSYM_OK)
+    size_t count, size = 0;
+    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) != GSYM_OK)
         fail(error.what);
-    if (!answer.found) return 0;
     if (text) {
-        size_t size = 0;
-        for (uint32_t n = 0; n < answer.frame_count && n < MOST_FRAMES; n++)
-            size += text_size(image, &frames[n]);
+        for (size_t n = 0; n < count && n < MOST_FRAMES; n++)
+            size += strlen(frames[n].function) + strlen(frames[n].directory) +
+                    strlen(frames[n].filename);
         seen += size;
     }
-    return answer.frame_count;
+    return count;
 }
 
-static void look_up_many_gsym(void *context, const uint64_t *addresses, size_t count) {
-    gsym_batch *batch;
+static void look_up_many_gsym(void *file, const uint64_t *addresses, size_t count) {
+    gsym_answers *answers;
     gsym_error error;
-    if (gsym_image_lookup_many(((opened_gsym *)context)->image, addresses, count, 0, &batch,
-                               &error))
+    if (gsym_file_lookup_many(file, addresses, count, &answers, &error) != GSYM_OK)
         fail(error.what);
-    gsym_batch_destroy(batch);
+    gsym_answers_destroy(answers);
 }
 
 /* ---- the others ------------------------------------------------------------------- */
@@ -159,7 +128,7 @@ static void *(*open_theirs)(const char *);
 static void (*close_theirs)(void *);
 static symbolic_result (*symbolic_lookup)(void *, uint64_t);
 static void (*symbolic_result_free)(symbolic_result *);
-static size_t (*llvm_lookup)(void *, uint64_t);
+static size_t (*reader_lookup)(void *, uint64_t);
 
 static void *open_other(const char *path) {
     void *opened = open_theirs(path);
@@ -171,9 +140,9 @@ static void close_other(void *opened) {
     close_theirs(opened);
 }
 
-static size_t look_up_llvm(void *reader, uint64_t address, bool text) {
+static size_t look_up_reader(void *reader, uint64_t address, bool text) {
     (void)text;
-    return llvm_lookup(reader, address);
+    return reader_lookup(reader, address);
 }
 
 static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
@@ -184,8 +153,8 @@ static size_t look_up_symbolic(void *cache, uint64_t address, bool text) {
     return count;
 }
 
-static void look_up_many_llvm(void *reader, const uint64_t *addresses, size_t count) {
-    for (size_t n = 0; n < count; n++) (void)llvm_lookup(reader, addresses[n]);
+static void look_up_many_reader(void *reader, const uint64_t *addresses, size_t count) {
+    for (size_t n = 0; n < count; n++) (void)reader_lookup(reader, addresses[n]);
 }
 
 static void look_up_many_symbolic(void *cache, const uint64_t *addresses, size_t count) {
@@ -201,11 +170,11 @@ static void *symbol(void *library, const char *name) {
 static subject load(const char *kind, const char *path) {
     void *library = dlopen(path, RTLD_NOW);
     if (library == NULL) fail(dlerror());
-    if (strcmp(kind, "llvm") == 0) {
-        *(void **)&open_theirs = symbol(library, "gsym_reader_open");
-        *(void **)&llvm_lookup = symbol(library, "gsym_reader_lookup");
-        *(void **)&close_theirs = symbol(library, "gsym_reader_close");
-        return (subject){open_other, look_up_llvm, look_up_many_llvm, close_other, NULL};
+    if (strcmp(kind, "reader") == 0) {
+        *(void **)&open_theirs = symbol(library, "reader_open");
+        *(void **)&reader_lookup = symbol(library, "reader_lookup");
+        *(void **)&close_theirs = symbol(library, "reader_close");
+        return (subject){open_other, look_up_reader, look_up_many_reader, close_other, NULL};
     }
     *(void **)&open_theirs = symbol(library, "symbolic_symcache_open");
     *(void **)&symbolic_lookup = symbol(library, "symbolic_symcache_lookup");

@@ -3,7 +3,7 @@
 
 using llvm::gsym::GsymReader;
 
-extern "C" void *gsym_reader_open(const char *path) {
+extern "C" void *reader_open(const char *path) {
     llvm::Expected<GsymReader> opened = GsymReader::openFile(path);
     if (!opened) {
         llvm::consumeError(opened.takeError());
@@ -13,7 +13,7 @@ extern "C" void *gsym_reader_open(const char *path) {
 }
 
 // The number of frames; their names and paths are views of the file.
-extern "C" size_t gsym_reader_lookup(void *reader, uint64_t address) {
+extern "C" size_t reader_lookup(void *reader, uint64_t address) {
     llvm::Expected<llvm::gsym::LookupResult> found =
         static_cast<GsymReader *>(reader)->lookup(address);
     if (!found) {
@@ -23,4 +23,4 @@ extern "C" size_t gsym_reader_lookup(void *reader, uint64_t address) {
     return found->Locations.size();
 }
 
-extern "C" void gsym_reader_close(void *reader) { delete static_cast<GsymReader *>(reader); }
+extern "C" void reader_close(void *reader) { delete static_cast<GsymReader *>(reader); }

@@ -1,9 +1,10 @@
-"""Lookups in a process, from C and from Python, beside LLVM's and symbolic's.
+"""Lookups in a process, from C and from Python, beside those of other libraries.
 
     python -m benchmarks.in_process CORPUS [--input NAME]... [--write]
 
-benchmarks/engine_lookups.c calls the engines from C, and LLVM's GsymReader. From Python
-gsym and symbolic return objects, timed by pytest-benchmark (test_in_process.py).
+benchmarks/engine_lookups.c calls libgsym, symbolic, LLVM's GsymReader and readers of
+DWARF from C. From Python gsym and symbolic return objects, timed by pytest-benchmark
+(test_in_process.py).
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ import symbolic
 import gsym
 from benchmarks.c_programs import compile_program
 from benchmarks.charts import bars
-from benchmarks.compiled_peers import GSYM_READER, gsym_reader
+from benchmarks.compiled_peers import (
+    GSYM_READER,
+    LIBBACKTRACE,
+    LIBDW,
+    gsym_reader,
+    in_process_libbacktrace,
+    libdw_reader,
+)
 from benchmarks.markdown import table
 from benchmarks.prepared import COUNT, SAMPLE, Prepared, prepare
 from benchmarks.report import (
@@ -29,6 +37,7 @@ from benchmarks.report import (
     ROOT,
     argument_parser,
     environment,
+    output_of,
     write_region,
 )
 
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
 INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
 ROUNDS = 5
 ENGINE_COUNT = 100_000
+DWARF_COUNT = 100  # a lookup by libdw takes milliseconds
 ENGINE_HEAD = (
     *("input", "gsym", "with text", "symbolic", "ratio", GSYM_READER, "ratio"),
     *("open gsym", "open symbolic", f"open {GSYM_READER}"),
@@ -52,17 +62,22 @@ TOUCH_HEAD = (
     *("again gsym", "without index", "symbolic", "ratio"),
     *("lookup_many", "without index", "again", "without index"),
 )
+DWARF_HEAD = ("input", "library", "open", "first", "ratio", "again", "ratio")
 INDEX_HEAD = ("input", "bytes of index", "of the file")
 SAMPLES = ("bytes", "functions")
 ENGINE_LEGEND = """\
-From C, nanoseconds of processor time per lookup, medians of {rounds} rounds: {count}
-random addresses, uniformly distributed over the bytes of functions, with warm
-caches. `with text` includes names and paths, as with the others, which are divided by
-it. LLVM's GsymReader reads the same file. `open` is in microseconds."""
+From C, nanoseconds of processor time per lookup by libgsym, medians of {rounds} rounds:
+{count} random addresses, uniformly distributed over the bytes of functions, with warm
+caches. `with text` reads names and paths to their ends, as the others do, which are
+divided by it. LLVM's GsymReader reads the same file. `open` is in microseconds."""
+DWARF_LEGEND = """\
+From C, microseconds: to open a file, then for one of {count} of these addresses, the
+first time and again. libdw and libbacktrace read the DWARF of the binary; what they
+have decoded stays in memory."""
 TOUCH_LEGEND = """\
 From C, nanoseconds for one of {sample} addresses: the first time after `open`, one
 by one with the text of names and paths, and again; then all in one call, first and
-again, as numbers. Each byte of functions is equally likely, or each function. Files
+again. Each byte of functions is equally likely, or each function. Files
 without an index (`--no-index`, or written by LLVM) get it in memory."""
 INDEX_LEGEND = "Size of the index."
 PYTHON_LEGEND = """\
@@ -101,15 +116,15 @@ class Figures(NamedTuple):
 
 
 def build(folder: Path) -> Path:
-    """Compile engine_lookups.c with the engine's sources."""
-    sources = sorted(ROOT.glob("csrc/*/*.c"))
+    """Compile engine_lookups.c with libgsym; libbacktrace needs it at address 0."""
+    library = folder / "libgsym"
+    command = ("make", "-s", "-C", ROOT / "libgsym", f"BUILD={library}", "CFLAGS=-O2")
+    subprocess.run(command, check=True)
     options = (
-        f"-iquote{ROOT / 'csrc'}",
-        f"-I{ROOT / 'csrc/include'}",
-        "-fvisibility=hidden",
-        "-ldl",
+        *("-no-pie", f"-I{library / 'include'}", library / "lib/libgsym.a"),
+        *("-pthread", "-ldl"),
     )
-    return compile_program("engine_lookups", folder, *sources, *options)
+    return compile_program("engine_lookups", folder, *options)
 
 
 def measure_engine(
@@ -142,10 +157,28 @@ def measure_engine(
     theirs = run("symbolic", prepared.symcache, prepared.load_address, library)
     llvm = None
     if reader_of_llvm is not None:
-        llvm = run("llvm", prepared.gsym, 0, reader_of_llvm)
+        llvm = run("reader", prepared.gsym, 0, reader_of_llvm)
     with gsym.open(prepared.gsym) as reader:
         sizes = reader.size, reader.stored_index_size
     return Figures(ours, unindexed, *sizes, theirs, llvm)
+
+
+def measure_dwarf(
+    program: Path, readers: Mapping[str, Path | None], prepared: Prepared
+) -> dict[str, tuple[float, ...]]:
+    """Microseconds to open, for a lookup, and again: of libgsym and of *readers*."""
+    few = prepared.addresses(SAMPLES[0], 0)[:DWARF_COUNT]
+    asked = _write(prepared.folder / "few", few)
+    subjects = {"libgsym": ["gsym", str(prepared.gsym), str(ROUNDS)]}
+    for name, path in readers.items():
+        if path is not None:
+            subjects[name] = ["reader", str(prepared.binary), "1", str(path)]
+    times = {}
+    for name, words in subjects.items():
+        text = output_of(str(program), *words, str(asked), str(asked))
+        warm, sample = (list(map(float, line.split())) for line in text.splitlines())
+        times[name] = tuple(each / 1000 for each in (warm[2], *sample[:2]))
+    return times
 
 
 def _write(path: Path, addresses: array[int]) -> Path:
@@ -214,6 +247,19 @@ def touch_rows(name: str, figures: Figures) -> list[list[str]]:
     return rows
 
 
+def dwarf_rows(name: str, times: Mapping[str, tuple[float, ...]]) -> list[list[str]]:
+    """The lines of an input in the table of readers of DWARF."""
+    _, first, again = times["libgsym"]
+    return [
+        [
+            *(name, library, f"{each[0]:.0f}", f"{each[1]:.2f}"),
+            *(f"**{each[1] / first:.0f}x**", f"{each[2]:.2f}"),
+            f"**{each[2] / again:.1f}x**",
+        ]
+        for library, each in times.items()
+    ]
+
+
 def index_row(name: str, figures: Figures) -> list[str]:
     """One line of the table of indexes."""
     share = 100 * figures.index_size / figures.size
@@ -243,15 +289,20 @@ def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
     arguments = argument_parser(__doc__).parse_args()
     names = arguments.input or INPUTS
-    engines = {}
+    engines, dwarf = {}, []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "inputs"
         folder.mkdir()
         program = build(Path(temporary))
         reader_of_llvm = gsym_reader(Path(temporary))
+        readers = {
+            LIBDW: libdw_reader(Path(temporary)),
+            LIBBACKTRACE: in_process_libbacktrace(Path(temporary)),
+        }
         for name in names:
             prepared = prepare(arguments.corpus / "big" / name, folder / name)
             engines[name] = measure_engine(program, reader_of_llvm, prepared)
+            dwarf += dwarf_rows(name, measure_dwarf(program, readers, prepared))
             print(" | ".join(engine_row(name, engines[name])), file=sys.stderr)
         seconds = measure_python(folder)
     legend = ENGINE_LEGEND.format(rounds=ROUNDS, count=ENGINE_COUNT)
@@ -262,6 +313,8 @@ def main() -> None:
         ),
         legend,
         table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
+        DWARF_LEGEND.format(count=DWARF_COUNT),
+        table(DWARF_HEAD, dwarf),
         TOUCH_LEGEND.format(sample=SAMPLE),
         table(TOUCH_HEAD, touches),
         INDEX_LEGEND,
