@@ -304,6 +304,21 @@ def test_errors_name_file_reason_and_offset(library: Library, tmp_path: Path) ->
     assert (status, reason) == (lib.GSYM_E_SYSTEM, "cannot map: Is a directory")
 
 
+@pytest.mark.parametrize("share_strings", [False, True])
+def test_a_file_in_its_binary_is_read(
+    library: Library, program: Path, tmp_path: Path, *, share_strings: bool
+) -> None:
+    path, binary = tmp_path / "program.gsym", tmp_path / "program"
+    gsym.convert(program, path)
+    gsym.embed(path, program, binary, share_strings=share_strings)
+    opened = Opened(library, binary)
+    with gsym.open(path) as reader:
+        (measure,) = reader.find("measure")
+        frames = expected(reader, measure.start)
+    assert opened.lookup(measure.start) == (len(frames), frames)
+    library.lib.gsym_file_close(opened.file)
+
+
 def test_strings_without_an_end_are_refused(library: Library, tmp_path: Path) -> None:
     path = tmp_path / "unended.gsym"
     data = bytearray(create(FUNCTIONS, index=False))

@@ -21,7 +21,7 @@ typedef enum gsym_status {
     GSYM_E_LIMIT,       /* the result does not fit the chosen output version */
     GSYM_E_ARGUMENT,    /* the caller's values contradict each other */
     GSYM_E_EMPTY,       /* no function to write */
-    GSYM_E_CANCELLED,   /* gsym_conversion_cancel was called */
+    GSYM_E_CANCELLED,   /* a conversion was cancelled */
     GSYM_E_SYSTEM       /* the system refused; only of libgsym, which opens files */
 } gsym_status;
 
@@ -30,7 +30,8 @@ typedef enum gsym_status {
 typedef struct gsym_error {
     gsym_status status;
     uint64_t offset;  /* in bytes, in what was being read; of GSYM_E_SYSTEM: errno */
-    const char *path; /* of the file, set by libgsym; NULL: of none, or of the engine */
+    const char *path; /* of the file, by libgsym: an argument, or that of an open file; NULL:
+                       * it is not about a file */
     char what[GSYM_ERROR_TEXT_SIZE]; /* reason, NUL-terminated, no newline */
 } gsym_error;
 
