@@ -215,6 +215,20 @@ def test_entries_list_functions_and_those_folded_into_them(opened: Opened) -> No
     assert opened.symbols(symbols, 2, 1) == [kept, "more"]
 
 
+def test_any_number_of_functions_may_share_an_entry(
+    library: Library, tmp_path: Path
+) -> None:
+    names = [f"f{number}" for number in range(100)]
+    merged = tuple(gsym.FunctionInfo(START, SIZE, name) for name in names[1:])
+    path = tmp_path / "folded.gsym"
+    path.write_bytes(create([gsym.FunctionInfo(START, SIZE, "f0", merged=merged)]))
+    opened = Opened(library, path)
+    found = opened.symbols(library.lib.gsym_file_symbols, 0, 100)
+    assert found == [(name, START, SIZE, 0) for name in names]
+    assert opened.symbols(library.lib.gsym_file_find, b"f99") == found[99:]
+    library.lib.gsym_file_close(opened.file)
+
+
 def test_decoder_and_writer_make_the_same_file_again(
     opened: Opened, path: Path, tmp_path: Path
 ) -> None:

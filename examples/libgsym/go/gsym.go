@@ -80,17 +80,24 @@ func (f *File) Close() {
 }
 
 // BaseAddress is where the first byte of the binary is at link time.
-func (f *File) BaseAddress() uint64 { return uint64(C.gsym_file_base_address(f.handle)) }
+func (f *File) BaseAddress() uint64 {
+	defer runtime.KeepAlive(f) // or it might be closed during the call
+	return uint64(C.gsym_file_base_address(f.handle))
+}
 
 // UUID is the build id of the binary; empty if unknown.
 func (f *File) UUID() []byte {
+	defer runtime.KeepAlive(f)
 	var size C.size_t
 	bytes := C.gsym_file_uuid(f.handle, &size)
 	return C.GoBytes(unsafe.Pointer(bytes), C.int(size))
 }
 
 // EntryCount is the number of entries.
-func (f *File) EntryCount() uint32 { return uint32(C.gsym_file_entry_count(f.handle)) }
+func (f *File) EntryCount() uint32 {
+	defer runtime.KeepAlive(f)
+	return uint32(C.gsym_file_entry_count(f.handle))
+}
 
 // Lookup returns the frames at a link-time address, innermost first; none if nothing covers
 // it.
