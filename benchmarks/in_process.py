@@ -254,7 +254,7 @@ def dwarf_rows(name: str, times: Mapping[str, tuple[float, ...]]) -> list[list[s
         [
             *(name, library, f"{each[0]:.0f}", f"{each[1]:.2f}"),
             *(f"**{each[1] / first:.0f}x**", f"{each[2]:.2f}"),
-            f"**{each[2] / again:.1f}x**",
+            f"**{each[2] / again:.0f}x**",
         ]
         for library, each in times.items()
     ]
