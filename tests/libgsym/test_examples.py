@@ -52,7 +52,10 @@ def build_rust(installed: Installed, folder: Path) -> Path:
 def build_go(installed: Installed, folder: Path) -> Path:
     go, path = find_peer("go"), folder / "source_of"
     command = (go, "build", "-buildvcs=false", "-o", path, "./cmd/source_of")
-    build(installed, *command, folder=EXAMPLES / "go")
+    # Its cache is not aware of what pkg-config prints, but of this.
+    environment = {"CGO_LDFLAGS": f"-L{installed.prefix / 'lib'}"}
+    fresh = installed._replace(environment={**installed.environment, **environment})
+    build(fresh, *command, folder=EXAMPLES / "go")
     return path
 
 
