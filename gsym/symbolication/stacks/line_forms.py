@@ -211,9 +211,14 @@ class LineReader:
         process: Loaded | None = None,
     ) -> None:
         every = list(tables)
-        self._frames = _by_hint(form for table in every for form in table.frames)
-        self._images = _by_hint(form for table in every for form in table.images)
-        self._headings = _by_hint(form for table in every for form in table.headings)
+        self._all_frames = _by_hint(form for table in every for form in table.frames)
+        self._all_images = _by_hint(form for table in every for form in table.images)
+        self._all_headings = _by_hint(
+            form for table in every for form in table.headings
+        )
+        # Those whose hints are in the lines that are being read.
+        self._frames, self._images = self._all_frames, self._all_images
+        self._headings = self._all_headings
         self._between = [pattern for table in every for pattern in table.between]
         self._stack = stack
         self._chosen = chosen
@@ -235,10 +240,10 @@ class LineReader:
         """Read all lines of a report, and of others that only say what is loaded."""
         most = self._stack.limits.line
         # A log has many lines, and of few forms.
-        text = "".join((*maps, *lines))
-        self._frames = _occurring(self._frames, text)
-        self._images = _occurring(self._images, text)
-        self._headings = _occurring(self._headings, text)
+        text = _without_colours("".join((*maps, *lines)))
+        self._frames = _occurring(self._all_frames, text)
+        self._images = _occurring(self._all_images, text)
+        self._headings = _occurring(self._all_headings, text)
         for line in maps:
             self._add_image(line)
         images = {
