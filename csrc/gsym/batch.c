@@ -2,9 +2,10 @@
  *
  * Addresses are looked up in ascending order, a function at a time, and their answers are
  * put into the original order. */
-#include "gsym/sweep.h"
+#include "gsym/batch.h"
 #include "base/buffer.h"
 #include "gsym/lookup.h"
+#include "gsym/sweep.h"
 
 enum {
     /* Addresses sorted together: the working set should fit the caches, but each function
@@ -16,28 +17,15 @@ enum {
     AHEAD = 16 /* how many answers ahead frames are prefetched */
 };
 
-struct gsym_batch {
-    size_t count, capacity;
-    uint32_t *address_index;
-    uint32_t *function;
-    uint64_t *name;
-    uint32_t *file;
-    uint32_t *line;
-    uint64_t *offset;
-    uint8_t *inlined;
-    uint8_t *miss; /* gsym_miss */
-    uint64_t found;
-    uint64_t damaged;
-};
-
 static bool reserve_column(void *column, size_t capacity, size_t count, size_t item_size) {
     return array_reserve(column, &capacity, count, item_size);
 }
 
-/* Reserve space for `more` frames. */
+/* Reserve space for `more` frames; a batch that has some grows by half at least. */
 static bool reserve(gsym_batch *batch, size_t more) {
-    size_t capacity = batch->count + more;
+    size_t capacity = batch->count + more, grown = batch->capacity / 2 * 3;
     if (GSYM_LIKELY(capacity <= batch->capacity)) return true;
+    if (capacity < grown) capacity = grown;
     if (!reserve_column(&batch->address_index, capacity, capacity, 4) ||
         !reserve_column(&batch->function, capacity, capacity, 4) ||
         !reserve_column(&batch->name, capacity, capacity, 8) ||
@@ -95,6 +83,12 @@ static bool reserve_blocks(gsym_batch *batch, size_t frame_count, size_t blocks)
     return reserve(batch, needed) || reserve(batch, frame_count);
 }
 
+bool batch_add_miss(gsym_batch *batch, uint32_t address_index, gsym_miss miss) {
+    if (!reserve(batch, 1)) return false;
+    append_miss(batch, address_index, miss);
+    return true;
+}
+
 static gsym_status look_up_block(address_sweep *sweep, gsym_batch *batch,
                                  const gsym_image *image, const uint64_t *addresses,
                                  uint32_t count, uint32_t first, size_t blocks_left,
@@ -137,19 +131,20 @@ static size_t block_size(const gsym_image *image, const uint64_t *addresses,
     return size < count ? size : count;
 }
 
-static gsym_status look_up_all(gsym_batch *batch, const gsym_image *image,
-                               const uint64_t *addresses, size_t count, bool misses,
-                               gsym_error *error) {
+gsym_status batch_look_up(gsym_batch *batch, const gsym_image *image,
+                          const uint64_t *addresses, size_t count, uint32_t first,
+                          bool misses, gsym_error *error) {
     address_sweep sweep = {0};
     gsym_status status = GSYM_OK;
     size_t block = block_size(image, addresses, count);
     if (count == 0) return GSYM_OK;
-    if (count > UINT32_MAX)
+    if (count > UINT32_MAX - first)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more than 2^32 - 1 addresses");
     if (!address_sweep_reserve(&sweep, block)) status = gsym_fail_memory(error);
     for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
         uint32_t size = (uint32_t)(count - i < block ? count - i : block);
-        status = look_up_block(&sweep, batch, image, addresses + i, size, (uint32_t)i,
+        status = look_up_block(&sweep, batch, image, addresses + i, size,
+                               first + (uint32_t)i,
                                (count - i + block - 1) / block, misses, error);
     }
     address_sweep_deinit(&sweep);
@@ -162,7 +157,7 @@ gsym_status gsym_image_lookup_many(const gsym_image *image, const uint64_t *addr
     gsym_status status;
     gsym_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL) return gsym_fail_memory(error);
-    status = look_up_all(batch, image, addresses, count, misses != 0, error);
+    status = batch_look_up(batch, image, addresses, count, 0, misses != 0, error);
     if (status != GSYM_OK) {
         gsym_batch_destroy(batch);
         return status;
@@ -223,8 +218,7 @@ void gsym_batch_columns(const gsym_batch *batch, gsym_columns *columns_ret) {
     };
 }
 
-void gsym_batch_destroy(gsym_batch *batch) {
-    if (batch == NULL) return;
+void batch_deinit(gsym_batch *batch) {
     free(batch->address_index);
     free(batch->function);
     free(batch->name);
@@ -233,5 +227,10 @@ void gsym_batch_destroy(gsym_batch *batch) {
     free(batch->offset);
     free(batch->inlined);
     free(batch->miss);
+}
+
+void gsym_batch_destroy(gsym_batch *batch) {
+    if (batch == NULL) return;
+    batch_deinit(batch);
     free(batch);
 }

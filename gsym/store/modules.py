@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gsym.conversion.identity import read_debug_id
 from gsym.records import NamedTuple
+from gsym.store.layout import build_id_digits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +64,24 @@ def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
         reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
         raise TypeError(reason)
     return ModuleKey(code_id=build_id.hex().upper(), path=path)
+
+
+def keys_of_text(text: str) -> list[ModuleKey]:
+    """Possible keys of a module, the most likely first.
+
+    Args:
+        text: A debug id, a build id, or NAME/ID, where the id may be a code id. Any
+            other text has no key.
+    """
+    name, _, identifier = text.rpartition("/")
+    keys = []
+    if build_id_digits(identifier):
+        keys.append(ModuleKey(debug_file=name, code_id=identifier))
+    with suppress(ValueError):
+        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
+    if name:
+        keys.append(ModuleKey(code_file=name, code_id=identifier))
+    return keys
 
 
 class Quality(NamedTuple):

@@ -29,6 +29,7 @@ FOLDERS = (
     "embedding",
     "symbfile",
     "store",
+    "arrow",
     "markup",
     "symbolication",
     "trace",

@@ -23,6 +23,7 @@
 #include <gsym/create.h>
 #include <gsym/convert.h>
 #include <gsym/text.h>
+#include <gsym/bulk.h>
 #include <gsym/symbfile.h>
 #include <gsym/fxt.h>
 

@@ -60,7 +60,10 @@ gsym_status gsym_image_lookup(const gsym_image *image, uint64_t address, uint32_
 typedef enum gsym_miss {
     GSYM_MISS_NONE = 0, /* it has one */
     GSYM_MISS_NO_FUNCTION = 1,
-    GSYM_MISS_DAMAGED = 2 /* the record cannot be decoded */
+    GSYM_MISS_DAMAGED = 2,    /* the record cannot be decoded */
+    GSYM_MISS_NO_ADDRESS = 3, /* the row has no address */
+    GSYM_MISS_NO_MODULE = 4,  /* the row has no module */
+    GSYM_MISS_OTHERS = 5      /* reasons of the caller's own, from here on */
 } gsym_miss;
 
 typedef struct gsym_batch gsym_batch;

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError
 from gsym.cli.options import JSON, QUIET, STORE, output_option
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
-from gsym.conversion.identity import read_debug_id
 from gsym.errors import GsymError
 from gsym.store.directory import Store
-from gsym.store.layout import build_id_digits, default_store
-from gsym.store.modules import ModuleKey
+from gsym.store.layout import default_store
+from gsym.store.modules import keys_of_text
 from gsym.store.tree_export import copy_file, export_modules
 
 TYPE_CHECKING = False
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.errors import FormatError
-    from gsym.store.modules import Entry
+    from gsym.store.modules import Entry, ModuleKey
 
 NAMES = Operand(
     "NAME",
@@ -61,14 +59,7 @@ def module_keys(text: str) -> list[ModuleKey]:
     Raises:
         UsageError: It does not name a module.
     """
-    name, _, identifier = text.rpartition("/")
-    keys = []
-    if build_id_digits(identifier):
-        keys.append(ModuleKey(debug_file=name, code_id=identifier))
-    with suppress(ValueError):
-        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
-    if name:
-        keys.append(ModuleKey(code_file=name, code_id=identifier))
+    keys = keys_of_text(text)
     if not keys:
         raise UsageError(f"MODULE: '{text}' is not NAME/ID, a debug id or build id")
     return keys

@@ -1,0 +1,309 @@
+/* bulk.c - addresses of many modules: sorted by module, each distinct one looked up once.
+ *
+ * A row refers to a stack, a stack to frames, a frame to texts, so that all work but the
+ * first step depends on the number of distinct addresses. */
+#include "base/tables.h"
+#include "gsym/batch.h"
+#include "text/text.h"
+#include "text/text_table.h"
+
+/* Stacks that every bulk has. */
+enum { STACK_NO_ADDRESS, STACK_NO_MODULE, STACK_OUTSIDE, FIRST_STACKS };
+
+enum {
+    AHEAD = 8, /* how many rows ahead the place of an address is fetched */
+    ROWS_PER_ADDRESS = 8 /* a guess, for the first size of a table */
+};
+
+struct gsym_bulk {
+    gsym_rows rows;
+    uint32_t *order;  /* rows with an address, by module */
+    uint32_t *starts; /* of each module there, and the end of the last */
+    uint32_t *stacks; /* of each row */
+    LIST(uint32_t) firsts;  /* the first frame of each stack */
+    LIST(uint32_t) reasons; /* of each stack */
+    gsym_batch frames;      /* an address is a stack here */
+    LIST(uint32_t) names;   /* of each frame, in the table of texts */
+    LIST(uint32_t) files;
+    text_table name_texts, file_texts;
+    number_map numbers;     /* addresses, names or files of one module */
+    LIST(uint64_t) asked;   /* distinct addresses of one module */
+};
+
+/* ---- the rows ------------------------------------------------------------------------ */
+
+static bool has_address(const gsym_rows *rows, size_t row) {
+    return rows->has_address == NULL || rows->has_address[row] != 0;
+}
+
+/* Counting sort of the rows that can be answered; the others get their stack. */
+static void sort_rows(gsym_bulk *bulk) {
+    const gsym_rows *rows = &bulk->rows;
+    uint32_t *starts = bulk->starts, sum = 0;
+    for (size_t row = 0; row < rows->count; ++row) {
+        uint32_t module = rows->modules[row];
+        bool has_module = module < rows->module_count;
+        bulk->stacks[row] = has_address(rows, row) ? STACK_NO_MODULE : STACK_NO_ADDRESS;
+        if (has_module && has_address(rows, row)) ++starts[module + 1];
+    }
+    /* While rows are put down, entry `module + 1` is where its next one goes. */
+    for (uint32_t module = 0; module < rows->module_count; ++module) {
+        uint32_t size = starts[module + 1];
+        starts[module + 1] = sum;
+        sum += size;
+    }
+    for (size_t row = 0; row < rows->count; ++row)
+        if (rows->modules[row] < rows->module_count && has_address(rows, row))
+            bulk->order[starts[rows->modules[row] + 1]++] = (uint32_t)row;
+}
+
+static bool add_miss_stack(gsym_bulk *bulk, uint32_t reason) {
+    size_t frame = bulk->frames.count;
+    uint32_t number = (uint32_t)bulk->firsts.count;
+    return frame < UINT32_MAX && LIST_ADD(bulk->firsts, (uint32_t)frame) &&
+           LIST_ADD(bulk->reasons, reason) && LIST_ADD(bulk->names, 0) &&
+           LIST_ADD(bulk->files, 0) &&
+           batch_add_miss(&bulk->frames, number, GSYM_MISS_NO_FUNCTION);
+}
+
+/* Number 0 of the texts is the empty one, which placeholders have. */
+static bool begin(gsym_bulk *bulk) {
+    gsym_error ignored;
+    uint32_t empty;
+    size_t count = bulk->rows.count + 1;
+    bulk->order = malloc(count * sizeof *bulk->order);
+    bulk->stacks = malloc(count * sizeof *bulk->stacks);
+    bulk->starts = calloc((size_t)bulk->rows.module_count + 1, sizeof *bulk->starts);
+    return bulk->order != NULL && bulk->stacks != NULL && bulk->starts != NULL &&
+           text_table_begin(&bulk->name_texts) && text_table_begin(&bulk->file_texts) &&
+           text_table_end(&bulk->name_texts, &empty, &ignored) == GSYM_OK &&
+           text_table_end(&bulk->file_texts, &empty, &ignored) == GSYM_OK &&
+           add_miss_stack(bulk, GSYM_MISS_NO_ADDRESS) &&
+           add_miss_stack(bulk, GSYM_MISS_NO_MODULE) &&
+           add_miss_stack(bulk, GSYM_MISS_NO_FUNCTION);
+}
+
+gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_bulk **bulk_ret,
+                             gsym_error *error) {
+    gsym_bulk *bulk;
+    if (rows->count > UINT32_MAX - FIRST_STACKS || rows->module_count == UINT32_MAX)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "too many rows or modules");
+    bulk = calloc(1, sizeof *bulk);
+    if (bulk == NULL) return gsym_fail_memory(error);
+    bulk->rows = *rows;
+    if (!begin(bulk)) {
+        gsym_bulk_destroy(bulk);
+        return gsym_fail_memory(error);
+    }
+    sort_rows(bulk);
+    *bulk_ret = bulk;
+    return GSYM_OK;
+}
+
+void gsym_bulk_destroy(gsym_bulk *bulk) {
+    if (bulk == NULL) return;
+    free(bulk->order);
+    free(bulk->starts);
+    free(bulk->stacks);
+    free(bulk->firsts.items);
+    free(bulk->reasons.items);
+    batch_deinit(&bulk->frames);
+    free(bulk->names.items);
+    free(bulk->files.items);
+    text_table_deinit(&bulk->name_texts);
+    text_table_deinit(&bulk->file_texts);
+    number_map_deinit(&bulk->numbers);
+    free(bulk->asked.items);
+    free(bulk);
+}
+
+uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module) {
+    return bulk->starts[module + 1] - bulk->starts[module];
+}
+
+/* ---- the addresses of a module -------------------------------------------------------- */
+
+/* The link-time address to look up for a row; false: there is no such address. */
+static bool address_of(const gsym_rows *rows, uint32_t row, uint64_t image_base,
+                       uint64_t *address_ret) {
+    uint64_t address = rows->addresses[row], returned = 0;
+    if (rows->returns != NULL) returned = rows->returns[row] != 0;
+    if (rows->bases != NULL) {
+        if (address < rows->bases[row]) return false;
+        address -= rows->bases[row];
+        if (address > UINT64_MAX - image_base) return false;
+        address += image_base;
+    }
+    *address_ret = address - returned;
+    return address >= returned;
+}
+
+/* Give each row the number of its stack, in the order of first use. */
+static bool number_addresses(gsym_bulk *bulk, uint32_t module, uint64_t image_base) {
+    const uint32_t *order = bulk->order + bulk->starts[module];
+    uint32_t count = gsym_bulk_rows_of(bulk, module);
+    uint64_t first = bulk->firsts.count, address, number;
+    bulk->asked.count = 0;
+    if (!number_map_reset(&bulk->numbers, count / ROWS_PER_ADDRESS)) return false;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (i + AHEAD < count &&
+            address_of(&bulk->rows, order[i + AHEAD], image_base, &address))
+            number_map_fetch(&bulk->numbers, address);
+        if (!address_of(&bulk->rows, order[i], image_base, &address)) {
+            bulk->stacks[order[i]] = STACK_OUTSIDE;
+            continue;
+        }
+        if (!number_map_find(&bulk->numbers, address, &number)) {
+            number = first + bulk->asked.count;
+            if (!LIST_ADD(bulk->asked, address) ||
+                !number_map_set(&bulk->numbers, address, number))
+                return false;
+        }
+        bulk->stacks[order[i]] = (uint32_t)number;
+    }
+    return true;
+}
+
+/* ---- the texts of a module -------------------------------------------------------------- */
+
+static void put_string(text_table *texts, const gsym_image *image, uint64_t strp) {
+    size_t size;
+    const char *bytes = gsym_image_string(image, strp, &size);
+    text_table_put(texts, bytes, size);
+}
+
+static void put_path(text_table *texts, const gsym_image *image, uint64_t file) {
+    uint64_t directory, basename;
+    size_t size;
+    const char *bytes;
+    if (file == 0 || !image_file(image, (uint32_t)file, &directory, &basename)) return;
+    bytes = gsym_image_string(image, directory, &size);
+    text_table_put(texts, bytes, size);
+    if (size > 0) {
+        char separator = path_separator(bytes, size);
+        text_table_put(texts, &separator, 1);
+    }
+    put_string(texts, image, basename);
+}
+
+typedef void put_text(text_table *texts, const gsym_image *image, uint64_t number);
+
+/* The number of the text that `number` has in the image. */
+static gsym_status find_text(gsym_bulk *bulk, text_table *texts, put_text *put,
+                             const gsym_image *image, uint64_t number, uint32_t *text_ret,
+                             gsym_error *error) {
+    uint64_t known;
+    if (number_map_find(&bulk->numbers, number, &known)) {
+        *text_ret = (uint32_t)known;
+        return GSYM_OK;
+    }
+    put(texts, image, number);
+    GSYM_TRY(text_table_end(texts, text_ret, error));
+    return number_map_set(&bulk->numbers, number, *text_ret) ? GSYM_OK
+                                                             : gsym_fail_memory(error);
+}
+
+static gsym_status name_frames(gsym_bulk *bulk, const gsym_image *image,
+                               gsym_error *error) {
+    const gsym_batch *frames = &bulk->frames;
+    size_t first = bulk->names.count, more = frames->count - first;
+    if (!ARRAY_RESERVE(bulk->names, more) || !ARRAY_RESERVE(bulk->files, more) ||
+        !number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
+        return gsym_fail_memory(error);
+    for (size_t i = first; i < frames->count; ++i)
+        GSYM_TRY(find_text(bulk, &bulk->name_texts, put_string, image, frames->name[i],
+                           &bulk->names.items[i], error));
+    if (!number_map_reset(&bulk->numbers, more / ROWS_PER_ADDRESS))
+        return gsym_fail_memory(error);
+    for (size_t i = first; i < frames->count; ++i)
+        GSYM_TRY(find_text(bulk, &bulk->file_texts, put_path, image, frames->file[i],
+                           &bulk->files.items[i], error));
+    bulk->names.count = bulk->files.count = frames->count;
+    return GSYM_OK;
+}
+
+/* Enter the stacks of the frames from `first` on. */
+static bool add_stacks(gsym_bulk *bulk, size_t first) {
+    const gsym_batch *frames = &bulk->frames;
+    for (size_t i = first; i < frames->count; ++i) {
+        if (frames->address_index[i] < bulk->firsts.count) continue;
+        if (!LIST_ADD(bulk->firsts, (uint32_t)i) ||
+            !LIST_ADD(bulk->reasons, frames->miss[i]))
+            return false;
+    }
+    return frames->count <= UINT32_MAX;
+}
+
+gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, const gsym_image *image,
+                              gsym_error *error) {
+    size_t first = bulk->frames.count;
+    if (!number_addresses(bulk, module, image->header.base_address))
+        return gsym_fail_memory(error);
+    GSYM_TRY(batch_look_up(&bulk->frames, image, bulk->asked.items, bulk->asked.count,
+                           (uint32_t)bulk->firsts.count, true, error));
+    if (!add_stacks(bulk, first)) return gsym_fail_memory(error);
+    return name_frames(bulk, image, error);
+}
+
+gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
+                           gsym_error *error) {
+    uint32_t stack = (uint32_t)bulk->firsts.count;
+    if (!add_miss_stack(bulk, reason)) return gsym_fail_memory(error);
+    for (uint32_t i = bulk->starts[module]; i < bulk->starts[module + 1]; ++i)
+        bulk->stacks[bulk->order[i]] = stack;
+    return GSYM_OK;
+}
+
+/* ---- the answers ------------------------------------------------------------------------ */
+
+static gsym_texts texts_of(const text_table *table) {
+    return (gsym_texts){.count = table->offsets.count - 1,
+                        .offsets = table->offsets.items,
+                        .bytes = (const char *)table->bytes.bytes};
+}
+
+void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret) {
+    *columns_ret = (gsym_bulk_columns){
+        .stacks = bulk->stacks,
+        .stack_count = bulk->firsts.count,
+        .reasons = bulk->reasons.items,
+        .frame_count = bulk->frames.count,
+        .names = bulk->names.items,
+        .files = bulk->files.items,
+        .lines = bulk->frames.line,
+        .offsets = bulk->frames.offset,
+        .inlined = bulk->frames.inlined,
+        .misses = bulk->frames.miss,
+        .name_texts = texts_of(&bulk->name_texts),
+        .file_texts = texts_of(&bulk->file_texts),
+    };
+}
+
+static uint32_t stack_end(const gsym_bulk *bulk, uint32_t stack) {
+    return stack + 1 < bulk->firsts.count ? bulk->firsts.items[stack + 1]
+                                          : (uint32_t)bulk->frames.count;
+}
+
+gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
+                              gsym_error *error) {
+    uint64_t end = 0;
+    for (size_t row = 0; row < bulk->rows.count; ++row) {
+        uint32_t stack = bulk->stacks[row];
+        offsets_ret[row] = (int32_t)end;
+        if (misses || bulk->reasons.items[stack] == GSYM_MISS_NONE)
+            end += stack_end(bulk, stack) - bulk->firsts.items[stack];
+        if (end > INT32_MAX)
+            return gsym_fail(error, GSYM_E_LIMIT, 0,
+                             "more than 2^31 - 1 frames; use smaller batches");
+    }
+    offsets_ret[bulk->rows.count] = (int32_t)end;
+    return GSYM_OK;
+}
+
+void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret) {
+    for (size_t row = 0; row < bulk->rows.count; ++row) {
+        uint32_t frame = bulk->firsts.items[bulk->stacks[row]];
+        for (int32_t at = offsets[row]; at < offsets[row + 1]; ++at)
+            items_ret[at] = frame++;
+    }
+}

@@ -1,0 +1,22 @@
+/* text_table.h - distinct texts as an array of Arrow's type utf8. */
+#ifndef GSYM_TEXT_TEXT_TABLE_H
+#define GSYM_TEXT_TEXT_TABLE_H
+
+#include "base/buffer.h"
+#include "base/tables.h"
+
+/* Empty when zeroed. */
+typedef struct text_table {
+    buffer bytes;            /* of all texts, and of one that is being put together */
+    LIST(int32_t) offsets;   /* of each text, and the end of the last */
+    slot_table slots;
+} text_table;
+
+bool text_table_begin(text_table *table);
+void text_table_deinit(text_table *table);
+/* Append to the text that is being put together; U+FFFD in place of what is not UTF-8. */
+void text_table_put(text_table *table, const char *bytes, size_t size);
+/* The number of this text, which ends here. */
+gsym_status text_table_end(text_table *table, uint32_t *number_ret, gsym_error *error);
+
+#endif

@@ -1,0 +1,238 @@
+"""The modules of a store, a folder or a server, for workers in many processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock
+
+from gsym.cache import BoundedCache
+from gsym.errors import GsymError, NotFoundError
+from gsym.store.modules import (
+    Attempt,
+    Entry,
+    Resolution,
+    key_of_build_id,
+    keys_of_text,
+)
+from gsym.store.symbolizer import OpenModule, Symbolizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.store.directory import Store
+    from gsym.store.loose_files import LooseFiles
+    from gsym.store.modules import ModuleKey
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_MISSING = ("null", "raise")
+_MOST_KEYS = 1 << 16
+_MOST_SHARED = 8
+_MOST_LOOSE_FILES = 1_000_000
+_RENEW_SECONDS = 10.0
+
+
+class Modules:
+    """Modules by build id, debug id, code id or name. Safe for threads; picklable.
+
+    A copy in another process opens its own files. Open files count with their whole
+    size, the least recently used is closed first, and one may always be open.
+
+    Args:
+        source: A store, a folder with GSYM files or debug files of any names, or the
+            URL of a server or bucket, whose modules are kept in the user's store.
+        max_open: Maximum number of open files.
+        memory: Maximum total size of open files: bytes, or text like `"512MB"`.
+        missing: "null": addresses of a module that is not found have no answer;
+            "raise": it is an error.
+
+    Raises:
+        ValueError: An argument is invalid.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Store,
+        max_open: int = 256,
+        memory: int | str = "512MB",
+        missing: str = "null",
+    ) -> None:
+        if missing not in _MISSING:
+            raise ValueError(f"missing: {missing!r} is not 'null' or 'raise'")
+        if max_open < 1:
+            raise ValueError(f"max_open must be positive, not {max_open}")
+        path = source if isinstance(source, (str, os.PathLike)) else source.path
+        name = os.fspath(path)
+        is_url = "://" in name or name.startswith(("debuginfod", "srv*"))
+        if not is_url:
+            name = os.path.abspath(name)
+            if not os.path.isdir(name):
+                raise ValueError(f"modules: '{name}' is not a folder")
+        self._arguments = (name, max_open, _bytes_of(memory), missing)
+        self._opened: _OpenModules | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Modules, self._arguments
+
+    def __repr__(self) -> str:
+        return "gsym.arrow.Modules({!r}, {}, {}, {!r})".format(*self._arguments)
+
+    def find(self, module: bytes | str) -> OpenModule:
+        """A module; without a reader if it is not found.
+
+        Args:
+            module: A build id as bytes; or as text a build id, a debug id, NAME/CODEID
+                or a name.
+
+        Raises:
+            NotFoundError: It is not found, and *missing* is "raise".
+        """
+        opened = self._opened
+        if opened is None or opened.process != os.getpid():
+            opened = self._opened = _opened(self._arguments[:3])
+        found = opened.find(module)
+        if found.reader is None and self._arguments[3] == "raise":
+            shown = module.hex() if isinstance(module, bytes) else module
+            raise NotFoundError(f"module {shown[:80]}: {found.reason}")
+        return found
+
+
+def _bytes_of(memory: int | str) -> int:
+    if isinstance(memory, int):
+        return memory
+    text = memory.strip().upper().removesuffix("B")
+    digits = text.rstrip("".join(_UNITS))
+    unit = text[len(digits) :]
+    if not digits.isdecimal() or unit not in _UNITS:
+        raise ValueError(f"memory: '{memory}' is not a size like 512MB")
+    return int(digits) * _UNITS[unit]
+
+
+class _OpenModules:
+    """The files that a process has open."""
+
+    def __init__(self, source: str, max_open: int, memory: int) -> None:
+        self.process = os.getpid()
+        self._names = _Names(source)
+        self._symbolizer = Symbolizer(
+            self._names.resolver(), most_open=max_open, most_mapped=memory
+        )
+        self._keys: BoundedCache[bytes | str, list[ModuleKey]] = BoundedCache(
+            _MOST_KEYS
+        )
+
+    def find(self, module: bytes | str) -> OpenModule:
+        keys = self._keys.get(module)
+        if keys is None:
+            keys = self._keys.keep(module, _keys_of(module))
+        found = None
+        for key in keys:
+            found = self._symbolizer.open(key)
+            if found.reader is not None:
+                return found
+        if isinstance(module, str):
+            for key in self._names.keys(module):
+                found = self._symbolizer.open(key)
+        return found or OpenModule(None, None)
+
+
+def _keys_of(module: bytes | str) -> list[ModuleKey]:
+    return (
+        [key_of_build_id(module)] if isinstance(module, bytes) else keys_of_text(module)
+    )
+
+
+# A worker that gets its work in pieces gets the modules with each, and opens them once.
+_shared: BoundedCache[tuple[Any, ...], _OpenModules] = BoundedCache(_MOST_SHARED)
+_sharing = allocate_lock()
+
+
+def _opened(arguments: tuple[Any, ...]) -> _OpenModules:
+    key = (os.getpid(), *arguments)
+    found = _shared.get(key)
+    if found is None:
+        made = _OpenModules(*arguments)
+        with _sharing:
+            found = _shared.get(key) or _shared.keep(key, made)
+    return found
+
+
+class _Names:
+    """Finds ids by names, in a store or a folder."""
+
+    def __init__(self, source: str) -> None:
+        from gsym.store.directory import Store
+        from gsym.store.layout import default_store
+
+        self._source = source
+        self._loose: LooseFiles | None = None
+        self._store = Store(source if os.path.isdir(source) else default_store())
+        if os.path.isdir(source) and not self._store.exists():
+            from gsym.store.loose_files import LooseFiles
+
+            self._store = Store(default_store())
+            self._loose = LooseFiles(source, max_files=_MOST_LOOSE_FILES)
+        self._known: dict[str, ModuleKey] = {}
+        self._next = 0.0
+
+    def resolver(self) -> Any:
+        """What finds a module by its key."""
+        if os.path.isdir(self._source) and self._loose is None:
+            return self._store
+        from gsym.store.resolver import Resolver
+
+        if self._loose is not None:
+            from gsym.store.sources.settings import open_source
+
+            tree = open_source(self._source)
+            return _Folder(self._loose, Resolver(self._store, [tree, self._loose]))
+        from gsym.store.sources.settings import SourceOpener
+
+        return Resolver(self._store, list(SourceOpener().open(self._source)))
+
+    def keys(self, name: str) -> list[ModuleKey]:
+        """The key of the module called *name*, of several the one added last."""
+        now = time.monotonic()
+        if name not in self._known and now >= self._next:
+            self._known = self._read()
+            self._next = time.monotonic() + _RENEW_SECONDS
+        return [self._known[name]] if name in self._known else []
+
+    def _read(self) -> dict[str, ModuleKey]:
+        from gsym.store.modules import ModuleKey
+
+        entries: Any = self._store.entries(damaged=lambda _: None)
+        if self._loose is not None:
+            entries = self._loose.entries()
+        known: dict[str, ModuleKey] = {}
+        for entry in sorted(entries, key=lambda each: each.added):
+            identity = entry.identity
+            key = ModuleKey(identity.debug_file, identity.debug_id)
+            known |= dict.fromkeys({identity.debug_file, identity.code_file}, key)
+        known.pop("", None)
+        return known
+
+
+class _Folder:
+    """Opens the GSYM files of a folder where they are; others are converted."""
+
+    def __init__(self, files: LooseFiles, others: Any) -> None:
+        self._files = files
+        self._others = others
+        self.store = None
+
+    def resolve(self, key: ModuleKey) -> Resolution:
+        from gsym.containers.recognition import recognise_file
+        from gsym.conversion.identity import ModuleIdentity
+
+        try:
+            paths = self._files.find_all(key)
+            own = [path for path in paths if recognise_file(path) == "gsym"]
+        except (GsymError, OSError) as error:
+            return Resolution(None, (Attempt("folder", "failed", str(error)),))
+        if own:
+            entry = Entry(own[0], ModuleIdentity(debug_id=key.debug_id))
+            return Resolution(entry, is_cached=True)
+        resolution: Resolution = self._others.resolve(key)
+        return resolution

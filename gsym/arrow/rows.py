@@ -1,0 +1,186 @@
+"""The columns of a batch as the engine reads them: a row for each address."""
+
+from __future__ import annotations
+
+from gsym.engine.native import ffi
+from gsym.errors import UnsupportedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    CData = Any  # a cffi object
+    Column = Any  # an array of pyarrow
+
+
+def import_pyarrow() -> Any:
+    """The package pyarrow and its functions on columns.
+
+    Raises:
+        UnsupportedError: It is missing.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.compute
+    except ImportError as error:
+        reason = "Arrow batches need the package pyarrow: pip install 'gsym[arrow]'"
+        raise UnsupportedError(reason) from error
+    return pa
+
+
+class AddressRows:
+    """The rows of a batch, or the items of its lists, as `gsym_rows`.
+
+    Args:
+        batch: A record batch.
+        module: The name of the column of modules.
+        address: The name of the column of addresses.
+        return_address: True, or the name of a column.
+        base: A number, or the name of a column.
+
+    Attributes:
+        rows: For the engine; lives as long as this object.
+        modules: The distinct values of the column of modules.
+        lists: The offsets of the lists of addresses; None without lists.
+        null_lists: Whether each list is null; None without lists.
+        parents: The row of each item of the lists; None without lists.
+
+    Raises:
+        KeyError: There is no such column.
+        TypeError: A column has another type.
+        ValueError: Lists of one row have different lengths.
+    """
+
+    def __init__(
+        self,
+        batch: Any,
+        *,
+        module: str,
+        address: str,
+        return_address: bool | str | None = None,
+        base: int | str | None = None,
+    ) -> None:
+        self._pa = pa = import_pyarrow()
+        addresses = _column(batch, address)
+        self.lists: Column | None = None
+        self.null_lists: Column | None = None
+        self._lengths: Column | None = None
+        self.parents: Column | None = None
+        if _is_list(pa, addresses.type):
+            self._split(addresses)
+            addresses = addresses.flatten()
+        self._kept: list[object] = []
+        self.rows = ffi.new("gsym_rows *")
+        self.rows.count = len(addresses)
+        self.rows.addresses = self._numbers(addresses, "uint64", address)
+        if addresses.null_count:
+            self.rows.has_address = self._flags(addresses.is_valid())
+        codes = self._encoded(self._of_rows(_column(batch, module), module), module)
+        self.rows.modules = self._numbers(codes, "uint32", module)
+        self.rows.module_count = len(self.modules)
+        if base is not None:
+            bases = (
+                self._of_rows(_column(batch, base), base)
+                if isinstance(base, str)
+                else pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
+            )
+            self.rows.bases = self._numbers(bases, "uint64", str(base))
+        if return_address:
+            returns = (
+                self._of_rows(_column(batch, return_address), return_address)
+                if isinstance(return_address, str)
+                else pa.repeat(pa.scalar(value=True), len(addresses))
+            )
+            if not pa.types.is_boolean(returns.type):
+                raise TypeError(f"column '{return_address}': expected booleans")
+            self.rows.returns = self._flags(returns.fill_null(fill_value=False))
+
+    def _split(self, lists: Column) -> None:
+        pa = self._pa
+        self.null_lists = lists.is_null()
+        self._lengths = lists.value_lengths().fill_null(0).cast(pa.int32())
+        ends = pa.compute.cumulative_sum_checked(self._lengths)
+        self.lists = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+        # Not of *lists*, of which a null may have items.
+        own = pa.ListArray.from_arrays(self.lists, lists.flatten())
+        self.parents = pa.compute.list_parent_indices(own)
+
+    def _of_rows(self, column: Column, name: str) -> Column:
+        """A column of values for rows or for addresses, by address."""
+        if not _is_list(self._pa, column.type):
+            return column if self.parents is None else column.take(self.parents)
+        lengths = column.value_lengths().fill_null(0).cast(self._pa.int32())
+        if self._lengths is None or not lengths.equals(self._lengths):
+            raise ValueError(
+                f"column '{name}': its lists are not as long as the stacks"
+            )
+        return column.flatten()
+
+    def _encoded(self, column: Column, name: str) -> Column:
+        """Numbers of the distinct values; their own number counts as none for null."""
+        pa = self._pa
+        kind = column.type.value_type if _is_encoded(pa, column.type) else column.type
+        if not (_is_text(pa, kind) or _is_binary(pa, kind)):
+            raise TypeError(f"column '{name}': modules are text or binary, not {kind}")
+        if not _is_encoded(pa, column.type):
+            if kind in {pa.string_view(), pa.binary_view()}:
+                plain = pa.large_string() if _is_text(pa, kind) else pa.large_binary()
+                column = column.cast(plain)
+            column = column.dictionary_encode()
+        self.modules: Column = column.dictionary
+        codes = column.indices
+        if codes.null_count:
+            none = pa.scalar(len(column.dictionary), pa.int64())
+            codes = codes.cast(pa.int64()).fill_null(none)
+        return codes.cast(pa.uint32())
+
+    def _numbers(self, column: Column, kind: str, name: str) -> CData:
+        """The values as unsigned integers; negative ones count modulo 2**64."""
+        pa = self._pa
+        wanted = getattr(pa, kind)()
+        if column.type == pa.int64() and kind == "uint64":
+            column = column.view(wanted)
+        elif pa.types.is_integer(column.type):
+            column = column.cast(wanted)
+        else:
+            raise TypeError(f"column '{name}': expected integers, not {column.type}")
+        if not len(column):
+            return ffi.NULL
+        size = wanted.bit_width // 8
+        data = column.buffers()[1]
+        self._kept.append(data)
+        start = column.offset * size
+        view = ffi.from_buffer(data) + start
+        return ffi.cast(f"{kind}_t *", view)
+
+    def _flags(self, column: Column) -> CData:
+        return self._numbers(column.cast(self._pa.uint8()), "uint8", "")
+
+
+def _column(batch: Any, name: str) -> Column:
+    index = batch.schema.get_field_index(name)
+    if index < 0:
+        names = ", ".join(batch.schema.names)
+        raise KeyError(f"the batch has no column '{name}', or two: it has {names}")
+    return batch.column(index)
+
+
+def _is_list(pa: Any, kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _is_encoded(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_dictionary(kind))
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    return kind in {pa.string(), pa.large_string(), pa.string_view()}
+
+
+def _is_binary(pa: Any, kind: Any) -> bool:
+    is_plain = kind in {pa.binary(), pa.large_binary(), pa.binary_view()}
+    return is_plain or bool(pa.types.is_fixed_size_binary(kind))

@@ -1,0 +1,162 @@
+"""Look up the addresses of Arrow record batches, in modules that the rows name."""
+
+from __future__ import annotations
+
+from gsym.arrow.answers import FRAME_FIELDS, Answers
+from gsym.arrow.rows import AddressRows, import_pyarrow
+from gsym.engine.native import check, lib, new_error, new_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    import pyarrow as pa
+
+    from gsym.arrow.modules import Modules
+
+OUTPUTS = ("stack", "frames", "ids")
+_MOST_ROWS = 1 << 20  # of one call, by `symbolize_batches`
+
+
+def symbolize(  # noqa: PLR0913 - independent keywords
+    batch: pa.RecordBatch,
+    modules: Modules,
+    *,
+    module: str = "build_id",
+    address: str = "address",
+    return_address: bool | str | None = None,
+    base: int | str | None = None,
+    output: str = "stack",
+) -> Any:
+    """Look up the addresses of a batch, each distinct one of a module once.
+
+    The engine's part runs without the interpreter lock. Function, file and reason are
+    dictionary-encoded; unknown files and lines are null.
+
+    Args:
+        batch: Its other columns are kept.
+        modules: Where modules are found.
+        module: Column of build ids as binary; or as text of build ids, debug ids,
+            NAME/CODEID or names.
+        address: Column of integers, of which negative ones count modulo 2**64; or of
+            lists, each a stack. The columns that *module*, *return_address* and *base*
+            name then have a value for each row, or lists of the same lengths.
+        return_address: Column that says whether an address is where a call returns to,
+            which is after the call: the byte before it is looked up. True: all are.
+        base: Column of the addresses where modules are loaded, or one for all rows. By
+            default addresses are link-time addresses.
+        output: "stack": columns `stack`, a list of frames, innermost first, null without
+            an answer, and `reason`; "frames": a row for each frame, and one with a
+            reason for an address without an answer; "ids": `frame_ids`, which name
+            rows of a table by their `frame_id`.
+
+    Returns:
+        A record batch in the order of the rows. In a stack of several addresses, one
+            without an answer has a frame of nulls, and `reason` is a list with an
+            item for each address. For "ids", the batch and the table of frames.
+
+    Raises:
+        GsymError: A module is not found, and `modules` was to raise; or there are too
+            many frames in the batch.
+        KeyError: There is no such column.
+        TypeError: A column has another type.
+        UnsupportedError: The package pyarrow is missing.
+        ValueError: An argument is invalid.
+    """
+    if output not in OUTPUTS:
+        raise ValueError(f"output: {output!r} is not one of {', '.join(OUTPUTS)}")
+    rows = AddressRows(
+        batch, module=module, address=address, return_address=return_address, base=base
+    )
+    answers = _look_up(rows, modules)
+    if output == "frames":
+        return _frame_rows(batch, rows, answers, address)
+    return _lists(batch, rows, answers, output)
+
+
+def symbolize_batches(
+    batches: Iterable[pa.RecordBatch], modules: Modules, **options: Any
+) -> Iterator[Any]:
+    """The answers to many batches; large ones are split.
+
+    Args:
+        batches: Record batches.
+        modules: Where modules are found.
+        options: As for `symbolize`.
+
+    Yields:
+        What `symbolize` returns.
+    """
+    for batch in batches:
+        for first in range(0, max(batch.num_rows, 1), _MOST_ROWS):
+            yield symbolize(batch.slice(first, _MOST_ROWS), modules, **options)
+
+
+def _look_up(rows: AddressRows, modules: Modules) -> Answers:
+    bulk = new_object("bulk", lib.gsym_bulk_create, lib.gsym_bulk_destroy, rows.rows)
+    error = new_error()
+    reasons: dict[str, int] = {}
+    for number in range(rows.rows.module_count):
+        if not lib.gsym_bulk_rows_of(bulk, number):
+            continue
+        value = rows.modules[number].as_py()
+        if not value:
+            status = lib.gsym_bulk_miss(bulk, number, lib.GSYM_MISS_NO_MODULE, error)
+            check(status, error)
+            continue
+        found = modules.find(value)
+        if found.reader is None:
+            following = lib.GSYM_MISS_OTHERS + len(reasons)
+            reason = reasons.setdefault(found.reason, following)
+            check(lib.gsym_bulk_miss(bulk, number, reason, error), error)
+        else:
+            status = lib.gsym_bulk_look_up(bulk, number, found.image, error)
+            check(status, error, found.reader.path)
+    return Answers(import_pyarrow(), bulk, rows.rows.count, list(reasons))
+
+
+def _appended(batch: Any, columns: dict[str, Any]) -> Any:
+    pa = import_pyarrow()
+    if taken := [name for name in columns if name in batch.schema.names]:
+        raise ValueError(f"the batch has a column '{taken[0]}' already")
+    return pa.RecordBatch.from_arrays(
+        [*batch.columns, *columns.values()], [*batch.schema.names, *columns]
+    )
+
+
+def _lists(batch: Any, rows: AddressRows, answers: Answers, output: str) -> Any:
+    """A list of frames, or of their numbers, for each row of the batch."""
+    pa = import_pyarrow()
+    offsets, items = answers.items(misses=rows.lists is not None)
+    frames, reasons = answers.frames(), answers.reasons()
+    no_list = reasons.is_valid()
+    if rows.lists is not None:
+        offsets, no_list = offsets.take(rows.lists), rows.null_lists
+        reasons = pa.ListArray.from_arrays(rows.lists, reasons, mask=no_list)
+    values = frames.take(items) if output == "stack" else items
+    lists = pa.ListArray.from_arrays(offsets, values, mask=no_list)
+    name = "stack" if output == "stack" else "frame_ids"
+    made = _appended(batch, {name: lists, "reason": reasons})
+    if output == "stack":
+        return made
+    numbers = pa.array(range(len(frames)), pa.uint32())
+    columns = [numbers, *frames.flatten()]
+    return made, pa.RecordBatch.from_arrays(columns, ["frame_id", *FRAME_FIELDS])
+
+
+def _frame_rows(batch: Any, rows: AddressRows, answers: Answers, address: str) -> Any:
+    """A row for each frame, with the other columns of its row of the batch."""
+    pa = import_pyarrow()
+    offsets, items = answers.items(misses=True)
+    parents = pa.compute.list_parent_indices(pa.ListArray.from_arrays(offsets, items))
+    columns = dict(
+        zip(FRAME_FIELDS, answers.frames().take(items).flatten(), strict=True)
+    )
+    columns["reason"] = answers.reasons().take(parents)
+    if rows.parents is None:
+        return _appended(batch.take(parents), columns)
+    index = batch.schema.get_field_index(address)
+    single = batch.column(index).flatten().take(parents)
+    others = batch.drop_columns([address]).take(rows.parents.take(parents))
+    return _appended(others.add_column(index, address, single), columns)

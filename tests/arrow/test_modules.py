@@ -1,0 +1,109 @@
+"""`Modules`: sources, limits, and use by several threads and processes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.arrow import Modules
+from tests.arrow_batches import START, put
+from tests.store_modules import build_id, write_gsym
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.store.directory import Store
+
+
+def name_at_start(modules: Modules, number: int) -> str:
+    lookup = modules.find(build_id(number)).open_reader().lookup(START)
+    assert lookup is not None
+    return lookup.function.name
+
+
+def test_copies_in_other_processes_open_the_store_again(store: Store) -> None:
+    put(store, 1)
+    modules = Modules(store, max_open=3, memory="1MB", missing="raise")
+    copy = pickle.loads(pickle.dumps(modules))  # noqa: S301 - our own
+    assert repr(copy) == repr(modules)
+    assert name_at_start(modules, 1) == name_at_start(copy, 1) == "f1_0"
+    child = os.fork()
+    if not child:
+        os._exit(0 if name_at_start(modules, 1) == "f1_0" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_folders_hold_files_of_any_name(tmp_path: Path) -> None:
+    write_gsym(tmp_path / "some.gsym", 4)
+    modules = Modules(tmp_path)
+    assert name_at_start(modules, 4) == "f4_1"
+    assert modules.find("some").reader is not None
+    assert modules.find("other").reader is None
+
+
+def test_the_least_recently_used_files_are_closed(store: Store) -> None:
+    for number in range(4):
+        put(store, number)
+    size = modules_size(Modules(store), 0)
+    few = Modules(store, max_open=2, memory=10 * size)
+    small = Modules(store, max_open=9, memory=2 * size)
+    for modules in (few, small):
+        first = modules.find(build_id(0))
+        for number in (1, 0, 2):
+            modules.find(build_id(number))
+        assert modules.find(build_id(0)) is first  # used again before 2
+        modules.find(build_id(3))
+        modules.find(build_id(2))
+        assert modules.find(build_id(0)) is not first
+
+
+def modules_size(modules: Modules, number: int) -> int:
+    return modules.find(build_id(number)).open_reader().size
+
+
+def test_threads_share_the_open_files(store: Store) -> None:
+    for number in range(5):
+        put(store, number)
+    modules = Modules(store, max_open=2)
+    wrong: list[str] = []
+
+    def ask(seed: int) -> None:
+        for turn in range(200):
+            number = (seed + turn) % 5
+            if name_at_start(modules, number) != f"f{number}_0":
+                wrong.append(f"{seed} {turn}")
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_name_finds_the_module_that_was_added_last(store: Store) -> None:
+    put(store, 1)
+    modules = Modules(store)
+    assert modules.find("lib1.so").reader is not None
+    assert modules.find("lib2.so").reader is None
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"missing": "skip"}, "missing: 'skip' is not"),
+        ({"memory": "much"}, "memory: 'much' is not a size"),
+        ({"max_open": 0}, "max_open must be positive"),
+    ],
+)
+def test_bad_arguments_are_named(
+    tmp_path: Path, options: dict[str, object], text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        Modules(tmp_path, **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is not a folder"):
+        Modules(tmp_path / "none")
