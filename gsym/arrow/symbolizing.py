@@ -46,8 +46,8 @@ def symbolize(  # noqa: PLR0913 - independent keywords
             which is after the call: the byte before it is looked up. True: all are.
         base: Column of the addresses where modules are loaded, or one for all rows. By
             default addresses are link-time addresses.
-        output: "stack": columns `stack`, a list of frames, innermost first, null without
-            an answer, and `reason`; "frames": a row for each frame, and one with a
+        output: "stack": columns `stack`, a list of frames, innermost first, null
+            without an answer, and `reason`; "frames": a row for each frame, and one with a
             reason for an address without an answer; "ids": `frame_ids`, which name
             rows of a table by their `frame_id`.
 
