@@ -3,8 +3,8 @@
     python -m benchmarks.bulk SEGMENTS [--rows N] [--sample N]
 
 SEGMENTS is a folder of GSYM files, such as `gsym convert BINARY --segment-size 320000`
-writes for a large C++ binary; each becomes a module of its own. The popularity of modules
-and, in a module, of addresses has a Zipf distribution.
+writes for a large C++ binary; each becomes a module of its own. The popularity of
+modules and, in a module, of addresses has a Zipf distribution.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def addresses_of(path: Path, count: int, draw: np.random.Generator) -> Addresses
     ends = np.cumsum(functions[:, 1])
     at = draw.integers(0, int(ends[-1]), count, dtype=np.uint64)
     index = np.searchsorted(ends, at, side="right")
-    return functions[index, 0] + at - (ends[index] - functions[index, 1])
+    found: Addresses = functions[index, 0] + at - (ends[index] - functions[index, 1])
+    return found
 
 
 def batches(

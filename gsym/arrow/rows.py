@@ -140,7 +140,7 @@ class AddressRows:
         wanted = getattr(pa, kind)()
         if column.type == pa.int64() and kind == "uint64":
             column = column.view(wanted)
-        elif pa.types.is_integer(column.type):
+        elif pa.types.is_integer(column.type) or _is_text(pa, column.type):
             column = column.cast(wanted)
         else:
             raise TypeError(f"column '{name}': expected integers, not {column.type}")

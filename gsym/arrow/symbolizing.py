@@ -39,17 +39,18 @@ def symbolize(  # noqa: PLR0913 - independent keywords
         modules: Where modules are found.
         module: Column of build ids as binary; or as text of build ids, debug ids,
             NAME/CODEID or names.
-        address: Column of integers, of which negative ones count modulo 2**64; or of
-            lists, each a stack. The columns that *module*, *return_address* and *base*
-            name then have a value for each row, or lists of the same lengths.
+        address: Column of integers, of which negative ones count modulo 2**64; of
+            texts, also hexadecimal with `0x`; or of lists of either, each a stack. The
+            columns that *module*, *return_address* and *base* name then have a value
+            for each row, or lists of the same lengths.
         return_address: Column that says whether an address is where a call returns to,
             which is after the call: the byte before it is looked up. True: all are.
         base: Column of the addresses where modules are loaded, or one for all rows. By
             default addresses are link-time addresses.
         output: "stack": columns `stack`, a list of frames, innermost first, null
-            without an answer, and `reason`; "frames": a row for each frame, and one with a
-            reason for an address without an answer; "ids": `frame_ids`, which name
-            rows of a table by their `frame_id`.
+            without an answer, and `reason`; "frames": a row for each frame, and one
+            with a reason for an address without an answer; "ids": `frame_ids`, which
+            name rows of a table by their `frame_id`.
 
     Returns:
         A record batch in the order of the rows. In a stack of several addresses, one

@@ -159,8 +159,8 @@ class Progress:
         """What the work calls; None where nothing would be shown."""
         return self if self._is_shown else None
 
-    def __call__(self, done: int, total: int) -> None:
-        """Draw *done* of *total*, if it is time to."""
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        """Draw *done* of *total* and a note, if it is time to."""
         now = time.monotonic()
         if not self._is_shown or now < self._next or not total:
             return
@@ -168,7 +168,7 @@ class Progress:
         filled = min(_BAR_WIDTH, _BAR_WIDTH * done // total)
         bar = "#" * filled + "." * (_BAR_WIDTH - filled)
         percent = min(100, 100 * done // total)
-        self._put(f"\r{self._label} [{bar}] {percent:3d} %")
+        self._put(f"\r{self._label} [{bar}] {percent:3d} %{note}")
         self._drawn = True
 
     def clear(self) -> None:

@@ -213,6 +213,11 @@ def test_negative_numbers_are_addresses_of_64_bits(store: Store) -> None:
     assert stack == [("high", None, None, False, 4)]
 
 
+def test_text_may_have_hexadecimal_addresses(modules: Modules) -> None:
+    batch = batch_of([hex(ADDRESS), str(ADDRESS)], pa.string())
+    assert stacks(symbolize(batch, modules)) == [[INNER, OUTER]] * 2
+
+
 def test_names_that_are_not_utf8_are_valid_text(store: Store) -> None:
     name = b"a\xff\xc3\xa9".decode("utf-8", "surrogateescape")
     put(store, 0, gsym.FunctionInfo(0x90000, 4, name))
@@ -246,7 +251,8 @@ def test_batches_are_sliced_and_empty(modules: Modules) -> None:
 @pytest.mark.parametrize(
     ("columns", "options", "error", "text"),
     [
-        ({"address": ["1"]}, {}, TypeError, "'address': expected integers, not string"),
+        ({"address": [1.5]}, {}, TypeError, "'address': expected integers, not double"),
+        ({"address": ["1z"]}, {}, ValueError, "'1z' as a scalar of type uint64"),
         ({"build_id": [1]}, {}, TypeError, "'build_id': modules are text or binary"),
         ({}, {"module": "uuid"}, KeyError, "no column 'uuid'"),
         ({}, {"output": "rows"}, ValueError, "output: 'rows' is not one of stack"),

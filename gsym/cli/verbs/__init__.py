@@ -17,6 +17,7 @@ VERBS = {
     "extract": ("embed", "Take the GSYM file out of a binary that holds one"),
     "store": ("", "Keep GSYM files by the ids of their modules"),
     "symbolicate": ("symbolicate", "Symbolicate a report, a core file or a process"),
+    "batch": ("batch", "Symbolize the rows of Parquet, Arrow, CSV and NDJSON files"),
     "filter": ("filter", "Replace symbolizer markup in a log by symbols"),
     "serve": ("serve", "Answer symbolication requests over HTTP"),
     "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),
@@ -96,7 +97,7 @@ GROUPS = {
     "look into them": ("lookup", "find", "dump", "stats"),
     "check them": ("verify",),
     "hand them on": ("export", "embed", "extract", "store"),
-    "serve": ("symbolicate", "serve"),
+    "serve": ("symbolicate", "batch", "serve"),
     "logs, traces and profiles": ("filter", "trace", "symbfile"),
 }
 

@@ -1,0 +1,268 @@
+"""Files of rows, in units that can be read on their own: row groups, byte ranges."""
+
+from __future__ import annotations
+
+import os
+
+from gsym.arrow.rows import import_pyarrow
+from gsym.errors import FormatError, UnsupportedError
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_ROWS_AT_ONCE = 1 << 20
+_RANGE_SIZE = 64 << 20  # bytes of a unit of text
+_READ_SIZE = 1 << 20
+_MOST_LINE = 64 << 20
+_FORMATS = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "stream",
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+
+
+class Unit(NamedTuple):
+    """A part of an input.
+
+    Attributes:
+        path: The input.
+        number: Of the part in the input: its row group, batch or range.
+        size: Bytes, or rows where only these are known.
+        start: Offset of a range.
+    """
+
+    path: str
+    number: int
+    size: int
+    start: int = 0
+
+
+def format_of(path: str) -> str:
+    """The format of a file, by its suffix.
+
+    Raises:
+        UnsupportedError: It has another suffix.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _FORMATS:
+        reason = f"unknown suffix; inputs are {', '.join(_FORMATS)}"
+        raise UnsupportedError(reason, path=path)
+    return _FORMATS[suffix]
+
+
+def units_of(path: str) -> list[Unit]:
+    """The units of a file, in order.
+
+    Raises:
+        FormatError: It is damaged.
+        UnsupportedError: Its format is unknown.
+    """
+    kind = format_of(path)
+    if kind in {"csv", "ndjson"}:
+        size = os.path.getsize(path)
+        starts = range(0, size, _RANGE_SIZE)
+        return [
+            Unit(path, number, min(_RANGE_SIZE, size - start), start)
+            for number, start in enumerate(starts)
+        ]
+    units: list[Unit] = _read(path, lambda: _PACKED_UNITS[kind](path))
+    return units
+
+
+def batches_of(unit: Unit, *, address: str, modules: str) -> Iterator[Any]:
+    """The record batches of a unit.
+
+    Args:
+        unit: The unit.
+        address: The column of addresses: integers, in texts also hexadecimal with `0x`.
+        modules: The column of modules, which is text.
+
+    Raises:
+        FormatError: The input is damaged.
+    """
+    kind = format_of(unit.path)
+    if kind == "csv":
+        yield from _read(unit.path, lambda: _csv_batches(unit, address))
+    elif kind == "ndjson":
+        yield from _read(unit.path, lambda: _json_batches(unit, address, modules))
+    else:
+        batches = _PACKED_BATCHES[kind](unit)
+        while batch := _read(unit.path, lambda: next(batches, None)):
+            yield batch
+
+
+def _read(path: str, work: Callable[[], Any]) -> Any:
+    """Call *work* with errors of pyarrow as those of the package."""
+    pa = import_pyarrow()
+    try:
+        return work()
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedError(_reason(error), path=path) from None
+    except (pa.ArrowInvalid, pa.ArrowKeyError, ValueError) as error:
+        raise FormatError(_reason(error), path=path) from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise FormatError(_reason(error), path=path) from None
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition("\n")[0][:500]
+
+
+# ---- Parquet and Arrow's own files
+
+
+def _parquet_units(path: str) -> list[Unit]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, memory_map=True) as file:
+        groups = file.metadata.num_row_groups
+        return [
+            Unit(path, number, file.metadata.row_group(number).num_rows)
+            for number in range(groups)
+        ]
+
+
+def _parquet_batches(unit: Unit) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(unit.path, memory_map=True) as file:
+        yield from file.iter_batches(
+            _ROWS_AT_ONCE, row_groups=[unit.number], use_threads=False
+        )
+
+
+def _arrow_units(path: str) -> list[Unit]:
+    pa = import_pyarrow()
+    with pa.memory_map(path) as source, pa.ipc.open_file(source) as file:
+        count = file.num_record_batches
+        sizes = [file.get_batch(number).num_rows for number in range(count)]
+    return [Unit(path, number, size) for number, size in enumerate(sizes)]
+
+
+def _arrow_batches(unit: Unit) -> Iterator[Any]:
+    pa = import_pyarrow()
+    with pa.memory_map(unit.path) as source, pa.ipc.open_file(source) as file:
+        batch = file.get_batch(unit.number)
+        batch.validate(full=True)  # offsets of a damaged file point anywhere
+        for first in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            yield batch.slice(first, _ROWS_AT_ONCE)
+
+
+def _stream_units(path: str) -> list[Unit]:
+    return [Unit(path, 0, os.path.getsize(path))]
+
+
+def _stream_batches(unit: Unit) -> Iterator[Any]:
+    pa = import_pyarrow()
+    with pa.memory_map(unit.path) as source, pa.ipc.open_stream(source) as stream:
+        for batch in stream:
+            batch.validate(full=True)
+            yield batch
+
+
+_PACKED_UNITS = {
+    "parquet": _parquet_units,
+    "arrow": _arrow_units,
+    "stream": _stream_units,
+}
+_PACKED_BATCHES = {
+    "parquet": _parquet_batches,
+    "arrow": _arrow_batches,
+    "stream": _stream_batches,
+}
+
+
+# ---- text: a unit has the lines that start in its range
+
+
+def _lines(unit: Unit) -> bytes:
+    with open(unit.path, "rb") as file:
+        start = unit.start
+        if start:
+            file.seek(start - 1)
+            start += len(_rest_of_line(file, unit)) - 1
+        end = unit.start + unit.size
+        if start >= end:
+            return b""
+        file.seek(start)
+        text = file.read(end - start)
+        return text if text.endswith(b"\n") else text + _rest_of_line(file, unit)
+
+
+def _rest_of_line(file: Any, unit: Unit) -> bytes:
+    rest: bytes = file.readline(_MOST_LINE)
+    if len(rest) == _MOST_LINE:
+        reason = f"a line has more than {_MOST_LINE} bytes"
+        raise FormatError(reason, path=unit.path, offset=unit.start)
+    return rest
+
+
+def _first_line(unit: Unit) -> bytes:
+    with open(unit.path, "rb") as file:
+        return _rest_of_line(file, unit)
+
+
+def _csv_batches(unit: Unit, address: str) -> list[Any]:
+    pa = import_pyarrow()
+    from pyarrow import csv
+
+    text = _lines(unit)
+    if not text:
+        return []
+    head = csv.read_csv(pa.BufferReader(_first_line(unit)))
+    # The other columns stay as they are written.
+    types = dict.fromkeys(head.column_names, pa.string()) | {address: pa.uint64()}
+    table = csv.read_csv(
+        pa.BufferReader(text),
+        csv.ReadOptions(
+            use_threads=False,
+            column_names=head.column_names,
+            skip_rows=0 if unit.start else 1,
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types=types, strings_can_be_null=True, null_values=[""]
+        ),
+    )
+    return list(table.combine_chunks().to_batches(_ROWS_AT_ONCE))
+
+
+def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
+    """As in the first line of the file, addresses are numbers, texts, or lists."""
+    pa = import_pyarrow()
+    import json
+
+    from pyarrow.json import ParseOptions, ReadOptions, read_json
+
+    text = _lines(unit)
+    if not text.strip():
+        return []
+    first = json.loads(_first_line(unit))
+
+    def kind_of(name: str, number: Any) -> Any:
+        value = first.get(name) if isinstance(first, dict) else None
+        item = value[0] if isinstance(value, list) and value else value
+        kind = pa.string() if isinstance(item, str) else number
+        return pa.list_(kind) if isinstance(value, list) else kind
+
+    schema = pa.schema(
+        [
+            (address, kind_of(address, pa.uint64())),
+            (modules, kind_of(modules, pa.string())),
+        ]
+    )
+    table = read_json(
+        pa.BufferReader(text),
+        ReadOptions(use_threads=False, block_size=len(text) + 1),
+        ParseOptions(explicit_schema=schema),
+    )
+    return list(table.combine_chunks().to_batches(_ROWS_AT_ONCE))

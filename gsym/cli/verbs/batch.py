@@ -1,0 +1,160 @@
+"""`gsym batch`: symbolize the rows of Parquet, Arrow, CSV and NDJSON files."""
+
+from __future__ import annotations
+
+import time
+
+from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
+from gsym.cli.options import QUIET, output_option
+from gsym.cli.terminal import progress_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.cli.grammar import Values
+    from gsym.cli.terminal import Progress
+
+_MILLION = 1_000_000
+_MINUTE = 60
+
+
+@Command(
+    "gsym batch",
+    (
+        Operand(
+            "FILE",
+            "rows: .parquet; .arrow, .feather, .ipc or .arrows; .csv; .ndjson or "
+            ".jsonl",
+            many=True,
+        ),
+    ),
+    (
+        output_option("folder for the parts"),
+        Option(
+            "--modules",
+            "a store, a folder of GSYM or debug files, or the URL of a server or "
+            "bucket",
+            metavar="PLACE",
+        ),
+        Option(
+            "--answers",
+            "stack: a list of frames a row (default); frames: a row a frame; ids: "
+            "numbers of frames, which are in OUT/frames",
+            metavar="SHAPE",
+            choices=("stack", "frames", "ids"),
+        ),
+        Option(
+            "--format",
+            "of the parts: parquet (default) or arrow, which are streams",
+            metavar="FORMAT",
+            choices=("parquet", "arrow"),
+        ),
+        Option("--module", "column of modules (default: build_id)", metavar="COLUMN"),
+        Option("--address", "column of addresses (default: address)", metavar="COLUMN"),
+        Option(
+            "--return-address",
+            "column that says whether an address is where a call returns to; without "
+            "COLUMN: all are",
+            metavar="COLUMN",
+            optional="",
+        ),
+        Option(
+            "--base",
+            "column of the addresses where modules are loaded, or one number for all "
+            "(default: addresses are link-time addresses)",
+            metavar="BASE",
+        ),
+        Option("--jobs", "threads (default: one per core)", metavar="N"),
+        Option("--resume", "add the parts that a stopped run did not write"),
+        Option(
+            "--max-open", "maximum number of open modules (default: 256)", metavar="N"
+        ),
+        Option(
+            "--memory",
+            "maximum total size of open modules (default: 512MB)",
+            metavar="SIZE",
+        ),
+        Option("--strict", "stop at a module that is not found"),
+        QUIET,
+    ),
+    """\
+Row groups and record batches, and ranges of 64 MiB of text, become parts of their own,
+which are renamed into place when they are complete: a run that was stopped in any way
+loses and repeats no row when it is resumed. Columns of the input are kept, in CSV as
+text. A module is a build id as binary; or as text a build id, a debug id, NAME/CODEID
+or a name. Addresses are integers, lists of them (stacks), or text as 0x1f64.""",
+)
+def batch(values: Values) -> int:
+    """Symbolize the rows of files into a folder of parts."""
+    from gsym.arrow.batch_job import BatchJob
+    from gsym.arrow.modules import Modules
+    from gsym.engine.workers import core_count
+
+    output = values.text("--output")
+    place = values.text("--modules")
+    for option, value in (("--output", output), ("--modules", place)):
+        if not value:
+            raise UsageError(f"option '{option}' is missing")
+    try:
+        modules = Modules(
+            place or "",
+            max_open=values.number("--max-open", minimum=1) or 256,
+            memory=values.size("--memory") or "512MB",
+            missing="raise" if values.flag("--strict") else "null",
+        )
+    except ValueError as error:
+        raise UsageError(f"option '--modules': {error}") from None
+    job = BatchJob(
+        values.operands("FILE"),
+        output or "",
+        modules,
+        _options(values),
+        values.text("--format") or "parquet",
+    )
+    is_quiet = values.flag("--quiet")
+    with progress_for("batch", quiet=is_quiet) as progress:
+        report = job.run(
+            values.number("--jobs", minimum=1, end=257) or core_count(),
+            resume=values.flag("--resume"),
+            progress=_Drawing(progress),
+        )
+    if not is_quiet:
+        kept = f", {report.kept} of them kept" if report.kept else ""
+        print(f"{report.rows:,} rows in {report.parts} parts{kept}: {output}")
+    return 0
+
+
+def _options(values: Values) -> dict[str, Any]:
+    """The keywords of `symbolize`."""
+    options: dict[str, Any] = {"output": values.text("--answers") or "stack"}
+    for name in ("module", "address"):
+        if (column := values.text(f"--{name}")) is not None:
+            options[name] = column
+    returns = values.text("--return-address")
+    if returns is not None:
+        options["return_address"] = returns or True
+    base = values.text("--base")
+    if base is not None:
+        try:
+            options["base"] = parse_number(base, "base")
+        except UsageError:
+            options["base"] = base
+    return options
+
+
+class _Drawing:
+    """Draws the progress with the rate and the time left."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._started = time.monotonic()
+
+    def __call__(self, done: int, total: int, rows: int) -> None:
+        seconds = time.monotonic() - self._started
+        note = f" {rows / max(seconds, 1e-9) / _MILLION:.2f} M rows/s"
+        if done:
+            left = int(seconds * (total - done) / done)
+            minutes, rest = divmod(left, _MINUTE)
+            note += f", {minutes}:{rest:02} left"
+        self._progress(done, total, note)

@@ -1,0 +1,263 @@
+"""`gsym batch`: formats, parts, and runs that are killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gsym.arrow import Modules, inputs, symbolize
+from gsym.cli.main import main
+from gsym.cli.verbs import batch
+from gsym.errors import FormatError, UnsupportedError
+from gsym.store.locking import held
+from tests.arrow_batches import START, put, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gsym.store.directory import Store
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pq = pytest.importorskip("pyarrow.parquet")
+FORMATS = ("parquet", "arrow", "arrows", "csv", "ndjson")
+
+
+def table_of(count: int) -> Any:  # noqa: ANN401
+    columns = rows(count, 3)
+    address = pa.array(columns["address"], pa.uint64())
+    return pa.table({**columns, "address": address})
+
+
+def write(path: Path, table: Any, at_once: int) -> None:  # noqa: ANN401
+    kind = path.suffix[1:]
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=at_once)
+    elif kind in {"arrow", "arrows"}:
+        new = pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream
+        with new(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=at_once)
+    else:
+        _write_text(path, table)
+
+
+def _write_text(path: Path, table: Any) -> None:  # noqa: ANN401
+    lines = []
+    for row in table.to_pylist():
+        module = None if row["build_id"] is None else row["build_id"].hex()
+        address = None if row["address"] is None else hex(row["address"])
+        if path.suffix == ".ndjson":
+            named = {"id": row["id"], "build_id": module, "address": address}
+            lines.append(json.dumps(named))
+        else:
+            lines.append(f"{row['id']},{module or ''},{address or ''}")
+    head = [] if path.suffix == ".ndjson" else ["id,build_id,address"]
+    path.write_text("\n".join([*head, *lines]), encoding="utf-8")
+
+
+def parts(folder: Path, pattern: str = "part-*") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for path in sorted(folder.glob(pattern)):
+        if path.suffix == ".parquet":
+            found += pq.read_table(path).to_pylist()
+        elif path.suffix == ".arrows":
+            with pa.ipc.open_stream(path) as stream:
+                found += stream.read_all().to_pylist()
+    return found
+
+
+def answers(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(int(row["id"]), row["stack"], row["reason"]) for row in found]
+
+
+@pytest.fixture
+def place(store: Store) -> str:
+    for number in range(3):
+        put(store, number)
+    return store.path
+
+
+def run(*arguments: object) -> int:
+    return main(["batch", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_answers_of_the_kernel(
+    tmp_path: Path, place: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_RANGE_SIZE", 5000)  # cuts lines
+    table = table_of(1000)
+    write(tmp_path / f"in.{kind}", table, 300)
+    out = tmp_path / "out"
+    assert run(tmp_path / f"in.{kind}", "-o", out, "--modules", place, "--jobs=2") == 0
+    (whole,) = table.combine_chunks().to_batches()
+    wanted = symbolize(whole, Modules(place)).to_pylist()
+    assert answers(parts(out)) == answers(wanted)
+    count = {"arrows": 1, "parquet": 4, "arrow": 4}.get(kind, 8)
+    assert len(list(out.glob("part-*"))) >= count
+
+
+def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    write(tmp_path / "in.parquet", table_of(900), 300)
+    for shape in ("stack", "frames", "ids"):
+        out = tmp_path / shape
+        options = ("-o", out, "--modules", place, "--answers", shape)
+        assert run(tmp_path / "in.parquet", *options) == 0
+    fields = 'function, file, line, inlined, "offset"'
+    joined = duckdb.sql(
+        f"SELECT id, {fields} FROM (SELECT id, unnest(frame_ids) AS frame_id "  # noqa: S608 - of the test
+        f"FROM '{tmp_path}/ids/*.parquet') "
+        f"JOIN '{tmp_path}/ids/frames/*.parquet' USING (frame_id) ORDER BY ALL"
+    ).fetchall()
+    flat = duckdb.sql(
+        f"SELECT id, {fields} FROM '{tmp_path}/frames/*.parquet' "  # noqa: S608
+        "WHERE reason IS NULL ORDER BY ALL"
+    ).fetchall()
+    nested = duckdb.sql(
+        "SELECT id, f.* FROM (SELECT id, unnest(stack) AS f "  # noqa: S608
+        f"FROM '{tmp_path}/stack/*.parquet') ORDER BY ALL"
+    ).fetchall()
+    assert joined == flat == nested
+    assert len(flat) > 500
+    ids = [row["frame_id"] for row in parts(tmp_path / "ids" / "frames")]
+    assert len(set(ids)) == len(ids)
+
+
+def test_parts_may_be_arrow_streams(tmp_path: Path, place: str) -> None:
+    write(tmp_path / "in.parquet", table_of(50), 20)
+    out = tmp_path / "out"
+    options = ("-o", out, "--modules", place, "--format", "arrow")
+    assert run(tmp_path / "in.parquet", *options) == 0
+    assert [row["id"] for row in parts(out)] == list(range(50))
+
+
+def test_a_killed_run_is_resumed_without_loss_or_repetition(
+    tmp_path: Path, place: str
+) -> None:
+    table = table_of(3000)
+    write(tmp_path / "in.parquet", table, 10)
+    out = tmp_path / "out"
+    options = [tmp_path / "in.parquet", "-o", out, "--modules", place, "--jobs=2"]
+    command = [sys.executable, "-m", "gsym", "batch", *map(str, options), "--resume"]
+    complete: dict[Path, int] = {}
+    for least in (5, 60, 150):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(list(out.glob("part-*"))) < least:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kept = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
+        assert complete.items() <= kept.items()
+        complete = kept
+    assert run(*options, "--resume") == 0
+    times = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
+    assert complete.items() <= times.items()
+    assert [row["id"] for row in parts(out)] == list(range(3000))
+    assert not list(out.glob(".part*"))
+
+
+def test_a_folder_of_something_else_is_left_alone(
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "in.parquet", table_of(20), 10)
+    out = tmp_path / "out"
+    options = (tmp_path / "in.parquet", "-o", out, "--modules", place)
+    out.mkdir()
+    (out / "mine").touch()
+    assert run(*options) == 1
+    assert "the folder is not empty" in capsys.readouterr().err
+    (out / "mine").unlink()
+    assert run(*options) == 0
+    assert run(*options) == 1
+    assert "--resume adds those missing" in capsys.readouterr().err
+    assert run(*options, "--resume") == 0
+    assert "2 of them kept" in capsys.readouterr().out
+    assert run(*options, "--resume", "--answers", "ids") == 1
+    assert "the parts are of other inputs or options" in capsys.readouterr().err
+    with held(str(out / ".lock")):
+        assert run(*options, "--resume") == 1
+    assert "another process writes to this folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--address", "pc"), "in.parquet: the batch has no column 'pc'"),
+        (("--module", "id"), "in.parquet: column 'id': modules are text or binary"),
+        (("--modules", "/none"), "option '--modules': modules: '/none' is not a fol"),
+        (("--strict",), "module 03000000"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    tmp_path: Path,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    text: str,
+) -> None:
+    write(tmp_path / "in.parquet", table_of(200), 100)
+    command = [tmp_path / "in.parquet", "-o", tmp_path / "out", "--modules", place]
+    assert run(*command, *options) in {1, 2}
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "arrows", "csv", "ndjson"])
+def test_damaged_inputs_are_errors(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"in.{kind}"
+    write(path, table_of(300), 100)
+    whole = bytearray(path.read_bytes())
+
+    def read() -> int:
+        return sum(
+            batch.num_rows
+            for unit in inputs.units_of(str(path))
+            for batch in inputs.batches_of(unit, address="address", modules="build_id")
+        )
+
+    assert read() == 300
+    step = max(1, len(whole) // 60)
+    named = set()
+    for at in range(0, len(whole), step):
+        damaged = whole.copy()
+        damaged[at : at + 3] = b"\xff\0{"
+        path.write_bytes(damaged[: len(whole) - at] if at % 2 else damaged)
+        try:
+            read()
+        except (FormatError, UnsupportedError) as error:
+            named.add(error.path)
+    assert named == {str(path)}
+
+
+def test_a_range_without_the_start_of_a_line_has_no_rows(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_RANGE_SIZE", 7)
+    path = tmp_path / "in.csv"
+    module = "00000000" + bytes(range(1, 17)).hex()
+    path.write_text(f"build_id,address\n{module},{START:#x}\n{module},4096\n")
+    out = tmp_path / "out"
+    assert run(path, "-o", out, "--modules", place) == 0
+    assert list(out.glob("*.empty"))
+    names = [row["stack"][0]["function"] for row in parts(out)]
+    assert names == ["f0_0", "f0_0"]
+
+
+def test_the_bar_shows_the_rate_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[tuple[object, ...]] = []
+    clock = iter([0.0, 2.0, 90.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    drawing = batch._Drawing(lambda *what: drawn.append(what))  # type: ignore[arg-type]  # noqa: SLF001
+    drawing(0, 100, 3_000_000)
+    drawing(50, 100, 9_000_000)
+    assert drawn == [
+        (0, 100, " 1.50 M rows/s"),
+        (50, 100, " 0.10 M rows/s, 1:30 left"),
+    ]
