@@ -1,0 +1,67 @@
+"""Answers in the types of engines: no dictionaries, one column of a function."""
+
+from __future__ import annotations
+
+from gsym.arrow.rows import import_pyarrow
+from gsym.arrow.symbolizing import symbolize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gsym.arrow.modules import Modules
+
+
+def plain_type(kind: Any, *, signed: bool) -> Any:
+    """A type of Arrow without dictionaries; *signed*: and without unsigned integers."""
+    pa = import_pyarrow()
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type, signed=signed)
+    if pa.types.is_list(kind):
+        return pa.list_(plain_type(kind.value_type, signed=signed))
+    if pa.types.is_struct(kind):
+        return pa.struct([_plain_field(each, signed=signed) for each in kind])
+    is_unsigned = signed and kind in {pa.uint32(), pa.uint64()}
+    return pa.int64() if is_unsigned else kind
+
+
+def _plain_field(field: Any, *, signed: bool) -> Any:
+    return field.with_type(plain_type(field.type, signed=signed))
+
+
+def plain_batch(batch: Any, *, signed: bool = False) -> Any:
+    """A batch of such types; numbers above the signed ones wrap around."""
+    pa = import_pyarrow()
+    schema = pa.schema([_plain_field(each, signed=signed) for each in batch.schema])
+    columns = [
+        column if column.type == field.type else column.cast(field.type, safe=False)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def answer_column(
+    build_ids: Any, addresses: Any, modules: Modules, **options: Any
+) -> Any:
+    """The stacks and reasons of two columns, as an array of structs."""
+    pa = import_pyarrow()
+    batch = pa.RecordBatch.from_arrays(
+        [_one(build_ids), _one(addresses)], ["build_id", "address"]
+    )
+    answer = plain_batch(symbolize(batch, modules, **options))
+    return pa.StructArray.from_arrays(
+        [answer["stack"], answer["reason"]], ["stack", "reason"]
+    )
+
+
+def _one(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+
+
+def answer_type() -> Any:
+    """The type of `answer_column` for columns of addresses that are no lists."""
+    pa = import_pyarrow()
+    texts = [("function", pa.string()), ("file", pa.string())]
+    numbers = [("line", pa.uint32()), ("inlined", pa.bool_()), ("offset", pa.uint64())]
+    stack = pa.list_(pa.struct([*texts, *numbers]))
+    return pa.struct([("stack", stack), ("reason", pa.string())])
