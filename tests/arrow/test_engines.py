@@ -144,7 +144,7 @@ def by_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
         .getOrCreate()
     )
 
-    def run(rows: Path, modules: Modules, **options: str) -> Any:  # noqa: ANN401
+    def run(rows: Path, modules: Modules, **options: Any) -> Any:  # noqa: ANN401
         frame = session.read.parquet(str(rows)).repartition(4)
         out = rows.with_name("spark")
         shutil.rmtree(out, ignore_errors=True)
@@ -169,7 +169,7 @@ def by_dask() -> Iterator[Callable[..., Any]]:
     )
     client = distributed.Client(cluster)
 
-    def run(rows: Path, modules: Modules, **options: str) -> Any:  # noqa: ANN401
+    def run(rows: Path, modules: Modules, **options: Any) -> Any:  # noqa: ANN401
         frame = pq.read_table(rows).to_pandas(types_mapper=pandas.ArrowDtype)
         parts = dataframe.from_pandas(frame, npartitions=20)
         found = dask.symbolize(parts, modules, **options).compute()
@@ -194,7 +194,7 @@ def by_ray(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
         log_to_driver=False,
     )
 
-    def run(rows: Path, modules: Modules, **options: str) -> Any:  # noqa: ANN401
+    def run(rows: Path, modules: Modules, **options: Any) -> Any:  # noqa: ANN401
         table = pq.read_table(rows)
         blocks = [table.slice(first, 50_000) for first in range(0, len(table), 50_000)]
         found = adapter.symbolize(data.from_arrow(blocks), modules, **options)
