@@ -11,7 +11,9 @@
 enum { STACK_NO_ADDRESS, STACK_NO_MODULE, STACK_OUTSIDE, FIRST_STACKS };
 
 enum {
-    AHEAD = 8, /* how many rows ahead the place of an address is fetched */
+    /* How many rows ahead the place of an address is fetched, and the address. */
+    AHEAD_PLACE = 8,
+    AHEAD_ADDRESS = 24,
     ROWS_PER_ADDRESS = 8 /* a guess, for the first size of a table */
 };
 
@@ -146,8 +148,10 @@ static bool number_addresses(gsym_bulk *bulk, uint32_t module, uint64_t image_ba
     bulk->asked.count = 0;
     if (!number_map_reset(&bulk->numbers, count / ROWS_PER_ADDRESS)) return false;
     for (uint32_t i = 0; i < count; ++i) {
-        if (i + AHEAD < count &&
-            address_of(&bulk->rows, order[i + AHEAD], image_base, &address))
+        if (i + AHEAD_ADDRESS < count)
+            __builtin_prefetch(bulk->rows.addresses + order[i + AHEAD_ADDRESS]);
+        if (i + AHEAD_PLACE < count &&
+            address_of(&bulk->rows, order[i + AHEAD_PLACE], image_base, &address))
             number_map_fetch(&bulk->numbers, address);
         if (!address_of(&bulk->rows, order[i], image_base, &address)) {
             bulk->stacks[order[i]] = STACK_OUTSIDE;

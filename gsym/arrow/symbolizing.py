@@ -141,7 +141,8 @@ def _lists(batch: Any, rows: AddressRows, answers: Answers, output: str) -> Any:
     made = _appended(batch, {name: lists, "reason": reasons})
     if output == "stack":
         return made
-    numbers = pa.array(range(len(frames)), pa.uint32())
+    ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
+    numbers = pa.compute.subtract(pa.compute.cumulative_sum(ones), ones)
     columns = [numbers, *frames.flatten()]
     return made, pa.RecordBatch.from_arrays(columns, ["frame_id", *FRAME_FIELDS])
 
