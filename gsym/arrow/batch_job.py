@@ -255,7 +255,39 @@ class _Part:
             return self._files.enter_context(pa.ipc.new_stream(sink, schema))
         import pyarrow.parquet as pq
 
-        return self._files.enter_context(pq.ParquetWriter(sink, schema))
+        encodings = _encodings(schema)
+        writer = pq.ParquetWriter(
+            sink,
+            schema,
+            column_encoding=encodings,
+            use_dictionary=[path for path in _leaves(schema) if path not in encodings],
+        )
+        return self._files.enter_context(writer)
+
+
+def _encodings(schema: Any) -> dict[str, str]:
+    """The columns of integers, whose dictionaries would be as long as they are."""
+    pa = import_pyarrow()
+    return {
+        path: "DELTA_BINARY_PACKED"
+        for path, kind in _leaves(schema).items()
+        if pa.types.is_integer(kind)
+    }
+
+
+def _leaves(fields: Any, above: str = "") -> dict[str, Any]:
+    """The columns of a Parquet file and their types, by path."""
+    pa = import_pyarrow()
+    found = {}
+    for field in fields:
+        path, kind = above + field.name, field.type
+        while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            path, kind = f"{path}.list.element", kind.value_type
+        if pa.types.is_struct(kind):
+            found |= _leaves(kind, f"{path}.")
+        else:
+            found[path] = kind
+    return found
 
 
 class _Sink:
