@@ -278,7 +278,7 @@ def _encodings(schema: Any) -> dict[str, str]:
 def _leaves(fields: Any, above: str = "") -> dict[str, Any]:
     """The columns of a Parquet file and their types, by path."""
     pa = import_pyarrow()
-    found = {}
+    found: dict[str, Any] = {}
     for field in fields:
         path, kind = above + field.name, field.type
         while pa.types.is_list(kind) or pa.types.is_large_list(kind):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gsym.engine.native import ffi
 from gsym.errors import UnsupportedError
+from gsym.model import UINT64_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ class AddressRows:
                 if isinstance(base, str)
                 else pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
             )
+            if bases.type != pa.int64():
+                bases = bases.cast(pa.uint64())
+            # No address is as high as the base of a row without one.
+            bases = bases.fill_null(-1 if bases.type == pa.int64() else UINT64_MAX)
             self.rows.bases = self._numbers(bases, "uint64", str(base))
         if return_address:
             returns = (

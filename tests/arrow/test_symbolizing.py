@@ -154,6 +154,16 @@ def test_lists_are_stacks(modules: Modules) -> None:
     assert numbered["frame_ids"].value_lengths().to_pylist() == lengths
 
 
+@pytest.mark.parametrize("kind", [pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)])
+def test_lists_may_have_other_types(modules: Modules, kind: Any) -> None:  # noqa: ANN401
+    batch = batch_of([[START, ADDRESS], None, [ADDRESS, START]], kind)
+    first = ("f0_0", None, None, False, 0)
+    both = [first, INNER, OUTER]
+    wanted = [both, None, [INNER, OUTER, first]]
+    assert stacks(symbolize(batch, modules)) == wanted
+    assert stacks(symbolize(batch.slice(1), modules)) == wanted[1:]
+
+
 def test_the_items_of_a_null_list_do_not_count(modules: Modules) -> None:
     items = pa.array([START, START, ADDRESS], pa.uint64())
     column = pa.ListArray.from_arrays(
@@ -201,6 +211,9 @@ def test_addresses_in_memory_are_relative_to_the_load_base(modules: Modules) -> 
     wanted = [[INNER, OUTER], None, None]
     assert stacks(symbolize(batch, modules, base="at")) == wanted
     assert stacks(symbolize(batch, modules, base=loaded)) == wanted
+    for kind in (pa.uint64(), pa.int64()):
+        some = batch_of(addresses[:2], at=pa.array([None, None], kind))
+        assert stacks(symbolize(some, modules, base="at")) == [None, None]
     (stack,) = stacks(symbolize(batch_of([ADDRESS - START]), modules, base=0))
     assert stack == [INNER, OUTER]
 
