@@ -10,7 +10,8 @@ import pytest
 
 import gsym
 from gsym.arrow import Modules, symbolize, symbolize_batches
-from gsym.errors import NotFoundError, UnsupportedError
+from gsym.errors import LimitError, NotFoundError, UnsupportedError
+from gsym.model import InlineInfo, Range
 from tests.arrow_batches import SIZE, START, STEP, expected, function, put, rows
 from tests.store_modules import build_id, identity
 
@@ -248,6 +249,21 @@ def test_a_damaged_record_is_a_reason(tmp_path: Path) -> None:
     (tmp_path / "damaged.gsym").write_bytes(data)
     answer = symbolize(batch_of([START]), Modules(tmp_path))
     assert answer["reason"].to_pylist() == ["damaged record"]
+
+
+def test_more_frames_than_an_arrow_list_holds_are_an_error(store: Store) -> None:
+    name, depth = "deep", 2100
+    call = None
+    for level in range(depth):
+        nested = () if call is None else (call,)
+        call = InlineInfo(f"i{level}", "", 1, (Range(0x90000, 0x90010),), nested)
+    assert call is not None
+    root = InlineInfo(name, "", 0, (Range(0x90000, 0x90010),), (call,))
+    put(store, 0, gsym.FunctionInfo(0x90000, 0x10, name, None, root))
+    batch = batch_of(pa.repeat(pa.scalar(0x90008, pa.uint64()), 1 << 20))
+    with pytest.raises(LimitError, match="2\\^31 - 1 frames; use smaller batches"):
+        symbolize(batch, Modules(store))
+    assert len(stacks(symbolize(batch[:1], Modules(store)))[0]) == depth + 1
 
 
 def test_batches_are_sliced_and_empty(modules: Modules) -> None:
