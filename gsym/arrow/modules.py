@@ -31,6 +31,7 @@ _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
 _MOST_LOOSE_FILES = 1_000_000
 _RENEW_SECONDS = 10.0
+_MOST_RENEWING = 0.01  # of the time
 
 
 class Modules:
@@ -114,9 +115,9 @@ class _OpenModules:
 
     def __init__(self, source: str, max_open: int, memory: int) -> None:
         self.process = os.getpid()
-        self._names = _Names(source)
+        self._place = _Place(source)
         self._symbolizer = Symbolizer(
-            self._names.resolver(), most_open=max_open, most_mapped=memory
+            self._place.resolver(), most_open=max_open, most_mapped=memory
         )
         self._keys: BoundedCache[bytes | str, list[ModuleKey]] = BoundedCache(
             _MOST_KEYS
@@ -126,15 +127,14 @@ class _OpenModules:
         keys = self._keys.get(module)
         if keys is None:
             keys = self._keys.keep(module, _keys_of(module))
-        found = None
+        if not keys:  # a name, of which the module may be another one later
+            keys = self._place.keys(str(module))
+        found = OpenModule(None, None)
         for key in keys:
             found = self._symbolizer.open(key)
             if found.reader is not None:
-                return found
-        if isinstance(module, str):
-            for key in self._names.keys(module):
-                found = self._symbolizer.open(key)
-        return found or OpenModule(None, None)
+                break
+        return found
 
 
 def _keys_of(module: bytes | str) -> list[ModuleKey]:
@@ -158,8 +158,8 @@ def _opened(arguments: tuple[Any, ...]) -> _OpenModules:
     return found
 
 
-class _Names:
-    """Finds ids by names, in a store or a folder."""
+class _Place:
+    """A store, a folder or a server: what finds its modules, and ids by names."""
 
     def __init__(self, source: str) -> None:
         from gsym.store.directory import Store
@@ -196,7 +196,8 @@ class _Names:
         now = time.monotonic()
         if name not in self._known and now >= self._next:
             self._known = self._read()
-            self._next = time.monotonic() + _RENEW_SECONDS
+            took = time.monotonic() - now
+            self._next = now + max(_RENEW_SECONDS, took / _MOST_RENEWING)
         return [self._known[name]] if name in self._known else []
 
     def _read(self) -> dict[str, ModuleKey]:
