@@ -121,21 +121,27 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_requests_of_a_killed_worker_are_not_in_flight(
-    server: ServerProcess,
-) -> None:
-    begun = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
-    begun += b"Content-Length: 9\r\n\r\n{"
-    address = (HOST, server.port)
-    clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
-    for client in clients:
-        client.sendall(begun)
-    wait_for(lambda: metric(server, "gsym_requests_in_flight") == CONNECTIONS)
-    for worker in server.workers():
-        os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: metric(server, "gsym_requests_in_flight") == 0)
-    for client in clients:
-        client.close()
+def test_requests_of_a_killed_worker_are_not_in_flight(tmp_path: Path) -> None:
+    body = json.dumps({"stacks": [[[0, 16]]], "memoryMap": [["x", "1" * 33]]}).encode()
+    head = "POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
+    sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    with (
+        socket.create_server((HOST, 0)) as source,  # connects, and says nothing
+        ServerProcess(
+            *("--workers", "2", "--store", str(tmp_path)),
+            *("--source", f"http://{HOST}:{source.getsockname()[1]}/"),
+        ) as server,
+    ):
+        address = (HOST, server.port)
+        clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
+        for client in clients:
+            client.sendall(sent)
+        wait_for(lambda: metric(server, "gsym_requests_in_flight") == CONNECTIONS)
+        for worker in server.workers():
+            os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: metric(server, "gsym_requests_in_flight") == 0)
+        for client in clients:
+            client.close()
 
 
 def test_a_port_in_use_is_reported(server: ServerProcess, tmp_path: Path) -> None:
