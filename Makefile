@@ -8,6 +8,7 @@
 #   make docs      the manual as HTML, in docs/_build
 #   make libgsym   the engine as a C library, in build/libgsym; needs no Python
 #   make install DESTDIR= PREFIX=   install that library
+#   make man       manual pages and completions of shells, in build/share
 #
 # CORPUS is a folder of real binaries, by default build/corpus; what it lacks is fetched
 # (Debian packages, 2 GB). The tables and charts go to docs/, figures of them to README.md.
@@ -43,7 +44,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize bench accept docs libgsym install clean
+.PHONY: build demo test check lint sanitize bench accept docs libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -102,7 +103,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R cpython csrc deploy examples gsym libgsym tests tools docs benchmarks *.md \
+	cp -R cpython csrc deploy examples gsym integrations libgsym tests tools docs benchmarks *.md \
 	    LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
 	rm -f $(SANITIZED)/$(CORE) $(SANITIZED)/$(RECORDER)
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
@@ -133,6 +134,9 @@ libgsym:
 
 install:
 	$(MAKE) -C libgsym install
+
+man: build
+	$(BIN)/python -m gsym.cli.shells build/share >/dev/null
 
 clean:
 	rm -rf build dist $(CORE) $(RECORDER) *.egg-info docs/_build

@@ -1,4 +1,7 @@
-"""Build the C engine, the recorder of calls and libgsym; see pyproject.toml, too."""
+"""Build the C engine, the recorder of calls, libgsym, manual pages and completions.
+
+All else is in pyproject.toml.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -6,11 +9,13 @@ from itertools import chain
 from os import cpu_count, environ
 from pathlib import Path
 from shutil import which
-from subprocess import run
-from sys import platform
+from subprocess import check_output, run
+from sys import executable, platform
 
 from setuptools import Extension, setup
-from setuptools.command.build_ext import build_ext
+from setuptools.command.build_ext import build_ext  # isort: split
+
+from distutils.command.install_data import install_data  # which setuptools contains
 
 
 class BuildEngine(build_ext):
@@ -44,6 +49,19 @@ class BuildEngine(build_ext):
         run([*command, *values], check=True)  # noqa: S603 - our own Makefile
 
 
+class WriteShared(install_data):
+    """Let the built package write what its commands are to shells and man."""
+
+    def run(self) -> None:
+        """Write the files of share/."""
+        super().run()
+        built = Path(self.get_finalized_command("build").build_lib)
+        folder = Path(self.install_dir, "share").absolute()
+        command = [executable, "-m", "gsym.cli.shells", str(folder)]
+        written = check_output(command, cwd=built, text=True)  # noqa: S603 - own
+        self.outfiles += written.splitlines()
+
+
 # As the engine, for all versions of Python from 3.10 on.
 RECORDER = Extension(
     "gsym.trace.recording._calls",
@@ -56,7 +74,12 @@ RECORDER = Extension(
 
 setup(
     ext_modules=[RECORDER],
-    cmdclass={"build_ext": BuildEngine},
+    cmdclass={"build_ext": BuildEngine, "install_data": WriteShared},
+    # WriteShared adds to it.
+    data_files=[
+        ("share/cmake/GsymConvert", ["integrations/GsymConvertConfig.cmake"]),
+        ("share/gsym", ["integrations/gsym.mk", "integrations/gsym.ninja"]),
+    ],
     cffi_modules=["csrc/build_core.py:ffi"],
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

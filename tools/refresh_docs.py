@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+from gsym.cli.dropins import DROP_INS
 from gsym.cli.main import help_text
 from gsym.cli.verbs import GROUPS, VERBS
 from gsym.server.monitoring import METRICS
@@ -21,7 +22,6 @@ from gsym.server.symbfiles.protocol import REFUSALS
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = (DOCS / "cli.md", *sorted((DOCS / "cli").glob("*.md")))
 LIST_MARK = "<!-- verbs -->\n"
-DROP_INS = ("gsymutil", "gsym-addr2line", "gsym-symbolizer")
 SERVER_PAGE = DOCS / "server.md"
 MARK = re.compile(r"(<!-- help: gsym ?([\w ]*) -->\n)(\n```text\n.*?```\n)?", re.DOTALL)
 

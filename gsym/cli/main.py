@@ -15,7 +15,7 @@ from gsym.cli.terminal import printable
 from gsym.cli.verbs import GROUPS, VERBS, verbs_of
 
 _MODULES = "gsym.cli.verbs."
-_SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
+SUMMARY = "Turn debug information into GSYM files and look addresses up in them"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def help_text(verb: str = "") -> str:
     program = f"gsym {verb}".rstrip()
     names = verbs_of(verb)
     width = max(map(len, names))
-    summary = VERBS[verb][1] if verb else _SUMMARY
+    summary = VERBS[verb][1] if verb else SUMMARY
     lines = [f"usage: {program} VERB [ARGUMENT]...", "", f"{summary}."]
     for title, members in GROUPS.items() if not verb else (("verbs", names),):
         lines += ["", f"{title}:"]

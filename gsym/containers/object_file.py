@@ -157,14 +157,25 @@ class ObjectFile:
 
     def _code_sections(self) -> Iterator[tuple[str, int, int]]:
         """Name, start and end of each."""
+        for name, section in self._sections():
+            if section.holds_code:
+                yield name, section.address, section.address + section.memory_size
+
+    def compressed_sections(self) -> Iterator[str]:
+        """Names of the sections that are stored compressed."""
+        for name, section in self._sections():
+            if section.compression != lib.GSYM_COMPRESSION_NONE:
+                yield name
+
+    def _sections(self) -> Iterator[tuple[str, Any]]:
+        """Each section with its name; the next one takes its place."""
         section: Any = ffi.new("gsym_object_section *")
         ignored = new_error()
         for index in range(self._header.section_count):
             # Whether the file has its bytes does not matter here.
             lib.gsym_object_section_at(self.handle, index, section, ignored)
-            if section.holds_code:
-                name = to_str(ffi.buffer(section.name, section.name_size)[:])
-                yield name, section.address, section.address + section.memory_size
+            if section.present:
+                yield to_str(ffi.buffer(section.name, section.name_size)[:]), section
 
     def section(self, name: bytes) -> memoryview | None:
         """The first section of a name, inflated; None if there is none."""

@@ -88,7 +88,7 @@ class FoundGsym(NamedTuple):
     origin: str = ""
 
 
-_EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
+EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
 _MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
 _SUFFIX = ".gsym"
 
@@ -285,7 +285,7 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
     data = choose_slice(map_file(path), path, search.architecture)
     notes: list[str] = []
     with ObjectFile(data, path) as binary:
-        if any(map(binary.has_section, _EMBEDDED_SECTIONS)):
+        if any(map(binary.has_section, EMBEDDED_SECTIONS)):
             limit = search.index_limit
             held = gsym.reading.reader.Reader(data, path=path, index_limit=limit)
             return FoundGsym(held, origin=f"{path}, in which it is embedded")

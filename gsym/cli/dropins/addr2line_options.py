@@ -24,7 +24,7 @@ _MAX_FILES = 2000  # a response file may include itself
 _DEFAULT_FILE = "a.out"
 _STYLES = ("none", "auto", "gnu-v3", "java", "gnat", "dlang", "rust")
 
-_OPTIONS = (
+OPTIONS = (
     Option("@<file>", "Read options from <file>"),
     Option("--addresses", "Show addresses", short="-a"),
     Option(
@@ -137,7 +137,7 @@ def help_text() -> str:
         ),
         " The options are:",
     ]
-    for option in _OPTIONS:
+    for option in OPTIONS:
         value = f"=<{option.metavar}>" if option.metavar else ""
         value = f"[={option.metavar}]" if option.optional else value
         head = f"{option.short} {option.name}{value}".strip()
@@ -165,7 +165,7 @@ def parse(arguments: list[str]) -> Options:
     is_posix = "POSIXLY_CORRECT" in os.environ
     try:
         for option, value in scan_getopt(
-            words, _OPTIONS[1:], GNU, options_first=is_posix
+            words, OPTIONS[1:], GNU, options_first=is_posix
         ):
             if option is None:
                 options.addresses.append(value)

@@ -17,7 +17,7 @@ _HELP_COLUMN = 25
 _SHORTEST_SUGGESTION = 4
 
 # In the order of the help, which omits options without a text.
-_OPTIONS = (
+OPTIONS = (
     Option("--address", "Look up an address; may be given many times", metavar="value"),
     Option(
         "--addresses-from-stdin",
@@ -230,7 +230,7 @@ def parse(arguments: list[str]) -> Options:
     given: dict[str, list[str]] = {}
     inputs: list[str] = []
     errors: list[str] = []
-    for option, value in scan_llvm(arguments, _OPTIONS, errors):
+    for option, value in scan_llvm(arguments, OPTIONS, errors):
         if option is None:
             inputs += filter(None, [value])
             continue
@@ -276,7 +276,7 @@ def parse_number(text: str) -> int | None:
 def _suggestion(word: str) -> str:
     """LLVM's suggestion of an option that differs by one edit; else ""."""
     name, equals, value = word.partition("=")
-    for option in sorted(_OPTIONS, key=lambda each: each.name):
+    for option in sorted(OPTIONS, key=lambda each: each.name):
         if equals and option.metavar:
             if _is_one_edit(name, option.name):
                 return f", did you mean '{option.name}={value}'?"
@@ -311,7 +311,7 @@ def help_text() -> str:
         "",
         "OPTIONS:",
     ]
-    for option in _OPTIONS:
+    for option in OPTIONS:
         if option.help:
             separator = "=" if option.name.startswith("--") else " "
             has_value = option.metavar and option.optional is None

@@ -22,6 +22,8 @@ VERBS = {
     "serve": ("serve", "Answer symbolication requests over HTTP"),
     "symbfile": ("", "Read and write symbfiles, which eBPF profilers use"),
     "trace": ("", "Read Fuchsia traces and profiles, symbolize and convert them"),
+    "doctor": ("doctor", "Show what can be done here, and what a binary lacks"),
+    "completion": ("completion", "Print the completion of command lines for a shell"),
     "store add": (
         "store_adding",
         "Put the modules of files, folders and archives into a store",
@@ -99,6 +101,7 @@ GROUPS = {
     "hand them on": ("export", "embed", "extract", "store"),
     "serve": ("symbolicate", "batch", "serve"),
     "logs, traces and profiles": ("filter", "trace", "symbfile"),
+    "this installation": ("doctor", "completion"),
 }
 
 

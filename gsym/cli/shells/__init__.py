@@ -1,0 +1,1 @@
+"""What shells and man show of the commands, made from the declared options."""

@@ -1,0 +1,32 @@
+"""`gsym completion`: what a shell offers for unfinished command lines."""
+
+from __future__ import annotations
+
+from gsym.cli.grammar import Command, Operand, UsageError
+from gsym.cli.shells.completion import SHELLS, script
+from gsym.cli.shells.programs import commands
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.cli.grammar import Values
+
+_SHELL = Operand("|".join(SHELLS), "the shell that reads it")
+
+
+@Command(
+    "gsym completion",
+    (_SHELL,),
+    epilog="""\
+Packages install it where the shell looks. Elsewhere, in the start-up file of the shell:
+
+  source <(gsym completion bash)
+  source <(gsym completion zsh)        after compinit
+  gsym completion fish | source""",
+)
+def print_script(values: Values) -> int:
+    """Print the completion of all commands of the package."""
+    shell = values.operand(_SHELL.name)
+    if shell not in SHELLS:
+        raise UsageError(f"unknown shell '{shell}': choose {' or '.join(SHELLS)}")
+    print("\n".join(script(shell, command) for command in commands()), end="")
+    return 0

@@ -1,0 +1,84 @@
+"""Manual pages, as man and its checkers read them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gsym.cli.main import find_command
+from gsym.cli.shells.completion import SHELLS
+from gsym.cli.shells.manual import manual_files
+from gsym.cli.shells.programs import commands
+from gsym.cli.verbs import VERBS
+from tests.conftest import find_peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.no_engine
+_NO_DATE = 'missing date, using "": TH'  # a version has one page, whenever it is made
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("manual")
+    for place, text in manual_files():
+        (folder / place.rpartition("/")[2]).write_text(text, encoding="utf-8")
+    return folder
+
+
+def shown(page: Path) -> str:
+    run = [find_peer("mandoc"), "-T", "ascii", "-O", "width=200", str(page)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    return re.sub(".\b", "", done.stdout)  # bold is a letter over itself
+
+
+def test_every_verb_and_command_has_a_page(pages: Path) -> None:
+    verbs = {f"gsym-{verb.replace(' ', '-')}.1" for verb in VERBS}
+    others = {"gsym.1", "gsymutil.1", "gsym-addr2line.1", "gsym-symbolizer.1"}
+    assert {page.name for page in pages.iterdir()} == verbs | others
+
+
+def test_an_installation_writes_pages_and_completions_of_each_command(
+    tmp_path: Path,
+) -> None:
+    run = [sys.executable, "-m", "gsym.cli.shells", str(tmp_path)]
+    subprocess.run(run, check=True)
+    for command in commands():
+        assert (tmp_path / f"man/man1/{command}.1").exists()
+        for _, _, place in SHELLS.values():
+            assert (tmp_path / place.format(command)).exists()
+
+
+def test_a_page_says_what_the_help_says(pages: Path) -> None:
+    text = " ".join(shown(pages / "gsym-convert.1").split())
+    command = find_command("convert")
+    assert f"gsym-convert - {command.summary}" in text
+    for option in command.options:
+        assert f"{option.name}" in text
+        assert " ".join(option.help.split()) in text
+
+
+def test_an_example_stays_as_it_is(pages: Path) -> None:
+    assert r"  gsym filter --demux '^\[(\d+)\]' all.log           lines [PID]" in shown(
+        pages / "gsym-filter.1"
+    )
+
+
+def test_mandoc_finds_nothing_wrong(pages: Path) -> None:
+    files = [str(page) for page in sorted(pages.iterdir())]
+    run = [find_peer("mandoc"), "-T", "lint", "-W", "warning", *files]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    said = done.stdout.splitlines() + done.stderr.splitlines()
+    assert [line for line in said if not line.endswith(_NO_DATE)] == []
+
+
+def test_groff_finds_nothing_wrong(pages: Path) -> None:
+    run = [find_peer("groff"), "-man", "-ww", "-z", "-T", "utf8"]
+    for page in sorted(pages.iterdir()):
+        done = subprocess.run([*run, page], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
