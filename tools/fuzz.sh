@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzz the engine: tools/fuzz.sh all|image|convert|breakpad|fxt [SECONDS [SEED_FILE...]]
+# Fuzz the engine: tools/fuzz.sh all|image|convert|breakpad|pdb|fxt [SECONDS [SEED_FILE...]]
 #
 # Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
 # undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs all
@@ -12,10 +12,10 @@
 # CLANG and PYTHON name the programs to use, CFLAGS adds options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
-names=${1:?all, image, convert, breakpad or fxt}
+names=${1:?all, image, convert, breakpad, pdb or fxt}
 seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
-[ "$names" != all ] || names="image convert breakpad fxt"
+[ "$names" != all ] || names="image convert breakpad pdb fxt"
 export CLANG="${CLANG:-clang-19}"
 export FLAGS="-std=c11 -g -O1 -iquote csrc -Icsrc/include -fno-sanitize-recover=all ${CFLAGS-}"
 

@@ -1,12 +1,13 @@
 """Write small seeds for a fuzz target: `python -m tools.fuzz_seeds TARGET FOLDER`.
 
-TARGET is `image`, `convert`, `breakpad` or `fxt`. Run it from the checkout, as
+TARGET is `image`, `convert`, `breakpad`, `pdb` or `fxt`. Run it from the checkout, as
 tools/fuzz.sh does.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import elf_of
 from tests.inputs.fxt import Words, events_of_a_trace
+from tests.inputs.pdb_examples import PDBS
 from tests.inputs.program import function, unit
 from tests.inputs.scaled import one_giant_unit, units, units_of_one_line_table
 from tests.trace.fxt_cases import OTHERS, UNKNOWN
@@ -117,6 +119,13 @@ def symbol_files() -> Iterator[tuple[str, bytes]]:
     yield "windows", text_of(*symbols.records(), end="\r\n")
 
 
+def pdb_files() -> Iterator[tuple[str, bytes]]:
+    """PDBs with every record that is read."""
+    for name, pdb in PDBS.items():
+        yield name, pdb.to_bytes()
+        yield f"{name}-scattered", replace(pdb, scattered=True).to_bytes()
+
+
 def traces() -> Iterator[tuple[str, bytes]]:
     """Fuchsia traces with every kind of record."""
     w = Words("little")
@@ -131,6 +140,7 @@ SEEDS: dict[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
     "image": images,
     "convert": programs,
     "breakpad": symbol_files,
+    "pdb": pdb_files,
     "fxt": traces,
 }
 

@@ -40,7 +40,7 @@ def enter_sanitizer() -> None:
     """Start this process anew with the instrumented engine, unless it has it."""
     if os.environ.get("PYTHONPATH") == str(SANITIZED):
         return
-    if not any((SANITIZED / "gsym").glob("_core*.so")):
+    if not any((SANITIZED / "gsym/engine").glob("_core*.so")):
         sys.exit("no instrumented engine: run `make sanitize` first")
     found = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"],
@@ -60,8 +60,10 @@ def enter_sanitizer() -> None:
 
 
 def parts_of(binary: Path) -> list[Part]:
-    """The parts of an ELF file whose bytes a conversion reads."""
+    """The parts of an ELF file whose bytes a conversion reads; all of another file."""
     with binary.open("rb") as stream:
+        if stream.read(4) != b"\x7fELF":
+            return [(0, binary.stat().st_size)]
         elf = ELFFile(stream)
         table = elf["e_shoff"]
         parts = [(0, elf["e_ehsize"])]

@@ -9,6 +9,7 @@
  * for its turn, and carries the parts but the last one through by itself. */
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
+#include "sources/pdb_functions.h"
 
 #define RESULTS_PER_THREAD 8
 
@@ -26,6 +27,7 @@ typedef struct unit_span {
 
 typedef struct conversion_worker {
     unit_joiner joiner;
+    pdb_reader pdb;
     unit_encoder encoder;
     warning_list warnings;
 } conversion_worker;
@@ -34,6 +36,8 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
+    const gsym_pdb *pdb; /* whose modules are the units instead of those of files; or NULL */
+    uint64_t pdb_base;
     shared_lines *lines;
     const gsym_unit_index *index; /* of all units, where some were selected; or NULL */
     dwarf_budget budget;
@@ -65,9 +69,27 @@ static unit_source unit_at(const gsym_conversion *conversion, size_t index) {
     return debug_files_unit(&conversion->files, index);
 }
 
+static size_t unit_count(const gsym_conversion *conversion) {
+    return conversion->pdb != NULL ? conversion->pdb->modules.count
+                                   : conversion->files.units.count;
+}
+
+/* Bytes that are to be read of a unit. */
+static uint64_t unit_size(const gsym_conversion *conversion, size_t index) {
+    unit_source source;
+    if (conversion->pdb != NULL) return pdb_module_size(conversion->pdb, index);
+    source = unit_at(conversion, index);
+    return unit_source_size(&source);
+}
+
 gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
 
 debug_files *conversion_files(gsym_conversion *conversion) { return &conversion->files; }
+
+const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret) {
+    *base_ret = conversion->pdb_base;
+    return conversion->pdb;
+}
 
 const dwarf_input *conversion_input(const gsym_conversion *conversion) {
     return &conversion->files.common;
@@ -111,6 +133,8 @@ static void end_reading(gsym_conversion *conversion) {
     for (uint32_t i = 0; conversion->workers != NULL && i < conversion->worker_count; ++i) {
         unit_joiner_deinit(&conversion->workers[i].joiner);
         conversion->workers[i].joiner = (unit_joiner){0};
+        pdb_reader_deinit(&conversion->workers[i].pdb);
+        conversion->workers[i].pdb = (pdb_reader){0};
     }
     for (size_t i = 0; conversion->results != NULL && i < conversion->result_count; ++i)
         unit_functions_deinit(&conversion->results[i]);
@@ -158,7 +182,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->results = calloc(count, sizeof *conversion->results);
     conversion->idle = calloc(count, sizeof *conversion->idle);
     conversion->parked = calloc(count, sizeof *conversion->parked);
-    conversion->span_count = conversion->files.units.count;
+    conversion->span_count = unit_count(conversion);
     conversion->spans = calloc(conversion->span_count + 1, sizeof *conversion->spans);
     conversion->lines = shared_lines_create();
     if (conversion->workers == NULL || conversion->results == NULL ||
@@ -177,6 +201,13 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
         worker->joiner.budget = &conversion->budget;
         worker->joiner.known = zeroed_table(KNOWN_NAMES, sizeof(known_name));
         if (worker->joiner.known == NULL) return gsym_fail_memory(error);
+        worker->pdb.pdb = conversion->pdb;
+        worker->pdb.base = conversion->pdb_base;
+        worker->pdb.path_rules = &conversion->files.path_rules;
+        worker->pdb.warnings = &worker->warnings;
+        worker->pdb.budget = &conversion->budget;
+        worker->pdb.creator = conversion->creator;
+        worker->pdb.known = worker->joiner.known;
         worker->encoder.warnings = &worker->warnings;
         worker->encoder.merges = conversion->keeps_repeated;
         worker->encoder.strp_size = creator_strp_size(conversion->creator);
@@ -198,6 +229,16 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
     GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
     creator_share_supply(conversion->creator, scanned->creator);
     conversion->index = index;
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb *pdb,
+                                    uint64_t base_address, gsym_error *error) {
+    if (base_address > UINT64_MAX - UINT32_MAX)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "impossible base address");
+    conversion->pdb = pdb;
+    conversion->pdb_base = base_address;
+    creator_supply_strings(conversion->creator, pdb->file.size);
     return GSYM_OK;
 }
 
@@ -280,7 +321,6 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
                                unit_functions *unit, gsym_error *error) {
     unit_encoder *encoder = &conversion->workers[index].encoder;
     unit_span *span = &conversion->spans[unit->unit_index];
-    unit_source source = unit_at(conversion, unit->unit_index);
     gsym_status status;
     learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
@@ -289,7 +329,8 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->record_count - span->first);
     if (unit->is_last)
-        atomic_fetch_add_explicit(&conversion->done, unit_source_size(&source),
+        atomic_fetch_add_explicit(&conversion->done,
+                                  unit_size(conversion, unit->unit_index),
                                   memory_order_relaxed);
     return status;
 }
@@ -301,8 +342,7 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     while (!conversion->is_interning && !conversion->is_stopped) {
         unit_functions **slot = parked_slot(conversion, conversion->turn);
         unit_functions *unit = *slot;
-        unit_source source;
-        done_pages pages;
+        done_pages pages = {0};
         gsym_status status;
         if (unit == NULL || unit->unit_index != conversion->turn) return GSYM_OK;
         *slot = NULL;
@@ -313,9 +353,11 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
         conversion->is_interning = false;
         if (status != GSYM_OK) return status;
         ++conversion->turn;
-        source = unit_at(conversion, unit->unit_index);
-        pages = debug_files_unit_done(&conversion->files, &source, unit->lines_end,
-                                      unit->lists_end);
+        if (conversion->pdb == NULL) {
+            unit_source source = unit_at(conversion, unit->unit_index);
+            pages = debug_files_unit_done(&conversion->files, &source, unit->lines_end,
+                                          unit->lists_end);
+        }
         sync_unlock(&conversion->gate);
         done_pages_drop(&pages);
         status = encode_unit(conversion, index, unit, error);
@@ -381,16 +423,22 @@ static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
     return status;
 }
 
+static bool read_unit(gsym_conversion *conversion, conversion_worker *worker,
+                      unit_functions *unit, size_t unit_index) {
+    unit_source source;
+    if (conversion->pdb != NULL) return pdb_module_read(unit, &worker->pdb, unit_index);
+    source = unit_at(conversion, unit_index);
+    return unit_functions_read(unit, &worker->joiner, &source, unit_index);
+}
+
 /* With the gate held: take the next unit, read it, park it. */
 static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
                                   gsym_error *error) {
     unit_functions *unit = conversion->idle[--conversion->idle_count];
     size_t unit_index = conversion->next_unit++;
-    unit_source source = unit_at(conversion, unit_index);
     bool is_read;
     sync_unlock(&conversion->gate);
-    is_read = unit_functions_read(unit, &conversion->workers[index].joiner, &source,
-                                  unit_index);
+    is_read = read_unit(conversion, &conversion->workers[index], unit, unit_index);
     sync_lock(&conversion->gate);
     if (!is_read) return fail_reading(conversion, error);
     while (!unit->is_last && !conversion->is_stopped)
@@ -401,7 +449,7 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
 
 static gsym_status work(gsym_conversion *conversion, uint32_t index, gsym_error *error) {
     while (!conversion->is_stopped &&
-           conversion->next_unit < conversion->files.units.count) {
+           conversion->next_unit < unit_count(conversion)) {
         GSYM_TRY(check_cancelled(conversion, error));
         if (conversion->idle_count == 0) {
             sync_wait(&conversion->gate);
@@ -435,7 +483,10 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
 void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
                               uint64_t *total_ret) {
     *done_ret = atomic_load_explicit(&conversion->done, memory_order_relaxed);
-    *total_ret = debug_files_size(&conversion->files);
+    *total_ret = 0;
+    if (conversion->pdb == NULL) *total_ret = debug_files_size(&conversion->files);
+    for (size_t i = 0; conversion->pdb != NULL && i < unit_count(conversion); ++i)
+        *total_ret += unit_size(conversion, i);
 }
 
 void gsym_conversion_cancel(gsym_conversion *conversion) {

@@ -573,14 +573,12 @@ static bool clear(unit_functions *result) {
            buffer_reserve(&result->arena, 1);
 }
 
-static bool clear_unit(unit_functions *result, unit_joiner *joiner, size_t index) {
+bool unit_functions_clear(unit_functions *result, size_t index) {
     result->unit_index = index;
     result->is_last = true;
     result->has_linkage_names = false;
     result->lines_key = result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
-    joiner->covered.count = 0;
-    joiner->knows_ranges = false;
     return clear(result);
 }
 
@@ -653,7 +651,9 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
 
 bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
                          const unit_source *source, size_t index) {
-    if (!clear_unit(result, joiner, index)) return false;
+    if (!unit_functions_clear(result, index)) return false;
+    joiner->covered.count = 0;
+    joiner->knows_ranges = false;
     joiner->abbrevs.limit = OWN_TABLES;
     joiner->walk.most = PART_FUNCTIONS;
     if (!open_unit(result, joiner, source)) return true;

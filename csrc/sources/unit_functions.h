@@ -71,6 +71,8 @@ typedef struct unit_functions {
 } unit_functions;
 
 void unit_functions_deinit(unit_functions *result);
+/* Empty it for unit `index`; each list has memory afterwards. False where memory ran out. */
+bool unit_functions_clear(unit_functions *result, size_t index);
 
 /* A line table that several units name, run once for all of them. */
 typedef struct shared_table {

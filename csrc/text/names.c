@@ -122,7 +122,7 @@ static void put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
 static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
     /* A dot begins the suffix that compilers add to names of copies. */
     if (memchr(name, '.', size) != NULL) return false;
-    if (size == 0 || (name[0] != '_' && name[0] != '$')) {
+    if (size == 0 || (name[0] != '_' && name[0] != '$' && name[0] != '?')) {
         buffer_put(&texts->bytes, name, size);
         return true;
     }

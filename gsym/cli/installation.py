@@ -15,13 +15,14 @@ from gsym.symbolication.conversion_cache import cache_root
 
 # Extra -> what it is for.
 EXTRAS = {
-    "arrow": "answers as Arrow tables",
+    "arrow": "answers as Arrow tables, gsym batch",
+    "engines": "adapters to Spark, Dask, Ray, DuckDB, Polars and DataFusion",
     "net": "servers of debug files, symbols and symbolication",
     "yaml": "call sites in YAML files",
     "server": "gsym serve",
     "cloud": "stores and files in S3, GCS and Azure",
     "asm": "disassembly",
-    "demangle": "names of Rust, Swift and D",
+    "demangle": "names of Rust, Swift, D and of Microsoft's compilers",
     "proto": "pprof and OTLP profiles",
 }
 _MOST_FILES = 200_000  # that are counted of a folder

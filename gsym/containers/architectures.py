@@ -71,6 +71,7 @@ _PE = {
     0x1C4: "thumb",
     0x8664: "x86_64",
     0xAA64: "aarch64",
+    0xA641: "arm64ec",
 }
 
 

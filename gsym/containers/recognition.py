@@ -18,8 +18,6 @@ class FileKind(NamedTuple):
     refusal: str = ""
 
 
-_FROM_PDB = "make a .sym file of it with dump_syms, and convert that"
-
 # `gsym.conversion.inputs` has the kinds that are read.
 _KINDS = (
     FileKind(
@@ -34,13 +32,11 @@ _KINDS = (
     FileKind("fat", (b"\xca\xfe\xba\xbf",)),  # fat_arch_64
     FileKind("archive", (b"!<arch>\n", b"!<thin>\n")),
     FileKind("gsym", (b"GSYM", b"MYSG")),
+    FileKind("pdb", (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS",)),
     FileKind(
-        "pdb",
-        (
-            b"Microsoft C/C++ MSF 7.00\r\n\x1aDS",
-            b"Microsoft C/C++ program database 2.00",
-        ),
-        f"a PDB file: {_FROM_PDB}",
+        "old PDB",
+        (b"Microsoft C/C++ program database 2.00",),
+        "a PDB file of before 2002: link the program again",
     ),
     FileKind(
         "portable pdb",
@@ -59,6 +55,9 @@ _KINDS = (
     ),
     FileKind("LLVM bitcode", (b"BC\xc0\xde",), "LLVM bitcode: compile it first"),
     FileKind("Java class", (), "a Java class: it contains no machine code"),
+    FileKind(
+        "cabinet", (b"MSCF",), "a cabinet file (.pd_): unpack it first, with cabextract"
+    ),
     FileKind("gzip file", (b"\x1f\x8b",), "a gzip file: unpack it first"),
     FileKind("zstd file", (b"\x28\xb5\x2f\xfd",), "a zstd file: unpack it first"),
     FileKind("xz file", (b"\xfd7zXZ\x00",), "an xz file: unpack it first"),
@@ -105,8 +104,9 @@ def recognise(head: bytes) -> str:
         head: Its first bytes; 64 are enough, but for blank lines at the start.
 
     Returns:
-        "object" (ELF, Mach-O or PE), "fat" (Mach-O slices), "archive", "breakpad" or
-        "gsym"; the name of a kind that is not read; "" for an unknown one.
+        "object" (ELF, Mach-O or PE), "fat" (Mach-O slices), "archive", "pdb",
+        "breakpad" or "gsym"; the name of a kind that is not read; "" for an unknown
+        one.
     """
     for kind in _KINDS:
         if head.startswith(kind.magics):
@@ -146,18 +146,8 @@ def refuse(kind: str, path: str) -> NoReturn:
         if known.name == kind and known.refusal:
             raise UnsupportedError(known.refusal, path=path)
     raise FormatError(
-        "neither a binary (ELF, Mach-O, PE) nor an archive of such, a Breakpad .sym "
-        "file or a GSYM file",
+        "neither a binary (ELF, Mach-O, PE) nor an archive of such, a PDB, a Breakpad "
+        ".sym file or a GSYM file",
         path=path,
         offset=0,
     )
-
-
-def describe_pdb(pdb: bytes) -> str:
-    """Where the debug information of a PE file is, and how it can be converted.
-
-    Args:
-        pdb: The path in the file.
-    """
-    name = pdb.replace(b"\\", b"/").rpartition(b"/")[2].decode("utf-8", "replace")
-    return f"it is in {name}: {_FROM_PDB}"

@@ -10,6 +10,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
+    from gsym.containers.pdb_file import PdbFile
     from gsym.conversion.companions.macho import DebugMap
 
 
@@ -39,7 +40,8 @@ class DebugInfo(NamedTuple):
         companions: Paths of the files other than the binary.
         notes: Messages about companion files that were not found.
         debug_map: The object files that contain the DWARF instead of *dwarf*.
-        missing: Why no file has DWARF; else "".
+        missing: Why no file has debug information; else "".
+        pdb: The file with the debug information of a Windows image without DWARF.
     """
 
     dwarf: ObjectFile
@@ -49,6 +51,7 @@ class DebugInfo(NamedTuple):
     notes: tuple[str, ...]
     debug_map: DebugMap | None = None
     missing: str = ""
+    pdb: PdbFile | None = None
 
 
 _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
@@ -67,11 +70,11 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
         from gsym.conversion.companions.macho import find_macho_debug_info
 
         return find_macho_debug_info(binary, options)
-    dwarf, supplementary = binary, None
+    dwarf, supplementary, pdb = binary, None, None
     missing = ""
     notes = []
     if not _has_dwarf(binary):
-        dwarf, missing = _find_dwarf(binary, options)
+        dwarf, pdb, missing = _find_companion(binary, options)
     if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
         from gsym.conversion.companions.elf import find_supplementary
 
@@ -79,19 +82,22 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
         notes.append(note)
     symbols, note = _find_symbols(binary, dwarf)
     notes.append(note)
-    found = (dwarf, supplementary)
+    found = (dwarf, supplementary, pdb)
     return DebugInfo(
         dwarf,
         supplementary,
         symbols,
-        tuple(file.path for file in found if file not in {None, binary}),
+        tuple(file.path for file in found if file not in (None, binary)),
         tuple(filter(None, notes)),
         missing=missing,
+        pdb=pdb,
     )
 
 
-def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile, str]:
-    """The debug file of *binary*; if not found, itself and a message about that.
+def _find_companion(
+    binary: ObjectFile, options: SearchOptions
+) -> tuple[ObjectFile, PdbFile | None, str]:
+    """The debug file of *binary* or its PDB; if neither is found, why.
 
     Raises:
         UnsupportedError: It contains split units.
@@ -104,16 +110,17 @@ def _find_dwarf(binary: ObjectFile, options: SearchOptions) -> tuple[ObjectFile,
 
     search = CompanionSearch(binary)
     for candidate in debug_files(search, options):
-        return candidate, ""
+        return candidate, None, ""
     if binary.pdb_path:
-        from gsym.containers.recognition import describe_pdb
+        from gsym.conversion.companions.pdb import find_pdb
 
-        note = describe_pdb(binary.pdb_path)
-    elif search.tried:
+        pdb = find_pdb(search, options.debug_file_directories)
+        if pdb is not None:
+            return binary, pdb, ""
+    note = "neither a build id nor .gnu_debuglink names a file that has it"
+    if search.tried:
         note = f"tried {search.describe()}"
-    else:
-        note = "neither a build id nor .gnu_debuglink names a file that has it"
-    return binary, f"no debug information: {note}"
+    return binary, None, f"no debug information: {note}"
 
 
 def _has_dwarf(candidate: ObjectFile) -> bool:

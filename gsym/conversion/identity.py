@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
 
+    from gsym.containers.pdb_file import PdbFile
+
 
 class ModuleIdentity(NamedTuple):
     """How a module is known; "" where that is not known.
@@ -59,7 +61,13 @@ _ARCHITECTURES = {
     "riscv64": "riscv",
 }
 
-_PE_MACHINES = {0x14C: "x86", 0x1C4: "arm", 0x8664: "x86_64", 0xAA64: "arm64"}
+_PE_MACHINES = {
+    0x14C: "x86",
+    0x1C4: "arm",
+    0x8664: "x86_64",
+    0xAA64: "arm64",
+    0xA641: "arm64",  # ARM64EC
+}
 
 
 def elf_debug_id(build_id: bytes, byteorder: str) -> str:
@@ -176,18 +184,30 @@ def breakpad_identity(records: Iterable[bytes]) -> ModuleIdentity:
     )
 
 
+def pdb_identity(pdb: PdbFile) -> ModuleIdentity:
+    """The identity of the module that a PDB belongs to; its image has the code id."""
+    from os.path import basename
+
+    return ModuleIdentity(
+        os="windows",
+        architecture=_PE_MACHINES.get(pdb.machine, ""),
+        debug_id=codeview_debug_id(pdb.guid, pdb.age),
+        debug_file=basename(pdb.path),
+    )
+
+
 def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleIdentity:
     """The identity of the module that a binary is.
 
     Args:
-        path: An ELF, Mach-O or PE file, or a dSYM bundle.
+        path: An ELF, Mach-O or PE file, a PDB, or a dSYM bundle.
         uuid: That of a GSYM file which the binary has to fit. Of a fat file, it
             chooses the slice.
 
     Raises:
         ArchitectureError: It is a fat file, and *uuid* selects no slice.
-        FormatError: The file is not an ELF, Mach-O or PE file, or its headers are
-            damaged.
+        FormatError: The file is not an ELF, Mach-O or PE file or a PDB, or its headers
+            are damaged.
         UnsupportedError: It is of a kind that is not read.
         UuidMismatchError: It is another binary.
         OSError: It cannot be opened or mapped.
@@ -195,8 +215,15 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
     from os import fspath
     from os.path import basename
 
-    from gsym.conversion.companions.macho import check_uuid, read_fitting
+    from gsym.containers.recognition import recognise_file
+    from gsym.conversion.companions.macho import (
+        bundle_member,
+        check_uuid,
+        read_fitting,
+    )
 
+    if recognise_file(bundle_member(fspath(path))) == "pdb":
+        return _identify_pdb(fspath(path), uuid)
     data, file = read_fitting(fspath(path), uuid)
     is_pe = bytes(data[:2]) == b"MZ"
     own, found = (_identify_pe if is_pe else _identify_object)(data, file)
@@ -206,6 +233,16 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
         debug_file=found.debug_file or name,
         code_file=name if found.os == "windows" else "",
     )
+
+
+def _identify_pdb(path: str, uuid: bytes | None) -> ModuleIdentity:
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.pdb_file import PdbFile
+    from gsym.conversion.companions.macho import check_uuid
+
+    pdb = PdbFile(map_file(path), path)
+    check_uuid(pdb.guid, uuid, path)
+    return pdb_identity(pdb)
 
 
 def _identify_object(data: memoryview, path: str) -> tuple[bytes, ModuleIdentity]:

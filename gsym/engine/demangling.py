@@ -1,9 +1,9 @@
 """Demangles linkage names.
 
 GSYM files contain linkage names, which can be compared with symbol tables. C++ is
-demangled by the installed C++ runtime, opened when the first name needs it; Rust, Swift
-and D by the package `demangle` (extra `demangle`). Names are untrusted: one that cannot
-be demangled within the limits is not changed.
+demangled by the installed C++ runtime, opened when the first name needs it; Rust,
+Swift, D and decorated names of Windows by the package `demangle` (extra `demangle`).
+Names are untrusted: one that cannot be demangled within the limits is not changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CXX_RUNTIMES = (
     "libc++abi.so.1",
     "/usr/lib/libc++abi.dylib",
 )
-_FIRST_CHARACTERS = (b"_", b"$", b".")
+_FIRST_CHARACTERS = (b"_", b"$", b".", b"?")
 # A class, maybe nested, of `std`, or local to a function.
 _TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"
 _RUST_HASH_SIZE = len("17h0123456789abcdefE")
@@ -100,6 +100,8 @@ def _may_be_mangled(name: bytes) -> bool:
 def _demangle(name: bytes) -> bytes:
     if _is_plain_cxx(name):  # as most are
         return _from_cxx(name) or name
+    if name.startswith(b"?"):
+        return _from_msvc(name) or name
     body = name.lstrip(b".")  # of entry points on 64-bit PowerPC
     front = name[: len(name) - len(body)]
     body, at, version = body.partition(b"@")
@@ -246,7 +248,35 @@ def _from_d(plain: bytes) -> bytes | None:
     return _from_package(plain, "d")
 
 
-def _from_package(plain: bytes, language: str) -> bytes | None:
+# What llvm-symbolizer leaves out, and the words class, struct, union and enum.
+_MSVC_OPTIONS = dict.fromkeys(
+    (
+        "access_specifier",
+        "calling_convention",
+        "member_type",
+        "return_type",
+        "tag_kind",
+    ),
+    False,
+)
+
+
+def _from_msvc(plain: bytes) -> bytes | None:
+    """A decorated name of Windows, spelled as by llvm-symbolizer."""
+    from dataclasses import replace
+
+    try:
+        from demangle import style
+
+        llvm = style("llvm")
+        options = replace(llvm.language_options["msvc"], **_MSVC_OPTIONS)
+        spelling = replace(llvm, language_options={"msvc": options})
+    except Exception:  # noqa: BLE001 - not installed, or older than these options
+        return None
+    return _from_package(plain, "msvc", style=spelling)
+
+
+def _from_package(plain: bytes, language: str, **options: Any) -> bytes | None:
     """None if it is not installed or cannot demangle the name.
 
     It has its own limits: 256 levels, 64 KiB of text.
@@ -257,7 +287,7 @@ def _from_package(plain: bytes, language: str) -> bytes | None:
         return None
     name = to_str(plain)
     try:
-        text = package.demangle(name, language=(language,))
+        text = package.demangle(name, language=(language,), **options)
     except Exception:  # noqa: BLE001 - an error in the package costs one name
         return None
     return None if text == name else to_bytes(text)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_UUID = 20  # bytes, in a GSYM file of version 1
 _GUID_SIZE = 16
 # Kinds without a symbol table; a GSYM file already has its variables, or never will.
-_WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym"})
+_WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym", "pdb"})
 
 
 def add_file(  # noqa: PLR0913 - independent keywords

@@ -45,7 +45,7 @@ _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _MODULE = b"MODULE "
 _DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
-_KINDS = frozenset({"breakpad", "gsym", "object", "fat"})
+_KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
 
 
 _SUFFIXES = (".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".ko")

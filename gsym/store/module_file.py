@@ -5,12 +5,14 @@ from __future__ import annotations
 import gsym.reading.reader
 from gsym.containers.fat import list_slices
 from gsym.containers.object_file import ObjectFile
+from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import refuse
 from gsym.conversion.identity import (
     ModuleIdentity,
     breakpad_identity,
     codeview_debug_id,
     identify,
+    pdb_identity,
     uuid_debug_id,
 )
 from gsym.conversion.input_file import open_input
@@ -23,7 +25,7 @@ class ModuleFile(NamedTuple):
 
     Attributes:
         path: The file to convert.
-        kind: "object", "breakpad" or "gsym".
+        kind: "object", "pdb", "breakpad" or "gsym".
         identity: The fields that the file contains.
         uuid: The complete build id, LC_UUID or GUID; b"" for none.
         architecture: The slice of a fat file; else None.
@@ -43,7 +45,7 @@ def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
     """The modules in the file *path*.
 
     Args:
-        path: A binary, a dSYM bundle, a Breakpad file or a GSYM file.
+        path: A binary, a dSYM bundle, a PDB, a Breakpad file or a GSYM file.
         wanted: OS and debug id of the module, if known, as a GSYM file has only a UUID.
 
     Returns:
@@ -59,6 +61,9 @@ def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
         return (_of_breakpad(file),)
     if kind == "gsym":
         return (_of_gsym(file, wanted),)
+    if kind == "pdb":
+        pdb = PdbFile(data, file)
+        return (ModuleFile(file, "pdb", pdb_identity(pdb), pdb.guid),)
     if kind == "archive":
         reason = "a static archive, whose object files are not modules"
         raise UnsupportedError(reason, path=path)

@@ -109,8 +109,9 @@ def open(  # the name is the API
 
     Args:
         path: GSYM file of any version and byte order; binary with debug information
-            or symbols, dSYM bundle, Breakpad file. Or the URL of a GSYM file, `https:`,
-            `s3:`, `gs:` or `az:`, of which lookups read the parts that they need.
+            or symbols, dSYM bundle, PDB, Breakpad file. Or the URL of a GSYM file,
+            `https:`, `s3:`, `gs:` or `az:`, of which lookups read the parts that they
+            need.
         uuid: The identifier that the file must have, to be sure that it belongs
             to the expected binary, as bytes or as hexadecimal text; by default any.
         index_limit: See `Reader`.

@@ -63,6 +63,10 @@ def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, in
         link = None
     if link is not None:
         paths += debug_link_paths(link.name, binary.path, directories)
+    if binary.pdb_path:
+        from gsym.conversion.companions.pdb import pdb_paths
+
+        paths += pdb_paths(binary, directories)
     stamps = []
     for path in paths:
         try:

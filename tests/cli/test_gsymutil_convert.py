@@ -9,7 +9,7 @@ import pytest
 
 import gsym
 from gsym.cli.dropins.gsymutil_convert import _LLVM_CATEGORY
-from gsym.conversion.inputs.dwarf import _CATEGORIES
+from gsym.conversion.unit_job import _CATEGORIES
 from tests.inputs.elf import Elf, Symbol, code_section
 
 if TYPE_CHECKING:

@@ -166,12 +166,12 @@ def test_the_guid_of_the_pdb_is_the_identifier(name: str, tmp_path: Path) -> Non
     assert report.uuid == report.build_id == expected
 
 
-def test_of_a_binary_with_a_pdb_the_symbols_are_read_with_advice(
+def test_of_a_binary_whose_pdb_is_missing_the_symbols_are_read_with_a_note(
     tmp_path: Path,
 ) -> None:
     record = codeview(GUID, 1, r"D:\build\app.pdb")
     image = replace(image_of(), debug=[(CODEVIEW, record)], sections=[code_section()])
-    advice = r"in app\.pdb: .*dump_syms"
+    advice = r"no debug information: tried .*app\.pdb \(not there\)"
     with pytest.raises(gsym.EmptyError, match=advice):
         convert_bytes(tmp_path, image.to_bytes())
     image = replace(image, symbols=[Symbol("f", 0)])

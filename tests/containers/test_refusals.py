@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.containers.recognition import describe_pdb, recognise, refuse
+from gsym.containers.recognition import recognise, refuse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KNOWN = [
-    (b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0", "PDB file: .*dump_syms"),
-    (b"Microsoft C/C++ program database 2.00", "PDB file: .*dump_syms"),
+    (b"Microsoft C/C++ program database 2.00", "PDB file of before 2002: "),
+    (b"MSCF\0\0\0\0", r"cabinet file \(\.pd_\): .*cabextract"),
     (b"BSJB\1\0\1\0", r"portable PDB file: .*\.NET"),
     (b"MDMP\x93\xa7", "minidump: .*binaries"),
     (b"\0asm\1\0\0\0", "WebAssembly module"),
@@ -63,13 +63,3 @@ def test_each_kind_without_a_reader_is_refused() -> None:
     for kind in kinds:
         with pytest.raises(gsym.UnsupportedError):
             refuse(kind, "input")
-
-
-@pytest.mark.parametrize(
-    ("pdb", "name"),
-    [(b"a.pdb", "a.pdb"), (rb"D:\x\a.pdb", "a.pdb"), (b"/x/\xff.pdb", "\ufffd.pdb")],
-)
-def test_the_pdb_of_a_program_is_named(pdb: bytes, name: str) -> None:
-    note = describe_pdb(pdb)
-    assert note.startswith(f"it is in {name}: ")
-    assert "dump_syms" in note

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.conversion.inputs.dwarf import _CATEGORIES
+from gsym.conversion.unit_job import _CATEGORIES
 from gsym.engine.native import lib
 from gsym.verification.check import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words

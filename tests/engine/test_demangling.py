@@ -197,6 +197,14 @@ def test_the_package_demangles_rust_swift_and_d() -> None:
     assert gsym.demangle("_D3foo3barFZv") == "foo.bar()"
 
 
+def test_the_package_demangles_decorated_names_of_windows() -> None:
+    """As llvm-symbolizer prints them."""
+    pytest.importorskip("demangle", reason="the extra `demangle` is not installed")
+    assert gsym.demangle("?get@S@N@@QEBAHH@Z") == "N::S::get(int) const"
+    assert gsym.demangle("??1S@N@@UEAA@XZ") == "N::S::~S(void)"
+    assert gsym.demangle("?x") == "?x"
+
+
 # ---- at the command line
 
 

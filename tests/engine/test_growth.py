@@ -16,7 +16,18 @@ import pytest
 from tests.callgrind import count_instructions
 from tests.conftest import REPOSITORY
 from tests.conversions import SECONDS
-from tests.inputs.scaled import SERIES, functions_of_a_unit, tiny_units, units
+from tests.inputs.pdb_scaled import (
+    pdb_endless_types,
+    pdb_modules,
+    pdb_same_sites,
+    pdb_sites,
+)
+from tests.inputs.scaled import (
+    SERIES as PROGRAMS,
+    functions_of_a_unit,
+    tiny_units,
+    units,
+)
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -25,6 +36,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+PDBS = (pdb_modules, pdb_sites, pdb_same_sites, pdb_endless_types)
+SERIES = (*PROGRAMS, *PDBS)
 MOST = 2.2  # times as much for twice the input
 DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.
@@ -37,6 +50,10 @@ FIRST_COUNTED = {
     "rows_of_a_function": 20_000,
     "depth_of_inlined_calls": 500,
     "abbreviations": 2_000,
+    "pdb_modules": 500,
+    "pdb_sites": 1_000,
+    "pdb_same_sites": 1_000,
+    "pdb_endless_types": 100,
 }
 FIRST_WEIGHED = {
     **FIRST_COUNTED,
@@ -47,6 +64,10 @@ FIRST_WEIGHED = {
     "functions_of_a_unit": 16_000,
     "rows_of_a_function": 400_000,
     "abbreviations": 16_000,
+    "pdb_modules": 4_000,
+    "pdb_sites": 32_000,
+    "pdb_same_sites": 32_000,
+    "pdb_endless_types": 1_000,
 }
 
 CONVERT = "import gsym, sys\nfor path in sys.argv[1:]: gsym.convert(path, threads=1)"

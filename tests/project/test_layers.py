@@ -41,8 +41,8 @@ BESIDE = ("records", "cache", "include", "config", "arguments", "errors", "model
 
 # The folders of the engine, lowest first; include/ has the public header.
 ENGINE = (
-    *("base", "containers", "dwarf", "gsym", "create", "sources", "code", "text"),
-    *("export", "symbfile", "fxt"),
+    *("base", "containers", "dwarf", "pdb", "gsym", "create", "sources", "code"),
+    *("text", "export", "symbfile", "fxt"),
 )
 RANK = {name: rank for rank, name in enumerate((*BESIDE, *FOLDERS))}
 # `gsym/__init__.py` only loads names on demand; the version may be read from it.

@@ -101,6 +101,9 @@ def test_symbol_servers_of_microsoft_have_keys_for_each_format() -> None:
     assert "xul.dll/5CF2591C6859a000/xul.dll" in pe
     assert "xul.dll/5cf2591c6859a000/xul.dll" in pe
     assert "xu/xul.dll/5CF2591C6859a000/xul.dll" in pe
+    pdb = paths(layouts.SYMSTORE, ModuleKey("App.pdb", f"{GUID}1a"))
+    assert pdb[0] == f"App.pdb/{GUID}1a/App.pdb"
+    assert f"app.pdb/{GUID}1A/app.pdb" in pdb
     macho = paths(layouts.SYMSTORE, ModuleKey("App", f"{GUID}0"))
     assert f"_.dwarf/mach-uuid-sym-{GUID.lower()}/_.dwarf" in macho
     assert f"App/mach-uuid-{GUID.lower()}/App" in macho

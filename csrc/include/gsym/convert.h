@@ -166,6 +166,24 @@ size_t gsym_debug_map_count(const gsym_debug_map *map);
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret);
 
+/* ---- PDB: program databases of Windows ------------------------------------------ */
+
+typedef struct gsym_pdb gsym_pdb;
+
+typedef struct gsym_pdb_header {
+    uint8_t guid[16];
+    uint32_t signature;   /* time stamp of the first link */
+    uint32_t age;         /* of DBI, which is that of the image */
+    uint32_t machine;     /* as in PE files */
+    uint32_t is_stripped; /* by /PDBSTRIPPED: it has public symbols alone */
+} gsym_pdb_header;
+
+/* `data` must outlive it. `is_file_mapping` 1: finished pages may be released. */
+gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_mapping,
+                          gsym_pdb **pdb_ret, gsym_error *error);
+void gsym_pdb_close(gsym_pdb *pdb);
+void gsym_pdb_header_get(const gsym_pdb *pdb, gsym_pdb_header *header_ret);
+
 /* ---- conversion: DWARF and symbols to a creator ------------------------------- */
 
 typedef struct gsym_conversion gsym_conversion;
@@ -209,6 +227,9 @@ typedef enum gsym_warning_category {
     GSYM_WARN_GO_FUNCTION,
     GSYM_WARN_GO_VALUES,
     GSYM_WARN_GO_CALLS,
+    /* PDB. Offset: in the file. */
+    GSYM_WARN_PDB_SYMBOL,
+    GSYM_WARN_PDB_LINES,
     GSYM_WARN_COUNT
 } gsym_warning_category;
 
@@ -329,6 +350,13 @@ gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
                                              const gsym_object *object,
                                              uint32_t only_undescribed,
                                              uint64_t *count_ret, gsym_error *error);
+/* Convert the modules of a PDB, which must outlive gsym_creator_finish, instead of units of
+ * DWARF; before the workers, and instead of sections and a scan. */
+gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb *pdb,
+                                    uint64_t base_address, gsym_error *error);
+/* Add its public symbols, after gsym_conversion_collect. */
+gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
+                                            gsym_error *error);
 uint64_t gsym_conversion_warning_count(const gsym_conversion *conversion,
                                        gsym_warning_category category);
 /* Kept warnings, ordered by file and offset. */

@@ -62,8 +62,8 @@ _KEYWORDS = tuple(
     (
         Operand(
             "INPUT",
-            "binary with debug information, archive of such, dSYM bundle, Breakpad or "
-            "GSYM file",
+            "binary with debug information, archive of such, dSYM bundle, PDB, "
+            "Breakpad or GSYM file",
             many=True,
         ),
     ),

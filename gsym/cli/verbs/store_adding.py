@@ -60,8 +60,8 @@ _DONE = ("added", "replaced", "kept")
     (
         Operand(
             "PATH",
-            "binary, dSYM bundle, Breakpad or GSYM file, compressed or not; .zip or "
-            ".tar archive of these; folder, including all below it",
+            "binary, dSYM bundle, PDB, Breakpad or GSYM file, compressed or not; .zip "
+            "or .tar archive of these; folder, including all below it",
             many=True,
         ),
     ),

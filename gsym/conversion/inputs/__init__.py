@@ -46,6 +46,7 @@ INPUTS = {
     "object": _BINARY,
     "fat": _BINARY,
     "archive": _BINARY,
+    "pdb": InputKind("pdb"),
     "breakpad": InputKind("breakpad"),
     "gsym": InputKind("gsym", has_data_symbols=True),
 }

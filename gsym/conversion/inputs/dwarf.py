@@ -12,16 +12,15 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
-from gsym.conversion.options import engine_flags
 from gsym.conversion.output import ConversionOutput
-from gsym.conversion.report import ConversionWarning
-from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
-from gsym.engine.workers import core_count, run_workers
+from gsym.conversion.unit_job import UnitJob, thread_count
+from gsym.engine.native import ffi, lib
+from gsym.engine.workers import run_workers
 from gsym.errors import EmptyError, FormatError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from gsym.containers.data_symbols import DataSymbol
@@ -30,52 +29,28 @@ if TYPE_CHECKING:
     from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
 
-# By gsym_warning_category.
-_CATEGORIES = {
-    lib.GSYM_WARN_UNIT_SKIPPED: "Unit skipped: damaged header or unknown version",
-    lib.GSYM_WARN_ABBREVIATIONS: "Damaged abbreviations",
-    lib.GSYM_WARN_DIE_DAMAGED: "DIE cannot be read, rest of its unit is skipped",
-    lib.GSYM_WARN_REFERENCE: "Reference to a DIE that does not exist",
-    lib.GSYM_WARN_NO_NAME: "Function has no name",
-    lib.GSYM_WARN_RANGE_INVALID: "Invalid address range",
-    lib.GSYM_WARN_RANGE_OUTSIDE_TEXT: (
-        "Address range starts outside executable sections"
-    ),
-    lib.GSYM_WARN_RANGE_LIST: "Damaged range list",
-    lib.GSYM_WARN_LINE_PROGRAM: "Damaged line program",
-    lib.GSYM_WARN_LINE_FILE_INDEX: "Invalid file index in DWARF line table",
-    lib.GSYM_WARN_LINE_ORDER: "Non-monotonically increasing addresses",
-    lib.GSYM_WARN_CALL_FILE_INDEX: "Invalid file index in DW_AT_call_file",
-    lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
-    lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
-    lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_LIMIT: "Limit reached, part of a unit or function is left out",
-    lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
-    lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
-        "Reference to a supplementary file that is missing"
-    ),
-    lib.GSYM_WARN_SYMBOL: (
-        "Symbol left out: name unreadable or too long, or size impossible"
-    ),
-    lib.GSYM_WARN_GO_FUNCTION: "Damaged function in the pclntab",
-    lib.GSYM_WARN_GO_VALUES: "Damaged lines or files in the pclntab",
-    lib.GSYM_WARN_GO_CALLS: "Inlined calls of a Go function cannot be read",
-}
-
 # Below this much .debug_info a second thread costs more than it brings.
 _BYTES_PER_THREAD = 4 << 20
-_MAX_THREADS = 256
 
 
 def convert(request: ConversionRequest) -> ConversionReport:
     """Carry *request* out; `gsym.convert` lists what it raises."""
     data, path = _open(request)
     with ObjectFile(data, path) as source:
+        found = _find(source, request)
+        if found.pdb is not None:
+            from gsym.conversion.inputs.pdb import convert_pdb
+
+            return convert_pdb(
+                request,
+                found.pdb,
+                base_address=source.base_address or 0,
+                companions=found.companions,
+            )
         output = ConversionOutput(
             request, big_endian=source.big_endian, base_address=source.base_address
         )
         output.set_uuid(source.uuid)
-        found = _find(source, request)
         job = DwarfJob(source, found, output, request)
         job.read()
         job.add_go_functions()
@@ -127,11 +102,10 @@ def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
     return found._replace(symbols=(ObjectFile(data, path),), companions=companions)
 
 
-class DwarfJob:
-    """The engine's handles for one conversion and what they borrow.
+class DwarfJob(UnitJob):
+    """A conversion of DWARF, and what the engine borrows for it.
 
     Attributes:
-        handle: The `gsym_conversion *`, from `scan` or `select` on.
         companions: Paths of the files with split units that were read.
         go_functions: How many functions the pclntab gave.
         notes: Sentences on split units that were not found, and on a pclntab that
@@ -148,14 +122,10 @@ class DwarfJob:
         self._binary = binary
         self._found = found
         self._source = found.dwarf
-        self._output = output
-        self._request = request
-        self._flags = engine_flags(request.options, lib)
-        self._error: Any = new_error()
         self._sections: list[Any] = []
-        self._threads = _thread_count(request.options.threads, self._info_size())
         self._missing_functions = 0  # of linked objects
-        self.handle: Any = None
+        threads = thread_count(request, self._info_size(), _BYTES_PER_THREAD)
+        super().__init__(request, output, self._source.path, threads)
         self.companions: tuple[str, ...] = ()
         self.go_functions = 0
         self.notes: tuple[str, ...] = ()
@@ -169,7 +139,7 @@ class DwarfJob:
 
     def scan(self) -> None:
         """Find the units."""
-        self._create()
+        self._create(big_endian=self._source.big_endian)
         if self._request.options.pclntab != "only":
             self._set_sections(0, load_debug_sections(self._source, self._threads))
         if self._found.supplementary is not None:
@@ -177,28 +147,19 @@ class DwarfJob:
         if self._found.debug_map is not None:
             self._add_linked_objects(self._found.debug_map)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
-        for rule in self._request.options.path_map:
-            old, new = map(to_bytes, rule)
-            self._call(lib.gsym_conversion_add_path_map, old, len(old), new, len(new))
+        self._add_path_map()
         self._call(lib.gsym_conversion_scan)
 
     def select(self, index: Any, units: Sequence[int]) -> None:
         """Take *units*, ascending, of the scanned job that *index* is of."""
-        self._create()
+        self._create(big_endian=self._source.big_endian)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
         numbers = ffi.new("uint32_t[]", units)
         self._call(lib.gsym_conversion_select, index, numbers, len(units))
 
     def convert_units(self) -> None:
         """Read the units that were found."""
-        progress = self._request.progress
-        run_workers(
-            self._work,
-            self._threads,
-            None if progress is None else self._poll(progress),
-            lambda: lib.gsym_conversion_cancel(self.handle),
-        )
-        self._call(lib.gsym_conversion_collect)
+        self._convert_units()
         self._sections.clear()
 
     def add_go_functions(self) -> None:
@@ -239,11 +200,7 @@ class DwarfJob:
 
     def warnings(self) -> dict[str, int]:
         """Category of warning -> number."""
-        counts = {}
-        for category, text in _CATEGORIES.items():
-            count = lib.gsym_conversion_warning_count(self.handle, category)
-            if count:
-                counts[text] = count
+        counts = super().warnings()
         if self._missing_functions:
             text = "Function of the debug map is not in its object file"
             counts[text] = self._missing_functions
@@ -252,28 +209,6 @@ class DwarfJob:
         if failed:
             counts["Relocation could not be applied"] = failed
         return counts
-
-    def details(self) -> tuple[ConversionWarning, ...]:
-        """Each warning, if they are kept."""
-        if not self._flags & lib.GSYM_CONVERT_KEEP_WARNINGS:
-            return ()
-        size = ffi.new("size_t *")
-        items = lib.gsym_conversion_warnings(self.handle, size)
-        return tuple(
-            ConversionWarning(_CATEGORIES[item.category], item.offset, item.value)
-            for item in (items[i] for i in range(size[0]))
-        )
-
-    def _create(self) -> None:
-        options = ffi.new("gsym_conversion_options *")
-        options.flags = self._flags
-        options.thread_count = self._threads
-        options.big_endian = self._source.big_endian
-        self.handle = new_object(
-            *("conversion", lib.gsym_conversion_create, lib.gsym_conversion_destroy),
-            *(self._output.creator, options),
-            path=self._source.path,
-        )
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
         is_split = role == lib.GSYM_DWARF_SPLIT
@@ -345,25 +280,6 @@ class DwarfJob:
                 *(file, which, view, len(view), is_mapping),
             )
 
-    def _work(self) -> None:
-        error: Any = new_error()
-        check(lib.gsym_conversion_work(self.handle, error), error, self._source.path)
-
-    def _poll(self, progress: Callable[[int, int], None]) -> Callable[[], None]:
-        done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-
-        def poll() -> None:
-            lib.gsym_conversion_progress(self.handle, done, total)
-            progress(done[0], total[0])
-
-        return poll
-
-    def _call(self, function: Any, *arguments: Any) -> None:
-        self._check(function(self.handle, *arguments, self._error))
-
-    def _check(self, status: int) -> None:
-        check(status, self._error, self._source.path)
-
 
 # Below this much in all sections a second thread costs more than it brings.
 _SECTION_BYTES_PER_THREAD = 1 << 20
@@ -394,9 +310,3 @@ def load_debug_sections(
     count = min(threads, 1 + sum(sizes.values()) // _SECTION_BYTES_PER_THREAD)
     run_workers(work, count, None, waiting.clear)
     return loaded
-
-
-def _thread_count(wanted: int | None, info_size: int) -> int:
-    if wanted is not None:
-        return min(wanted, _MAX_THREADS)
-    return max(1, min(core_count(), info_size // _BYTES_PER_THREAD))

@@ -222,6 +222,9 @@ def _symstore(key: ModuleKey) -> Iterable[str]:
 
 
 def _symstore_paths(key: ModuleKey) -> Iterator[str]:
+    if is_plain_name(key.debug_file) and key.debug_file.lower().endswith(".pdb"):
+        for identifier in _debug_ids(key):
+            yield f"{key.debug_file}/{identifier}/{key.debug_file}"
     name = key.code_file or key.debug_file
     has_name = is_plain_name(name)
     for build_id in _build_ids(key):

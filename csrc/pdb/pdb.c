@@ -1,0 +1,312 @@
+/* pdb.c - the streams of a PDB that describe the others: PDB, DBI, section headers, omap. */
+#include "pdb/pdb.h"
+
+enum {
+    STREAM_PDB = 1,
+    STREAM_TPI = 2,
+    STREAM_DBI = 3,
+    STREAM_IPI = 4,
+    DBI_HEADER_SIZE = 64,
+    DBI_VERSION_V70 = 19990903,
+    MODULE_SIZE = 64, /* up to its two names */
+    SECTION_SIZE = 40,
+    OMAP_SIZE = 8,
+    STRIPPED = 2, /* of the flags in DBI */
+    HOLDS_CODE = 0x20000020 /* IMAGE_SCN_CNT_CODE, IMAGE_SCN_MEM_EXECUTE */
+};
+
+/* Streams that the optional header of DBI names. */
+enum { DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5, DEBUG_ORIGINAL_SECTIONS = 10,
+       DEBUG_COUNT = 11 };
+
+/* Features in the PDB stream. */
+#define FEATURE_FASTLINK 0x494e494d /* MinimalDebugInfo */
+
+#define NAMES_MAGIC 0xeffeeffe
+#define LTCG "* CIL *" /* module of a link that generates code */
+
+static gsym_status fail_at(const gsym_pdb *pdb, uint32_t stream, const char *what,
+                           gsym_error *error) {
+    return gsym_fail(error, GSYM_E_FORMAT, msf_file_offset(&pdb->file, stream, 0),
+                     "%s in stream %u is damaged", what, stream);
+}
+
+/* ---- the PDB stream ------------------------------------------------------------------ */
+
+/* Skip a set of bits, a count of words and the words; *bits_ret are at the words. */
+static void read_bits(cursor *c, cursor *bits_ret, uint32_t *count_ret) {
+    *count_ret = cursor_u32(c);
+    *bits_ret = *c;
+    cursor_skip(c, (uint64_t)*count_ret * 4);
+}
+
+/* The number of the stream /names; MSF_NO_STREAM: there is none. The cursor is before the
+ * table of named streams and afterwards after it. */
+static uint32_t find_names(cursor *c) {
+    static const char wanted[] = "/names";
+    uint32_t size = cursor_u32(c), count, words, found = MSF_NO_STREAM;
+    cursor strings = *c, bits;
+    cursor_skip(c, size);
+    if (!c->failed) strings.end = strings.at + size;
+    count = cursor_u32(c);
+    cursor_skip(c, 4); /* capacity */
+    read_bits(c, &bits, &words);
+    read_bits(c, &bits, &words);
+    for (uint32_t i = 0; i < count && !c->failed; ++i) {
+        cursor name = strings;
+        uint32_t offset = cursor_u32(c), stream = cursor_u32(c);
+        cursor_skip(&name, offset);
+        if (cursor_left(&name) >= sizeof wanted &&
+            memcmp(name.at, wanted, sizeof wanted) == 0)
+            found = stream;
+    }
+    return found;
+}
+
+static gsym_status open_names(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
+    uint32_t size = msf_stream_size(&pdb->file, stream), bytes;
+    cursor c;
+    pdb->names = cursor_at(NULL, 0, 0, false);
+    if (size == 0) return GSYM_OK;
+    c = msf_read(&pdb->file, stream, 0, size, &pdb->names_copy);
+    if (pdb->names_copy.failed) return gsym_fail_memory(error);
+    if (cursor_u32(&c) != NAMES_MAGIC)
+        return fail_at(pdb, stream, "the header of the names", error);
+    cursor_skip(&c, 4); /* version of the hash */
+    bytes = cursor_u32(&c);
+    if (!cursor_need(&c, bytes))
+        return fail_at(pdb, stream, "the header of the names", error);
+    pdb->names = c;
+    pdb->names.end = c.at + bytes;
+    return GSYM_OK;
+}
+
+static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
+    uint32_t size = msf_stream_size(&pdb->file, STREAM_PDB), names;
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, STREAM_PDB, 0, size, &copy);
+    bool is_fastlink = false;
+    cursor_skip(&c, 4); /* version */
+    pdb->header.signature = cursor_u32(&c);
+    pdb->header.age = cursor_u32(&c);
+    if (cursor_need(&c, sizeof pdb->header.guid)) {
+        memcpy(pdb->header.guid, c.at, sizeof pdb->header.guid);
+        cursor_skip(&c, sizeof pdb->header.guid);
+    }
+    names = find_names(&c);
+    if (!c.failed) cursor_skip(&c, 4); /* number of the next name */
+    while (!c.failed && cursor_left(&c) >= 4)
+        is_fastlink |= cursor_u32(&c) == FEATURE_FASTLINK;
+    buffer_deinit(&copy);
+    if (copy.failed) return gsym_fail_memory(error);
+    if (c.failed) return fail_at(pdb, STREAM_PDB, "the PDB stream", error);
+    if (is_fastlink)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED,
+                         msf_file_offset(&pdb->file, STREAM_PDB, 0),
+                         "made with /DEBUG:FASTLINK: the debug information is in the object "
+                         "files; link with /DEBUG:FULL or use mspdbcmf");
+    return open_names(pdb, names, error);
+}
+
+const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) {
+    cursor c = pdb->names;
+    cursor_skip(&c, offset);
+    return cursor_name(&c, size_ret);
+}
+
+/* ---- sections ------------------------------------------------------------------------- */
+
+static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
+    uint32_t size = msf_stream_size(&pdb->file, stream);
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
+    if (!copy.failed && !ARRAY_RESERVE(pdb->sections, size / SECTION_SIZE))
+        copy.failed = true;
+    while (!copy.failed && cursor_left(&c) >= SECTION_SIZE) {
+        pdb_section section;
+        cursor_skip(&c, 8); /* name */
+        section.size = cursor_u32_covered(&c);
+        section.address = cursor_u32_covered(&c);
+        cursor_skip(&c, 20);
+        section.holds_code = (cursor_u32_covered(&c) & HOLDS_CODE) != 0;
+        pdb->sections.items[pdb->sections.count++] = section;
+    }
+    buffer_deinit(&copy);
+    return copy.failed ? gsym_fail_memory(error) : GSYM_OK;
+}
+
+/* Where an optimizer moved code to after linking; ascends by `from`. */
+static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
+    uint32_t size = msf_stream_size(&pdb->file, stream);
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
+    bool ascends = true;
+    if (!copy.failed && !ARRAY_RESERVE(pdb->omap, size / OMAP_SIZE)) copy.failed = true;
+    while (!copy.failed && cursor_left(&c) >= OMAP_SIZE) {
+        uint32_t from = cursor_u32_covered(&c), to = cursor_u32_covered(&c);
+        size_t count = pdb->omap.count;
+        ascends &= count == 0 || pdb->omap.items[count - 1].from < from;
+        pdb->omap.items[pdb->omap.count++] = (pdb_omap_entry){from, to};
+    }
+    buffer_deinit(&copy);
+    if (copy.failed) return gsym_fail_memory(error);
+    return ascends ? GSYM_OK : fail_at(pdb, stream, "the omap", error);
+}
+
+static bool translate(const gsym_pdb *pdb, uint32_t *address) {
+    size_t low = 0;
+    if (pdb->omap.count == 0) return true;
+    SEARCH_SORTED(low, pdb->omap.count, pdb->omap.items[middle].from <= *address);
+    if (low == 0 || pdb->omap.items[low - 1].to == 0) return false;
+    *address = pdb->omap.items[low - 1].to + (*address - pdb->omap.items[low - 1].from);
+    return true;
+}
+
+bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
+                 uint32_t *address_ret) {
+    const pdb_section *section;
+    if (segment == 0 || segment > pdb->sections.count) return false;
+    section = &pdb->sections.items[segment - 1];
+    if (!section->holds_code || offset >= section->size ||
+        section->address > UINT32_MAX - offset)
+        return false;
+    *address_ret = section->address + offset;
+    return translate(pdb, address_ret);
+}
+
+/* ---- DBI -------------------------------------------------------------------------------- */
+
+typedef struct dbi_header {
+    uint32_t module_size;
+    uint64_t debug_offset; /* of the optional header in the stream */
+    uint32_t debug_size;
+} dbi_header;
+
+static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error *error) {
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, STREAM_DBI, 0, DBI_HEADER_SIZE, &copy);
+    bool is_new = cursor_u32(&c) == UINT32_MAX && cursor_u32(&c) == DBI_VERSION_V70;
+    uint64_t offset = DBI_HEADER_SIZE;
+    pdb->header.age = cursor_u32(&c);
+    cursor_skip(&c, 8); /* GSI, build, PSI, DLL */
+    pdb->symbol_stream = cursor_u16(&c);
+    cursor_skip(&c, 2);
+    header->module_size = cursor_u32(&c);
+    offset += header->module_size;
+    for (unsigned i = 0; i < 4; ++i) offset += cursor_u32(&c);
+    cursor_skip(&c, 4); /* type server for MFC */
+    header->debug_size = cursor_u32(&c);
+    header->debug_offset = offset + cursor_u32(&c); /* after the edit-and-continue part */
+    pdb->header.is_stripped = (cursor_u16(&c) & STRIPPED) != 0;
+    pdb->header.machine = cursor_u16(&c);
+    buffer_deinit(&copy);
+    if (copy.failed) return gsym_fail_memory(error);
+    return c.failed || !is_new ? fail_at(pdb, STREAM_DBI, "the DBI header", error)
+                               : GSYM_OK;
+}
+
+/* See to it that no stream is of two modules, or any number of them could be one. */
+static gsym_status take_stream(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
+    uint64_t ignored;
+    if (number_map_find(&pdb->taken, stream, &ignored))
+        return gsym_fail(error, GSYM_E_FORMAT, msf_file_offset(&pdb->file, stream, 0),
+                         "stream %u is of two modules", stream);
+    return number_map_set(&pdb->taken, stream, 0) ? GSYM_OK : gsym_fail_memory(error);
+}
+
+static gsym_status read_modules(gsym_pdb *pdb, uint32_t size, gsym_error *error) {
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, STREAM_DBI, DBI_HEADER_SIZE, size, &copy);
+    gsym_status status = copy.failed ? gsym_fail_memory(error) : GSYM_OK;
+    while (status == GSYM_OK && cursor_left(&c) >= MODULE_SIZE) {
+        pdb_module module = {0};
+        size_t name_size, ignored;
+        const char *name;
+        cursor_skip(&c, 34);
+        module.stream = cursor_u16(&c);
+        module.symbol_size = cursor_u32(&c);
+        module.c11_size = cursor_u32(&c);
+        module.c13_size = cursor_u32(&c);
+        cursor_skip(&c, 16);
+        name = cursor_cstring(&c, &name_size);
+        (void)cursor_cstring(&c, &ignored); /* the library that it is from */
+        module.name_hash = pdb_module_name_hash(name, name_size);
+        pdb->is_ltcg |= name_size == strlen(LTCG) && memcmp(name, LTCG, name_size) == 0;
+        cursor_skip(&c, (0 - cursor_offset(&c)) % 4);
+        if (!LIST_ADD(pdb->modules, module)) status = gsym_fail_memory(error);
+        if (status == GSYM_OK && module.stream != MSF_NO_STREAM)
+            status = take_stream(pdb, module.stream, error);
+    }
+    buffer_deinit(&copy);
+    if (status != GSYM_OK || !c.failed) return status;
+    return fail_at(pdb, STREAM_DBI, "the list of modules", error);
+}
+
+/* The sections that symbols count from are those before an optimizer moved code. */
+static gsym_status read_debug_streams(gsym_pdb *pdb, const dbi_header *header,
+                                      gsym_error *error) {
+    uint32_t streams[DEBUG_COUNT];
+    buffer copy = {0};
+    cursor c = msf_read(&pdb->file, STREAM_DBI, header->debug_offset, header->debug_size,
+                        &copy);
+    for (unsigned i = 0; i < DEBUG_COUNT; ++i)
+        streams[i] = cursor_left(&c) >= 2 ? cursor_u16(&c) : MSF_NO_STREAM;
+    buffer_deinit(&copy);
+    if (copy.failed) return gsym_fail_memory(error);
+    if (c.failed) return fail_at(pdb, STREAM_DBI, "the optional DBI header", error);
+    GSYM_TRY(read_omap(pdb, streams[DEBUG_OMAP_FROM_SRC], error));
+    return read_sections(
+        pdb, streams[pdb->omap.count > 0 ? DEBUG_ORIGINAL_SECTIONS : DEBUG_SECTIONS],
+        error);
+}
+
+static gsym_status read_streams(gsym_pdb *pdb, gsym_error *error) {
+    dbi_header header;
+    GSYM_TRY(read_info(pdb, error));
+    if (msf_stream_size(&pdb->file, STREAM_DBI) == 0)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED, 0,
+                         "a PDB of types alone, as compilers write them: convert the one "
+                         "that the linker wrote");
+    GSYM_TRY(read_dbi_header(pdb, &header, error));
+    GSYM_TRY(read_modules(pdb, header.module_size, error));
+    GSYM_TRY(read_debug_streams(pdb, &header, error));
+    GSYM_TRY(pdb_exports_read(pdb, error));
+    GSYM_TRY(pdb_types_open(&pdb->types, &pdb->file, STREAM_TPI, error));
+    return pdb_types_open(&pdb->ids, &pdb->file, STREAM_IPI, error);
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_mapping,
+                          gsym_pdb **pdb_ret, gsym_error *error) {
+    gsym_pdb *pdb = calloc(1, sizeof *pdb);
+    gsym_status status;
+    if (pdb == NULL) return gsym_fail_memory(error);
+    status = msf_open(&pdb->file, data, size, is_file_mapping != 0, error);
+    if (status == GSYM_OK) status = read_streams(pdb, error);
+    if (status != GSYM_OK) {
+        gsym_pdb_close(pdb);
+        return status;
+    }
+    *pdb_ret = pdb;
+    return GSYM_OK;
+}
+
+void gsym_pdb_close(gsym_pdb *pdb) {
+    if (pdb == NULL) return;
+    msf_close(&pdb->file);
+    pdb_types_close(&pdb->types);
+    pdb_types_close(&pdb->ids);
+    free(pdb->modules.items);
+    free(pdb->sections.items);
+    free(pdb->omap.items);
+    buffer_deinit(&pdb->names_copy);
+    number_map_deinit(&pdb->taken);
+    number_map_deinit(&pdb->exporters);
+    number_map_deinit(&pdb->exports);
+    free(pdb);
+}
+
+void gsym_pdb_header_get(const gsym_pdb *pdb, gsym_pdb_header *header_ret) {
+    *header_ret = pdb->header;
+}

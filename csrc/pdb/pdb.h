@@ -1,0 +1,210 @@
+/* pdb.h - program databases: streams, modules, types and names.
+ *
+ * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere in
+ * the file. msf.c reads streams; pdb.c the streams that describe the others; types.c records
+ * of types and the names made of them. Symbols and lines of a module are read by
+ * sources/pdb_functions.c. All numbers are little-endian. */
+#ifndef GSYM_PDB_PDB_H
+#define GSYM_PDB_PDB_H
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/tables.h"
+
+/* ---- MSF: streams of pages (msf.c) ------------------------------------------------- */
+
+#define MSF_NO_STREAM UINT16_MAX
+
+typedef struct msf_stream {
+    uint32_t size;
+    uint32_t page_first; /* in the list of pages of all streams */
+} msf_stream;
+
+typedef struct msf_file {
+    const uint8_t *data;
+    size_t size;
+    bool is_file_mapping; /* pages that are done may be given back */
+    uint32_t page_size;   /* a power of two */
+    LIST(uint32_t) pages;
+    LIST(msf_stream) streams;
+} msf_file;
+
+/* No two streams share a page, so all together are no larger than the file. */
+gsym_status msf_open(msf_file *file, const uint8_t *data, size_t size,
+                     bool is_file_mapping, gsym_error *error);
+void msf_close(msf_file *file);
+/* 0 for a stream that does not exist. */
+uint32_t msf_stream_size(const msf_file *file, uint32_t stream);
+/* Where byte `offset` of a stream is in the file, for messages. */
+uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset);
+/* A cursor over size bytes of a stream. Pages that follow each other are read in place, others
+ * are copied to `copy`. Has failed where the stream ends before or memory ran out, which
+ * copy->failed tells. */
+cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t size,
+                buffer *copy);
+/* Let the system take the pages of a stream back, if they are of a mapped file. */
+void msf_give_back(const msf_file *file, uint32_t stream);
+
+/* ---- types and ids (types.c) ----------------------------------------------------------- */
+
+/* Records of a TPI or IPI stream, by index. */
+typedef struct pdb_types {
+    uint32_t stream;
+    uint32_t first, end;        /* TypeIndexBegin, TypeIndexEnd */
+    LIST(uint32_t) offsets;     /* in the stream, of some of them */
+} pdb_types;
+
+struct gsym_pdb;
+
+gsym_status pdb_types_open(pdb_types *types, const msf_file *file, uint32_t stream,
+                           gsym_error *error);
+static inline void pdb_types_close(pdb_types *types) { free(types->offsets.items); }
+
+/* Makes names; one for each thread. */
+typedef struct pdb_namer {
+    const struct gsym_pdb *pdb;
+    buffer *out;
+    size_t start;       /* of the name in `out` */
+    unsigned work_left; /* records that may still be read for it */
+    buffer copy;        /* the last record that pages cut */
+} pdb_namer;
+
+void pdb_namer_deinit(pdb_namer *namer);
+/* Append the name that ends the symbol of a function and, if they are wanted, the parameters
+ * of its type, as in `(int, char const *)`. Nothing if it is empty. False where memory ran
+ * out. */
+bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type, bool has_parameters);
+/* The same for a function id, with its scope. */
+bool pdb_put_function_id(pdb_namer *namer, uint32_t id, bool has_parameters);
+
+/* ---- the streams that describe others (pdb.c) ------------------------------------------- */
+
+typedef struct pdb_module {
+    uint32_t stream;      /* MSF_NO_STREAM: it has no symbols */
+    uint32_t symbol_size; /* with the signature before them */
+    uint32_t c11_size;
+    uint32_t c13_size;
+    uint64_t name_hash; /* of the name in lower case */
+} pdb_module;
+
+typedef struct pdb_section {
+    uint32_t address; /* relative to the image */
+    uint32_t size;
+    bool holds_code;
+} pdb_section;
+
+/* rva -> rva; 0: the code was removed */
+typedef struct pdb_omap_entry {
+    uint32_t from;
+    uint32_t to;
+} pdb_omap_entry;
+
+struct gsym_pdb {
+    msf_file file;
+    gsym_pdb_header header;
+    uint32_t symbol_stream; /* of public and global symbols */
+    LIST(pdb_module) modules;
+    LIST(pdb_section) sections;   /* those that symbols count from */
+    LIST(pdb_omap_entry) omap;    /* from there to the image; none: they are the same */
+    pdb_types types, ids;
+    buffer names_copy;
+    cursor names; /* of source files, by offset */
+    number_map taken; /* streams of modules */
+    bool is_ltcg; /* modules may use ids of others */
+    number_map exporters; /* name_hash of a module -> its index */
+    number_map exports;   /* index of the module << 32 | its id -> id */
+};
+
+/* The address of segment:offset relative to the image; false where there is none. */
+bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
+                 uint32_t *address_ret);
+/* A string of /names; "" and size 0 where there is none. */
+const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
+
+/* ---- subsections of C13, and ids of other modules (modules.c) ----------------------------- */
+
+enum pdb_subsection_kind {
+    DEBUG_S_LINES = 0xf2,
+    DEBUG_S_FILECHKSMS = 0xf4,
+    DEBUG_S_INLINEELINES = 0xf6,
+    DEBUG_S_CROSSSCOPEIMPORTS = 0xf7,
+    DEBUG_S_CROSSSCOPEEXPORTS = 0xf8
+};
+
+/* Read the next subsection. False at the end, or where it is damaged and the cursor has
+ * failed. */
+static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *content_ret) {
+    uint32_t size;
+    if (cursor_left(c) < 8) return false;
+    *kind_ret = cursor_u32_covered(c);
+    size = cursor_u32_covered(c);
+    *content_ret = *c;
+    if (!cursor_need(c, size)) return false;
+    content_ret->end = c->at + size;
+    c->at += size;
+    if (size % 4 != 0 && cursor_left(c) > 0) cursor_skip(c, 4 - size % 4);
+    return true;
+}
+
+uint64_t pdb_module_name_hash(const char *name, size_t size);
+/* Read which ids modules export, if the program was optimized as a whole. */
+gsym_status pdb_exports_read(gsym_pdb *pdb, gsym_error *error);
+/* The id that stands for one of another module; `imports` is the subsection with them. False:
+ * there is none. */
+bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_t *id_ret);
+static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
+
+/* ---- records of symbols ---------------------------------------------------------------- */
+
+enum pdb_symbol_kind {
+    S_END = 0x0006,
+    S_THUNK32 = 0x1102,
+    S_BLOCK32 = 0x1103,
+    S_WITH32 = 0x1104,
+    S_LABEL32 = 0x1105,
+    S_PUB32 = 0x110e,
+    S_LPROC32 = 0x110f,
+    S_GPROC32 = 0x1110,
+    S_SEPCODE = 0x1132,
+    S_COMPILE2 = 0x1116,
+    S_COMPILE3 = 0x113c,
+    S_LPROC32_ID = 0x1146,
+    S_GPROC32_ID = 0x1147,
+    S_INLINESITE = 0x114d,
+    S_INLINESITE_END = 0x114e,
+    S_PROC_ID_END = 0x114f,
+    S_LPROC32_DPC = 0x1155,
+    S_LPROC32_DPC_ID = 0x1156,
+    S_INLINESITE2 = 0x115d
+};
+
+typedef struct pdb_symbol {
+    uint32_t kind;
+    cursor c; /* what follows the kind */
+} pdb_symbol;
+
+/* Read the next symbol. False at the end, or where it is damaged and the cursor has failed. */
+static inline bool pdb_next_symbol(cursor *c, pdb_symbol *ret) {
+    uint32_t size;
+    if (cursor_left(c) == 0) return false;
+    size = cursor_u16(c);
+    ret->c = *c;
+    if (size < 2 || !cursor_need(c, size)) {
+        c->failed = true;
+        return false;
+    }
+    ret->c.end = c->at + size;
+    ret->kind = cursor_u16(&ret->c);
+    c->at += size;
+    return true;
+}
+
+/* The name that ends a record; a NUL ends it, which may be missing. */
+static inline const char *pdb_symbol_name(cursor *c, size_t *size_ret) {
+    const char *name = (const char *)c->at;
+    const void *nul = memchr(name, 0, cursor_left(c));
+    *size_ret = nul == NULL ? cursor_left(c) : (size_t)((const char *)nul - name);
+    return name;
+}
+
+#endif

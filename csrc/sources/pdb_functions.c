@@ -1,0 +1,304 @@
+/* pdb_functions.c - the symbols of a module -> functions with rows and inlined calls.
+ *
+ * Symbols that open a scope name the one that ends it, which is not relied on: scopes are
+ * counted. */
+#include "sources/pdb_functions.h"
+
+#include "base/system.h"
+
+enum {
+    SIGNATURE_SIZE = 4, /* before the symbols */
+    LANGUAGE_CXX = 1,
+    NO_LANGUAGE = 0x100,
+    ROWS_PER_ROW = 16, /* functions may overlap, but not share rows without limit */
+    LEAST_ROWS = 1 << 16
+};
+
+void pdb_reader_deinit(pdb_reader *reader) {
+    pdb_namer_deinit(&reader->namer);
+    buffer_deinit(&reader->copy);
+    number_map_deinit(&reader->files);
+    number_map_deinit(&reader->lines);
+    number_map_deinit(&reader->inlinees);
+    number_map_deinit(&reader->names);
+    number_map_deinit(&reader->procs);
+    free(reader->inlinee_lines.items);
+    free(reader->keys.items);
+    free(reader->spare.items);
+    free(reader->scopes.items);
+    free(reader->sites.items);
+    free(reader->records.items);
+    free(reader->spans.items);
+    free(reader->placed.items);
+    free(reader->open.items);
+    free(reader->pieces.items);
+    inline_builder_deinit(&reader->builder);
+}
+
+uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index) {
+    const pdb_module *module = &pdb->modules.items[index];
+    return (uint64_t)module->symbol_size + module->c13_size;
+}
+
+bool pdb_has_parameters(const pdb_reader *reader) {
+    return reader->language == LANGUAGE_CXX;
+}
+
+static void warn(pdb_reader *reader, gsym_warning_category category, const cursor *at,
+                 uint64_t value) {
+    uint64_t offset = cursor_offset(at);
+    dwarf_warn(reader->warnings, category,
+               msf_file_offset(&reader->pdb->file, reader->stream, offset), value);
+}
+
+/* ---- a function ---------------------------------------------------------------------- */
+
+static bool add_name(pdb_reader *reader, cursor *c, uint32_t type, uint32_t *name_ret) {
+    buffer *arena = &reader->result->arena;
+    unit_name name = {.text = {.arena_offset = arena->size}};
+    if (!pdb_put_procedure(&reader->namer, c, type, pdb_has_parameters(reader)))
+        return false;
+    name.text.size = arena->size - name.text.arena_offset;
+    return pdb_add_name(reader, &name, name_ret);
+}
+
+bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret) {
+    unit_functions *result = reader->result;
+    *name_ret = NO_INDEX;
+    if (name->text.size == 0 || result->names.count >= NO_INDEX) return true;
+    if (name->text.strp == 0) {
+        if (!dwarf_spend(&reader->budget->text, name->text.size)) return false;
+        name->hash = string_hash((const char *)result->arena.bytes + name->text.arena_offset,
+                                 name->text.size);
+    }
+    *name_ret = (uint32_t)result->names.count;
+    return LIST_ADD(result->names, *name);
+}
+
+/* Give the function its rows, unless too many functions share them. */
+static void find_rows(pdb_reader *reader, unit_function *function) {
+    pdb_lines_find(reader, function->address, function->address + function->size,
+                   &function->row_first, &function->row_count);
+    if (function->row_count <= reader->row_budget) {
+        reader->row_budget -= function->row_count;
+        return;
+    }
+    dwarf_warn(reader->warnings, GSYM_WARN_LIMIT, reader->function.offset,
+               function->row_count);
+    function->row_count = 0;
+}
+
+/* The symbols of the function have ended. */
+static bool close_function(pdb_reader *reader) {
+    const pdb_function *source = &reader->function;
+    unit_function function = {.address = source->address,
+                              .size = source->size,
+                              .die_offset = source->offset,
+                              .name = source->name};
+    if (!reader->is_in_function) return true;
+    reader->is_in_function = false;
+    if (source->name == NO_INDEX) {
+        dwarf_warn(reader->warnings, GSYM_WARN_NO_NAME, source->offset, source->address);
+        return true;
+    }
+    function.is_bare = !creator_answers_in(reader->creator, source->address,
+                                           source->address + source->size);
+    if (!function.is_bare) {
+        find_rows(reader, &function);
+        if (reader->spans.count > 0 && !pdb_inlines_join(reader, &function)) return false;
+        /* Of functions that the linker folded, the first is kept, as other readers do. */
+        if (function.row_count > 0 || function.node_count > 0)
+            function.fingerprint =
+                (source->address - reader->base) << 32 | source->size;
+    }
+    return LIST_ADD(reader->result->functions, function);
+}
+
+/* Begin a function at segment:offset, if that is in the image. */
+static bool open_function(pdb_reader *reader, uint32_t segment, uint32_t offset,
+                          uint32_t size, const cursor *at) {
+    uint32_t address;
+    if (!close_function(reader)) return false;
+    if (!pdb_address(reader->pdb, segment, offset, &address)) {
+        warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, at, (uint64_t)segment << 32 | offset);
+        return true;
+    }
+    if (size == 0) return true;
+    reader->is_in_function = true;
+    reader->sites.count = reader->spans.count = 0;
+    reader->function = (pdb_function){.address = reader->base + address,
+                                      .size = size,
+                                      .name = NO_INDEX,
+                                      .offset = msf_file_offset(&reader->pdb->file,
+                                                                reader->stream,
+                                                                cursor_offset(at))};
+    return true;
+}
+
+/* ---- symbols --------------------------------------------------------------------------- */
+
+static bool read_procedure(pdb_reader *reader, cursor c) {
+    cursor at = c;
+    uint32_t size, type, offset, segment;
+    cursor_skip(&c, 12); /* parent, end, next */
+    size = cursor_u32(&c);
+    cursor_skip(&c, 8); /* where debugging starts and ends */
+    type = cursor_u32(&c);
+    offset = cursor_u32(&c);
+    segment = cursor_u16(&c);
+    cursor_skip(&c, 1); /* flags */
+    if (!open_function(reader, segment, offset, size, &at)) return false;
+    if (!reader->is_in_function) return true;
+    if (c.failed) {
+        reader->is_in_function = false;
+        warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_GPROC32);
+        return true;
+    }
+    return add_name(reader, &c, type, &reader->function.name) &&
+           number_map_set(&reader->procs, reader->function.address, reader->function.name);
+}
+
+static bool read_thunk(pdb_reader *reader, cursor c) {
+    cursor at = c;
+    uint32_t offset, segment, size;
+    cursor_skip(&c, 12);
+    offset = cursor_u32(&c);
+    segment = cursor_u16(&c);
+    size = cursor_u16(&c);
+    cursor_skip(&c, 1); /* kind */
+    if (c.failed) warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_THUNK32);
+    return open_function(reader, segment, offset, size, &at) &&
+           (!reader->is_in_function ||
+            add_name(reader, &c, 0, &reader->function.name));
+}
+
+/* Code of a function that is apart from it. */
+static bool read_separated(pdb_reader *reader, cursor c) {
+    cursor at = c;
+    uint32_t size, offset, parent_offset, segment, parent_segment, parent;
+    uint64_t name;
+    cursor_skip(&c, 8);
+    size = cursor_u32(&c);
+    cursor_skip(&c, 4); /* flags */
+    offset = cursor_u32(&c);
+    parent_offset = cursor_u32(&c);
+    segment = cursor_u16(&c);
+    parent_segment = cursor_u16(&c);
+    if (c.failed || !open_function(reader, segment, offset, size, &at)) return !c.failed;
+    if (!reader->is_in_function) return true;
+    if (pdb_address(reader->pdb, parent_segment, parent_offset, &parent) &&
+        number_map_find(&reader->procs, reader->base + parent, &name))
+        reader->function.name = (uint32_t)name;
+    return true;
+}
+
+static uint32_t site_around(const pdb_reader *reader) {
+    size_t depth = reader->scopes.count;
+    return depth == 0 ? 0 : reader->scopes.items[depth - 1].site;
+}
+
+static bool read_inline_site(pdb_reader *reader, uint32_t kind, cursor c) {
+    uint32_t inlinee, site = site_around(reader);
+    cursor_skip(&c, 8); /* parent, end */
+    inlinee = cursor_u32(&c);
+    if (kind == S_INLINESITE2) cursor_skip(&c, 4); /* how often it runs */
+    if (reader->is_in_function && !c.failed) {
+        if (!pdb_inlines_add_site(reader, site, inlinee, c)) return false;
+        site = (uint32_t)reader->sites.count;
+    }
+    return LIST_ADD(reader->scopes, (pdb_scope){site, false});
+}
+
+static bool open_scope(pdb_reader *reader, bool is_function) {
+    return LIST_ADD(reader->scopes,
+                    (pdb_scope){is_function ? 0 : site_around(reader), is_function});
+}
+
+static bool end_scope(pdb_reader *reader) {
+    if (reader->scopes.count == 0 ||
+        !reader->scopes.items[--reader->scopes.count].is_function)
+        return true;
+    return close_function(reader);
+}
+
+static bool read_symbol(pdb_reader *reader, const pdb_symbol *symbol) {
+    cursor c = symbol->c;
+    switch (symbol->kind) {
+        case S_GPROC32: case S_LPROC32: case S_GPROC32_ID: case S_LPROC32_ID:
+        case S_LPROC32_DPC: case S_LPROC32_DPC_ID:
+            return read_procedure(reader, c) && open_scope(reader, true);
+        case S_THUNK32: return read_thunk(reader, c) && open_scope(reader, true);
+        case S_SEPCODE: return read_separated(reader, c) && open_scope(reader, true);
+        case S_BLOCK32: case S_WITH32: return open_scope(reader, false);
+        case S_INLINESITE: case S_INLINESITE2:
+            return read_inline_site(reader, symbol->kind, c);
+        case S_END: case S_PROC_ID_END: case S_INLINESITE_END: return end_scope(reader);
+        case S_COMPILE2: case S_COMPILE3:
+            reader->language = cursor_u8(&c);
+            return true;
+        default: return true;
+    }
+}
+
+static bool read_symbols(pdb_reader *reader, cursor c) {
+    pdb_symbol symbol;
+    while (pdb_next_symbol(&c, &symbol))
+        if (!read_symbol(reader, &symbol)) return false;
+    if (c.failed) warn(reader, GSYM_WARN_PDB_SYMBOL, &c, 0);
+    return close_function(reader);
+}
+
+/* ---- modules ------------------------------------------------------------------------------ */
+
+/* Forget the module before. File index 0 is no file. */
+static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
+    reader->result = result;
+    reader->namer.out = &result->arena;
+    reader->namer.pdb = reader->pdb;
+    reader->is_in_function = false;
+    reader->language = NO_LANGUAGE;
+    reader->scopes.count = reader->inlinee_lines.count = reader->line_count = 0;
+    return number_map_reset(&reader->files, 0) && number_map_reset(&reader->lines, 0) &&
+           number_map_reset(&reader->inlinees, 0) && number_map_reset(&reader->names, 0) &&
+           number_map_reset(&reader->procs, 0) &&
+           ARRAY_RESERVE(reader->spans, 1) && ARRAY_RESERVE(reader->pieces, 1) &&
+           unit_functions_clear(result, index) && LIST_ADD(result->file_codes, FILE_NONE);
+}
+
+/* The module is done: its pages are not read any more, and those of types only here and
+ * there. */
+static void give_back(pdb_reader *reader, uint64_t size) {
+    msf_give_back(&reader->pdb->file, reader->stream);
+    reader->done += size;
+    if (reader->done < PAGES_DROP_SIZE) return;
+    reader->done = 0;
+    msf_give_back(&reader->pdb->file, reader->pdb->types.stream);
+    msf_give_back(&reader->pdb->file, reader->pdb->ids.stream);
+}
+
+bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
+    const pdb_module *module = &reader->pdb->modules.items[index];
+    uint64_t lines_offset = (uint64_t)module->symbol_size + module->c11_size;
+    cursor whole, symbols;
+    reader->stream = module->stream;
+    if (!clear(result, reader, index)) return false;
+    if (module->stream == MSF_NO_STREAM || module->symbol_size < SIGNATURE_SIZE)
+        return true;
+    whole = msf_read(&reader->pdb->file, module->stream, 0, lines_offset + module->c13_size,
+                     &reader->copy);
+    if (reader->copy.failed) return false;
+    if (whole.failed) {
+        dwarf_warn(reader->warnings, GSYM_WARN_UNIT_SKIPPED,
+                   msf_file_offset(&reader->pdb->file, module->stream, 0), index);
+        return true;
+    }
+    symbols = whole;
+    symbols.end = whole.at + module->symbol_size;
+    cursor_skip(&symbols, SIGNATURE_SIZE);
+    cursor_skip(&whole, lines_offset);
+    if (!pdb_lines_read(reader, whole)) return false;
+    reader->row_budget = ROWS_PER_ROW * (uint64_t)result->rows.count + LEAST_ROWS;
+    if (!read_symbols(reader, symbols)) return false;
+    give_back(reader, lines_offset + module->c13_size);
+    return true;
+}

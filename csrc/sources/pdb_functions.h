@@ -1,0 +1,130 @@
+/* pdb_functions.h - the modules of a PDB as units of a conversion.
+ *
+ * pdb_lines.c reads the C13 part of a module: files, line records and where inlined functions
+ * are declared; pdb_inlines.c turns the annotations of inline sites into rows and nodes;
+ * pdb_functions.c walks the symbols. */
+#ifndef GSYM_SOURCES_PDB_FUNCTIONS_H
+#define GSYM_SOURCES_PDB_FUNCTIONS_H
+
+#include "base/path_rules.h"
+#include "base/tables.h"
+#include "create/creator.h"
+#include "create/inline_builder.h"
+#include "pdb/pdb.h"
+#include "sources/unit_functions.h"
+
+/* Where an inlined function is declared. */
+typedef struct pdb_inlinee {
+    uint32_t file; /* its checksum */
+    uint32_t line;
+} pdb_inlinee;
+
+/* S_INLINESITE of the function being read. */
+typedef struct pdb_site {
+    uint32_t parent; /* 0: the function itself; else the number of a site, from 1 */
+    uint32_t level;  /* from 1 */
+    uint32_t inlinee;
+    uint32_t newest; /* of its records, from 1; 0: none */
+} pdb_site;
+
+/* A site called from one line: a node. */
+typedef struct pdb_site_record {
+    uint32_t site;
+    uint32_t call_file, call_line;
+    uint32_t previous; /* of the site */
+} pdb_site_record;
+
+/* Bytes of a function that a site, or the function itself, has a row for. */
+typedef struct pdb_span {
+    uint64_t key; /* level << 32 | start: the order in which spans are placed */
+    uint32_t end; /* offset in the function, as the start is */
+    uint32_t site; /* 0: the function */
+    uint32_t file, line;
+} pdb_span;
+
+typedef LIST(pdb_span) pdb_span_list;
+
+typedef struct pdb_scope {
+    uint32_t site; /* innermost */
+    bool is_function;
+} pdb_scope;
+
+/* S_GPROC32 and the like */
+typedef struct pdb_function {
+    uint64_t address;
+    uint32_t size;
+    uint32_t name; /* index */
+    uint64_t offset; /* of the symbol, for warnings */
+} pdb_function;
+
+/* Scratch of one worker; reused from module to module. */
+typedef struct pdb_reader {
+    const gsym_pdb *pdb;
+    uint64_t base; /* of the image */
+    const path_rule_list *path_rules;
+    warning_list *warnings;
+    dwarf_budget *budget;
+    const gsym_creator *creator;
+    const known_name *known; /* of the worker */
+    unit_functions *result;
+    pdb_namer namer;
+    uint32_t stream;
+    uint32_t language; /* of S_COMPILE3 */
+    uint64_t done;     /* bytes of modules since pages of types were given back */
+    /* of the module */
+    buffer copy;       /* its stream */
+    cursor checksums, imports;
+    number_map files;    /* offset of a checksum -> file index of rows */
+    number_map lines;    /* address << 32 | size of the parts of the code that have some */
+    number_map inlinees; /* id -> index */
+    LIST(pdb_inlinee) inlinee_lines;
+    number_map names; /* of inlinees, by id */
+    number_map procs; /* names of functions, by address */
+    uint64_t row_budget;
+    size_t line_count; /* rows of the module, which the result begins with */
+    LIST(uint64_t) keys; /* for sorting */
+    row_list spare;
+    /* of the function */
+    bool is_in_function;
+    pdb_function function;
+    LIST(pdb_scope) scopes;
+    LIST(pdb_site) sites;
+    LIST(pdb_site_record) records;
+    pdb_span_list spans, placed;
+    LIST(size_t) open; /* of `placed` */
+    inline_piece_list pieces;
+    inline_builder builder;
+} pdb_reader;
+
+void pdb_reader_deinit(pdb_reader *reader);
+/* Read module `index`. False where memory ran out or the budget is spent; damage is a
+ * warning. */
+bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index);
+/* Bytes of symbols and lines. */
+uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index);
+/* Number a name that is in the arena, or known; an empty one has none. */
+bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret);
+/* Whether names of the module's language have parameters. */
+bool pdb_has_parameters(const pdb_reader *reader);
+
+/* ---- pdb_lines.c: these return false where memory ran out or the budget is spent ---- */
+
+/* Read the C13 part; the result gets its rows, ascending, with line 0 where a gap begins. */
+bool pdb_lines_read(pdb_reader *reader, cursor c13);
+/* The file index of a checksum. */
+bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
+/* The rows of the module from `start` to `end`, with one before that covers the start. */
+void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
+                    uint32_t *first_ret, uint32_t *count_ret);
+
+/* ---- pdb_inlines.c ----------------------------------------------------------------------- */
+
+/* Add a site and read its annotations. */
+bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
+                          cursor annotations);
+/* Make the rows and nodes of a function that has sites. */
+bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
+/* The name of an id; NO_INDEX: it has none. */
+bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
+
+#endif

@@ -1,0 +1,183 @@
+/* pdb_lines.c - the C13 part of a module: checksums of files, lines, inlinee lines. */
+#include "sources/pdb_functions.h"
+
+enum {
+    LINES_HAVE_COLUMNS = 1,
+    INLINEE_LINES_HAVE_FILES = 1, /* CV_INLINEE_SOURCE_LINE_SIGNATURE_EX */
+    LINE_MASK = 0xffffff,
+    /* Where debuggers do not stop; no source has such lines, the one before goes on. */
+    LINE_NEVER_STEP = 0xfeefee,
+    LINE_ALWAYS_STEP_INTO = 0xf00f00
+};
+
+static void warn(pdb_reader *reader, const cursor *at) {
+    dwarf_warn(reader->warnings, GSYM_WARN_PDB_LINES,
+               msf_file_offset(&reader->pdb->file, reader->stream, 0), cursor_offset(at));
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+static bool add_path(pdb_reader *reader, uint32_t name, uint32_t *code_ret) {
+    unit_functions *result = reader->result;
+    buffer *arena = &result->arena;
+    size_t start = arena->size, size;
+    const char *text = pdb_name_at(reader->pdb, name, &size);
+    *code_ret = FILE_NONE;
+    if (size == 0) return true;
+    buffer_put(arena, text, size);
+    path_rules_apply(reader->path_rules, arena, start);
+    size = arena->size - start;
+    if (arena->failed || !dwarf_spend(&reader->budget->text, size) ||
+        result->paths.count >= NO_INDEX - PATH_FIRST)
+        return false;
+    *code_ret = PATH_FIRST + (uint32_t)result->paths.count;
+    return LIST_ADD(result->paths,
+                    (unit_path){start, size,
+                                string_hash((const char *)arena->bytes + start, size)});
+}
+
+bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret) {
+    unit_functions *result = reader->result;
+    cursor c = reader->checksums;
+    uint64_t known;
+    uint32_t name, code = FILE_NONE;
+    if (number_map_find(&reader->files, checksum, &known)) {
+        *file_ret = (uint32_t)known;
+        return true;
+    }
+    cursor_skip(&c, checksum);
+    name = cursor_u32(&c);
+    if (c.failed)
+        warn(reader, &c);
+    else if (!add_path(reader, name, &code))
+        return false;
+    *file_ret = (uint32_t)result->file_codes.count;
+    return LIST_ADD(result->file_codes, code) &&
+           number_map_set(&reader->files, checksum, *file_ret);
+}
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+static bool add_row(pdb_reader *reader, uint64_t address, uint32_t file, uint32_t line) {
+    if (reader->result->rows.count >= NO_INDEX) return true;
+    if (line == LINE_NEVER_STEP || line == LINE_ALWAYS_STEP_INTO) return true;
+    return LIST_ADD(reader->result->rows, (gsym_line_row){address, file, line});
+}
+
+/* The lines of one file. */
+static bool read_block(pdb_reader *reader, cursor *c, bool has_columns, uint64_t start,
+                       uint32_t size) {
+    uint32_t checksum = cursor_u32(c), count = cursor_u32(c), file;
+    cursor_skip(c, 4); /* size of the block */
+    if (!cursor_need(c, (uint64_t)count * (has_columns ? 12 : 8))) return true;
+    if (!pdb_file_index(reader, checksum, &file)) return false;
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t offset = cursor_u32_covered(c), line = cursor_u32_covered(c) & LINE_MASK;
+        if (offset < size && !add_row(reader, start + offset, file, line)) return false;
+    }
+    cursor_skip(c, has_columns ? (uint64_t)count * 4 : 0);
+    return true;
+}
+
+/* A subsection has the lines of some bytes; after them the lines are not known. */
+static bool read_lines(pdb_reader *reader, cursor c) {
+    uint32_t offset = cursor_u32(&c), segment = cursor_u16(&c), flags = cursor_u16(&c);
+    uint32_t size = cursor_u32(&c), address;
+    uint64_t start, ignored;
+    size_t first = reader->result->rows.count;
+    if (c.failed || !pdb_address(reader->pdb, segment, offset, &address)) {
+        warn(reader, &c);
+        return true;
+    }
+    /* Of functions that the linker folded, the first has its lines. */
+    if (number_map_find(&reader->lines, (uint64_t)address << 32 | size, &ignored))
+        return true;
+    if (!number_map_set(&reader->lines, (uint64_t)address << 32 | size, 0)) return false;
+    start = reader->base + address;
+    while (cursor_left(&c) > 0)
+        if (!read_block(reader, &c, (flags & LINES_HAVE_COLUMNS) != 0, start, size))
+            return false;
+    if (c.failed) warn(reader, &c);
+    return reader->result->rows.count == first || add_row(reader, start + size, 0, 0);
+}
+
+/* By address; those of one address keep their order, but for the row that ends a subsection,
+ * which comes first. */
+static bool sort_rows(pdb_reader *reader) {
+    row_list *rows = &reader->result->rows;
+    gsym_line_row *items = rows->items, *spare;
+    bool ascends = true;
+    for (size_t i = 1; i < rows->count && ascends; ++i)
+        ascends = items[i - 1].address <= items[i].address;
+    if (ascends) return true;
+    if (!ARRAY_RESERVE(reader->keys, rows->count) ||
+        !ARRAY_RESERVE(reader->spare, rows->count))
+        return false;
+    spare = reader->spare.items;
+    for (size_t i = 0; i < rows->count; ++i)
+        reader->keys.items[i] = (items[i].address - reader->base) << 32 |
+                                (uint64_t)(items[i].file != 0) << 31 | (i & INT32_MAX);
+    qsort(reader->keys.items, rows->count, sizeof *reader->keys.items, compare_first_u64);
+    for (size_t i = 0; i < rows->count; ++i)
+        spare[i] = items[reader->keys.items[i] & INT32_MAX];
+    memcpy(items, spare, rows->count * sizeof *items);
+    return true;
+}
+
+void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
+                    uint32_t *first_ret, uint32_t *count_ret) {
+    const gsym_line_row *rows = reader->result->rows.items;
+    size_t first = 0, last;
+    SEARCH_SORTED(first, reader->line_count, rows[middle].address < start);
+    last = first;
+    SEARCH_SORTED(last, reader->line_count, rows[middle].address < end);
+    /* The row before covers the start, unless it is the end of other lines. */
+    if (first > 0 && rows[first - 1].file != 0 &&
+        (first == reader->line_count || rows[first].address > start))
+        --first;
+    while (first < last && rows[first].file == 0) ++first;
+    *first_ret = (uint32_t)first;
+    *count_ret = (uint32_t)(last - first);
+}
+
+/* ---- inlinees ------------------------------------------------------------------------------ */
+
+static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
+    bool has_files = cursor_u32(&c) == INLINEE_LINES_HAVE_FILES;
+    while (cursor_left(&c) > 0) {
+        uint32_t id = cursor_u32(&c);
+        pdb_inlinee inlinee = {.file = cursor_u32(&c)};
+        uint64_t ignored;
+        inlinee.line = cursor_u32(&c);
+        if (has_files) cursor_skip(&c, (uint64_t)cursor_u32(&c) * 4);
+        if (c.failed) break;
+        /* Of functions that are equal in name, type and scope, the first counts. */
+        if (number_map_find(&reader->inlinees, id, &ignored)) continue;
+        if (!number_map_set(&reader->inlinees, id, reader->inlinee_lines.count) ||
+            !LIST_ADD(reader->inlinee_lines, inlinee))
+            return false;
+    }
+    if (c.failed) warn(reader, &c);
+    return true;
+}
+
+/* ---- the C13 part ---------------------------------------------------------------------- */
+
+bool pdb_lines_read(pdb_reader *reader, cursor c13) {
+    cursor c = c13, content;
+    uint32_t kind;
+    reader->checksums = reader->imports = cursor_at(NULL, 0, 0, false);
+    while (pdb_next_subsection(&c, &kind, &content)) {
+        if (kind == DEBUG_S_FILECHKSMS) reader->checksums = content;
+        if (kind == DEBUG_S_CROSSSCOPEIMPORTS) reader->imports = content;
+    }
+    if (c.failed) warn(reader, &c);
+    c = c13;
+    while (pdb_next_subsection(&c, &kind, &content)) {
+        if (kind == DEBUG_S_LINES && !read_lines(reader, content)) return false;
+        if (kind == DEBUG_S_INLINEELINES && !read_inlinee_lines(reader, content))
+            return false;
+    }
+    reader->line_count = reader->result->rows.count;
+    return sort_rows(reader);
+}

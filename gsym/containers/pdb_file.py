@@ -1,0 +1,49 @@
+"""PDB files: the debug information of Windows programs."""
+
+from __future__ import annotations
+
+import mmap
+
+from gsym.containers.architectures import pe_architecture
+from gsym.engine.native import ffi, lib, new_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class PdbFile:
+    """A PDB in memory.
+
+    Args:
+        data: Its bytes, usually a mapped file.
+        path: The file, for errors.
+
+    Attributes:
+        path: As given.
+        data: As given.
+        handle: The engine's `gsym_pdb *`.
+        guid: The 16 bytes that the image repeats in its CodeView record.
+        age: The same.
+        machine: The number in the headers of PE files.
+    """
+
+    def __init__(self, data: memoryview, path: str) -> None:
+        self.path = path
+        self.data = data
+        self._bytes = ffi.from_buffer("uint8_t[]", data)
+        self.handle: Any = new_object(
+            *("pdb", lib.gsym_pdb_open, lib.gsym_pdb_close),
+            *(self._bytes, len(data), isinstance(data.obj, mmap.mmap)),
+            path=path,
+        )
+        header = ffi.new("gsym_pdb_header *")
+        lib.gsym_pdb_header_get(self.handle, header)
+        self.guid = bytes(header.guid)
+        self.age = int(header.age)
+        self.machine = int(header.machine)
+
+    @property
+    def architecture(self) -> str:
+        """Its name in LLVM's target triples."""
+        return pe_architecture(self.machine)

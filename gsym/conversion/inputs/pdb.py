@@ -1,0 +1,89 @@
+"""Convert a PDB, by itself or for the image that it belongs to."""
+
+from __future__ import annotations
+
+from gsym.containers.pdb_file import PdbFile
+from gsym.conversion.output import ConversionOutput
+from gsym.conversion.unit_job import UnitJob, thread_count
+from gsym.engine.native import lib
+from gsym.errors import ArchitectureError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.conversion.output import ConversionRequest
+    from gsym.conversion.report import ConversionReport
+
+_BYTES_PER_THREAD = 4 << 20
+
+
+def convert(request: ConversionRequest) -> ConversionReport:
+    """Carry *request* out; `gsym.convert` lists what it raises.
+
+    A PDB does not contain the base address of its image: addresses count from there.
+    """
+    pdb = PdbFile(request.source.data, request.input)
+    if request.options.arch not in {None, pdb.architecture}:
+        raise ArchitectureError(
+            f"is for {pdb.architecture}, not for {request.options.arch}",
+            path=request.input,
+        )
+    return convert_pdb(request, pdb, base_address=0)
+
+
+def convert_pdb(
+    request: ConversionRequest,
+    pdb: PdbFile,
+    *,
+    base_address: int,
+    companions: tuple[str, ...] = (),
+) -> ConversionReport:
+    """Write the functions of *pdb*.
+
+    Args:
+        request: The conversion.
+        pdb: The debug information.
+        base_address: Where its image starts at link time.
+        companions: Files that were read besides the input.
+    """
+    output = ConversionOutput(request, big_endian=False, base_address=base_address)
+    output.set_uuid(pdb.guid)
+    job = PdbJob(request, output, pdb, base_address)
+    job.read()
+    if request.options.merged_functions:
+        output.merge_functions()
+    if not request.options.no_symbols:
+        job.add_publics()
+    return output.write(
+        architecture=pdb.architecture,
+        build_id=pdb.guid,
+        companions=companions,
+        warnings=job.warnings(),
+        details=job.details(),
+    )
+
+
+class PdbJob(UnitJob):
+    """A conversion of the modules of a PDB."""
+
+    def __init__(
+        self,
+        request: ConversionRequest,
+        output: ConversionOutput,
+        pdb: PdbFile,
+        base_address: int,
+    ) -> None:
+        threads = thread_count(request, len(pdb.data), _BYTES_PER_THREAD)
+        super().__init__(request, output, pdb.path, threads)
+        self._pdb = pdb  # which has to outlive the creator
+        self._base_address = base_address
+
+    def read(self) -> None:
+        """Read all modules; afterwards the creator has their functions."""
+        self._create(big_endian=False)
+        self._add_path_map()
+        self._call(lib.gsym_conversion_set_pdb, self._pdb.handle, self._base_address)
+        self._convert_units()
+
+    def add_publics(self) -> None:
+        """Add public symbols, for code that modules do not describe."""
+        self._call(lib.gsym_conversion_add_pdb_publics)

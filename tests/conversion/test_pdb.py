@@ -1,0 +1,428 @@
+"""PDB files become GSYM files: functions, lines, inlined calls, names, publics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import pack
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gsym
+from tests.inputs.pdb import (
+    CHAR,
+    CXX,
+    FASTLINK,
+    FIRST_TYPE,
+    GUID,
+    INT,
+    LF_ARGLIST,
+    LF_MODIFIER,
+    LF_POINTER,
+    C,
+    Function,
+    Inline,
+    Module,
+    Pdb,
+    argument_list,
+    function_id,
+    msf,
+    procedure_type,
+    record,
+)
+from tests.inputs.pdb_examples import IDS, INLINEES, LENGTH, OFFSET, PDBS, TYPES
+from tests.inputs.pe import CODEVIEW, Pe, Section as PeSection, codeview
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A, B = r"C:\src\a.cpp", r"C:\src\b.h"
+
+
+@pytest.fixture
+def convert(tmp_path: Path) -> Convert:
+    return Convert(tmp_path)
+
+
+class Convert:
+    """Converts a PDB and keeps its report."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.report: gsym.ConversionReport
+
+    def __call__(self, pdb: Pdb | bytes, threads: int = 1) -> gsym.Reader:
+        data = pdb if isinstance(pdb, bytes) else pdb.to_bytes()
+        output = self.folder / "made.gsym"
+        self.report = gsym.convert(data, output, name="made.pdb", threads=threads)
+        return gsym.open(output)
+
+
+def names(reader: gsym.Reader) -> list[str]:
+    with reader:
+        return [each.name for each in reader.functions()]
+
+
+def frames(reader: gsym.Reader, address: int) -> list[tuple[str, str, int]]:
+    answer = reader.lookup(address)
+    assert answer is not None
+    return [(each.name, each.path, each.line) for each in answer.frames]
+
+
+# ---- functions and lines -------------------------------------------------------
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+@pytest.mark.parametrize("page_size", [512, 4096])
+def test_functions_have_lines_and_inlined_calls(
+    convert: Convert, page_size: int, *, scattered: bool
+) -> None:
+    pdb = replace(PDBS["functions"], page_size=page_size, scattered=scattered)
+    with convert(pdb) as reader:
+        f = ("N::f(int, char)", A)
+        outer, inner = ("outer(int, char)", B), ("N::inner(int, char)", B)
+        assert frames(reader, 0x1000) == [(*f, 10)]
+        assert frames(reader, 0x1010) == [(*outer, 20), (*f, 11)]
+        assert frames(reader, 0x1014) == [(*inner, 6), (*outer, 22), (*f, 11)]
+        assert frames(reader, 0x101C) == [(*outer, 22), (*f, 11)]
+        assert frames(reader, 0x1028) == [(*f, 12)]
+    assert convert.report.warnings == {}
+    assert convert.report.architecture == "x86_64"
+    assert convert.report.build_id == GUID
+
+
+def test_a_site_that_is_called_from_two_lines_becomes_two_calls(
+    convert: Convert,
+) -> None:
+    site = Inline(0x1001, bytes([OFFSET, 8, LENGTH, 16]))
+    function = Function("f", 0, 32, [(0, 1), (16, 2)], [site])
+    with convert(Pdb([Module([function], inlinees=INLINEES)], ids=IDS)) as reader:
+        lines = [frames(reader, 0x1000 + at)[-1][2] for at in (8, 15, 16, 23, 24)]
+        assert lines == [1, 1, 2, 2, 2]
+        assert [len(frames(reader, 0x1000 + at)) for at in (7, 8, 23, 24)] == [
+            1,
+            2,
+            2,
+            1,
+        ]
+
+
+def test_lines_that_debuggers_skip_are_those_of_the_line_before(
+    convert: Convert,
+) -> None:
+    lines = [(0, 7), (8, 0xFEEFEE), (16, 9), (24, 0xF00F00)]
+    with convert(Pdb([Module([Function("f", 0, 32, lines)])])) as reader:
+        found = [frames(reader, 0x1000 + at)[0][2] for at in (0, 8, 16, 24)]
+        assert found == [7, 7, 9, 9]
+
+
+def test_code_apart_from_its_function_has_the_same_name(convert: Convert) -> None:
+    with convert(PDBS["functions"]) as reader:
+        assert frames(reader, 0x1300) == [("N::f(int, char)", "", 0)]
+
+
+def test_publics_name_code_that_no_module_describes(convert: Convert) -> None:
+    with convert(PDBS["functions"]) as reader:
+        assert frames(reader, 0x1180) == [("?g@@YAXXZ", "", 0)]
+        assert frames(reader, 0x1200) == [("thunk", "", 0)]
+        assert frames(reader, 0x1082) == [("plain", A, 3)]
+
+
+def test_a_stripped_pdb_has_its_publics(convert: Convert) -> None:
+    publics = [("?g@@YAXXZ", 1, 0x100), ("h", 1, 0)]
+    assert names(convert(Pdb(publics=publics))) == ["h", "?g@@YAXXZ"]
+
+
+def test_moved_code_is_found_where_it_was_moved_to(convert: Convert) -> None:
+    with convert(PDBS["moved"]) as reader:
+        assert frames(reader, 0x5000)[-1] == ("N::f(int, char)", A, 10)
+        assert frames(reader, 0x6010) == [("moved", "", 0)]
+        assert reader.lookup(0x1000) is None
+
+
+def test_ids_of_other_modules_are_resolved(convert: Convert) -> None:
+    with convert(PDBS["imports"]) as reader:
+        assert frames(reader, 0x1008)[0][0] == "N::inner(int, char)"
+    assert convert.report.warnings == {}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_file_does_not_depend_on_the_number_of_threads(
+    convert: Convert, threads: int
+) -> None:
+    modules = [
+        Module([Function(f"f{i}", 16 * i, 16, [(0, i + 1)], file=f"{i % 7}.c")])
+        for i in range(64)
+    ]
+    pdb = Pdb(modules).to_bytes()
+    with convert(pdb, threads=1) as reader:
+        expected = list(reader.functions())
+    with convert(pdb, threads=threads) as reader:
+        assert list(reader.functions()) == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_id_of_c_and_of_cxx_is_named_for_each(
+    convert: Convert, threads: int
+) -> None:
+    site = Inline(0x1001, bytes([OFFSET, 0, LENGTH, 8]))
+    modules = [
+        Module(
+            [Function("f", 16 * at, 16, [(0, 1)], [site])],
+            name=f"{at}.obj",
+            inlinees=INLINEES,
+            language=(C, CXX)[at % 2],
+        )
+        for at in range(8)
+    ]
+    with convert(Pdb(modules, types=TYPES, ids=IDS), threads) as reader:
+        found = [frames(reader, 0x1000 + 16 * at)[0][0] for at in range(8)]
+    assert found == ["N::inner", "N::inner(int, char)"] * 4
+
+
+# ---- names -----------------------------------------------------------------------
+
+
+def test_a_member_function_that_changes_nothing_is_const(convert: Convert) -> None:
+    assert names(convert(PDBS["members"])) == [
+        "N::S::get() const",
+        "`x'::`anonymous namespace'::y",
+    ]
+
+
+def test_functions_of_c_have_no_parameters_in_their_names(convert: Convert) -> None:
+    function = Function("f", 0, 16, type=0x1001)
+    assert names(convert(Pdb([Module([function], language=C)], types=TYPES))) == ["f"]
+
+
+POINTER, REFERENCE, MOVED, CONST_POINTER = 0x1000C, 0x1002C, 0x1008C, 0x1040C
+SPELLED = {
+    "char *": [record(LF_POINTER, pack("<II", CHAR, POINTER))],
+    "char &": [record(LF_POINTER, pack("<II", CHAR, REFERENCE))],
+    "char &&": [record(LF_POINTER, pack("<II", CHAR, MOVED))],
+    "char *const": [record(LF_POINTER, pack("<II", CHAR, CONST_POINTER))],
+    "char **": [
+        record(LF_POINTER, pack("<II", CHAR, POINTER)),
+        record(LF_POINTER, pack("<II", FIRST_TYPE, POINTER)),
+    ],
+    "int (*)(char)": [
+        argument_list(CHAR),
+        procedure_type(FIRST_TYPE, INT),
+        record(LF_POINTER, pack("<II", FIRST_TYPE + 1, POINTER)),
+    ],
+    "char": [record(LF_MODIFIER, pack("<IH", CHAR, 1))],
+    "char *, ...": [
+        record(LF_POINTER, pack("<II", CHAR, POINTER)),
+    ],
+}
+
+
+@pytest.mark.parametrize("text", SPELLED)
+def test_types_are_spelled_as_in_cxx(convert: Convert, text: str) -> None:
+    types = SPELLED[text]
+    last = FIRST_TYPE + len(types) - 1
+    listed = argument_list(last, 0) if text.endswith("...") else argument_list(last)
+    types = [*types, listed, procedure_type(last + 1)]
+    function = Function("f", 0, 16, type=last + 2)
+    assert names(convert(Pdb([Module([function])], types=types))) == [f"f({text})"]
+
+
+# ---- images ----------------------------------------------------------------------
+
+
+def image(path: str, age: int = 1) -> bytes:
+    section = PeSection(".text", bytes(0x1000), 0x1000, 0x60000020)
+    record = codeview(GUID, age, path)
+    made = Pe([section], image_base=0x140000000, debug=[(CODEVIEW, record)])
+    return made.to_bytes()
+
+
+ONE = Pdb([Module([Function("f", 0, 16, [(0, 5)])])])
+PLACES = {
+    "beside it": "app.pdb",
+    "under the name of the image": "other.pdb",
+    "in a folder": "debug/app.pdb",
+    "in a symbol store": "debug/app.pdb/030201000504070608090A0B0C0D0E0F1/app.pdb",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_image_finds_its_pdb(tmp_path: Path, place: str) -> None:
+    program = tmp_path / "other.exe"
+    program.write_bytes(image(r"D:\build\app.pdb"))
+    path = tmp_path / PLACES[place]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(ONE.to_bytes())
+    report = gsym.convert(program, debug_file_directories=[str(tmp_path / "debug")])
+    assert report.companions == (str(path),)
+    with gsym.open(report.outputs[0]) as reader:
+        assert frames(reader, 0x140001004) == [("f", A, 5)]
+        assert reader.header.base_address == 0x140000000
+
+
+@pytest.mark.parametrize(
+    "pdb", [replace(ONE, age=2), replace(ONE, guid=bytes(16))], ids=["age", "guid"]
+)
+def test_the_pdb_of_another_build_is_not_taken(tmp_path: Path, pdb: Pdb) -> None:
+    program = tmp_path / "app.exe"
+    program.write_bytes(image("app.pdb"))
+    (tmp_path / "app.pdb").write_bytes(pdb.to_bytes())
+    with pytest.raises(gsym.EmptyError, match=r"app\.pdb \(is of another build"):
+        gsym.convert(program)
+
+
+def test_lookup_in_an_image_answers_from_its_pdb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    program = tmp_path / "app.exe"
+    program.write_bytes(image("app.pdb"))
+    (tmp_path / "app.pdb").write_bytes(ONE.to_bytes())
+    answer = gsym.lookup(program, 0x140001004)
+    assert answer is not None
+    assert str(answer).endswith(f"f + 4 at {A}:5")
+
+
+def test_addresses_of_a_pdb_count_from_the_image(tmp_path: Path) -> None:
+    path = tmp_path / "app.pdb"
+    path.write_bytes(ONE.to_bytes())
+    with gsym.open(gsym.convert(path).outputs[0]) as reader:
+        assert reader.header.base_address == 0
+        assert frames(reader, 0x1004) == [("f", A, 5)]
+
+
+def test_a_pdb_identifies_its_module(tmp_path: Path) -> None:
+    path = tmp_path / "app.pdb"
+    path.write_bytes(replace(ONE, age=0x2A).to_bytes())
+    found = gsym.identify(path)
+    assert found.debug_id == "030201000504070608090A0B0C0D0E0F2a"
+    assert (found.os, found.architecture) == ("windows", "x86_64")
+    assert (found.debug_file, found.code_file) == ("app.pdb", "")
+
+
+# ---- refusals ----------------------------------------------------------------------
+
+
+def test_fastlink_is_refused_with_advice(convert: Convert) -> None:
+    with pytest.raises(gsym.UnsupportedError, match=r"FASTLINK: .* /DEBUG:FULL"):
+        convert(replace(ONE, features=[FASTLINK]))
+
+
+def test_a_pdb_of_types_alone_is_refused(convert: Convert) -> None:
+    streams = ONE.streams()
+    streams[3] = b""
+    with pytest.raises(gsym.UnsupportedError, match="types alone"):
+        convert(msf(streams))
+
+
+def test_streams_that_share_a_page_are_refused(convert: Convert) -> None:
+    data = bytearray(ONE.to_bytes())
+    streams = ONE.streams()
+    directory = data.rindex(pack("<II", len(streams), 0))
+    pages = directory + 4 + 4 * len(streams)
+    data[pages : pages + 4] = data[pages + 4 : pages + 8]
+    with pytest.raises(gsym.FormatError, match="page 4 of stream 2 is also") as caught:
+        convert(bytes(data))
+    assert caught.value.offset == 4 * 512
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, 1 << 17])
+def test_impossible_page_sizes_are_refused(convert: Convert, size: int) -> None:
+    data = bytearray(ONE.to_bytes())
+    data[32:36] = pack("<I", size)
+    with pytest.raises(gsym.FormatError, match="impossible page size") as caught:
+        convert(bytes(data))
+    assert caught.value.offset == 32
+
+
+def test_a_stream_of_two_modules_is_refused(convert: Convert) -> None:
+    """Any number of modules could have it, and each would read it."""
+    streams = Pdb([*ONE.modules, Module(name="b.obj")]).streams()
+    second = streams[3].replace(pack("<H", 11), pack("<H", 10), 1)
+    with pytest.raises(gsym.FormatError, match="stream 10 is of two modules"):
+        convert(msf([*streams[:3], second, *streams[4:]]))
+
+
+# ---- damage --------------------------------------------------------------------------
+
+
+def damaged(data: bytes, reasons: set[str], convert: Convert) -> None:
+    """Convert, and note why not."""
+    try:
+        convert(data).close()
+    except gsym.GsymError as error:
+        reasons.add(type(error).__name__)
+
+
+def test_every_prefix_is_converted_or_refused(convert: Convert) -> None:
+    data = PDBS["functions"].to_bytes()
+    reasons: set[str] = set()
+    for size in range(1, len(data), 61):
+        damaged(data[:size], reasons, convert)
+    assert reasons
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("name", PDBS)
+def test_every_changed_byte_is_converted_or_refused(
+    convert: Convert, name: str
+) -> None:
+    data = PDBS[name].to_bytes()
+    reasons: set[str] = set()
+    places = [at for at, byte in enumerate(data) if byte or at % 16 == 0]
+    for at in places[len(name) % 5 :: 5]:
+        changed = bytes([data[at] ^ 0xFF])
+        damaged(data[:at] + changed + data[at + 1 :], reasons, convert)
+    assert "FormatError" in reasons
+
+
+def test_a_type_in_itself_ends(convert: Convert) -> None:
+    """Each argument of a function is a pointer to that function."""
+    types = [
+        record(LF_POINTER, pack("<II", FIRST_TYPE + 2, POINTER)),
+        record(LF_ARGLIST, pack("<I", 4000) + pack("<I", FIRST_TYPE) * 4000),
+        procedure_type(FIRST_TYPE + 1),
+    ]
+    functions = [Function("f", 16 * i, 16, type=FIRST_TYPE + 2) for i in range(200)]
+    made = names(convert(Pdb([Module(functions)], types=types)))
+    assert len(made) == 200
+    assert all(name.startswith("f(") for name in made)
+
+
+def test_an_id_that_is_its_own_scope_ends(convert: Convert) -> None:
+    site = Inline(FIRST_TYPE, bytes([OFFSET, 8, LENGTH, 8]))
+    module = Module([Function("f", 0, 32, [(0, 1)], [site])])
+    ids = [function_id("inner", FIRST_TYPE)]
+    with convert(Pdb([module], ids=ids)) as reader:
+        assert [each[0] for each in frames(reader, 0x1008)] == ["inner", "f"]
+
+
+def test_sites_nested_without_end_are_limited(convert: Convert) -> None:
+    site = Inline(0x1001, bytes([OFFSET, 0, LENGTH, 32]))
+    opened = site.to_bytes()[:-4]
+    symbols = Function("f", 0, 32, [(0, 1)]).to_bytes()[:-4] + opened * 10_000
+    with convert(Pdb([Module(symbols=symbols, inlinees=INLINEES)], ids=IDS)) as reader:
+        assert len(frames(reader, 0x1008)) > 1000
+    assert "Limit reached" in "".join(convert.report.warnings)
+
+
+def test_functions_that_share_all_lines_are_limited(convert: Convert) -> None:
+    lines = [(i, i + 1) for i in range(2000)]
+    functions = [
+        Function(f"f{i}", 0, 2000 + i, lines if i == 0 else ()) for i in range(900)
+    ]
+    pdb = Pdb([Module(functions)])
+    convert(pdb).close()
+    assert convert.report.file_size < 40 * len(pdb.to_bytes())
+    assert "Limit reached" in "".join(convert.report.warnings)
+
+
+def test_damaged_symbols_and_lines_are_warnings(convert: Convert) -> None:
+    module = Module(
+        [Function("f", 0, 16, [(0, 5)])], symbols=pack("<HH", 60000, 0x1110)
+    )
+    with convert(replace(ONE, modules=[module])) as reader:
+        assert frames(reader, 0x1004) == [("f", A, 5)]
+    assert convert.report.warnings == {
+        "Damaged symbol or inline site in a PDB module": 1
+    }

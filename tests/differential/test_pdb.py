@@ -1,0 +1,269 @@
+"""Programs for Windows: the answers of llvm-symbolizer, from the same PDB.
+
+llvm-symbolizer names a function by its public symbol or, with `-f=short`, by the symbol
+of its module, without parameters; so both are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+import gsym
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from tests.conftest import find_peer
+from tests.differential.programs import SOURCES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+TARGETS = ("x86_64", "i686", "aarch64")
+LEVELS = ("-O0", "-O1", "-O2", "-Os")
+MOST = 20_000  # addresses of a program; of larger ones a part
+COMPILER_OPTIONS = (
+    *("-g", "-gcodeview", "-ffunction-sections", "-fno-exceptions", "-std=c++17"),
+    *("-fno-stack-protector", "-mno-stack-arg-probe", "-w"),
+)
+LINKER_OPTIONS = (
+    *("/nologo", "/debug", "/nodefaultlib", "/entry:mainCRTStartup"),
+    "/subsystem:console",
+)
+
+
+class Frame(NamedTuple):
+    name: str
+    path: str
+    line: int
+
+
+Frames = list[Frame]
+
+
+@pytest.fixture(scope="module", params=[(a, b) for a in TARGETS for b in LEVELS])
+def compiled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """An object file."""
+    target, level = request.param
+    made = tmp_path_factory.mktemp("windows") / "made.obj"
+    command = [find_peer("clang-19", "clang"), f"--target={target}-pc-windows-msvc"]
+    source = str(SOURCES / "windows.cc")
+    command += [*COMPILER_OPTIONS, level, "-c", source, "-o", str(made)]
+    subprocess.run(command, check=True)
+    return made
+
+
+@pytest.fixture(params=["icf", "noicf"])
+def program(request: pytest.FixtureRequest, compiled: Path) -> Path:
+    """A program that is linked with its PDB beside it."""
+    made = compiled.with_name(f"{request.param}.exe")
+    linker = [find_peer("lld-link-19", "lld-link"), *LINKER_OPTIONS]
+    folds = f"/opt:ref,{request.param}"
+    subprocess.run([*linker, folds, f"/out:{made}", str(compiled)], check=True)
+    return made
+
+
+def theirs(
+    symbolizer: str, program: Path, addresses: Iterable[int], names: str
+) -> list[Frames]:
+    command = [symbolizer, f"--obj={program}", f"-f={names}", "--output-style=JSON"]
+    done = subprocess.run(
+        command,
+        input="\n".join(map(hex, addresses)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = [json.loads(line)["Symbol"] for line in done.stdout.splitlines()]
+    return [
+        [Frame(each["FunctionName"], each["FileName"], each["Line"]) for each in answer]
+        for answer in answers
+    ]
+
+
+def ours(reader: gsym.Reader, address: int) -> Frames:
+    answer = reader.lookup(address)
+    frames = () if answer is None else answer.frames
+    return [Frame(each.name, each.path, each.line) for each in frames]
+
+
+class Case(NamedTuple):
+    """Two answers that differ, innermost frame first."""
+
+    mine: Frames
+    other: Frames
+    is_row: bool  # whether a row of ours starts at the address
+    is_folded: bool  # whether several functions are there
+
+    @property
+    def names(self) -> tuple[list[str], list[str]]:
+        return [each.name for each in self.mine], [each.name for each in self.other]
+
+
+NOTHING = [Frame("", "", 0)]
+
+# docs/differences.md explains them.
+REASONS: dict[str, Callable[[Case], bool]] = {
+    "a public or thunk, which -f=short does not look at": lambda case: (
+        case.other == NOTHING
+    ),
+    "folded": lambda case: case.is_folded,
+    "inlined range up to the next one": lambda case: (
+        len(case.mine) > len(case.other)
+        and case.names[0][-len(case.other) : -1] == case.names[1][:-1]
+    ),
+    "line that an operation of its own changes": lambda case: (
+        len(case.mine) > 1 and case.mine[1:] == case.other[1:]
+    ),
+    "two lines at one address": lambda case: (
+        len(case.mine) == 1 and case.is_row and case.names[0] == case.names[1]
+    ),
+}
+
+
+def without_parameters(mine: Frames, other: Frames) -> Frames:
+    """*mine* with the names of *other* where only parameters differ."""
+    frames = mine[::-1]
+    for at, (frame, known) in enumerate(zip(frames, other[::-1], strict=False)):
+        if frame.name.startswith(f"{known.name}("):
+            frames[at] = frame._replace(name=known.name)
+    return frames[::-1]
+
+
+def reason(mine: Frames, other: Frames, *, is_row: bool, is_folded: bool) -> str:
+    """Why two answers differ; "" if they do not."""
+    mine = without_parameters(mine, other)
+    if other in (mine, mine or NOTHING):
+        return ""
+    case = Case(mine, other, is_row, is_folded)
+    found = (name for name, holds in REASONS.items() if holds(case))
+    return next(found, "unexplained")
+
+
+def folded_ranges(program: Path, output: Path) -> list[range]:
+    """Where the linker folded several functions into one."""
+    gsym.convert(program, output, merged_functions=True)
+    with gsym.open(output) as reader:
+        return [
+            range(each.address, each.address + each.size)
+            for each in reader.functions()
+            if each.merged
+        ]
+
+
+def compare(symbolizer: str, program: Path, output: Path) -> dict[str, int]:
+    """Number of addresses by the reason of a difference."""
+    folded = folded_ranges(program, output)
+    gsym.convert(program, output)
+    found: dict[str, int] = {}
+    with ObjectFile(map_file(str(program)), str(program)) as image:
+        start, end = image.code_extent or (0, 0)
+    with gsym.open(output) as reader:
+        rows = frozenset(
+            row.address for each in reader.functions() for row in each.line_table or ()
+        )
+        addresses = sorted({*range(start, end, 1 + (end - start) // MOST)})
+        answers = theirs(symbolizer, program, addresses, "short")
+        for address, other in zip(addresses, answers, strict=True):
+            why = reason(
+                *(ours(reader, address), other),
+                is_row=address in rows,
+                is_folded=any(address in each for each in folded),
+            )
+            found[why] = found.get(why, 0) + 1
+    return found
+
+
+def test_every_address_of_a_program_has_the_answer_of_llvm(
+    program: Path, llvm_symbolizer: str, tmp_path: Path
+) -> None:
+    found = compare(llvm_symbolizer, program, tmp_path / "made.gsym")
+    assert found.pop("") > 500
+    known = {"two lines at one address", *(["folded"] * (program.stem == "icf"))}
+    assert set(found) <= known
+
+
+@pytest.mark.fixtures
+def test_a_program_of_msvc_has_the_answers_of_llvm(
+    fixtures: Path, llvm_symbolizer: str, tmp_path: Path
+) -> None:
+    program = fixtures / "symbolic/windows/CrashWithException.exe"
+    found = compare(llvm_symbolizer, program, tmp_path / "made.gsym")
+    assert found.pop("") > 3500
+    assert "unexplained" not in found
+
+
+@pytest.mark.fixtures
+@pytest.mark.parametrize(
+    ("pdb", "text"),
+    [
+        ("crash.pdb", "crash.sym"),
+        ("CrashWithException.pdb", "CrashWithException.pdb.sym"),
+    ],
+)
+def test_functions_and_lines_are_those_of_dump_syms(
+    fixtures: Path, tmp_path: Path, pdb: str, text: str
+) -> None:
+    """That of Breakpad, on Windows; it does not write inlined calls."""
+    folder = fixtures / "symbolic/windows"
+    folded = folded_ranges(folder / pdb, tmp_path / "pdb.gsym")
+    gsym.convert(folder / pdb, tmp_path / "pdb.gsym")
+    gsym.convert(folder / text, tmp_path / "sym.gsym")
+    different = []
+    with (
+        gsym.open(tmp_path / "pdb.gsym") as reader,
+        gsym.open(tmp_path / "sym.gsym") as peer,
+    ):
+        for function in peer.functions():
+            for address in range(function.address, function.address + function.size):
+                mine, other = ours(reader, address), ours(peer, address)
+                is_known = not mine or any(address in each for each in folded)
+                if is_known or other[0].line in NEVER_STEP:
+                    continue
+                if other[0].line not in {each.line for each in mine} or plain(
+                    other[0].name
+                ) != plain(mine[-1].name):
+                    different.append((hex(address), mine, other))
+    assert different == []
+
+
+NEVER_STEP = (0xFEEFEE, 0xF00F00)
+
+
+def plain(name: str) -> str:
+    """A name without parameters, decoration, and what dump_syms has before it."""
+    name = name.partition("(")[0].replace("`anonymous namespace'::", "")
+    return name.rpartition(" ")[2].lstrip("_")
+
+
+# What llvm-symbolizer adds to a type, and how it writes what is in both.
+_ADDED = re.compile(
+    r"\b(?:struct|class|enum|union|__cdecl|__thiscall) |(?<=\[)\d+(?=\])"
+)
+
+
+def test_names_with_parameters_are_those_of_llvm(
+    program: Path, llvm_symbolizer: str, tmp_path: Path
+) -> None:
+    """For functions without template arguments, whose spelling varies."""
+    gsym.convert(program, tmp_path / "made.gsym")
+    with gsym.open(tmp_path / "made.gsym") as reader:
+        functions = {
+            each.address: each.name
+            for each in reader.functions()
+            if "<" not in each.name and not each.name.startswith("same")
+        }
+    answers = theirs(llvm_symbolizer, program, functions, "linkage")
+    compared = 0
+    for (address, name), other in zip(functions.items(), answers, strict=True):
+        text = _ADDED.sub("", other[-1].name).replace("(void)", "()")
+        if "(" in text and name.startswith(text.partition("(")[0]):
+            assert name == text, hex(address)
+            compared += 1
+    assert compared >= 4
