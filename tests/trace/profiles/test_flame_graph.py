@@ -245,6 +245,7 @@ def test_the_table_of_functions_leads_to_a_sandwich(
 ) -> None:
     show(visit, tmp_path, called_profile())
     visit.page.click("summary")
+    visit.page.wait_for_selector("#functions td")
     assert visit.texts("#functions td:nth-child(3)") == [
         *("leaf", "work", "b", "main", "a")
     ]
