@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -38,6 +39,7 @@ _KEPT = (
 )
 # All forks have one address layout, of which a crash may tell an attacker a little.
 _MOST_FORKS = 1000
+_MOST_FILES = 1024
 _STATUS = struct.Struct("<i")
 _FAILED = 1
 
@@ -75,7 +77,7 @@ class ForkServer:
             The exit status, negative for a signal; None if the process timed out.
 
         Raises:
-            OSError: The process cannot be started.
+            OSError: The process cannot be started, or the one that forks it was killed.
         """
         self._count(1)
         try:
@@ -111,11 +113,13 @@ class ForkServer:
                 mine.settimeout(None)
                 mine.recv(_STATUS.size)  # the process has ended
                 return None
-        found = _STATUS.unpack(status)[0] if status else -signal.SIGKILL
+        if not status:
+            raise ChildProcessError("a process could not be started, or was lost")
+        found: int = _STATUS.unpack(status)[0]
         if found < 0:  # a fault
             with self._lock:
                 self._close()
-        return int(found)
+        return found
 
     def _send(self, descriptors: Sequence[int]) -> None:
         with self._lock:
@@ -177,6 +181,10 @@ def serve_forks(target: str, modules: Sequence[str]) -> None:
     a pipe with the order. When the other end of the socket is shut down, the process is
     killed.
     """
+    # Closing all descriptors takes long where their number is hardly limited.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -215,7 +223,9 @@ class _Forks:
                     with suppress(BlockingIOError):
                         self._woken.recv(4096)
                     self._reap()
-                else:
+                # A process reaped meanwhile is left alone: another one may have its
+                # number now.
+                elif self._reports.get(key.data) is key.fileobj:
                     self._selector.unregister(key.fileobj)
                     _kill(key.data)
 
@@ -225,13 +235,18 @@ class _Forks:
         if not message:
             self._selector.unregister(self._control)
             return False
-        report, order = descriptors
-        pid = os.fork()
+        try:
+            report, order = descriptors
+            pid = os.fork()
+        except (OSError, ValueError):  # too many processes, or open files
+            for each in descriptors:
+                os.close(each)
+            return True
         if pid == 0:
             _become(order, self._run)
         os.close(order)
-        self._reports[pid] = socket.socket(fileno=report)
-        self._selector.register(report, selectors.EVENT_READ, pid)
+        self._reports[pid] = its = socket.socket(fileno=report)
+        self._selector.register(its, selectors.EVENT_READ, pid)
         return True
 
     def _reap(self) -> None:

@@ -246,6 +246,18 @@ def test_a_full_disk_is_not_an_error_of_the_input(
         run_task("fill_the_disk_with_the_answer")
 
 
+FAILING_FORK = """
+import errno, os
+fork = os.fork
+def fork_once_more():
+    os.fork = fork
+    raise BlockingIOError(errno.EAGAIN, "too many processes")
+os.fork = fork_once_more
+def run(order):
+    pass
+"""
+
+
 @pytest.fixture
 def fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
     """A server of its own, which starts with its first process."""
@@ -301,10 +313,45 @@ def test_the_server_is_replaced_after_a_fault_and_when_it_was_killed(
     servers.append(run_task("show_parent")["parent"])
     assert fork_server.pid is not None
     os.kill(fork_server.pid, signal.SIGKILL)
-    with suppress(ConfinedError):  # it may die after it got the order
+    with suppress(ChildProcessError):  # it may die after it got the order
         run_task("show_parent")
     servers.append(run_task("show_parent")["parent"])
     assert len(set(servers)) == 3
+
+
+def test_a_process_lost_with_its_server_is_not_an_error_of_the_input(
+    fork_server: ForkServer, run_task: Callable[..., dict[str, Any]]
+) -> None:
+    running: list[int] = []
+    fork_server.show = running.append
+    run_task("show_parent")
+    assert fork_server.pid is not None
+    os.kill(fork_server.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor() as pool:
+        lost = pool.submit(run_task, "show_parent")
+        while len(running) < 3:  # until it has begun
+            time.sleep(0.001)
+        time.sleep(0.1)
+        os.kill(fork_server.pid, signal.SIGKILL)
+        with pytest.raises(ChildProcessError):
+            lost.result()
+
+
+def test_a_fork_that_fails_is_the_error_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing_fork.py").write_text(FAILING_FORK)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    server = ForkServer("failing_fork:run", ["failing_fork"])
+    try:
+        order = {"folder": str(tmp_path)}
+        with pytest.raises(ChildProcessError):
+            server.run(order, 10)
+        first = server.pid
+        assert server.run(order, 10) == 0
+        assert server.pid == first
+    finally:
+        server.close()
 
 
 def test_the_server_is_replaced_after_many_processes(
