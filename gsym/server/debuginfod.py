@@ -9,7 +9,9 @@ Source: debuginfod(8) of elfutils, "WEBAPI".
 from __future__ import annotations
 
 import os
-from fnmatch import fnmatchcase
+import re
+from contextlib import suppress
+from fnmatch import translate
 from io import FileIO
 from itertools import islice
 from posixpath import normpath
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
 _BINARY = "application/octet-stream"
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
 _KINDS = ("debuginfo", "executable")
-_MOST_RESULTS = 1000
+_MOST_FILES = 1000  # of an answer
+_LONGEST_VALUE = 1024
 
 
 class BinaryFiles:
@@ -59,11 +62,11 @@ class BinaryFiles:
         Raises:
             ServerError: There is none.
         """
-        path = await self._service.run(self._find, key, entry, kind)
-        file = FileIO(path)
+        file = await self._service.run(self._open, key, entry, kind)
         status = os.fstat(file.fileno())
         name = entry.identity.debug_file if entry is not None else ""
-        named = (name or os.path.basename(path)).encode("ascii", "replace").decode()
+        named = name or os.path.basename(str(file.name))
+        named = named.encode("ascii", "replace").decode()
         headers = {
             "content-type": _BINARY,
             "x-debuginfod-file": quote(named, safe=" +@~()[]{}"),
@@ -102,6 +105,8 @@ class BinaryFiles:
         value = request.query_params.get("value", "")
         if key not in {"glob", "file", "buildid"}:
             raise ServerError(400, "key must be glob, file or buildid")
+        if len(value) > _LONGEST_VALUE:
+            raise ServerError(400, f"value has more than {_LONGEST_VALUE} characters")
         found = await self._service.run(self._metadata, key, value)
         return Response(msgspec.json.encode(found), media_type="application/json")
 
@@ -111,10 +116,11 @@ class BinaryFiles:
             yield original
         yield from self._service.symbolizer.resolver.local_files(key)
 
-    def _find(self, key: ModuleKey, entry: Entry | None, kind: str) -> str:
+    def _open(self, key: ModuleKey, entry: Entry | None, kind: str) -> FileIO:
         for path in self._paths(key, entry):
             if kind in _kinds(path, key):
-                return path
+                with suppress(FileNotFoundError):  # removed since
+                    return FileIO(path)
         raise not_found(f"the server has no {kind} of the module")
 
     def _section(
@@ -128,9 +134,9 @@ class BinaryFiles:
                     with ObjectFile(view, path) as binary:
                         found = binary.stored_section(wanted)
                     if found is not None and len(found):
-                        return MemoryBody(
-                            found
-                        ), f"{os.stat(path).st_mtime_ns:x}-{name}"
+                        # A section may have any name.
+                        tag = f"{os.stat(path).st_mtime_ns:x}-{quote(name)}"
+                        return MemoryBody(found), tag
         raise not_found(f"the module has no section {name}")
 
     def _source(self, entry: Entry, path: str) -> bytes:
@@ -150,19 +156,22 @@ class BinaryFiles:
         return text
 
     def _metadata(self, key: str, value: str) -> dict[str, object]:
+        # `fnmatch` itself keeps the patterns of all clients in memory.
+        pattern = re.compile(translate(value) if key == "glob" else re.escape(value))
+
         def matches(path: str, build_id: str) -> bool:
             if key == "buildid":
                 return build_id == value.lower()
-            return path == value or (key == "glob" and fnmatchcase(path, value))
+            return pattern.fullmatch(path) is not None
 
         files = self._service.symbolizer.resolver.all_local_files()
         wanted = ((path, each) for path, each in files if matches(path, each))
         results = [
             {"buildid": build_id, "type": kind, "file": path}
-            for path, build_id in islice(wanted, _MOST_RESULTS)
+            for path, build_id in islice(wanted, _MOST_FILES)
             for kind in _kinds(path, key_of_build_id(bytes.fromhex(build_id)))
         ]
-        return {"results": results, "complete": len(results) < _MOST_RESULTS}
+        return {"results": results, "complete": next(wanted, None) is None}
 
 
 def not_found(reason: str) -> ServerError:
@@ -176,7 +185,8 @@ def _kinds(path: str, key: ModuleKey) -> list[str]:
         with ObjectFile(map_file(path), path) as binary:
             if binary.is_elf and key.code_id.lower() != binary.uuid.hex():
                 return []
-            text = binary.section(b".text") if binary.is_elf else None
+            # As stored: inflated, it could take any memory.
+            text = binary.stored_section(b".text") if binary.is_elf else None
             is_debug = any(map(binary.has_section, _DEBUG_SECTIONS))
             found = (is_debug or not binary.is_elf, text is not None and len(text) > 0)
     except (GsymError, OSError):

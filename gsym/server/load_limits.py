@@ -51,15 +51,15 @@ class ByteBudget:
 
 _MAX_CLIENTS = 10_000
 _CLIENT_BITS = 64  # prefix length of an IPv6 network that belongs to one client
+_WITH_BODY = frozenset({"POST", "PUT"})  # others are answered without reading it
 # Answered at any load, as monitoring needs them most then.
-_OF_BODIES = {b"content-length", b"transfer-encoding"}
 _ALWAYS = HEALTH_PATHS | {"/metrics"}
 
 
 class InFlight:
     """Refuses requests while too many are in progress, of all clients or of one.
 
-    A request with a body counts for all when the body has arrived, so that clients that
+    A POST or PUT request counts for all when its body has arrived, so that clients that
     send slowly do not keep others out; and for its client from the beginning.
 
     Args:
@@ -91,7 +91,7 @@ class InFlight:
             return
         self._of_client[client] += 1
         try:
-            if any(name in _OF_BODIES for name, _ in scope["headers"]):
+            if scope["method"] in _WITH_BODY:
                 await self._answer_body(scope, receive, send)
             elif self._count >= self._most:
                 await _refuse(503, scope, receive, send)
@@ -107,7 +107,7 @@ class InFlight:
                 del self._of_client[client]
 
     async def _answer_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request with a body, which counts when that has arrived."""
+        """Answer a request that counts when its body has arrived."""
         is_counted = False
 
         async def receive_counted() -> Message:

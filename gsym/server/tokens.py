@@ -21,6 +21,7 @@ READ, UPLOAD, REPLACE, ADMIN = "read", "upload", "replace", "admin"
 _SCOPES = frozenset({READ, UPLOAD, REPLACE, ADMIN})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")  # also of a folder
 _HASH = re.compile("[0-9a-f]{64}")
+_OF_NOTHING = sha256(b"").hexdigest()
 _SCHEMES = ("bearer ", "apikey ")
 
 
@@ -107,4 +108,6 @@ def _problem(words: list[str]) -> str:
         return f"unknown scope '{unknown[0][:80]}'; scopes are {known}"
     if not _HASH.fullmatch(digest.lower()):
         return "expected the SHA-256 of a token, 64 hexadecimal digits"
+    if digest.lower() == _OF_NOTHING:
+        return "the token is empty, so every request would have it"
     return ""

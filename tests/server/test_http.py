@@ -20,8 +20,11 @@ from gsym.store.symbolizer import Symbolizer
 from tests.server.error_cases import job
 from tests.server.modules import LIB_ID, MISSING_ID, KnownModules
 from tests.server.running import RunningServer
+from tests.server.symbfile_pushes import KEY, push, ranges
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gsym.store.modules import ModuleKey
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
@@ -361,7 +364,9 @@ def test_addresses_are_of_one_client_by_their_network(
     assert (client_of(one) == client_of(other)) is is_same
 
 
-async def statuses_in_flight(clients: list[str], *, bodies: str) -> list[int]:
+async def statuses_in_flight(
+    clients: list[str], *, bodies: str, method: str = "POST"
+) -> list[int]:
     """Statuses of requests at a time, at most 3 in all and 2 of one client.
 
     Bodies: "none", "slow" ones that do not end, or "there".
@@ -392,7 +397,7 @@ async def statuses_in_flight(clients: list[str], *, bodies: str) -> list[int]:
 
         headers = [] if bodies == "none" else [(b"content-length", b"1")]
         scope = {"type": "http", "path": "/x", "client": (client, 1)}
-        await limit({**scope, "method": "POST", "headers": headers}, receive, send)
+        await limit({**scope, "method": method, "headers": headers}, receive, send)
 
     tasks = [asyncio.create_task(ask(client)) for client in clients]
     for _ in range(10):
@@ -407,6 +412,11 @@ async def statuses_in_flight(clients: list[str], *, bodies: str) -> list[int]:
 def test_requests_are_limited_in_all_and_by_client(bodies: str) -> None:
     found = asyncio.run(statuses_in_flight(["a", "a", "a", "b", "c"], bodies=bodies))
     assert sorted(found) == [200, 200, 200, 429, 503]
+
+
+def test_a_body_that_nobody_reads_does_not_evade_the_limit() -> None:
+    found = asyncio.run(statuses_in_flight([*"abcd"], bodies="slow", method="GET"))
+    assert sorted(found) == [200, 200, 200, 503]
 
 
 def test_slow_bodies_of_some_clients_keep_nobody_out() -> None:
@@ -471,6 +481,22 @@ def test_the_number_of_requests_in_flight_is_limited() -> None:
         stalling.goes_on.set()
         first.join()
         assert server.post(job([[]], [])).status == 200
+
+
+@pytest.mark.confined
+def test_a_symbfile_above_the_limit_is_to_be_sent_again(tmp_path: Path) -> None:
+    stalling = Stalling()
+    settings: dict[str, Any] = {"store": str(tmp_path), "tokens": {KEY: "upload"}}
+    with RunningServer(Symbolizer(stalling), max_in_flight=1, **settings) as server:
+        body = job(modules=[["x", LIB_ID]])
+        first = threading.Thread(target=server.post, args=(body,))
+        first.start()
+        assert stalling.is_asked.wait(10)
+        answer = push(server, 1, ranges(1))
+        stalling.goes_on.set()
+        first.join()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert push(server, 1, ranges(1)).status == 200
 
 
 def test_a_source_that_stalls_delays_no_other_request() -> None:

@@ -72,6 +72,7 @@ def test_other_tokens_have_no_holder(headers: dict[str, str], tmp_path: Path) ->
         (f"ann read,write {HASH}", "unknown scope 'write'"),
         (f"ann , {HASH}", "unknown scope ''"),
         ("ann read secret", "64 hexadecimal digits"),
+        (f"ann read {sha256(b'').hexdigest()}", "the token is empty"),
         (f"../ann read {HASH}", "is not a name"),
         (f".. read {HASH}", "is not a name"),
     ],
