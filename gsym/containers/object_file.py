@@ -184,10 +184,16 @@ class ObjectFile:
 
     def stored_section(self, name: bytes) -> memoryview | None:
         """The first section of a name as stored in the file; None if there is none."""
+        found = self.stored_range(name)
+        return None if found is None else self.data[slice(*found)]
+
+    def stored_range(self, name: bytes) -> tuple[int, int] | None:
+        """Start and end of `stored_section` in the file; None if there is none."""
         section = self._find(name)
         if not section.present:
             return None
-        return self.data[section.offset :][: section.size]
+        end: int = min(len(self.data), section.offset + section.size)
+        return min(section.offset, end), end
 
     def has_section(self, name: bytes) -> bool:
         """Whether there is a section of this name, even a damaged one."""

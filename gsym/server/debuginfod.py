@@ -25,7 +25,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
 from gsym.reading.reader import open as open_reader
 from gsym.server.errors import ServerError
-from gsym.server.file_responses import FileBody, MemoryBody, body_response
+from gsym.server.file_responses import FileBody, body_response
 from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.symbolication.source import SourceRoots
 
@@ -125,18 +125,20 @@ class BinaryFiles:
 
     def _section(
         self, key: ModuleKey, entry: Entry | None, name: str
-    ) -> tuple[MemoryBody, str]:
+    ) -> tuple[FileBody, str]:
         wanted = name.encode("utf-8", "surrogateescape")
         for kind in _KINDS:
             for path in self._paths(key, entry):
-                if kind in _kinds(path, key):
-                    view = map_file(path)
-                    with ObjectFile(view, path) as binary:
-                        found = binary.stored_section(wanted)
-                    if found is not None and len(found):
-                        # A section may have any name.
-                        tag = f"{os.stat(path).st_mtime_ns:x}-{quote(name)}"
-                        return MemoryBody(found), tag
+                if kind not in _kinds(path, key):
+                    continue
+                with ObjectFile(map_file(path), path) as binary:
+                    start, end = binary.stored_range(wanted) or (0, 0)
+                if start < end:
+                    # Read, not mapped: the file may be truncated while it is sent.
+                    file = FileIO(path)
+                    # A section may have any name.
+                    tag = f"{os.fstat(file.fileno()).st_mtime_ns:x}-{quote(name)}"
+                    return FileBody(file, (start, end)), tag
         raise not_found(f"the module has no section {name}")
 
     def _source(self, entry: Entry, path: str) -> bytes:

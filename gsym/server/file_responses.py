@@ -27,22 +27,30 @@ _GZIP_STREAM = 31
 
 
 class FileBody:
-    """The bytes of an open file, which it owns.
+    """The bytes of an open file, which it owns, or of a part of it.
 
     Args:
         file: The file.
+        part: Start and end of the part.
         is_packed: Whether it is already compressed.
     """
 
-    def __init__(self, file: FileIO, *, is_packed: bool = False) -> None:
+    def __init__(
+        self,
+        file: FileIO,
+        part: tuple[int, int] | None = None,
+        *,
+        is_packed: bool = False,
+    ) -> None:
         self._file = file
         self.is_packed = is_packed
-        self.size: int | None = os.fstat(file.fileno()).st_size
+        self._first, end = part or (0, os.fstat(file.fileno()).st_size)
+        self.size: int | None = end - self._first
 
     def pieces(self, start: int, end: int | None) -> Iterator[bytes]:
-        """The bytes from *start* to *end*, or to the end of the file."""
+        """The bytes from *start* to *end*, or to the end of the body."""
         left = (self.size or 0 if end is None else end) - start
-        self._file.seek(start)
+        self._file.seek(self._first + start)
         while left > 0:
             piece = self._file.read(min(_BLOCK, left))
             if not piece:
@@ -53,26 +61,6 @@ class FileBody:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-class MemoryBody:
-    """Bytes in memory, such as a part of a mapped file."""
-
-    is_packed = False
-
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
-        self.size: int | None = len(data)
-
-    def pieces(self, start: int, end: int | None) -> Iterator[bytes]:
-        """The bytes from *start* to *end*, or to the end."""
-        last = len(self._data) if end is None else end
-        for at in range(start, last, _BLOCK):
-            yield bytes(self._data[at : min(at + _BLOCK, last)])
-
-    def close(self) -> None:
-        """Release the memory."""
-        self._data.release()
 
 
 class TextBody:
@@ -102,7 +90,7 @@ class TextBody:
 def body_response(
     request: Request,
     service: Service,
-    body: FileBody | MemoryBody | TextBody,
+    body: FileBody | TextBody,
     tag: str,
     headers: Mapping[str, str],
 ) -> Response:
@@ -142,7 +130,7 @@ def body_response(
 def _complete(
     request: Request,
     service: Service,
-    body: FileBody | MemoryBody | TextBody,
+    body: FileBody | TextBody,
     sent: dict[str, str],
 ) -> Response:
     pieces = body.pieces(0, None)
@@ -159,7 +147,7 @@ def _complete(
 def _sent(  # noqa: PLR0913, PLR0917 - all parts of a response
     request: Request,
     service: Service,
-    body: FileBody | MemoryBody | TextBody,
+    body: FileBody | TextBody,
     pieces: Iterator[bytes],
     status: int,
     sent: dict[str, str],
@@ -200,7 +188,7 @@ def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 async def _in_threads(
-    service: Service, body: FileBody | MemoryBody | TextBody, pieces: Iterator[bytes]
+    service: Service, body: FileBody | TextBody, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The pieces, read in threads outside the event loop."""
     try:

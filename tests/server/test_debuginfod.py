@@ -6,11 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import pytest
 
+from gsym.server.file_responses import FileBody
 from gsym.server.modules import make_symbolizer
 from tests.server.running import RunningServer, made_settings
 
@@ -23,6 +26,7 @@ SOURCE = """\
 static int twice(int x) { return 2 * x; }
 int main(int argc, char **argv) { (void)argv; return twice(argc); }
 """
+ODD_NAME = 'a"\r\nX-Odd: \u1234'
 
 
 class Build(NamedTuple):
@@ -52,7 +56,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     command = [tool("gcc"), "-g", "-Wl,--build-id", "-o", str(program), str(source)]
     subprocess.run(command, check=True)
     objcopy = tool("objcopy")
-    subprocess.run([objcopy, "--only-keep-debug", program, debug], check=True)
+    odd = f"--add-section={ODD_NAME}={source}"
+    subprocess.run([objcopy, "--only-keep-debug", odd, program, debug], check=True)
     subprocess.run([objcopy, "--strip-all", program], check=True)
     notes = subprocess.run(
         [tool("readelf"), "-n", program], capture_output=True, text=True, check=True
@@ -103,6 +108,25 @@ def test_sections_are_those_of_the_file_that_has_them(
     answer = server.ask("GET", f"/buildid/{build.build_id}/section/{name}")
     assert answer.status == 200
     assert answer.body == expected.read_bytes()
+
+
+def test_a_section_may_have_any_name(server: RunningServer, build: Build) -> None:
+    url = f"/buildid/{build.build_id}/section/{quote(ODD_NAME)}"
+    answer = server.ask("GET", url)
+    assert (answer.status, answer.body) == (200, SOURCE.encode())
+    assert "x-odd" not in answer.headers
+
+
+def test_a_file_truncated_while_a_section_is_sent_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1 << 20))
+    body = FileBody(FileIO(path), (10, 1 << 20))
+    pieces = body.pieces(0, None)
+    next(pieces)
+    os.truncate(path, 20)
+    with pytest.raises(OSError, match="truncated"):
+        list(pieces)
+    body.close()
 
 
 @pytest.mark.parametrize(
