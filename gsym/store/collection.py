@@ -75,7 +75,8 @@ def collect(
         if size <= most and module.used >= oldest:
             break
         if not module.debug_id:
-            os.unlink(module.path)
+            with suppress(FileNotFoundError):  # removed by another process
+                os.unlink(module.path)
             size -= module.size
             removed += 1
             continue
