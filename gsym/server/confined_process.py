@@ -102,6 +102,11 @@ def watch_processes(show: Callable[[int], object]) -> None:
     _FORKS.show = show
 
 
+def end_processes() -> None:
+    """End all processes, also the one that waits for the next task."""
+    _FORKS.close()
+
+
 def confinement_report(folder: str, limits: ChildLimits) -> list[str]:
     """The measures in effect for confined processes on this system, found by a trial.
 

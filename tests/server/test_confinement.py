@@ -337,6 +337,26 @@ def test_a_process_lost_with_its_server_is_not_an_error_of_the_input(
             lost.result()
 
 
+def test_processes_that_end_at_their_time_limit_do_not_end_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import time\ndef run(order): time.sleep(0.02)\n"
+    (tmp_path / "short_sleep.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    server = ForkServer("short_sleep:run", ["short_sleep"])
+    try:
+        order = {"folder": str(tmp_path)}
+        server.run(order, 10)
+        first = server.pid
+        limits = [0.02 + 0.0002 * (number % 40) for number in range(400)]
+        with ThreadPoolExecutor(8) as pool:
+            found = {*pool.map(server.run, [order] * len(limits), limits)}
+        assert found <= {0, None}
+        assert server.pid == first
+    finally:
+        server.close()
+
+
 def test_a_fork_that_fails_is_the_error_of_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

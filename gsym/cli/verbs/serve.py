@@ -121,6 +121,7 @@ def serve(values: Values) -> int:
     """Serve until a signal stops the server."""
     flags = _flags(values)
     try:
+        from gsym.server.confined_process import end_processes
         from gsym.server.reloading import reloading_app
         from gsym.server.settings import SettingsError, toml_lines
         from gsym.server.workers import bind, check_tls, serve
@@ -151,6 +152,7 @@ def serve(values: Values) -> int:
         url = f"{scheme}://{shown}:{port}{settings.root_path}"
         lines = _greeting(url, app.serving.service)
         app.close()
+        end_processes()  # of this check; workers have their own
         serve(load, settings, listener, partial(_say, settings, lines))
     return 0
 
