@@ -3,7 +3,8 @@
 In this order, for a module with an id in the report: folders that the user named and
 that of the report, by the ids in their files; the path that the report has, and
 installed debug files, if they have the id; the user's store; servers. Of one without an
-id, a file of its name in these folders, or at its path, is used, and marked as a guess.
+id, a file of its name in these folders, or at its path, is used, and marked as a guess;
+if it has no lines, they are searched for by its id.
 """
 
 from __future__ import annotations
@@ -119,7 +120,18 @@ class ReportModules:
 
     def open(self, named: StackModule) -> FoundModule:
         """Open a module, from the first place that has lines of it, or else symbols."""
-        attempts: list[Attempt] = []
+        found = self._open(named, [])
+        reader = found.module.reader
+        if named.has_id or (reader is not None and _has_lines(reader)):
+            return found
+        guess = next(self.paths(named), "")
+        key = _key_in(guess)
+        if not (key.code_id or key.debug_id):
+            return found
+        with_id = named._replace(path=guess, key=key)
+        return self._open(with_id, [*found.module.attempts])._replace(is_guess=True)
+
+    def _open(self, named: StackModule, attempts: list[Attempt]) -> FoundModule:
         best: _File | None = None
         reader: Reader | None = None
         for found in self._files(named, attempts):
@@ -187,6 +199,16 @@ class ReportModules:
 
 def _read(path: str) -> Reader | None:
     return open_module(path).reader
+
+
+def _key_in(path: str) -> ModuleKey:
+    """The ids in a file, as a key; empty if it has none."""
+    try:
+        found = identify(path)
+    except (GsymError, OSError, ValueError):
+        return ModuleKey()
+    names = found.debug_file, found.code_file or found.debug_file
+    return ModuleKey(names[0], found.debug_id, names[1], found.code_id)
 
 
 def _has_lines(reader: Reader) -> bool:

@@ -57,6 +57,17 @@ def test_a_stripped_file_does_not_hide_the_debug_file_of_a_later_folder(
     assert report.threads[0].frames[0].calls[0].line == 1
 
 
+def test_the_id_of_a_stripped_file_that_has_only_a_path_finds_its_debug_file(
+    stripped: tuple[Path, str],
+) -> None:
+    full, text = stripped
+    renamed = full.rename(full.with_name("of-another-name.debug"))
+    report = gsym.symbolicate(text.partition(" (BuildId")[0], source=full.parent)
+    assert report.threads[0].frames[0].calls[0].line == 1
+    module = report.modules[0]
+    assert (module.path, module.is_guess) == (str(renamed), True)
+
+
 def test_a_stripped_file_is_better_than_none(stripped: tuple[Path, str]) -> None:
     pytest.importorskip("httpx2")
     full, text = stripped
