@@ -202,3 +202,13 @@ def test_what_to_do_about_addresses_without_an_answer_is_said(
         shown = capsys.readouterr()
         assert shown.out == text
         assert hint in shown.err
+
+
+def test_frames_of_webassembly_are_named_as_not_supported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "crash.txt"
+    report.write_text("    at f (wasm://wasm/app.wasm-01:wasm-function[3]:0x4e23)\n")
+    assert main(["symbolicate", str(report)]) == 0
+    expected = "gsym symbolicate: warning: WebAssembly is not supported\n"
+    assert capsys.readouterr() == (report.read_text(), expected)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.symbolication.memory.loaded import LoadedSymbols
-    from gsym.symbolication.report import Report
+    from gsym.symbolication.report import Report, ReportModule
 
 
 @Command(
@@ -237,13 +237,13 @@ def _print_report(report: Report, path: str, values: Values) -> int:
         warn(f"{path}: no address of a known form in it", "gsym symbolicate")
     for note in report.notes:
         warn(note, "gsym symbolicate")
-    for module in report.modules:
-        if module.state == "missing":
-            warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")
-        elif module.is_guess and values.flag("--explain"):
-            used = f"{printable(module.path)}, by its name alone"
-            warn(f"{printable(module.name)}: {used}", "gsym symbolicate")
+    for module in _missing(report):
+        warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")
     if values.flag("--explain"):
+        for module in report.modules:
+            if module.is_guess:
+                used = f"{printable(module.path)}, by its name alone"
+                warn(f"{printable(module.name)}: {used}", "gsym symbolicate")
         for line in report.explanation():
             warn(printable(line), "gsym symbolicate")
     for hint in _hints(report, values):
@@ -252,13 +252,20 @@ def _print_report(report: Report, path: str, values: Values) -> int:
     return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
 
 
+def _missing(report: Report) -> list[ReportModule]:
+    """The modules that were not found; the notes have those that are not supported."""
+    return [
+        module
+        for module in report.modules
+        if module.state == "missing" and module.reason not in report.notes
+    ]
+
+
 def _hints(report: Report, values: Values) -> Iterator[str]:
     """What the user can do about addresses without an answer."""
     if not report.threads and not values.text("--module"):
         yield "use --module NAME for addresses of one module"
-    if not values.texts("--source") and any(
-        module.state == "missing" for module in report.modules
-    ):
+    if not values.texts("--source") and _missing(report):
         yield "use --source to name folders or servers with the missing modules"
     reasons = {frame.reason for frame in report.frames()}
     is_unplaced = any(NOT_PLACED in each for each in reasons)

@@ -59,10 +59,10 @@ _NODE = re.compile(
 # Of Python 3.14: `  Binary file "/opt/ext.so", at run+0x1d [0x7fd3b2dd21d4]`; without a
 # symbol the offset is a link-time address: `at +0x11d4`
 _PYTHON_OFFSET = re.compile(
-    rf'Binary file "(?P<shown>(?P<module>[^"]+)", at \+{OFFSET}) \[{ADDRESS}\]'
+    rf'Binary file (?P<shown>"(?P<module>[^"]+)", at \+{OFFSET}) \[{ADDRESS}\]'
 )
 _PYTHON = re.compile(
-    r'Binary file "(?P<shown>(?P<module>[^"]+)"'
+    r'Binary file (?P<shown>"(?P<module>[^"]+)"'
     rf"(?:, at (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX}))?) \[{ADDRESS}\]"
 )
 # D, of adjusted addresses: `crash.d:2 void app.act(int) [0x55d72b186358]`,

@@ -387,6 +387,7 @@ class LineReader:
             module = self._process.named(module.name) or module
         if module is not None and form.problem:
             module = module._replace(problem=form.problem)
+            self._stack.add_note(form.problem)
         if groups.get("address") and not groups.get("offset"):
             return self._placed(frame, _number(groups["address"]), module)
         is_named = frame.symbol and frame.plus is not None

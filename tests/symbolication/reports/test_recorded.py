@@ -9,6 +9,7 @@ import pytest
 
 import gsym
 from tests.symbolication.reports.recorded import (
+    FAULTHANDLER,
     FOLDED,
     MODULES,
     MUSL,
@@ -87,6 +88,11 @@ def test_webassembly_is_named_as_unsupported() -> None:
         f"no symbols of {name}: WebAssembly is not supported"
         for name in ("app.wasm-0133c842", "app.wasm")
     ]
+
+
+def test_the_quotes_around_a_path_go_with_it(modules: Path) -> None:
+    report = gsym.symbolicate(FAULTHANDLER, source=modules)
+    assert "  Binary file leaf + 16 at app.c:" in str(report)
 
 
 def test_the_explanation_has_a_line_for_each_frame(modules: Path) -> None:
