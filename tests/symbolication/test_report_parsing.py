@@ -334,6 +334,7 @@ def test_lines_beyond_the_limit_hold_no_frame(count: int, notes: int) -> None:
         ('{"log":"', '\\n","stream":"stderr"}'),
         ('time="x" level=error msg="', '"'),
         ("> ", ""),
+        ("crash.c:2 ", ""),
         ("\x1b[31m", "\x1b[0m"),
         ("\x1b[1m\x1b[31m", "\x1b[m\x1b[K"),
     ],
