@@ -66,8 +66,8 @@ _PYTHON = re.compile(
     rf"(?:, at (?P<symbol>[^\s+]+)\+(?P<plus>0x{HEX}))?) \[{ADDRESS}\]"
 )
 # D, of adjusted addresses: `crash.d:2 void app.act(int) [0x55d72b186358]`,
-# `??:? f [0x1]`, `??:? ???[0x1]`, `??:? [0x1]`. What a log has after its own place may be
-# of the C library: `crash.c:2 /opt/app(f+0x1) [0x55d72b186358]`
+# `??:? f [0x1]`, `??:? ???[0x1]`, `??:? [0x1]`. A log may have a place, too,
+# before a frame of the C library: `crash.c:2 /opt/app(f+0x1) [0x55d72b186358]`
 _D = re.compile(
     r"^(?!\S+ \S*(?:/|\+0x))"
     r"(?P<shown>(?=\?\?:\? |[^\s:]+\.[a-z]\w*:\d+ )(?:\S+ (?!\[))?"
