@@ -83,11 +83,12 @@ static gsym_status copy_sections(object_file *file, gsym_object_section section,
                                  gsym_error *error) {
     uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MOST_RATIO;
     uint8_t *out;
-    file->copied += size;
-    if (file->copied > most || file->copied > MOST_INFLATED)
+    if (most > MOST_INFLATED) most = MOST_INFLATED;
+    if (size > most - file->copied) /* any number may be declared: a sum could overflow */
         return gsym_fail(error, GSYM_E_LIMIT, section.offset,
                          "its compressed sections declare more than %" PRIu64 " bytes",
-                         most < MOST_INFLATED ? most : MOST_INFLATED);
+                         most);
+    file->copied += size;
     out = *copy_ret = malloc((size_t)size + 1);
     if (out == NULL) return gsym_fail_memory(error);
     while (count-- > 0) {

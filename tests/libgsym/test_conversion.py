@@ -254,8 +254,12 @@ def test_a_damaged_compressed_section_is_an_error_with_its_offset(
     assert found.reason.startswith("a compressed section is damaged")
 
 
+# The second one follows a section that is read, and no sum of sizes has room for it.
+@pytest.mark.parametrize(
+    ("section", "size"), [("info", 1 << 33), ("abbrev", (1 << 64) - 1)]
+)
 def test_sections_that_claim_too_much_are_refused(
-    library: Library, tmp_path: Path
+    library: Library, tmp_path: Path, section: str, size: int
 ) -> None:
     program = compiled(tmp_path, "-gz=zlib")
     data = bytearray(program.read_bytes())
@@ -263,9 +267,10 @@ def test_sections_that_claim_too_much_are_refused(
     listing = subprocess.run(
         words_of(readelf, "-SW", program), capture_output=True, text=True, check=True
     )
-    (line,) = [each for each in listing.stdout.splitlines() if " .debug_info " in each]
+    name = f" .debug_{section} "
+    (line,) = [each for each in listing.stdout.splitlines() if name in each]
     offset = int(line.split("PROGBITS")[1].split()[1], 16)
-    data[offset + 8 : offset + 16] = (1 << 33).to_bytes(8, "little")
+    data[offset + 8 : offset + 16] = size.to_bytes(8, "little")
     program.write_bytes(data)
     found = convert(library, program, tmp_path / "none")
     assert found.status == library.lib.GSYM_E_LIMIT
