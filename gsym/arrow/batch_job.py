@@ -144,7 +144,9 @@ class BatchJob:
             with open(path, encoding="utf-8") as file:
                 known = json.load(file)
         except FileNotFoundError:
-            if any(name != _LOCK for name in os.listdir(self._output)):
+            # A run that was killed here leaves a temporary file.
+            own = (_LOCK, f".{MANIFEST}.")
+            if not all(name.startswith(own) for name in os.listdir(self._output)):
                 reason = "the folder is not empty, and not of `gsym batch`"
                 raise GsymError(reason, path=self._output) from None
         except ValueError:
@@ -156,10 +158,10 @@ class BatchJob:
             if known != self._manifest:
                 reason = "the parts are of other inputs or options"
                 raise GsymError(reason, path=path)
-        if self._options["output"] == "ids":
-            os.makedirs(os.path.join(self._output, FRAMES), exist_ok=True)
         with AtomicFile(path, keep_same=True) as file:
             file.write(json.dumps(self._manifest, indent=1).encode())
+        if self._options["output"] == "ids":
+            os.makedirs(os.path.join(self._output, FRAMES), exist_ok=True)
 
     def _work(
         self,

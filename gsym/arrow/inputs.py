@@ -95,7 +95,8 @@ def batches_of(unit: Unit, *, address: str, modules: str) -> Iterator[Any]:
         yield from _read(unit.path, lambda: _json_batches(unit, address, modules))
     else:
         batches = _PACKED_BATCHES[kind](unit)
-        while batch := _read(unit.path, lambda: next(batches, None)):
+        # One without rows counts as false.
+        while (batch := _read(unit.path, lambda: next(batches, None))) is not None:
             yield batch
 
 

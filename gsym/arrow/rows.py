@@ -80,12 +80,15 @@ class AddressRows:
         self.rows.modules = self._numbers(codes, "uint32", module)
         self.rows.module_count = len(self.modules)
         if base is not None:
+            if isinstance(base, int) and not 0 <= base <= UINT64_MAX:
+                raise ValueError(f"base: {base:#x} is not an address")
             bases = (
                 self._of_rows(_column(batch, base), base)
                 if isinstance(base, str)
                 else pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
             )
             if bases.type != pa.int64():
+                self._check_numbers(bases, str(base))
                 bases = bases.cast(pa.uint64())
             # No address is as high as the base of a row without one.
             bases = bases.fill_null(-1 if bases.type == pa.int64() else UINT64_MAX)
@@ -145,10 +148,9 @@ class AddressRows:
         wanted = getattr(pa, kind)()
         if column.type == pa.int64() and kind == "uint64":
             column = column.view(wanted)
-        elif pa.types.is_integer(column.type) or _is_text(pa, column.type):
-            column = column.cast(wanted)
         else:
-            raise TypeError(f"column '{name}': expected integers, not {column.type}")
+            self._check_numbers(column, name)
+            column = column.cast(wanted)
         if not len(column):
             return ffi.NULL
         size = wanted.bit_width // 8
@@ -157,6 +159,11 @@ class AddressRows:
         start = column.offset * size
         view = ffi.from_buffer(data) + start
         return ffi.cast(f"{kind}_t *", view)
+
+    def _check_numbers(self, column: Column, name: str) -> None:
+        pa, kind = self._pa, column.type
+        if not (pa.types.is_integer(kind) or _is_text(pa, kind)):
+            raise TypeError(f"column '{name}': expected integers, not {kind}")
 
     def _flags(self, column: Column) -> CData:
         return self._numbers(column.cast(self._pa.uint8()), "uint8", "")

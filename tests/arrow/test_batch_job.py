@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.arrow import Modules, inputs, symbolize
+from gsym.arrow import Modules, batch_job, inputs, symbolize
 from gsym.cli.main import main
 from gsym.cli.verbs import batch
 from gsym.errors import FormatError, UnsupportedError
@@ -129,6 +129,16 @@ def test_frames_and_ids_are_tables_of_all_parts(tmp_path: Path, place: str) -> N
     assert len(set(ids)) == len(ids)
 
 
+def test_batches_after_one_without_rows_are_read(tmp_path: Path, place: str) -> None:
+    (batch,) = table_of(4).to_batches()
+    path, out = tmp_path / "in.arrows", tmp_path / "out"
+    with pa.ipc.new_stream(path, batch.schema) as writer:
+        for piece in (batch.slice(0, 1), batch.slice(0, 0), batch.slice(1)):
+            writer.write_batch(piece)
+    assert run(path, "-o", out, "--modules", place) == 0
+    assert [row["id"] for row in parts(out)] == [0, 1, 2, 3]
+
+
 def test_parts_may_be_arrow_streams(tmp_path: Path, place: str) -> None:
     write(tmp_path / "in.parquet", table_of(50), 20)
     out = tmp_path / "out"
@@ -162,6 +172,28 @@ def test_a_killed_run_is_resumed_without_loss_or_repetition(
     assert not list(out.glob(".part*"))
 
 
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_run_killed_before_its_manifest_is_started_anew(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch, resume: tuple[str, ...]
+) -> None:
+    path, out = tmp_path / "in.parquet", tmp_path / "out"
+    write(path, table_of(20), 10)
+    options = (path, "-o", out, "--modules", place, "--answers=ids")
+    job = batch_job.BatchJob([str(path)], str(out), Modules(place), {"output": "ids"})
+
+    def kill(*_: object, **__: object) -> None:
+        (out / ".manifest.json.0.tmp").touch()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch_job, "AtomicFile", kill)
+        with pytest.raises(KeyboardInterrupt):
+            job.run(1)
+    assert run(*options, *resume) == 0
+    assert [row["id"] for row in parts(out)] == list(range(20))
+    assert not list(out.glob(".*.tmp"))
+
+
 def test_a_folder_of_something_else_is_left_alone(
     tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +222,8 @@ def test_a_folder_of_something_else_is_left_alone(
     [
         (("--address", "pc"), "in.parquet: the batch has no column 'pc'"),
         (("--module", "id"), "in.parquet: column 'id': modules are text or binary"),
+        (("--base", "0x1" + "0" * 16), "in.parquet: base: 0x10000000000000000 is not"),
+        (("--base", "build_id"), "in.parquet: column 'build_id': expected integers"),
         (("--modules", "/none"), "option '--modules': modules: '/none' is not a fol"),
         (("--strict",), "module 03000000"),
     ],
