@@ -39,6 +39,7 @@ _GAP_OF_MANY = 4
 _RECORD = 8 << 10  # most records are smaller
 _STRING = 1 << 10
 _REQUESTS = 8  # at a time
+_ROUNDS = 16  # of requests, each of which tells what the next one is for
 _FRAMES = 256
 _PATTERNS = 16
 _MAGICS = (b"GSYM", b"MYSG")  # in both byte orders
@@ -178,14 +179,16 @@ class SparseImage:
         Raises:
             LimitError: They are too large.
         """
-        was_missing = False
-        while missing := self._missing(wanted()):
+        for done in range(_ROUNDS):
+            missing = self._missing(wanted())
+            if not missing:
+                return done > 0
             if len(missing) * _BLOCK > MEMORY:
                 reason = f"needs more than {MEMORY >> 20} MB at once: download the file"
                 raise LimitError(reason, path=self._file.name)
             self._read(missing)
-            was_missing = True
-        return was_missing
+        reason = f"needs more than {_ROUNDS - 1} reads in turn: download the file"
+        raise LimitError(reason, path=self._file.name)
 
     def _missing(self, ranges: Ranges) -> set[int]:
         missing: set[int] = set()

@@ -213,6 +213,18 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
         return type(error), error.reason, error.offset
 
 
+@pytest.mark.usefixtures("tiny_blocks")
+def test_a_record_of_many_parts_is_read_with_the_whole_file(
+    server: ObjectServer,
+) -> None:
+    extra = {100 + each: b"" for each in range(1000)}
+    server.objects[PATH] = create([function(0)._replace(extra=extra)])
+    with gsym.open(server.url + PATH) as reader:
+        assert reader.lookup(START + 0x10) is not None
+    # Not one for each block, of which only the one before tells that it is needed.
+    assert server.counted()[0] < 30
+
+
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.usefixtures("tiny_blocks")
