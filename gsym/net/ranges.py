@@ -163,11 +163,11 @@ class _Page:
             part, _, total = rest.partition("/")
             if unit != "bytes" or part.split("-")[0] != str(start):
                 raise SourceError("sent another range")
-            if not total.isdigit():
+            if not total.isdecimal():  # isdigit() has also "²"
                 raise SourceError("does not declare its size")
             return _Part(_joined(answer, size), int(total[:20]), mark)
         length = fields.get("content-length", "")
-        if start or not length.isdigit() or int(length[:20]) > size:
+        if start or not length.isdecimal() or int(length[:20]) > size:
             raise SourceError("the server does not send ranges: download the file")
         return _Part(_joined(answer, size), int(length), mark)
 

@@ -12,6 +12,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.remote import reader as remote_reader
+from gsym.remote.sparse_image import HEAD_SIZE
 from tests.creations import create
 from tests.fault_server import FaultServer, Reply
 from tests.object_server import ObjectServer
@@ -211,6 +212,28 @@ def outcome(call: Callable[..., object], *arguments: object) -> object:
         return call(*arguments)
     except gsym.GsymError as error:
         return type(error), error.reason, error.offset
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [
+        (str(1 << 60), "is larger than 4294967296 bytes"),
+        ("9" * 1000, "is larger than 4294967296 bytes"),
+        ("\xb2", "does not declare its size"),
+        ("*", "does not declare its size"),
+        ("10", "sent 524288 bytes"),
+    ],
+)
+def test_a_size_that_cannot_be_is_refused(size: str, reason: str) -> None:
+    head = b"GSYM".ljust(HEAD_SIZE, b"\0")
+    headers = (("Content-Range", f"bytes 0-{HEAD_SIZE - 1}/{size}"),)
+    reply = Reply(head, status=206, headers=headers)
+    with (
+        FaultServer({"/a.gsym": reply}) as faulty,
+        pytest.raises(gsym.SourceError) as raised,
+    ):
+        gsym.open(faulty.url + "/a.gsym")
+    assert raised.value.reason == reason
 
 
 @pytest.mark.usefixtures("tiny_blocks")
