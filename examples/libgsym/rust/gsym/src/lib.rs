@@ -215,7 +215,7 @@ fn filled<T: Copy>(
 }
 
 fn call(function: impl FnOnce(*mut sys::gsym_error) -> sys::gsym_status) -> Result<(), Error> {
-    let mut error = MaybeUninit::uninit();
+    let mut error = MaybeUninit::zeroed(); // a short text leaves the rest of its room as it is
     if function(error.as_mut_ptr()) == sys::GSYM_OK {
         return Ok(());
     }
