@@ -31,6 +31,10 @@ class BuildEngine(build_ext):
                 return list(chain(*pool.map(compile_one, zip(sources))))
 
         self.compiler.compile = compile_all
+        if not self.inplace and platform == "linux":
+            # Python itself was mostly compiled with -g, and so are extensions.
+            for ext in self.extensions:
+                ext.extra_link_args.append("-s")
         super().build_extensions()
 
     def run(self) -> None:
