@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from gsym.symbolication.report_work import ReportWork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from gsym.symbolication.memory.loaded import LoadedSymbols
@@ -45,7 +46,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
 
     Args:
         report: The text, or a path (not a `str`) of a file with it, a core file or a
-            minidump. The folder of the file is searched for modules, too.
+            minidump, which may be compressed by gzip, zstd or xz. The folder of the
+            file is searched for modules, too.
         source: Where modules are, in order: folders, which are searched for files by
             their ids and names, and servers as `open_source` takes them.
         maps: What is loaded where, for addresses whose modules the report does not
@@ -67,10 +69,11 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
     beside = ""
     if not isinstance(report, str):
         path = os.fspath(report)
-        if is_dump(path):
-            return symbolicate_dump(path, source=source, store=store)
         beside = os.path.dirname(os.path.abspath(path))
-        report = _read_text(path)
+        with inflated(path) as file:
+            if is_dump(file):
+                return symbolicate_dump(file, source=source, store=store)
+            report = _read_text(file)
     return symbolicate_text(
         report,
         beside,
@@ -113,6 +116,25 @@ def symbolicate_text(  # noqa: PLR0913 - independent keywords
         document=document,
     )
     return symbolicate_stack(stack, beside, source=source, store=store)
+
+
+@contextmanager
+def inflated(path: str) -> Iterator[str]:
+    """The path of a report, inflated into a temporary file if it is compressed.
+
+    Raises:
+        FormatError: The compressed data is damaged.
+        LimitError: It inflates to too much.
+    """
+    if not os.path.isfile(path):  # such as a pipe, which can be read once
+        yield path
+        return
+    from tempfile import TemporaryDirectory
+
+    from gsym.store.archives import inflate_file
+
+    with TemporaryDirectory(prefix="gsym-") as folder:
+        yield inflate_file(path, folder)
 
 
 def _read_text(path: str | os.PathLike[str]) -> str:

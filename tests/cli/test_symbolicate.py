@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
-from typing import TYPE_CHECKING
+import lzma
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import gsym
 from gsym.cli.main import main
 from gsym.store.directory import Store
 from tests.debuginfod_server import Answer, Server
 from tests.store_modules import identity, put
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +63,23 @@ def stacks(tmp_path: Path) -> str:
     path = tmp_path / "stacks.json"
     path.write_text(json.dumps(REQUEST))
     return str(path)
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "xz"])
+def test_a_report_may_be_compressed(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packs: dict[str, Any] = {
+        "gz": gzip.compress,
+        "zst": zstd.compress,
+        "xz": lzma.compress,
+    }
+    text = "an error\n#3  0x55555555516d in ???\n"
+    path = tmp_path / f"crash.txt.{suffix}"
+    path.write_bytes(packs[suffix](text.encode()))
+    assert main(["symbolicate", str(path), f"--store={tmp_path}"]) == 0
+    assert capsys.readouterr().out == text
+    assert str(gsym.symbolicate(path)) == text
 
 
 def test_what_a_report_lacks_is_said(

@@ -22,6 +22,7 @@ from gsym.symbolication.link_addresses import NOT_PLACED
 from gsym.symbolication.report_work import NO_PLACE
 from gsym.symbolication.stacks.documents import decode_document
 from gsym.symbolication.symbolicate import (
+    inflated,
     is_dump,
     symbolicate_dump,
     symbolicate_stack,
@@ -116,11 +117,10 @@ def symbolicate(values: Values) -> int:
     loaded = _loaded(values)
     if loaded is None:
         cores = values.texts("--core")
-        for path in cores:
-            if not is_dump(path):
-                raise GsymError("not a core file and not a minidump", path=path)
-        paths = [*operands, *cores] or ["-"]
-        return _worst([_symbolicate(path, values) for path in paths])
+        paths = operands if operands or cores else ["-"]
+        statuses = [_symbolicate(path, values) for path in paths]
+        statuses += [_symbolicate(path, values, is_core=True) for path in cores]
+        return _worst(statuses)
     with loaded:
         addresses = _addresses(operands)
         if addresses:
@@ -187,18 +187,21 @@ def _sources(values: Values) -> dict[str, Any]:
     return {"source": values.texts("--source"), "store": values.text("--store")}
 
 
-def _symbolicate(path: str, values: Values) -> int:
+def _symbolicate(path: str, values: Values, *, is_core: bool = False) -> int:
     server = values.text("--server")
     store, sources = values.text("--store"), values.texts("--source")
     if server is not None and (store is not None or sources):
         raise UsageError("give either '--server', or '--store' and '--source'")
-    if server is None and is_dump(path):
-        report = symbolicate_dump(path, **_sources(values))
-        return _print_report(report, path, values)
     if server is not None:
         request = decode_request(_read_file(path), path)
         return symbolicate_jobs(path, request, values)
-    text = _read_text(path)
+    with inflated(path) as file:
+        if is_dump(file):
+            report = symbolicate_dump(file, **_sources(values))
+            return _print_report(report, path, values)
+        if is_core:
+            raise GsymError("not a core file and not a minidump", path=path)
+        text = _read_text(file)
     document = decode_document(text)
     if is_request(document):
         return symbolicate_jobs(path, document, values)
