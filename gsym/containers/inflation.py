@@ -83,8 +83,14 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         raise ValueError(_TRUNCATED)
 
 
-def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+def inflate_zstd(
+    pieces: Iterable[Buffer], *, may_be_cut: bool = False
+) -> Iterator[bytes]:
     """The contents of all zstd frames; bytes after them are ignored.
+
+    Args:
+        pieces: Of the frames.
+        may_be_cut: Whether the last one need not have an end.
 
     Raises:
         ValueError: One is damaged.
@@ -94,7 +100,8 @@ def inflate_zstd(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     else:
         from backports import zstd
     errors = (zstd.ZstdError, EOFError)
-    return _inflate(pieces, zstd.ZstdDecompressor, _ZSTD_MAGICS, errors)
+    make = zstd.ZstdDecompressor
+    return _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
 
 
 _FILES = {b"\x1f\x8b": inflate_gzip, _ZSTD_MAGICS[0]: inflate_zstd}
@@ -139,6 +146,8 @@ def _inflate(
     make: Callable[[], Any],
     magics: tuple[bytes, ...],
     errors: tuple[type[Exception], ...],
+    *,
+    may_be_cut: bool = False,
 ) -> Iterator[bytes]:
     decompressor = make()
     start = b""  # bytes after a stream that may be the start of another one
@@ -160,7 +169,7 @@ def _inflate(
                 left, start = decompressor.unused_data, b""
     except errors as error:
         raise ValueError(error) from error
-    if not decompressor.eof:
+    if not decompressor.eof and not may_be_cut:
         raise ValueError(_TRUNCATED)
 
 

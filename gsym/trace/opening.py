@@ -23,6 +23,7 @@ from gsym.trace.profiles.collapsed_input import is_collapsed
 from gsym.trace.profiles.foreign import require_known, require_known_name
 from gsym.trace.profiles.input_bytes import read_inflated, read_pieces
 from gsym.trace.profiles.json_kind import json_kind
+from gsym.trace.profiles.perf_data import PERF_DATA_MAGICS
 from gsym.trace.profiles.perf_script import is_perf_script
 from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
@@ -169,7 +170,7 @@ class ProfileOptions(NamedTuple):
     """Information from the caller about a profile, for formats that need it.
 
     Attributes:
-        build_ids: Of modules by their paths: perf script, addresses.
+        build_ids: Of modules by their paths: perf script, perf.data, addresses.
         keep_symbols: See `read_perf_script`.
         return_addresses: Whether addresses of callers (pprof), or all of a list
             (addresses), are return addresses.
@@ -242,6 +243,8 @@ def profile_kind(path: str | os.PathLike[str]) -> str:
     head = next(pieces, b"")
     if head.startswith(MAGICS):
         return "fxt"  # whatever follows: damaged traces are read
+    if head.startswith(tuple(PERF_DATA_MAGICS)):
+        return "perf.data"
     is_whole = next(pieces, None) is None
     require_known(head, name)
     text = head.decode("utf-8", "replace")
@@ -296,6 +299,7 @@ _READERS = {
         *("perf_script_input", "read_perf_script"),
         ("build_ids", "keep_symbols", "most_bytes"),
     ),
+    "perf.data": ("perf_data_input", "read_perf_data", ("build_ids", "most_bytes")),
     "addresses": (
         *("address_list_input", "read_addresses"),
         ("build_id", "module", "build_ids", "return_addresses", "most_bytes"),

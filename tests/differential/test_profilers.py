@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.cli.main import main
 from gsym.trace.opening import profile_kind, read_profile
+from gsym.trace.profiles.perf_script_input import profile_of_lines
 from gsym.trace.profiles.top import top_rows
 from tests.conftest import find_peer
 from tests.differential.peers import run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gsym.trace.profiles.model import Profile
 
 PYTHON = """\
 def leaf(count):
@@ -86,20 +88,51 @@ def test_time_of_viztracer_is_its_own_durations(tmp_path: Path) -> None:
         assert rows[name] == pytest.approx(whole[name], rel=1e-3)
 
 
-def test_perf_data_says_what_to_type(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-e", "cpu-clock", "-g"),
+        ("-e", "cpu-clock,page-faults", "-g", "-z"),
+        ("-e", "cpu-clock", "--buildid-mmap"),
+    ],
+    ids=["stacks", "compressed", "build ids"],
+)
+def test_perf_data_is_read_as_perf_prints_it(
+    tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     perf = find_peer("perf")
     path = tmp_path / "perf.data"
-    recording = (perf, "record", "-e", "cpu-clock", "-g", "-o", str(path))
+    work = f"{sys.executable} -c 'sum(range(10**7))'; {sys.executable} -c 'print()'"
     try:
-        run(*recording, sys.executable, "-c", "sum(range(10**7))")
+        run(perf, "record", *options, "-o", str(path), "sh", "-c", work)
     except OSError:
         pytest.skip("perf cannot record here")
-    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
-    assert main(["trace", "top", str(path)]) == 1
-    command = f"perf script -i {path}"
-    assert f"type: {command} | gsym trace top -" in capsys.readouterr().err
-    script = tmp_path / "perf.txt"
-    script.write_text(run(*command.split()))
-    assert main(["trace", "top", str(script)]) == 0
+    fields = ("-F", "comm,pid,tid,time,period,event,ip,sym,dso")
+    script = run(perf, "script", "-i", str(path), "--show-mmap-events", *fields)
+    printed = profile_of_lines(script.splitlines())
+    profile = read_profile(path)
+    assert profile.value_types == printed.value_types
+    assert _samples(profile) == _samples(printed)
+    assert not profile.losses
+
+
+def _samples(profile: Profile) -> list[object]:
+    """Each sample with its stack, as offsets in files; perf prints microseconds."""
+    found: list[object] = []
+    for sample in profile.samples:
+        stack = []
+        for index in profile.stacks[sample.stack]:
+            location = profile.locations[index]
+            address, path = location.address, ""
+            if location.mapping is not None:
+                mapping = profile.mappings[location.mapping]
+                path = mapping.path
+                if address < 1 << 63:
+                    address += mapping.file_offset - mapping.start
+            stack.append((address, path, location.is_return))
+        assert sample.thread is not None
+        assert sample.time is not None
+        thread = profile.threads[sample.thread]
+        events = [each for each in sample.labels if each[0] == "event"]
+        found.append((thread, sample.time // 1000, sample.values, events, stack))
+    return found

@@ -7,11 +7,8 @@ import os
 from gsym.errors import FormatError, UnsupportedError
 from gsym.trace.profiles.protobuf import each_field
 
-_PERF = "perf.data of Linux perf", "type: perf script -i {} | gsym trace top -"
 # By their first bytes: what it is, and what to do.
 _MAGICS = {
-    b"PERFILE2": _PERF,
-    b"2ELIFREP": _PERF,
     b"SIMPLEPERF": (
         "a report of Android's simpleperf",
         "type: stackcollapse.py -i perf.data | gsym trace top -",

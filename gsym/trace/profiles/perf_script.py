@@ -30,7 +30,8 @@ class PerfFrame(NamedTuple):
     Attributes:
         address: As it is printed: in memory, or in the file of the module.
         symbol: Without its offset.
-        module: Path of the file, or a name in brackets, as of the kernel.
+        module: Path of the file, or a name in brackets, as of the kernel; None: what is
+            mapped at the address.
         module_offset: Where it is in that file, if that is printed as well.
         is_inlined: Whether it is inlined into the frame of the next line, if that has
             the same address. perf also marks functions with several names.
@@ -40,7 +41,7 @@ class PerfFrame(NamedTuple):
 
     address: int
     symbol: str
-    module: str
+    module: str | None
     module_offset: int | None
     is_inlined: bool
     path: str

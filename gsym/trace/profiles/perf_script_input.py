@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from itertools import groupby
+from itertools import zip_longest
 
 from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle
@@ -47,6 +47,8 @@ _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
 MOST_MAPPINGS = 1 << 16
 """Of a process; the default limit of Linux."""
+_MOST_COPIED = 1 << 24  # mappings that processes inherit and change
+_FILE_STARTS = ("/", "[")  # of a path, and of `[vdso]`
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
 _MOST_LIST_BYTES = 64 << 20
@@ -92,6 +94,8 @@ class ModulePlaces:
         self._sizes: dict[str, int] = {}
         self._loaded: dict[int, _Loaded] = {}
         self._kernel = _Loaded()
+        self._shared: set[int] = set()
+        self._copied = 0
         self._ends: dict[int, int] = {}
 
     def load(self, mapping: PerfMapping) -> None:
@@ -99,14 +103,36 @@ class ModulePlaces:
         if mapping.path.startswith(_KERNEL):
             # `[kernel.kallsyms]_text`: named after its first symbol, for all processes.
             loaded, mapping = self._kernel, mapping._replace(path=_KERNEL)
-        elif mapping.path.startswith("/") and mapping.start < _KERNEL_START:
-            loaded = self._loaded.setdefault(mapping.process, _Loaded())
+        elif mapping.start >= _KERNEL_START:
+            loaded = self._kernel
+        elif mapping.path.startswith(_FILE_STARTS):
+            loaded = self._own(mapping.process)
         else:
             return
         if len(loaded) < MOST_MAPPINGS:
             loaded.add(mapping)
         else:
             self._builder.lose("mappings beyond those that a process can have")
+
+    def unload(self, process: int, parent: int | None = None) -> None:
+        """A process has only the mappings of its parent, or none, from now on."""
+        self._loaded.pop(process, None)
+        self._shared.discard(process)
+        if parent in self._loaded:
+            # Most processes run another program before they map anything.
+            self._loaded[process] = self._loaded[parent]
+            self._shared.update((process, parent))
+
+    def _own(self, process: int) -> _Loaded:
+        """The mappings of a process, to be changed."""
+        loaded = self._loaded.setdefault(process, _Loaded())
+        if process in self._shared:
+            self._shared.remove(process)
+            self._copied += len(loaded)
+            if self._copied > _MOST_COPIED:
+                raise FormatError("processes inherit too many mappings")
+            loaded = self._loaded[process] = loaded.copy()
+        return loaded
 
     def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
         """The address of a frame, and the index of its mapping.
@@ -116,11 +142,15 @@ class ModulePlaces:
         """
         address, module = frame.address, frame.module
         if frame.module_offset is not None:
-            return frame.module_offset, self._whole_file(module, frame.module_offset)
+            place = frame.module_offset
+            return place, self._whole_file(module or "", place)
         is_kernel = self.is_kernel(frame)
         loaded = self._kernel if is_kernel else self._loaded.get(process)
         part = loaded.find(address) if loaded is not None else None
-        if part is not None and part.path == module:
+        if part is not None and module is None:
+            module = part.path
+        is_module = is_kernel and module != _KERNEL
+        if part is not None and part.path == module and not is_module:
             return address, self._builder.mapping(
                 Mapping(
                     part.start,
@@ -185,6 +215,11 @@ class _Loaded:
 
     def __len__(self) -> int:
         return len(self._parts)
+
+    def copy(self) -> _Loaded:
+        made = _Loaded()
+        made._starts, made._parts = self._starts.copy(), self._parts.copy()
+        return made
 
     def add(self, part: PerfMapping) -> None:
         end = part.start + part.size
@@ -266,7 +301,7 @@ def profile_of_lines(
     Raises:
         FormatError: They have no sample.
     """
-    reader = _Reader(build_ids, keep_symbols=keep_symbols)
+    reader = PerfReader(build_ids, keep_symbols=keep_symbols)
     unknown = UnknownLines()
     try:
         for record in parse_perf_script(lines, unknown):
@@ -284,7 +319,7 @@ def profile_of_lines(
     return reader.finish()
 
 
-class _Reader:
+class PerfReader:
     """Adds samples to a profile.
 
     Attributes:
@@ -308,6 +343,11 @@ class _Reader:
     def load(self, mapping: PerfMapping) -> None:
         """A part of a file is in the memory of a process from now on."""
         self.places.load(mapping)
+        self._stacks.clear()
+
+    def unload(self, process: int, parent: int | None = None) -> None:
+        """A process has only the mappings of its parent, or none, from now on."""
+        self.places.unload(process, parent)
         self._stacks.clear()
 
     def take(self, sample: PerfSample) -> None:
@@ -359,14 +399,18 @@ class _Reader:
     def _stack_locations(self, sample: PerfSample) -> list[int]:
         stack: list[int] = []
         was_kernel = True
-        # A function that is inlined has the address of the next line.
-        for _, lines in groupby(sample.frames, key=lambda frame: frame.address):
-            group = list(lines)
-            *_, frame = group
+        group: list[PerfFrame] = []
+        for frame, caller in zip_longest(sample.frames, sample.frames[1:]):
+            group.append(frame)
+            # A function that is inlined has the address of the next line; one that
+            # calls itself has as well.
+            if frame.is_inlined and caller and caller.address == frame.address:
+                continue
             is_kernel = self.places.is_kernel(frame)
             is_exact = not stack or (was_kernel and not is_kernel)
             was_kernel = is_kernel
             stack.append(self._location(group, sample.process, is_exact=is_exact))
+            group = []
         return stack
 
     def _has_build_id(self, mapping: int | None) -> bool:

@@ -22,6 +22,7 @@ from gsym.trace.opening import (
 )
 from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.pprof_output import pprof_file
+from tests.inputs import perf_data
 from tests.trace.profiles import json_profiles, otlp_messages, pprof_messages
 from tests.trace.profiles.profiles import small_profile
 from tests.trace.profiles.symbols import BUILD_ID
@@ -34,6 +35,7 @@ FORMS = {
     "pprof": pprof_messages.message().SerializeToString(),
     "otlp": otlp_messages.message().SerializeToString(),
     "perf script": PERF,
+    "perf.data": perf_data.small_file(),
     "addresses": b"\n# two\n0x10\n0x20\n",
     "fxt": MAGICS[0],
     "collapsed": b"main;leaf 12\nmain 1\n",
@@ -171,7 +173,6 @@ def test_json_is_recognised_by_its_members(
 @pytest.mark.parametrize(
     ("data", "command"),
     [
-        (b"PERFILE2" + bytes(8), "type: perf script -i {} | gsym trace top -"),
         (b"Nettrace", "type: dotnet-trace convert {}"),
         (b"FLR\0\0\2", "type: jfrconv -o collapsed {}"),
         (b"JAVA PROFILE 1.0.2\0", "type: jcmd PID JFR.start"),
