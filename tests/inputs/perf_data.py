@@ -14,7 +14,7 @@ STREAM_ID, RAW, STACK_USER, IDENTIFIER = 1 << 9, 1 << 10, 1 << 13, 1 << 16
 MMAP, LOST, COMM, FORK, SAMPLE, MMAP2 = 1, 2, 3, 7, 9, 10
 ATTR, BUILD_ID, EVENT_UPDATE, FEATURE, COMPRESSED = 64, 67, 78, 80, 81
 KERNEL_MODE, USER_MODE, GUEST_MODE = 1, 2, 4
-IS_DATA = IS_EXEC = 1 << 13
+IS_DATA = IS_EXEC = 1 << 13  # the latter of a fork
 HAS_BUILD_ID = 1 << 14
 KERNEL_MARKER, USER_MARKER = 2**64 - 128, 2**64 - 512
 SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | PERIOD
@@ -50,9 +50,9 @@ class PerfFile:
         """What follows in records that are no samples, for `SAMPLE_TYPE`."""
         return self.pack("IIQ", process, process, time)
 
-    def command(self, process: int, name: str, time: int = 0, misc: int = 0) -> bytes:
+    def command(self, process: int, name: str, time: int = 0) -> bytes:
         body = self.pack("ii", process, process) + _text(name) + self.ending(time)
-        return self.record(COMM, body, misc)
+        return self.record(COMM, body)
 
     def fork(
         self, process: int, parent: int, time: int, thread: int = 0, misc: int = 0

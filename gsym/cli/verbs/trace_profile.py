@@ -38,8 +38,9 @@ def profile_operand(name: str) -> Operand:
     """An operand that names a profile."""
     return Operand(
         name,
-        "Fuchsia trace, pprof, OpenTelemetry, perf script, collapsed stacks, Chrome "
-        "JSON, .cpuprofile, speedscope, Firefox, addresses; - is standard input",
+        "Fuchsia trace, pprof, OpenTelemetry, perf.data, perf script, collapsed "
+        "stacks, Chrome JSON, .cpuprofile, speedscope, Firefox, addresses; - is "
+        "standard input",
     )
 
 

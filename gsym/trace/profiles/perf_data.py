@@ -53,13 +53,11 @@ class PerfCommand(NamedTuple):
         process: Of the thread.
         thread: Its number.
         name: Of the thread.
-        is_exec: Whether the process runs another program from now on.
     """
 
     process: int
     thread: int
     name: str
-    is_exec: bool
 
 
 if TYPE_CHECKING:
@@ -382,8 +380,7 @@ class PerfData:
             return self._sample(self._event_of(data, place), body)
         if kind == _COMM:
             process, thread = struct.unpack_from(f"{self._order}ii", body)
-            name = _text(body, 8, len(body))
-            return PerfCommand(process, thread, name, bool(misc & _IS_EXEC))
+            return PerfCommand(process, thread, _text(body, 8, len(body)))
         if kind == _FORK:
             numbers = struct.unpack_from(f"{self._order}4i", body)
             process, parent, thread, parent_thread = numbers

@@ -82,10 +82,8 @@ def _follow(
     """Keep what changes for a thread and its process."""
     if isinstance(record, PerfCommand):
         commands[record.thread] = record.name
-        if record.is_exec:
-            reader.unload(record.process)
         return
     if record.parent_thread in commands:
         commands[record.thread] = commands[record.parent_thread]
     if record.process != record.parent:
-        reader.unload(record.process, record.parent if record.has_maps else None)
+        reader.begin(record.process, record.parent if record.has_maps else None)

