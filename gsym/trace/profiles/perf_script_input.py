@@ -47,7 +47,7 @@ _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
 MOST_MAPPINGS = 1 << 16
 """Of a process; the default limit of Linux."""
-_MOST_COPIED = 1 << 22  # mappings that processes inherit and change
+_MOST_COPIED = 1 << 24  # mappings that processes inherit and change
 _FILE_STARTS = ("/", "[")  # of a path, and of `[vdso]`
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
