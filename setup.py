@@ -31,14 +31,14 @@ class BuildEngine(build_ext):
                 return list(chain(*pool.map(compile_one, zip(sources))))
 
         self.compiler.compile = compile_all
-        if not self.inplace and platform == "linux":
-            # Python itself was mostly compiled with -g, and so are extensions.
-            for ext in self.extensions:
-                ext.extra_link_args.append("-s")
         super().build_extensions()
 
     def run(self) -> None:
         """Build the engine; for a wheel also the libgsym that `gsym.config` names."""
+        if not self.inplace and platform == "linux":
+            # Python itself was mostly compiled with -g, and so are extensions.
+            for ext in self.extensions:
+                ext.extra_link_args.append("-s")
         super().run()
         if self.inplace or platform != "linux" or which("make") is None:
             return

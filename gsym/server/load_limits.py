@@ -113,8 +113,8 @@ class InFlight:
         async def receive_counted() -> Message:
             nonlocal is_counted
             message = await receive()
-            has_arrived = message["type"] == "http.request" and not message["more_body"]
-            if has_arrived and not is_counted:
+            is_body = message["type"] == "http.request"
+            if is_body and not message.get("more_body") and not is_counted:
                 if self._count >= self._most:
                     raise ServerError(503, retry_after=1)
                 is_counted = True
