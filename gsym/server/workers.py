@@ -197,6 +197,15 @@ class _Workers(Multiprocess):
             worker.wait_until_ready(self.config.timeout_worker_healthcheck)
         self._greet()
 
+    def run(self) -> None:
+        """Start the workers, and replace those that die until a signal stops all."""
+        try:
+            super().run()
+        finally:
+            for worker in self.processes:  # after an error, Python would wait for them
+                if worker.process.is_alive():
+                    worker.process.terminate()
+
     def keep_subprocess_alive(self) -> None:
         """Replace dead workers and drop their gauges from the metrics."""
         before = {worker.pid for worker in self.processes}

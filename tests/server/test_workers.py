@@ -71,6 +71,19 @@ def test_connections_that_come_at_once_are_spread(server: ServerProcess) -> None
     assert pids == set(server.workers())
 
 
+def test_a_server_whose_output_nobody_reads_serves_and_stops(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "gsym", "serve", "--port", str(port)]
+    command += ["--store", str(tmp_path), "--set", "log_format=text"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.stderr.close()
+        with connected(port):
+            process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_single_worker_that_dies_is_replaced_and_counted(tmp_path: Path) -> None:
     with ServerProcess("--store", str(tmp_path)) as server:

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import sys
+from contextlib import suppress
 from functools import partial
 
 from gsym.cli.grammar import Command, Option, UsageError
@@ -214,6 +215,7 @@ def _say(settings: Settings, lines: list[str]) -> None:
 
     for line in lines:
         if is_for_people(settings):
-            print(printable(line), file=sys.stderr, flush=True)
+            with suppress(OSError):  # nobody reads it
+                print(printable(line), file=sys.stderr, flush=True)
         else:
             logging.getLogger("gsym.server").info("%s", line)
