@@ -32,9 +32,9 @@ LIMIT = 120  # seconds of a run
 LEGEND = """\
 Seconds from the start of a process to its end, for this number of random addresses,
 which it reads from standard input; medians of {rounds} runs where they take less than a
-second, else one run. `> {limit}`: stopped after {limit} seconds. There is no GSYM file
-and no cache: gsym-addr2line reads the units that it needs, or converts the binary into
-its cache, with two threads. Names are not demangled."""
+second, else one run. `> {limit}`: stopped after {limit} seconds. No GSYM file
+and no cache exist: gsym-addr2line reads the units that it needs, or converts the
+binary into its cache, with two threads. Names are not demangled."""
 RATIO_LEGEND = "The fastest of the others, as a multiple of gsym-addr2line."
 PEAK_LEGEND = "Peak memory in MiB; less than 10 cannot be seen."
 

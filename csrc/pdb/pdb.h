@@ -37,9 +37,8 @@ void msf_close(msf_file *file);
 uint32_t msf_stream_size(const msf_file *file, uint32_t stream);
 /* Where byte `offset` of a stream is in the file, for messages. */
 uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset);
-/* A cursor over size bytes of a stream. Pages that follow each other are read in place, others
- * are copied to `copy`. Has failed where the stream ends before or memory ran out, which
- * copy->failed tells. */
+/* A cursor over size bytes of a stream. Consecutive pages are read in place, others are copied
+ * to `copy`. It has failed if the stream is too short, or if memory ran out (copy->failed). */
 cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t size,
                 buffer *copy);
 /* Let the system take the pages of a stream back, if they are of a mapped file. */
@@ -115,10 +114,10 @@ struct gsym_pdb {
     number_map exports;   /* index of the module << 32 | its id -> id */
 };
 
-/* The address of segment:offset relative to the image; false where there is none. */
+/* The address of segment:offset relative to the image; false if the image has no such segment. */
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret);
-/* A string of /names; "" and size 0 where there is none. */
+/* The string of /names at an offset; the empty string for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
 
 /* ---- subsections of C13, and ids of other modules (modules.c) ----------------------------- */
@@ -149,8 +148,8 @@ static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *co
 uint64_t pdb_module_name_hash(const char *name, size_t size);
 /* Read which ids modules export, if the program was optimized as a whole. */
 gsym_status pdb_exports_read(gsym_pdb *pdb, gsym_error *error);
-/* The id that stands for one of another module; `imports` is the subsection with them. False:
- * there is none. */
+/* The id that stands for one of another module; `imports` is the subsection with them. False
+ * for an unknown id. */
 bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_t *id_ret);
 static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
 

@@ -91,7 +91,7 @@ gsym_status pdb_types_open(pdb_types *types, const msf_file *file, uint32_t stre
     return GSYM_OK;
 }
 
-/* A record from its kind on; a failed cursor where there is none. */
+/* A record, starting with its kind; a failed cursor for an unknown index. */
 static cursor record_at(pdb_namer *namer, const pdb_types *types, uint32_t index) {
     const msf_file *file = &namer->pdb->file;
     buffer *copy = &namer->copy;

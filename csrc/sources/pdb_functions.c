@@ -250,7 +250,7 @@ static bool read_symbols(pdb_reader *reader, cursor c) {
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
-/* Forget the module before. File index 0 is no file. */
+/* Forget the previous module. File index 0 means "no file". */
 static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {
     reader->result = result;
     reader->namer.out = &result->arena;

@@ -31,9 +31,9 @@ from gsym.errors import (
 from gsym.records import NamedTuple
 from gsym.server.confined_process import run_confined
 from gsym.store.adding import add_file
-from gsym.store.directory import Store, shortened
+from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
-from gsym.store.modules import Entry, ModuleKey, Quality
+from gsym.store.modules import ModuleKey, Quality
 from gsym.store.publication import Publication
 
 TYPE_CHECKING = False
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.server.confinement import ChildLimits
+    from gsym.store.modules import Entry
 
 
 class DescribedModule(NamedTuple):
@@ -189,43 +190,34 @@ class Delivery(Store):
     The server publishes what is in it: it needs no links, no locks and no order.
     """
 
-    def publish(  # noqa: PLR0913 - as in the base class
+    def _prepare(self) -> None:
+        os.makedirs(self.path, exist_ok=True)
+
+    def _keep(
         self,
-        gsym_path: str | os.PathLike[str],
-        identity: ModuleIdentity,
+        entry: Entry,
+        originals: Mapping[str, str],
+        key: ModuleKey | None,
         *,
-        uuid: bytes = b"",
-        quality: Quality,
-        source: str = "",
-        originals: Mapping[str, str] | None = None,
-        key: ModuleKey | None = None,
-        missing: Sequence[str] = (),
-        may_replace: bool = True,
+        may_replace: bool,
     ) -> Publication:
         """Move the files into a folder of their own."""
         del key, may_replace
         folder = mkdtemp(dir=self.path)
 
-        def moved(path: str | os.PathLike[str], name: str) -> str:
+        def moved(path: str, name: str) -> str:
             target = os.path.join(folder, name)
             os.rename(path, target)
             return target
 
-        entry = Entry(
-            path=moved(gsym_path, GSYM_FILE),
-            identity=identity,
-            uuid=uuid,
-            quality=quality,
-            source=source,
-            originals={k: moved(path, k) for k, path in (originals or {}).items()},
-            missing=shortened(missing),
-        )
-        return Publication(entry, "added")
+        kept = {kind: moved(path, kind) for kind, path in originals.items()}
+        path = moved(entry.path, GSYM_FILE)
+        return Publication(entry._replace(path=path, originals=kept), "added")
 
     @contextmanager
     def temporary_folder(self) -> Iterator[str]:
         """A new folder in the store, removed at the end of the block."""
-        os.makedirs(self.path, exist_ok=True)
+        self._prepare()
         with TemporaryDirectory(dir=self.path) as folder:
             yield folder
 

@@ -107,7 +107,8 @@ class BinaryFiles:
             raise ServerError(400, "key must be glob, file or buildid")
         if len(value) > _LONGEST_VALUE:
             raise ServerError(400, f"value has more than {_LONGEST_VALUE} characters")
-        found = await self._service.run(self._metadata, key, value)
+        # It may open many files, which must not delay answers.
+        found = await self._service.opening.run(self._metadata, key, value)
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     def _paths(self, key: ModuleKey, entry: Entry | None) -> Iterator[str]:

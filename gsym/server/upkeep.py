@@ -56,6 +56,8 @@ class Upkeep:
                 look_after_store(self._service())
             except (GsymError, OSError) as error:
                 _LOG.error("cannot look after the store: %s", error)
+            except Exception:  # noqa: BLE001 - a fault must not end all later rounds
+                _LOG.exception("cannot look after the store")
             pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
 
 

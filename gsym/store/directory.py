@@ -50,11 +50,6 @@ _OPEN_TRIES = 10
 _MAX_NOTES, _MAX_NOTE = 16, 4096  # notes come from untrusted files
 
 
-def shortened(notes: Sequence[str]) -> tuple[str, ...]:
-    """Notes for `Entry.missing`, truncated."""
-    return tuple(text[:_MAX_NOTE] for text in notes[:_MAX_NOTES])
-
-
 class Store:
     """The store in the folder *path*.
 
@@ -205,11 +200,9 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
-            missing=shortened(missing),
+            missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
         )
-        return publish_module(
-            self.path, entry, originals or {}, key, may_replace=may_replace
-        )
+        return self._keep(entry, originals or {}, key, may_replace=may_replace)
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""
@@ -336,6 +329,17 @@ class Store:
         """Whether the folder is a store, as by `is_store`."""
         self._is_checked = self._is_checked or is_store(self.path)
         return self._is_checked
+
+    def _keep(
+        self,
+        entry: Entry,
+        originals: Mapping[str, str],
+        key: ModuleKey | None,
+        *,
+        may_replace: bool,
+    ) -> Publication:
+        """Move the files of a checked entry into the store."""
+        return publish_module(self.path, entry, originals, key, may_replace=may_replace)
 
     def _prepare(self) -> None:
         """Create the store if necessary."""

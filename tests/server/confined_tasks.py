@@ -54,14 +54,6 @@ def answer_pipe() -> None:
     end()
 
 
-def leave_a_child() -> dict[str, Any]:
-    if os.fork() == 0:
-        time.sleep(0.2)
-        Path("alive").touch()
-        os._exit(0)
-    return {}
-
-
 def lack_memory() -> None:
     raise OSError(errno.ENOMEM, "failed")
 

@@ -213,16 +213,6 @@ def test_a_process_that_crashes_gives_no_answer(
         run_task(name)
 
 
-def test_a_process_leaves_no_children(
-    run_task: Callable[..., dict[str, Any]], tmp_path: Path, holds: list[str]
-) -> None:
-    if "seccomp" in holds:
-        pytest.skip("a process cannot have children")
-    run_task("leave_a_child")
-    time.sleep(0.5)
-    assert not (tmp_path / "alive").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

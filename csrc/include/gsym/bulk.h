@@ -58,7 +58,7 @@ typedef struct gsym_bulk_columns {
     const uint32_t *lines;
     const uint64_t *offsets;
     const uint8_t *inlined;
-    const uint8_t *misses; /* not 0: there is no answer */
+    const uint8_t *misses; /* not 0: the row has no answer */
     gsym_texts name_texts;
     gsym_texts file_texts;
 } gsym_bulk_columns;

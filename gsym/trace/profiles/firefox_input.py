@@ -14,12 +14,12 @@ import re
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
 from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
+from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.json_input import (
     Node,
-    json_members,
     line_of,
     number_of,
+    read_node,
     text_of,
 )
 from gsym.trace.profiles.model import (
@@ -72,8 +72,7 @@ def read_firefox(
         UnsupportedError: It is as Firefox itself writes it, not processed.
     """
     name = os.fspath(path)
-    pieces = read_pieces(name, most_bytes, is_text=False)
-    whole = Node(dict(json_members(pieces, name)), "", name)
+    whole = read_node(name, most_bytes)
     meta = whole.get("meta")
     if meta.get("preprocessedProfileVersion").value is None:
         reason = (

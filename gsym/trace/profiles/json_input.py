@@ -12,6 +12,7 @@ from codecs import getincrementaldecoder
 from math import isfinite
 
 from gsym.errors import FormatError
+from gsym.trace.profiles.input_bytes import read_pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,6 +161,17 @@ class _Text:
         self._before += self._at
         self._text, self._at = "".join(parts), 0
         return size > len(rest)
+
+
+def read_node(path: str, most_bytes: int) -> Node:
+    """The object in a file, compressed by gzip or zstd, or not.
+
+    Raises:
+        FormatError: It is not JSON, or larger than *most_bytes*.
+        OSError: It cannot be read.
+    """
+    pieces = read_pieces(path, most_bytes, is_text=False)
+    return Node(dict(json_members(pieces, path)), "", path)
 
 
 class Node:

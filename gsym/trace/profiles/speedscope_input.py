@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
-from gsym.trace.profiles.json_input import Node, json_members, line_of
+from gsym.trace.profiles.input_bytes import MOST_BYTES
+from gsym.trace.profiles.json_input import Node, line_of, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
     TIME,
@@ -54,8 +54,7 @@ def read_speedscope(
         OSError: It cannot be read.
     """
     name = os.fspath(path)
-    pieces = read_pieces(name, most_bytes, is_text=False)
-    whole = Node(dict(json_members(pieces, name)), "", name)
+    whole = read_node(name, most_bytes)
     profiles = list(whole.get("profiles").items())
     units = [_unit(profile) for profile in profiles]
     types = tuple(dict.fromkeys(kind for kind, _ in units)) or (SAMPLES,)

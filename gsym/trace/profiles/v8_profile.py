@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_pieces
-from gsym.trace.profiles.json_input import Node, json_members, line_of
+from gsym.trace.profiles.input_bytes import MOST_BYTES
+from gsym.trace.profiles.json_input import Node, line_of, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
     TIME,
@@ -44,9 +44,7 @@ def read_cpuprofile(
         FormatError: It is damaged, or larger than *most_bytes*.
         OSError: It cannot be read.
     """
-    name = os.fspath(path)
-    pieces = read_pieces(name, most_bytes, is_text=False)
-    whole = Node(dict(json_members(pieces, name)), "", name)
+    whole = read_node(os.fspath(path), most_bytes)
     builder = ProfileBuilder(V8_VALUES)
     made = V8Profile(builder, builder.thread(Thread(0, 0)), StackTree(builder))
     made.start = int(whole.get("startTime").number())
