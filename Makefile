@@ -6,6 +6,7 @@
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
+#   make wheel     the source distribution and the wheel, checked and tried, in dist
 #   make libgsym   the engine as a C library, in build/libgsym; needs no Python
 #   make install DESTDIR= PREFIX=   install that library
 #   make man       manual pages and completions of shells, in build/share
@@ -26,6 +27,7 @@ PYTEST_ARGS ?= --numprocesses $(PROCESSES)
 MARKERS ?= not slow
 CORPUS ?= build/corpus
 
+EXTRAS = test lint docs bench package
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
@@ -44,7 +46,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize bench accept docs libgsym install man clean
+.PHONY: build demo test check lint sanitize bench accept docs wheel libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -63,7 +65,7 @@ $(VENV)/.ready: pyproject.toml
 
 # Without `-e`, which would compile the engine again: only the packages of the extra are
 # missing.
-$(VENV)/.test $(VENV)/.lint $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.ready
+$(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.ready
 	$(PIP) 'gsym[$*]'
 	touch $@
 
@@ -128,6 +130,19 @@ accept: build $(VENV)/.test
 
 docs: build $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W docs docs/_build
+
+# The wheel is built from the source distribution, so that this is known to be complete.
+WHEEL = build/wheel
+wheel: $(VENV)/.package
+	rm -rf $(WHEEL) dist
+	$(BIN)/python -m build -q --no-isolation --outdir $(WHEEL)
+	PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --wheel-dir dist $(WHEEL)/*.whl
+	$(BIN)/abi3audit --strict --summary dist/*.whl
+	mv $(WHEEL)/*.tar.gz dist
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip install -q --disable-pip-version-check dist/*.whl
+	$(WHEEL)/venv/bin/python tools/check_installation.py
+	ls -l dist
 
 libgsym:
 	$(MAKE) -C libgsym

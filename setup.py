@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import which
 from subprocess import check_output, run
 from sys import executable, platform
+from sysconfig import get_config_var
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext  # isort: split
@@ -66,14 +67,18 @@ class WriteShared(install_data):
         self.outfiles += written.splitlines()
 
 
-# As the engine, for all versions of Python from 3.10 on.
+# One binary is for all versions of Python from 3.10 on, but for those without the
+# interpreter lock, which have no limited API: they get wheels of their own.
+IS_LIMITED = not get_config_var("Py_GIL_DISABLED")
+
 RECORDER = Extension(
     "gsym.trace.recording._calls",
     ["cpython/calls.c"],
-    define_macros=[("Py_LIMITED_API", "0x030A0000")],
+    define_macros=[("Py_LIMITED_API", "0x030A0000")] if IS_LIMITED else [],
     extra_compile_args=["-std=c11", "-O2", *environ.get("GSYM_CFLAGS", "").split()],
     extra_link_args=environ.get("GSYM_LDFLAGS", "").split(),
-    py_limited_api=True,
+    libraries=["dl"],
+    py_limited_api=IS_LIMITED,
 )
 
 setup(
@@ -85,5 +90,5 @@ setup(
         ("share/gsym", ["integrations/gsym.mk", "integrations/gsym.ninja"]),
     ],
     cffi_modules=["csrc/build_core.py:ffi"],
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}} if IS_LIMITED else {},
 )

@@ -9,15 +9,11 @@
  * which is where a comment says so.
  */
 #include <Python.h>
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <structmember.h>
 #include <time.h>
-
-/* Not in the limited API, but the same in all versions before 3.12, which alone use it. */
-typedef int (*profile_function)(PyObject *, PyFrameObject *, int, PyObject *);
-extern void PyEval_SetProfile(profile_function, PyObject *);
-enum { PROFILE_CALL = 0, PROFILE_RETURN = 3 };
 
 enum { RECORD_WORDS = 5, MOST_RECORDS = 4096, MOST_FUNCTIONS = 1 << 16 };
 #define HELD_FOR INT64_C(1000000000) /* nanoseconds */
@@ -301,6 +297,9 @@ static void thread_dealloc(thread_calls *thread) {
 
 /* ---- before Python 3.12: profile functions of threads ---------------------- */
 
+typedef int (*profile_function)(PyObject *, PyFrameObject *, int, PyObject *);
+enum { PROFILE_CALL = 0, PROFILE_RETURN = 3 };
+
 static int on_profile(PyObject *thread, PyFrameObject *frame, int event,
                       PyObject *Py_UNUSED(argument)) {
     PyObject *code;
@@ -313,13 +312,26 @@ static int on_profile(PyObject *thread, PyFrameObject *frame, int event,
     return found == FAILED ? -1 : 0;
 }
 
+/* PyEval_SetProfile is not in the limited API, but the same in all versions before 3.12;
+ * a module for all versions must not be linked with it. */
+static bool set_profile(PyObject *thread) {
+    typedef void (*profile_setter)(profile_function, PyObject *);
+    profile_setter set = (profile_setter)dlsym(RTLD_DEFAULT, "PyEval_SetProfile");
+    if (set == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "this Python has no PyEval_SetProfile");
+        return false;
+    }
+    set(on_profile, thread);
+    return true;
+}
+
 /* As sys.setprofile calls it: once, for it puts `on_profile` in its place. */
 static PyObject *thread_profile(PyObject *thread, PyObject *arguments,
                                 PyObject *Py_UNUSED(named)) {
     PyObject *frame, *event, *argument;
     int status = 0;
     if (!PyArg_ParseTuple(arguments, "OUO", &frame, &event, &argument)) return NULL;
-    PyEval_SetProfile(on_profile, thread);
+    if (!set_profile(thread)) return NULL;
     if (PyUnicode_CompareWithASCIIString(event, "call") == 0)
         status = on_profile(thread, (PyFrameObject *)frame, PROFILE_CALL, argument);
     else if (PyUnicode_CompareWithASCIIString(event, "return") == 0)
