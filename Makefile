@@ -7,6 +7,7 @@
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make docs      the manual as HTML, in docs/_build
 #   make wheel     the source distribution and the wheel, checked and tried, in dist
+#   make deb       Debian packages, in build/deb; needs debhelper
 #   make libgsym   the engine as a C library, in build/libgsym; needs no Python
 #   make install DESTDIR= PREFIX=   install that library
 #   make man       manual pages and completions of shells, in build/share
@@ -46,7 +47,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize bench accept docs wheel libgsym install man clean
+.PHONY: build demo test check lint sanitize bench accept docs wheel deb libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -143,6 +144,19 @@ wheel: $(VENV)/.package
 	$(WHEEL)/venv/bin/python -m pip install -q --disable-pip-version-check dist/*.whl
 	$(WHEEL)/venv/bin/python tools/check_installation.py
 	ls -l dist
+
+# From the source distribution, too. `DEB_FLAGS=-d` builds with other versions of tools
+# than packaging/debian/control asks for.
+DEB = build/deb
+DEB_FLAGS ?= --build=full
+deb: build
+	rm -rf $(DEB)
+	$(BIN)/python setup.py -q sdist --dist-dir $(DEB)/gsym
+	cd $(DEB) && tar xzf gsym/*.tar.gz --strip-components=1 -C gsym
+	cd $(DEB) && mv gsym/gsym-*.tar.gz gsym_$$(sed -n 's/^Version: //p' gsym/PKG-INFO).orig.tar.gz
+	cp -R $(DEB)/gsym/packaging/debian $(DEB)/gsym/debian
+	cd $(DEB)/gsym && dpkg-buildpackage --no-sign $(DEB_FLAGS)
+	ls -l $(DEB)
 
 libgsym:
 	$(MAKE) -C libgsym
