@@ -48,7 +48,7 @@ class BuildEngine(build_ext):
             f"BUILD={Path(self.build_temp, 'libgsym').resolve()}",
             f"LIBDIR={package / 'lib'}",
             f"INCLUDEDIR={package / 'include'}",
-            "CFLAGS=-O2",
+            f"CFLAGS=-O2 {environ.get('GSYM_CFLAGS', '')}",
         )
         command = ("make", "-s", f"-j{cpu_count()}", "-C", "libgsym", "install-static")
         run([*command, *values], check=True)  # noqa: S603 - our own Makefile

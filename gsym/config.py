@@ -26,6 +26,7 @@ def library_folder() -> str:
         if os.path.exists(os.path.join(place, "lib", "libgsym.a")):
             return place
     reason = f"no lib/libgsym.a in {' or '.join(_PLACES)}: `make libgsym` builds it"
+    reason += "; pkg-config finds one that is installed"
     raise FileNotFoundError(reason)
 
 
