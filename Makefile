@@ -150,8 +150,8 @@ wheel: $(VENV)/.package
 DEB = build/deb
 DEB_FLAGS ?= --build=full
 deb: build
-	rm -rf $(DEB)
-	$(BIN)/python setup.py -q sdist --dist-dir $(DEB)/gsym
+	rm -rf $(DEB) && mkdir -p $(DEB)
+	$(BIN)/python setup.py -q egg_info --egg-base $(DEB) sdist --dist-dir $(DEB)/gsym
 	cd $(DEB) && tar xzf gsym/*.tar.gz --strip-components=1 -C gsym
 	cd $(DEB) && mv gsym/gsym-*.tar.gz gsym_$$(sed -n 's/^Version: //p' gsym/PKG-INFO).orig.tar.gz
 	cp -R $(DEB)/gsym/packaging/debian $(DEB)/gsym/debian

@@ -24,6 +24,9 @@ class BuildEngine(build_ext):
 
     def build_extensions(self) -> None:
         """Build all extensions."""
+        # They are not linked with Python, and do not look for it where it is here.
+        linker = self.compiler.linker_so
+        linker[:] = [word for word in linker if not word.startswith("-Wl,-rpath")]
         one = self.compiler.compile
 
         def compile_all(sources: list[str], **options: object) -> list[str]:
