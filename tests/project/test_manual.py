@@ -1,0 +1,128 @@
+"""Pages of the manual, followed command by command, and the site made of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, find_peer
+from tests.project.test_readme import blocks, run, shape, steps
+
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+
+DOCS = REPOSITORY / "docs"
+OWN = re.compile(r"\./meter\(\+(0x[0-9a-f]+)\)")
+VARIABLE = re.compile(r'environ\w*(?:\.get\(|\[|, )"([A-Z][A-Z_]+)"')
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, empty, with the commands on the path and a store."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    for program in ("cc", "gsym"):
+        find_peer(program)
+    return tmp_path
+
+
+def comparable(line: str) -> str:
+    """*line* without what depends on compiler and folder; lines of the source stay."""
+    line = re.sub(r"/\S*/(?=meter\.c:)|\b[0-9A-F]{33}\b|0x[0-9a-f]+", "", line)
+    line = re.sub(r"(?<=\+ )\d+", "", line).rstrip()
+    return line if re.match(r"\s*\w+ (\+  at |\d)", line) else shape(line)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_every_command_of_the_tutorial_prints_what_is_shown(folder: Path) -> None:
+    find_peer("strip")
+    tutorial = page("tutorial.md")
+    (program,), (script,) = blocks("c", tutorial), blocks("python", tutorial)
+    (folder / "meter.c").write_text(program)
+    (folder / "culprit.py").write_text(script)
+    addresses: dict[str, str] = {}
+    for command, shown in steps("".join(blocks("console", tutorial))):
+        for known, own in addresses.items():
+            command = command.replace(known, own)  # noqa: PLW2901 - as it is typed
+        printed = run(f"{command} || test $? = 139")
+        # Those of the C library depend on the system.
+        ours, theirs = (
+            [comparable(line) for line in lines if "libc" not in line]
+            for lines in (printed, shown)
+        )
+        assert ours == theirs, command
+        if command == "cat crash.txt":
+            own_ones, known_ones = (
+                OWN.findall("\n".join(each)) for each in (printed, shown)
+            )
+            addresses = dict(zip(known_ones, own_ones, strict=True))
+
+
+@pytest.fixture
+def stairs(folder: Path) -> str:
+    """The address of `main` in the program of the page of migrations."""
+    shutil.copytree(REPOSITORY / "tools/demo", folder / "tools/demo")
+    (compile_it,), *_ = map(steps, blocks("console", page("migration.md")))
+    run(compile_it[0])
+    (found,) = run("gsym find stairs main")
+    return found.partition("-")[0]
+
+
+@pytest.mark.parametrize("tool", ["llvm-gsymutil", "addr2line", "llvm-symbolizer"])
+def test_both_commands_of_a_migration_print_the_same(stairs: str, tool: str) -> None:
+    section = page("migration.md").partition(f"\n## {tool}\n")[2]
+    commands = [command for command, _ in steps(blocks("console", section)[0])]
+    program = find_peer(tool, f"{tool}-22")
+    printed = [
+        run(re.sub(f"^{tool} ", f"{program} ", command).replace("0x1067", stairs))
+        for command in commands
+    ]
+    half = len(printed) // 2
+    assert any(printed[-1])
+    assert printed[:half] == printed[half:]
+
+
+def test_both_programs_of_a_migration_print_the_same(stairs: str) -> None:
+    pytest.importorskip("symbolic", reason="symbolic is not installed")
+    programs = [
+        text.replace("0x1067", stairs).replace("x86_64", os.uname().machine)
+        for text in blocks("python", page("migration.md"))
+    ]
+    theirs, ours = (
+        subprocess.run(
+            [sys.executable, "-c", text], check=True, capture_output=True, text=True
+        ).stdout
+        for text in programs
+    )
+    assert "stairs.c" in ours
+    assert ours == theirs
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_server_takes_the_settings_of_the_migration() -> None:
+    pytest.importorskip("starlette", reason="the extra server is not installed")
+    section = page("migration.md").partition("\n## eliot\n")[2]
+    ((command, _),) = steps(blocks("console", section)[0])
+    settings = run(command)
+    assert 'sources = ["https://symbols.mozilla.org/"]' in settings
+    named = re.findall(r"`GSYM_([A-Z_]+)`", section)
+    known = {line.partition(" = ")[0].upper() for line in settings}
+    assert set(named) <= known
+
+
+def test_every_variable_that_is_read_is_in_the_manual() -> None:
+    sources = (path.read_text() for path in (REPOSITORY / "gsym").rglob("*.py"))
+    read = {name for text in sources for name in VARIABLE.findall(text)}
+    assert {"GSYM_STORE", "DEBUGINFOD_URLS"} <= read
+    named = set(re.findall(r"[A-Z][A-Z_]+", page("configuration.md")))
+    assert read - {"HOME", "PATH", "USER"} <= named
