@@ -129,8 +129,9 @@ accept: build $(VENV)/.test
 	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
 	$(MAKE) bench
 
+# All pages, for each has the contents of the others beside it.
 docs: build $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -W docs docs/_build
+	$(BIN)/python -m sphinx -q -W -E -a docs docs/_build
 
 # The wheel is built from the source distribution, so that this is known to be complete.
 WHEEL = build/wheel

@@ -13,6 +13,9 @@ exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"gsym {release}"
+html_theme_options = {"top_of_page_buttons": []}
+html_static_path = ["manual.css"]
+html_css_files = ["manual.css"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
