@@ -11,11 +11,9 @@ def _gsym_file_impl(context):
     output = context.actions.declare_file(binary.basename + ".gsym")
     arguments = context.actions.args()
     arguments.add_all([binary, "-o", output])
-    if context.file.dwp:
-        arguments.add_all(["--dwp", context.file.dwp])
     arguments.add_all(context.attr.options)
     context.actions.run_shell(
-        inputs = [binary] + context.files.dwp,
+        inputs = [binary],
         outputs = [output],
         arguments = [arguments],
         command = context.attr.gsym + ' convert --quiet "$@"',
@@ -28,7 +26,6 @@ gsym_file = rule(
     implementation = _gsym_file_impl,
     attrs = {
         "binary": attr.label(mandatory = True, allow_single_file = True),
-        "dwp": attr.label(allow_single_file = True, doc = "such as :app.dwp"),
         "gsym": attr.string(default = "gsym", doc = "the command, else found in PATH"),
         "options": attr.string_list(doc = "of `gsym convert`"),
     },

@@ -260,8 +260,10 @@ def test_bazel_converts_again_when_the_binary_changes(project: Path) -> None:
     (project / "WORKSPACE").touch()
     (project / "BUILD").write_text(BAZEL)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    build = ("bazel", "--batch", f"--output_user_root={project / 'root'}", "build")
-    build += (f"--action_env=PATH={path}", "//:symbols")
+    build = [
+        *("bazel", "--batch", f"--output_user_root={project / 'root'}", "build"),
+        *(f"--action_env=PATH={path}", "//:symbols"),
+    ]
     try:
         run(project, *build)
         file = project / "bazel-bin/app.gsym"
