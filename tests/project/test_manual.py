@@ -126,3 +126,9 @@ def test_every_variable_that_is_read_is_in_the_manual() -> None:
     assert {"GSYM_STORE", "DEBUGINFOD_URLS"} <= read
     named = set(re.findall(r"[A-Z][A-Z_]+", page("configuration.md")))
     assert read - {"HOME", "PATH", "USER"} <= named
+
+
+def test_the_diagrams_are_those_of_their_tool() -> None:
+    command = [sys.executable, str(REPOSITORY / "tools/diagrams.py"), "--check"]
+    done = subprocess.run(command, check=False)
+    assert done.returncode == 0, "run tools/diagrams.py"
