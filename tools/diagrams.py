@@ -1,8 +1,8 @@
 """The diagrams of docs/format.md: boxes in a row, and arrows between them.
 
-`diagrams.py` writes docs/images/format-*.svg; with `--check` it only reports whether they
-are up to date. Text is dark on light boxes, and outside of them gray, so that it can be
-read on a light page and on a dark one.
+`diagrams.py` writes docs/images/format-*.svg; with `--check` it only reports whether
+they are up to date. Text is dark on light boxes, and outside of them gray, so that it
+can be read on a light page and on a dark one.
 """
 
 from __future__ import annotations
