@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
 
 _SHOWN = 3  # companions
-_SEARCH = ("debug_file_directories", "debuginfod", "dwp", "object_prefix_map")
+_SEARCH = (
+    *("debug_file_directories", "debuginfod", "dwp", "object_prefix_map"),
+    "symbol_servers",
+)
 _UINT32_END = 1 << 32
 _ADDRESS_END = 1 << 64
 

@@ -7,17 +7,17 @@ import re
 import sys
 
 from gsym import __version__
-from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.conversion.companions import DEBUG_DIRECTORIES, cache_root
 from gsym.conversion.companions.debuginfod_settings import read_settings
 from gsym.records import NamedTuple
 from gsym.store.layout import default_store
-from gsym.symbolication.conversion_cache import cache_root
 
 # Extra -> what it is for.
 EXTRAS = {
     "arrow": "answers as Arrow tables, gsym batch",
     "engines": "adapters to Spark, Dask, Ray, DuckDB, Polars and DataFusion",
     "net": "servers of debug files, symbols and symbolication",
+    "cab": "cabinets (.pd_) of symbol servers",
     "yaml": "call sites in YAML files",
     "server": "gsym serve",
     "cloud": "stores and files in S3, GCS and Azure",

@@ -188,6 +188,7 @@ def _find_zlib() -> Any:
 # 30000.
 _MAX_RATIO = 100
 _FREE = 16 << 20  # allowed for any input
+_MAX_FILE = 8 << 30
 
 _READ_SIZE = 64 << 10
 _GIVE_BACK_SIZE = 4 << 20
@@ -225,9 +226,8 @@ def inflate(
     def pieces() -> Iterator[bytes]:
         return _inflate_section(payload, size, compression, path, offset)
 
-    if size >= _TO_FILE and hasattr(os, "O_TMPFILE"):  # not on every system
-        with suppress(OSError):  # the folder is missing, confined, or full
-            return _map_pieces(pieces(), size), True
+    if size >= _TO_FILE and (mapped := _map_pieces(pieces)) is not None:
+        return mapped, True
     try:
         inflated = memoryview(bytearray(size))
     except MemoryError:
@@ -263,14 +263,49 @@ def _inflate_section(
         raise _damaged(f"it does not have {size} bytes as declared", path, offset)
 
 
-def _map_pieces(pieces: Iterable[bytes], size: int) -> memoryview:
+def inflate_data(
+    inflate: Callable[[Iterable[Buffer]], Iterator[bytes]], data: memoryview
+) -> memoryview:
+    """The contents of a compressed file that is mapped, in memory or in such a file.
+
+    Args:
+        inflate: What inflates it.
+        data: Its bytes.
+
+    Raises:
+        ValueError: It is damaged, or inflates to more than is believable.
+    """
+
+    def pieces() -> Iterator[bytes]:
+        return _limited(inflate(_read(data)), believable_size(len(data), _MAX_FILE))
+
+    mapped = _map_pieces(pieces)
+    return memoryview(b"".join(pieces())) if mapped is None else mapped
+
+
+def _limited(pieces: Iterable[bytes], most: int) -> Iterator[bytes]:
+    for piece in pieces:
+        most -= len(piece)
+        if most < 0:
+            raise ValueError("it inflates to more than is believable")
+        yield piece
+
+
+def _map_pieces(pieces: Callable[[], Iterable[bytes]]) -> memoryview | None:
+    """A map of a temporary file with *pieces*; None if there cannot be one."""
+    if not hasattr(os, "O_TMPFILE"):  # not on every system
+        return None
     # /tmp is often in memory, /var/tmp is not.
     folder = os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108 - the file has no name
     flags = os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC
-    with open(os.open(folder, flags, 0o600), "w+b") as file:
-        file.writelines(pieces)
+    with (
+        suppress(OSError),  # the folder is missing, confined, or full
+        open(os.open(folder, flags, 0o600), "w+b") as file,
+    ):
+        file.writelines(pieces())
         file.flush()
-        return map_descriptor(file.fileno(), size)
+        return map_descriptor(file.fileno(), file.tell())
+    return None
 
 
 def _read(payload: memoryview) -> Iterator[memoryview]:

@@ -20,7 +20,8 @@ class SearchOptions(NamedTuple):
     *debug_file_directories* are folders of installed debug files, with *debuginfod*
     servers are asked as well; *dwp* is the package with its split units;
     *object_prefix_map* has (old, new) prefixes of the object files that a debug map
-    names; *symbol_table* is the file whose symbols are used instead of the binary's.
+    names; *symbol_table* is the file whose symbols are used instead of the binary's;
+    *symbol_servers* are asked for the PDB of a Windows program.
     """
 
     debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
@@ -28,6 +29,7 @@ class SearchOptions(NamedTuple):
     dwp: str | None = None
     object_prefix_map: tuple[tuple[str, str], ...] = ()
     symbol_table: str | None = None
+    symbol_servers: tuple[str, ...] = ()
 
 
 class DebugInfo(NamedTuple):
@@ -114,7 +116,7 @@ def _find_companion(
     if binary.pdb_path:
         from gsym.conversion.companions.pdb import find_pdb
 
-        pdb = find_pdb(search, options.debug_file_directories)
+        pdb = find_pdb(search, options)
         if pdb is not None:
             return binary, pdb, ""
     note = "neither a build id nor .gnu_debuglink names a file that has it"

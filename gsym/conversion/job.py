@@ -70,6 +70,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     pclntab: str = "auto",
     debug_file_directories: Sequence[str] = DEBUG_DIRECTORIES,
     debuginfod: bool = False,
+    symbol_servers: Sequence[str] = (),
     dwp: str | os.PathLike[str] | None = None,
     symbol_table: str | os.PathLike[str] | None = None,
     object_prefix_map: Sequence[tuple[str, str]] = (),
@@ -129,6 +130,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             debug information.
         debuginfod: Also search the cache of debuginfod's clients, and the servers in
             DEBUGINFOD_URLS; this needs the extra `net`.
+        symbol_servers: URLs of servers with Microsoft's layout, which are asked for the
+            PDB of a Windows program; this needs the extra `net`.
         dwp: The package with the split units of *input*; by default the input's path,
             or that of its debug file, with `.dwp` added.
         symbol_table: File whose symbol table is read instead of that of *input*; it

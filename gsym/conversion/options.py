@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _UINT64_END = 1 << 64
 
 # How a value is spelled: a switch; numbers; text; bytes in hexadecimal; paths; pairs
-# OLD=NEW; regular expressions; ranges START-END of addresses.
-FLAG, NUMBER, SIZE, TEXT, HEX, PATH, PATHS, PAIRS, PATTERNS, RANGES = range(10)
-MANY = frozenset({PATHS, PAIRS, PATTERNS, RANGES})
+# OLD=NEW; regular expressions; ranges START-END of addresses; several texts.
+FLAG, NUMBER, SIZE, TEXT, HEX, PATH, PATHS, PAIRS, PATTERNS, RANGES, TEXTS = range(11)
+MANY = frozenset({PATHS, PAIRS, PATTERNS, RANGES, TEXTS})
 
 
 class Declared(NamedTuple):
@@ -222,6 +222,13 @@ class ConvertOptions(NamedTuple):
         "fetch missing debug files from the servers in DEBUGINFOD_URLS",
         default=False,
     )
+    symbol_servers: tuple[str, ...] = _declared(
+        TEXTS,
+        "fetch a missing PDB from this server with Microsoft's layout",
+        "URL",
+        option="--symbol-server",
+        default=(),
+    )
     dwp: str | None = _declared(
         PATH,
         "package with the split units (default: INPUT.dwp, else .dwo files)",
@@ -298,6 +305,7 @@ _READERS: dict[int, Callable[[str, Any], Any]] = {
     PATHS: paths_of,
     PAIRS: pairs_of,
     PATTERNS: strings_of,
+    TEXTS: strings_of,
     RANGES: lambda name, value: items_of(name, value, "pairs of addresses"),
     HEX: lambda _, value: None if value is None else uuid_bytes(value),
     PATH: lambda _, value: None if value is None else os.fspath(value),

@@ -57,6 +57,7 @@ class ConversionRequest(NamedTuple):
             options.dwp,
             options.object_prefix_map,
             options.symbol_table,
+            options.symbol_servers,
         )
 
     def with_options(self, **options: Any) -> ConversionRequest:

@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager
 from functools import partial
 
+from gsym.containers.cabinet import inflate_cabinet, inflated_name
 from gsym.containers.inflation import (
     believable_size,
     inflate_bzip2,
@@ -33,6 +34,7 @@ INFLATERS = {
     "zstd file": inflate_zstd,
     "xz file": inflate_xz,
     "bzip2 file": inflate_bzip2,
+    "cabinet": inflate_cabinet,
 }
 _COMPRESSIONS = (".gz", ".zst", ".xz", ".bz2")
 _DEBUG_SUFFIXES = (".dbg", ".debug")
@@ -41,9 +43,10 @@ _DEBUG_SUFFIXES = (".dbg", ".debug")
 def bare_name(path: str) -> str:
     """The name of the module whose debug information is in the file *path*.
 
-    Suffixes of the file format are removed: `libxul.so.dbg.gz` becomes `libxul.so`.
+    Suffixes of the file format are removed: `libxul.so.dbg.gz` becomes `libxul.so`,
+    and `xul.pd_` becomes `xul.pdb`.
     """
-    name = os.path.basename(path.rstrip(os.sep))
+    name = inflated_name(os.path.basename(path.rstrip(os.sep)))
     for suffixes in (_COMPRESSIONS, _DEBUG_SUFFIXES):
         stem, suffix = os.path.splitext(name)
         if stem and suffix.lower() in suffixes:
@@ -70,7 +73,11 @@ def inflate_file(path: str, folder: str, most: int = MOST_INFLATED) -> str:
         return path
     output = os.path.join(folder, "inflated")
     os.mkdir(output)
-    target = os.path.join(output, os.path.splitext(os.path.basename(path))[0])
+    name = os.path.basename(path)
+    inflated = inflated_name(name)
+    target = os.path.join(
+        output, os.path.splitext(name)[0] if inflated == name else inflated
+    )
     most = believable_size(os.path.getsize(path), most)
     with open(path, "rb", buffering=0) as source:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from gsym.conversion.companions import cache_root, symbol_cache
 from gsym.errors import GsymError
 
 TYPE_CHECKING = False
@@ -15,16 +16,6 @@ if TYPE_CHECKING:
     from gsym.symbolication.binary_lookup import BinarySearch
 
 MAX_CACHE_SIZE = 4 << 30  # bytes
-
-
-def cache_root() -> str:
-    """The folder of the cache, with a subfolder for each version of gsym."""
-    folder = os.environ.get("GSYM_CACHE_DIR")
-    if folder:
-        return folder
-    home = os.path.expanduser("~")
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
-    return os.path.join(caches, "gsym")
 
 
 def cache_path(binary: ObjectFile, search: BinarySearch) -> str:
@@ -64,9 +55,10 @@ def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, in
     if link is not None:
         paths += debug_link_paths(link.name, binary.path, directories)
     if binary.pdb_path:
-        from gsym.conversion.companions.pdb import pdb_paths
+        from gsym.conversion.companions.pdb import pdb_paths, pdb_store_paths
 
         paths += pdb_paths(binary, directories)
+        paths += pdb_store_paths(binary, directories)
     stamps = []
     for path in paths:
         try:
@@ -98,7 +90,8 @@ def collect_cache(
     """
     from gsym.store.collection import Collection
 
-    files = sorted(_files(cache_root() if root is None else root))
+    root = cache_root() if root is None else root
+    files = sorted((*_files(root, ".gsym"), *_files(symbol_cache(root))))
     before = size = sum(each for _, each, _ in files)
     removed = 0
     for _, each, path in files:
@@ -115,12 +108,12 @@ def collect_cache(
     return Collection(before, size, removed)
 
 
-def _files(root: str) -> Iterator[tuple[int, int, str]]:
-    """Time of the last use, size and path of each file."""
+def _files(root: str, suffix: str = "") -> Iterator[tuple[int, int, str]]:
+    """Time of the last use, size and path of each file with a suffix."""
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
-            if name.endswith(".gsym"):
+            if name.endswith(suffix):
                 try:
                     status = os.stat(path)
                 except OSError:

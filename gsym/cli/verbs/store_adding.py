@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gsym.store.tree_adding import FileOutcome
 
 KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
-_KEYWORDS = ("data_symbols", "debug_file_directories", "debuginfod")
+_KEYWORDS = ("data_symbols", "debug_file_directories", "debuginfod", "symbol_servers")
 _DONE = ("added", "replaced", "kept")
 
 

@@ -1,14 +1,18 @@
-"""The PDB of a Windows image: where its CodeView record says, or in a symbol store."""
+"""The PDB of a Windows image: where its CodeView record says, or in symbol stores."""
 
 from __future__ import annotations
 
 import os
 
+from gsym.containers.cabinet import inflate_cabinet
 from gsym.containers.headers import read_pe_headers
+from gsym.containers.inflation import inflate_data
 from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
+from gsym.conversion.companions import symbol_cache
 from gsym.conversion.companions.search import CompanionSearch, reason_of
+from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
 from gsym.conversion.identity import codeview_debug_id
 from gsym.errors import FormatError, GsymError
 
@@ -18,17 +22,18 @@ if TYPE_CHECKING:
 
     from gsym.containers.headers import CodeView
     from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.debug_info import SearchOptions
 
 
-def find_pdb(search: CompanionSearch, directories: Sequence[str]) -> PdbFile | None:
+def find_pdb(search: CompanionSearch, options: SearchOptions) -> PdbFile | None:
     """The PDB of the image that *search* is for; the others are kept in `tried`."""
-    record = _record(search.binary)
-    for path in pdb_paths(search.binary, directories):
+    for path in _candidates(search, options):
         try:
             pdb = _open(path)
         except (OSError, GsymError) as error:
             search.refuse(path, reason_of(error))
             continue
+        record = _record(search.binary)
         if record is not None and (pdb.guid, pdb.age) == (record.guid, record.age):
             return pdb
         debug_id = codeview_debug_id(pdb.guid, pdb.age)
@@ -39,34 +44,63 @@ def find_pdb(search: CompanionSearch, directories: Sequence[str]) -> PdbFile | N
 def _open(path: str) -> PdbFile:
     data = map_file(path)
     kind = recognise(bytes(data[:HEAD_SIZE]))
+    if kind == "cabinet":
+        try:
+            data = inflate_data(inflate_cabinet, data)
+        except ValueError as error:
+            raise FormatError(f"a damaged cabinet: {error}", path=path) from None
+        kind = recognise(bytes(data[:HEAD_SIZE]))
     if kind != "pdb":
         refuse(kind, path)
     return PdbFile(data, path)
 
 
-def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
-    """Where the PDB of *image* may be.
+def _candidates(search: CompanionSearch, options: SearchOptions) -> Iterator[str]:
+    """Files that may be the PDB, those of servers last."""
+    image, servers = search.binary, options.symbol_servers
+    yield from pdb_paths(image, options.debug_file_directories)
+    cache = symbol_cache()
+    folders = (*options.debug_file_directories, *((cache,) if servers else ()))
+    yield from filter(os.path.exists, pdb_store_paths(image, folders))
+    paths = list(dict.fromkeys(_in_store(image)))
+    if servers and paths:
+        yield from fetch_from_servers(search, servers, paths, cache)
 
-    At the path in its record, beside it, under its own name too, in *directories*, and
-    where those are symbol stores.
+
+def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
+    """Where the PDB of *image* may be by name.
+
+    At the path in its record, beside it, under its own name too, and in *directories*.
     """
     record = _record(image)
     if record is None or not record.pdb:
         return
-    path = os.fsdecode(record.pdb)
-    name = path.replace("\\", "/").rpartition("/")[2]
+    path, name = os.fsdecode(record.pdb), _name(record)
     folder, own = os.path.split(image.path)
     paths = [path] if os.path.isabs(path) else []
     paths += [os.path.join(folder, each) for each in (name, f"{_stem(own)}.pdb")]
-    debug_id = codeview_debug_id(record.guid, record.age)
-    for directory in directories:
-        paths.append(os.path.join(directory, name))
-        paths += [
-            os.path.join(directory, each, key, each)
-            for each in (name, name.lower())
-            for key in (debug_id, debug_id.upper(), debug_id.lower())
-        ]
+    paths += [os.path.join(each, name) for each in directories]
     yield from dict.fromkeys(paths)
+
+
+def pdb_store_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
+    """Where the PDB of *image* is if *directories* are symbol stores."""
+    for directory in directories:
+        for path in dict.fromkeys(_in_store(image)):
+            yield os.path.join(directory, path)
+
+
+def _in_store(image: ObjectFile) -> Iterator[str]:
+    record = _record(image)
+    if record is None or _name(record) in {"", ".", ".."}:
+        return
+    debug_id = codeview_debug_id(record.guid, record.age)
+    keys = (debug_id, debug_id.upper(), debug_id.lower())
+    yield from symstore_paths(_name(record), keys)
+
+
+def _name(record: CodeView) -> str:
+    return os.fsdecode(record.pdb).replace("\\", "/").rpartition("/")[2]
 
 
 def _record(image: ObjectFile) -> CodeView | None:

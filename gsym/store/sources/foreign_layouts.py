@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from gsym.conversion.companions.symstore import symstore_paths
 from gsym.records import NamedTuple
 from gsym.store.layout import (
     GSYM_FILE,
@@ -210,35 +211,32 @@ def _store(key: ModuleKey) -> Iterator[str]:
 
 def _symstore(key: ModuleKey) -> Iterable[str]:
     found: dict[str, None] = {}
-    for path in _symstore_paths(key):
-        # SSQP names are in lower case; copies of SSQP stores have lower-case ids too.
-        name, identifier, _ = path.split("/")
-        ssqp = f"{name.lower()}/{identifier}/{name.lower()}"
-        for each in (path, ssqp, path.lower()):
-            found[each] = None
-            if is_plain_name(name[:2]):
-                found[f"{each[: len(name[:2])]}/{each}"] = None  # index2
+    for name, identifier in _symstore_names(key):
+        # The other files have no name of three letters after a dot.
+        is_windows = "-" not in identifier
+        paths = symstore_paths(name, [identifier], may_be_compressed=is_windows)
+        found.update(dict.fromkeys(paths))
     return found
 
 
-def _symstore_paths(key: ModuleKey) -> Iterator[str]:
+def _symstore_names(key: ModuleKey) -> Iterator[tuple[str, str]]:
     if is_plain_name(key.debug_file) and key.debug_file.lower().endswith(".pdb"):
         for identifier in _debug_ids(key):
-            yield f"{key.debug_file}/{identifier}/{key.debug_file}"
+            yield key.debug_file, identifier
     name = key.code_file or key.debug_file
     has_name = is_plain_name(name)
     for build_id in _build_ids(key):
         if ANY not in build_id:
-            yield f"_.debug/elf-buildid-sym-{build_id}/_.debug"
+            yield "_.debug", f"elf-buildid-sym-{build_id}"
             if has_name:
-                yield f"{name}/elf-buildid-{build_id}/{name}"
+                yield name, f"elf-buildid-{build_id}"
     if (guid := _guid(key)) is not None:
-        yield f"_.dwarf/mach-uuid-sym-{guid.hex()}/_.dwarf"
+        yield "_.dwarf", f"mach-uuid-sym-{guid.hex()}"
         if has_name:
-            yield f"{name}/mach-uuid-{guid.hex()}/{name}"
+            yield name, f"mach-uuid-{guid.hex()}"
     if has_name and len(key.code_id) <= _MAX_PE_DIGITS:
         for identifier in _code_ids(key):
-            yield f"{name}/{identifier}/{name}"
+            yield name, identifier
 
 
 _NAMES = "a file name and its id"

@@ -1,0 +1,98 @@
+"""Symbol stores of Microsoft's tools: paths in them, and servers that have them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from gsym.containers.cabinet import compressed_name
+from gsym.errors import NotFoundError, SourceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gsym.conversion.companions.search import CompanionSearch
+    from gsym.net.transfer import Transfer
+
+
+def symstore_paths(
+    name: str, keys: Iterable[str], *, may_be_compressed: bool = True
+) -> Iterator[str]:
+    """Relative paths of a file in a store, which some may repeat: NAME/KEY/NAME.
+
+    Args:
+        name: Of the file, without folders.
+        keys: What stores may call its build.
+        may_be_compressed: Whether it may be a cabinet, `app.pd_`.
+    """
+    for key in keys:
+        path = f"{name}/{key}/{name}"
+        # SSQP names are in lower case; copies of SSQP stores have lower-case ids too.
+        ssqp = f"{name.lower()}/{key}/{name.lower()}"
+        for each in (path, ssqp, path.lower()):
+            tier = name[:2] if each == path else name[:2].lower()
+            for form in (each, compressed_name(each)) if may_be_compressed else (each,):
+                yield form
+                if tier not in {".", ".."}:
+                    yield f"{tier}/{form}"  # index2
+
+
+def fetch_from_servers(
+    search: CompanionSearch, servers: Iterable[str], paths: Sequence[str], cache: str
+) -> Iterator[str]:
+    """Fetch a file from one server after the other until one of them has it.
+
+    Args:
+        search: Records what was tried.
+        servers: Their URLs.
+        paths: Where a store may have the file, relative to it.
+        cache: A folder that is a store itself.
+
+    Returns:
+        Paths of fetched files in the cache. A file after which another is asked for did
+        not fit, and is removed.
+
+    Raises:
+        UnsupportedError: The extra `net` is not installed.
+    """
+    from gsym.net.transfer import Transfer
+
+    transfer = Transfer(user="a symbol server")
+    try:
+        for server in servers:
+            path, reason = _fetch_first(transfer, server, paths, cache)
+            if reason:
+                search.refuse(server, reason)
+                continue
+            yield path
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+    finally:
+        transfer.close()
+
+
+def _fetch_first(
+    transfer: Transfer, server: str, paths: Iterable[str], cache: str
+) -> tuple[str, str]:
+    """Where the first file is that a server has; if there is none, why."""
+    from gsym.net.web_address import read_web_address
+
+    for path in paths:
+        target = os.path.join(cache, path)
+        temporary = f"{target}.{os.urandom(4).hex()}"
+        try:
+            address = read_web_address(server).below(path)
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            transfer.fetch(address, temporary, is_trusted=True)
+            os.replace(temporary, target)
+        except NotFoundError:
+            continue
+        except SourceError as error:
+            return "", error.reason
+        except ValueError as error:
+            return "", str(error)
+        except OSError as error:
+            return "", f"{target} cannot be written: {error.strerror or error}"
+        return target, ""
+    return "", "not found"
