@@ -48,7 +48,9 @@ _DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
 
 
-_SUFFIXES = (".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".ko")
+_SUFFIXES = (
+    *(".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".pdb", ".ko"),
+)
 _BUILD_FOLDERS = frozenset({".libs", ".build", ".build-id"})  # hidden, but searched
 _WINDOWS_SUFFIXES = frozenset({".exe", ".dll", ".sys", ".pdb"})
 
@@ -61,7 +63,7 @@ def _file_names(name: str) -> list[str]:
     stem, suffix = os.path.splitext(name)
     names = [name + each for each in _SUFFIXES]
     if suffix.lower() in _WINDOWS_SUFFIXES:
-        names += [stem + each for each in (".gsym", ".debug", ".sym")]
+        names += [stem + each for each in (".gsym", ".debug", ".sym", ".pdb")]
     return [*names, f"{name.replace('_', '-')}.ko"]
 
 

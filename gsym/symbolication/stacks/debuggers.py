@@ -1,4 +1,4 @@
-"""Backtraces and modules that gdb, lldb and WinDbg print."""
+"""Backtraces and modules that gdb, lldb, WinDbg and Visual Studio print."""
 
 from __future__ import annotations
 
@@ -60,6 +60,19 @@ _WINDBG_MODULE = re.compile(
     rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})  +(?P<module>[\w.-]+)"
     r"(?:\s*$|  .*|\s+(?:[A-Z#*] )?\()"
 )
+# Visual Studio, the window Call Stack: `>  app.exe!leaf(int * p) Line 12 + 0x3 bytes  C`,
+# `    app.exe!00007ff61a2b1110()    Unknown`
+_VISUAL_STUDIO = re.compile(
+    r"^[>\s]*(?:\[Inline Frame\] )?(?P<shown>(?P<module>[\w.-]+\.\w{1,8})!(?:"
+    r"(?P<address>[0-9a-fA-F]{8}(?:[0-9a-fA-F]{8})?)\(\)|(?P<symbol>[^\s\d][^(]*)(?:\(.*?\))?)"
+    r"(?: Line \d+)?(?: ?\+ (?P<plus>0x[0-9a-fA-F]{1,8}) bytes)?)"
+    r"\s+(?:C|C\+\+|C\+\+/CLI|Rust|Unknown|Annotated Frame)\s*$"
+)
+# The window "Modules": name, path, ..., addresses, process.
+_VISUAL_STUDIO_MODULE = re.compile(
+    r"^(?P<module>\S[^\t]*\.\w{1,8})\t[^\t]*\\.*\t"
+    rf"(?P<start>{HEX})-(?P<end>{HEX})(?:\t|\s*$)"
+)
 
 FORMS = ReportForms(
     frames=(
@@ -68,12 +81,14 @@ FORMS = ReportForms(
         FrameForm("eu-stack", "0x", _EU_STACK),
         FrameForm("lldb backtrace", "frame #", _LLDB),
         FrameForm("WinDbg stack", "+0x", _WINDBG, base="image"),
+        FrameForm("Visual Studio stack", "!", _VISUAL_STUDIO),
     ),
     images=(
         ImageForm("0x", _GDB_SHARED, base="text"),
         ImageForm("0x", _GDB_MAPPING),
         ImageForm("0x", _LLDB_IMAGE),
         ImageForm("   ", _WINDBG_MODULE),
+        ImageForm(":\\", _VISUAL_STUDIO_MODULE),
     ),
     headings=(
         HeadingForm(
@@ -92,6 +107,12 @@ FORMS = ReportForms(
         HeadingForm(
             "received signal ",
             re.compile(r"^(?P<reason>(?:Program|Thread .{1,128}?) received signal .*)"),
+        ),
+        HeadingForm(
+            " at 0x",
+            re.compile(
+                r"^(?P<reason>(?:Unhandled exception|Exception thrown) at 0x.* in .*)"
+            ),
         ),
         HeadingForm(
             "terminated with signal ",

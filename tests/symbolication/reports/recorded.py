@@ -461,6 +461,41 @@ RetAddr               : Args to Child                                      : Cal
 00000000`00008664 : winapp+0x1110
 """
 
+WINDBG_KV = """\
+0:000> kv
+ # Child-SP          RetAddr               : Args to Child      : Call Site
+00 000000a1`b4bff8d8 00007ff6`1a2b1120     : 00000000`00000001 00007ff7`5c4a1113 \
+00000000`00000000 00000000`00000000 : winapp!leaf+0x10 [C:\\src\\app.c @ 12]
+01 (Inline Function) --------`--------     : --------`-------- --------`-------- \
+--------`-------- --------`-------- : winapp!step+0x8 (Inline \
+Function @ 00007ff6`1a2b1120)
+02 000000a1`b4bff8e0 00007ff6`1a2b1210     : 00000000`00000001 00007ff7`5c4a1113 \
+00000000`00000000 00000000`00000000 : winapp+0x1110
+"""
+
+WINDBG_X86 = """\
+ # ChildEBP RetAddr      Args to Child
+00 0019ff2c 00401120     00000001 00000002 00000003 winapp!leaf+0x10 (FPO: [3,0,0])
+WARNING: Stack unwind information not available. Following frames may be wrong.
+01 0019ff70 00401210     00367000 76f6fa10 0019ffdc winapp+0x1110
+start    end        module name
+00400000 0040c000   winapp     (no symbols)
+"""
+
+VISUAL_STUDIO = """\
+Exception thrown at 0x00007FF61A2B1010 in winapp.exe: 0xC0000005: Access violation \
+reading location 0x0000000000000000.
+
+>\twinapp.exe!leaf(volatile int * p) Line 101 + 0x10 bytes\tC
+ \t[Inline Frame] winapp.exe!step(volatile int * p) Line 2\tC
+ \twinapp.exe!00007ff61a2b1110()\tUnknown
+ \twinapp.exe!00007ff61a2b1210()\tUnknown
+ \tkernel32.dll!BaseThreadInitThunk()\tUnknown
+
+winapp.exe\tC:\\src\\winapp.exe\tN/A\tN/A\tCannot find the PDB file.\t\t1\t\t\
+1/2/2026 1:00 PM\t00007FF61A2B0000-00007FF61A2D0000\t[4711] winapp.exe\t
+"""
+
 STD_WINDOWS = """\
 0> C:\\src\\app.c(12): winapp!leaf+0x10
 1> winapp!middle+0x10
@@ -811,6 +846,15 @@ RECORDED = (
     ),
     Recorded("windbg", "WinDbg stack", WINDBG, "leaf:101 middle:200 main:300 -"),
     Recorded("windbg-kb", "WinDbg stack", WINDBG_KB, "leaf:101 middle:200"),
+    Recorded("windbg-kv", "WinDbg stack", WINDBG_KV, "leaf:101 middle:200"),
+    Recorded("windbg-x86", "WinDbg stack", WINDBG_X86, "leaf:101 middle:200"),
+    Recorded(
+        "visual-studio",
+        "Visual Studio stack",
+        VISUAL_STUDIO,
+        "leaf:101 - middle:200 main:300 -",
+        reason="0xC0000005: Access violation",
+    ),
     Recorded(
         "std-windows", "std::stacktrace", STD_WINDOWS, "leaf:101 middle:200 main:300"
     ),
