@@ -60,7 +60,7 @@ _WINDBG_MODULE = re.compile(
     rf"^(?P<start>{_WIN_HEX}) (?P<end>{_WIN_HEX})  +(?P<module>[\w.-]+)"
     r"(?:\s*$|  .*|\s+(?:[A-Z#*] )?\()"
 )
-# Visual Studio, the window Call Stack: `>  app.exe!leaf(int * p) Line 12 + 0x3 bytes  C`,
+# Visual Studio, the window Call Stack: `> app.exe!leaf(int * p) Line 12 + 0x3 bytes C`,
 # `    app.exe!00007ff61a2b1110()    Unknown`
 _VISUAL_STUDIO = re.compile(
     r"^[>\s]*(?:\[Inline Frame\] )?(?P<shown>(?P<module>[\w.-]+\.\w{1,8})!(?:"
