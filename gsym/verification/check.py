@@ -161,7 +161,8 @@ def compare(  # noqa: PLR0913 - independent keywords
 
     That is its DWARF, also in a debug file, split units, a supplementary file, a dSYM
     bundle or the object files of a debug map, and its symbols; for a Go binary without
-    DWARF of its functions the pclntab; and the records of a Breakpad file.
+    DWARF of its functions the pclntab; the PDB of a Windows program, or one itself; and
+    the records of a Breakpad file.
 
     Args:
         path: A GSYM file converted with the default options; it may also have merged

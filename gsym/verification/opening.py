@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member, read_fitting
@@ -21,6 +22,7 @@ from gsym.verification.binary import BinaryReference, Part
 from gsym.verification.breakpad import BreakpadReference
 from gsym.verification.decoder.elf import ReferenceElf
 from gsym.verification.decoder.macho import LinkedObject, ReferenceMacho
+from gsym.verification.pdb import PdbReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-_COMPARED = "only ELF and Mach-O files and Breakpad .sym files are compared"
+_COMPARED = (
+    "only ELF and Mach-O files, PDBs with their programs and Breakpad .sym files are "
+    "compared"
+)
 
 
 def open_reference(  # noqa: PLR0913 - independent keywords
@@ -48,7 +53,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     """What the file at *path* says.
 
     Args:
-        path: A binary, a dSYM bundle or a Breakpad file.
+        path: A binary, a dSYM bundle, a PDB or a Breakpad file.
         uuid: That of the GSYM file: of a fat file it chooses the slice.
         sample: The number of units to decode; None: all.
         path_map: (old, new) prefixes of paths that are rewritten.
@@ -64,12 +69,17 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     kind = recognise_file(path)
     if kind == "breakpad":
         return BreakpadReference(path, path_map)
+    if kind == "pdb":
+        return PdbReference(map_file(path), path, 0, path_map)
     if kind not in {"object", "fat"}:
         raise UnsupportedError(_COMPARED, path=path)
     data, _ = read_fitting(path, uuid or None)
     with ExitStack() as stack:
         binary = stack.enter_context(ObjectFile(data, path))
         found = find_debug_info(binary, search or SearchOptions())
+        if found.pdb is not None:
+            base = binary.base_address or 0
+            return PdbReference(found.pdb.data, found.pdb.path, base, path_map)
         file = _open(binary)
         stack.callback(file.close)
         _add_companions(file, binary, found)

@@ -127,7 +127,7 @@ REASONS: dict[str, Callable[[Case], bool]] = {
         len(case.mine) > 1 and case.mine[1:] == case.other[1:]
     ),
     "underscore of a name on x86": lambda case: (
-        ours_without_underscore(case.mine) == case.other
+        without_underscores(case.mine) == without_underscores(case.other)
     ),
     "two lines at one address": lambda case: (
         len(case.mine) == 1 and case.is_row and case.names[0] == case.names[1]
@@ -135,10 +135,9 @@ REASONS: dict[str, Callable[[Case], bool]] = {
 }
 
 
-def ours_without_underscore(mine: Frames) -> Frames:
-    """The outermost name as llvm-symbolizer has it, which takes it for decorated."""
-    *inlined, outer = mine or NOTHING
-    return [*inlined, outer._replace(name=outer.name.removeprefix("_"))]
+def without_underscores(frames: Frames) -> Frames:
+    """Names as llvm-symbolizer has them on x86: it takes the first for decoration."""
+    return [each._replace(name=each.name.lstrip("_")) for each in frames]
 
 
 def without_parameters(mine: Frames, other: Frames) -> Frames:
