@@ -35,17 +35,18 @@ def inflate_cabinet(pieces: Iterable[Buffer]) -> Iterator[bytes]:
         UnsupportedError: The extra `cab` or its library is not installed.
         ValueError: It is damaged, or contains no file.
     """
-    try:
-        from libarchive import ArchiveError, stream_reader
-    except (ImportError, OSError, AttributeError):  # the last two without its library
+    from gsym.containers.cabinet_library import libarchive
+
+    if libarchive is None:
         reason = "a cabinet needs libarchive and the extra cab: pip install 'gsym[cab]'"
-        raise UnsupportedError(reason) from None
+        raise UnsupportedError(reason)
+    open_stream = libarchive.stream_reader
     try:
-        with stream_reader(_Stream(pieces), "cab", block_size=_BLOCK) as archive:
+        with open_stream(_Stream(pieces), "cab", block_size=_BLOCK) as archive:
             for file in archive:
                 yield from file.get_blocks(_PIECE)
                 return
-    except ArchiveError as error:
+    except libarchive.ArchiveError as error:
         raise ValueError(error.msg) from None
     raise ValueError("it contains no file")
 

@@ -195,7 +195,10 @@ TASKS = {
     "assemble": ("gsym.server.symbfiles.assembly", "assemble"),
 }
 # Loaded when first needed: by nearly every conversion.
-_LATE = ("gsym.conversion.inputs.dwarf", "encodings.ascii")
+_LATE = (
+    *("gsym.conversion.inputs.dwarf", "encodings.ascii"),
+    "gsym.containers.cabinet_library",  # which starts processes to find its library
+)
 _FORKS = ForkServer(
     f"{__name__}:run_order", [*(module for module, _ in TASKS.values()), *_LATE]
 )

@@ -22,6 +22,8 @@ from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
 from tests.debuginfod_server import Answer as Prepared, Server
 from tests.inputs import elf
+from tests.inputs.cabinet import cabinet
+from tests.inputs.pdb_examples import PDBS
 from tests.server.running import RunningServer
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 
@@ -183,6 +185,31 @@ def test_a_poorer_file_replaces_nothing(uploads: RunningServer, tmp_path: Path) 
     assert entry is not None
     with gsym.open(entry.path) as reader:
         assert len(reader) == 5
+
+
+@pytest.mark.parametrize("form_of", ["pdb", "cabinet", "in an archive"])
+def test_a_pdb_answers_by_its_guid_and_age(tmp_path: Path, form_of: str) -> None:
+    pdb = PDBS["functions"].to_bytes()
+    body = {"pdb": pdb, "in an archive": zipped({"App.pdb": pdb})}.get(form_of)
+    if body is None:
+        pytest.importorskip("libarchive", reason="the extra `cab` is not installed")
+        body = cabinet("App.pdb", pdb)
+    name = "App.pd_" if form_of == "cabinet" else "App.pdb"
+    debug_id = "030201000504070608090A0B0C0D0E0F1"
+    with running(tmp_path / "store") as server:
+        answer = put(server, body, f"/upload/?name={name}")
+        assert answer.status == 201, answer.body
+        (module,) = answer.json["upload"]["modules"]
+        assert (module["debug_file"], module["debug_id"]) == ("App.pdb", debug_id)
+        job = {"memoryMap": [["App.pdb", debug_id]], "stacks": [[[0, 0x1018]]]}
+        (result,) = server.post({"jobs": [job]}).json["results"]
+        old = server.post({**job, "version": 4}, "/symbolicate/v4").json
+    (frame,) = result["stacks"][0]
+    assert result["found_modules"] == {f"App.pdb/{debug_id}": True}
+    assert (frame["function"], frame["line"]) == ("N::f(int, char)", 11)
+    calls = [each["function"] for each in frame["inlines"]]
+    assert calls == ["N::inner(int, char)", "outer(int, char)"]
+    assert old["symbolicatedStacks"] == [["N::f(int, char) (in App.pdb)"]]
 
 
 # ---- who may
