@@ -65,6 +65,10 @@ bool number_map_reset(number_map *map, size_t count) {
     return true;
 }
 
+size_t number_map_size(const number_map *map) {
+    return map->slots == NULL ? 0 : sizeof *map->slots << map->allocated_bits;
+}
+
 void number_map_fetch(const number_map *map, uint64_t number) {
     if (map->slots != NULL) __builtin_prefetch(&map->slots[place_of(map, number)]);
 }

@@ -17,20 +17,58 @@ enum {
     ROWS_PER_ADDRESS = 8 /* a guess, for the first size of a table */
 };
 
+struct gsym_known {
+    LIST(number_map) modules; /* addresses to stacks */
+    LIST(uint32_t) firsts;    /* the first frame of each stack */
+    LIST(uint32_t) reasons;   /* of each stack */
+    uint32_t frame_count;
+};
+
 struct gsym_bulk {
     gsym_rows rows;
+    gsym_known *known;
+    uint32_t first_frame; /* the number of those that are older */
     uint32_t *order;  /* rows with an address, by module */
     uint32_t *starts; /* of each module there, and the end of the last */
     uint32_t *stacks; /* of each row */
-    LIST(uint32_t) firsts;  /* the first frame of each stack */
-    LIST(uint32_t) reasons; /* of each stack */
-    gsym_batch frames;      /* an address is a stack here */
+    gsym_batch frames; /* an address is a stack here */
     LIST(uint32_t) names;   /* of each frame, in the table of texts */
     LIST(uint32_t) files;
     text_table name_texts, file_texts;
-    number_map numbers;     /* addresses, names or files of one module */
-    LIST(uint64_t) asked;   /* distinct addresses of one module */
+    number_map numbers;   /* names or files of one module */
+    LIST(uint64_t) asked; /* distinct new addresses of one module */
 };
+
+/* ---- what is known -------------------------------------------------------------------- */
+
+gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error) {
+    *known_ret = calloc(1, sizeof **known_ret);
+    return *known_ret != NULL ? GSYM_OK : gsym_fail_memory(error);
+}
+
+void gsym_known_destroy(gsym_known *known) {
+    if (known == NULL) return;
+    for (size_t i = 0; i < known->modules.count; ++i)
+        number_map_deinit(&known->modules.items[i]);
+    free(known->modules.items);
+    free(known->firsts.items);
+    free(known->reasons.items);
+    free(known);
+}
+
+size_t gsym_known_size(const gsym_known *known) {
+    size_t size = known->firsts.count * 2 * sizeof *known->firsts.items;
+    for (size_t i = 0; i < known->modules.count; ++i)
+        size += sizeof(number_map) + number_map_size(&known->modules.items[i]);
+    return size;
+}
+
+/* The addresses of the module with this number; NULL where memory ran out. */
+static number_map *known_addresses(gsym_known *known, uint32_t number) {
+    while (known->modules.count <= number)
+        if (!LIST_ADD(known->modules, (number_map){0})) return NULL;
+    return &known->modules.items[number];
+}
 
 /* ---- the rows ------------------------------------------------------------------------ */
 
@@ -59,13 +97,20 @@ static void sort_rows(gsym_bulk *bulk) {
             bulk->order[starts[rows->modules[row] + 1]++] = (uint32_t)row;
 }
 
+static bool add_stack(gsym_bulk *bulk, size_t frame, uint32_t reason) {
+    return frame < UINT32_MAX - bulk->first_frame &&
+           LIST_ADD(bulk->known->firsts, bulk->first_frame + (uint32_t)frame) &&
+           LIST_ADD(bulk->known->reasons, reason);
+}
+
 static bool add_miss_stack(gsym_bulk *bulk, uint32_t reason) {
-    size_t frame = bulk->frames.count;
-    uint32_t number = (uint32_t)bulk->firsts.count;
-    return frame < UINT32_MAX && LIST_ADD(bulk->firsts, (uint32_t)frame) &&
-           LIST_ADD(bulk->reasons, reason) && LIST_ADD(bulk->names, 0) &&
-           LIST_ADD(bulk->files, 0) &&
-           batch_add_miss(&bulk->frames, number, GSYM_MISS_NO_FUNCTION);
+    uint32_t number = (uint32_t)bulk->known->firsts.count;
+    if (!add_stack(bulk, bulk->frames.count, reason) || !LIST_ADD(bulk->names, 0) ||
+        !LIST_ADD(bulk->files, 0) ||
+        !batch_add_miss(&bulk->frames, number, GSYM_MISS_NO_FUNCTION))
+        return false;
+    bulk->known->frame_count++;
+    return true;
 }
 
 /* Number 0 of the texts is the empty one, which placeholders have. */
@@ -80,19 +125,22 @@ static bool begin(gsym_bulk *bulk) {
            text_table_begin(&bulk->name_texts) && text_table_begin(&bulk->file_texts) &&
            text_table_end(&bulk->name_texts, &empty, &ignored) == GSYM_OK &&
            text_table_end(&bulk->file_texts, &empty, &ignored) == GSYM_OK &&
-           add_miss_stack(bulk, GSYM_MISS_NO_ADDRESS) &&
-           add_miss_stack(bulk, GSYM_MISS_NO_MODULE) &&
-           add_miss_stack(bulk, GSYM_MISS_NO_FUNCTION);
+           (bulk->known->firsts.count >= FIRST_STACKS ||
+            (add_miss_stack(bulk, GSYM_MISS_NO_ADDRESS) &&
+             add_miss_stack(bulk, GSYM_MISS_NO_MODULE) &&
+             add_miss_stack(bulk, GSYM_MISS_NO_FUNCTION)));
 }
 
-gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_bulk **bulk_ret,
-                             gsym_error *error) {
+gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
+                             gsym_bulk **bulk_ret, gsym_error *error) {
     gsym_bulk *bulk;
     if (rows->count > UINT32_MAX - FIRST_STACKS || rows->module_count == UINT32_MAX)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "too many rows or modules");
     bulk = calloc(1, sizeof *bulk);
     if (bulk == NULL) return gsym_fail_memory(error);
     bulk->rows = *rows;
+    bulk->known = known;
+    bulk->first_frame = known->frame_count;
     if (!begin(bulk)) {
         gsym_bulk_destroy(bulk);
         return gsym_fail_memory(error);
@@ -107,8 +155,6 @@ void gsym_bulk_destroy(gsym_bulk *bulk) {
     free(bulk->order);
     free(bulk->starts);
     free(bulk->stacks);
-    free(bulk->firsts.items);
-    free(bulk->reasons.items);
     batch_deinit(&bulk->frames);
     free(bulk->names.items);
     free(bulk->files.items);
@@ -141,27 +187,30 @@ static bool address_of(const gsym_rows *rows, uint32_t row, uint64_t image_base,
     return address >= returned;
 }
 
-/* Give each row the number of its stack, in the order of first use. */
-static bool number_addresses(gsym_bulk *bulk, uint32_t module, uint64_t image_base) {
+/* Give each row the number of its stack, new ones in the order of first use. */
+static bool number_addresses(gsym_bulk *bulk, uint32_t module, number_map *known,
+                             uint64_t image_base) {
     const uint32_t *order = bulk->order + bulk->starts[module];
     uint32_t count = gsym_bulk_rows_of(bulk, module);
-    uint64_t first = bulk->firsts.count, address, number;
+    uint64_t first = bulk->known->firsts.count, address, number;
     bulk->asked.count = 0;
-    if (!number_map_reset(&bulk->numbers, count / ROWS_PER_ADDRESS)) return false;
+    if (known == NULL ||
+        (known->slots == NULL && !number_map_reset(known, count / ROWS_PER_ADDRESS)))
+        return false;
     for (uint32_t i = 0; i < count; ++i) {
         if (i + AHEAD_ADDRESS < count)
             __builtin_prefetch(bulk->rows.addresses + order[i + AHEAD_ADDRESS]);
         if (i + AHEAD_PLACE < count &&
             address_of(&bulk->rows, order[i + AHEAD_PLACE], image_base, &address))
-            number_map_fetch(&bulk->numbers, address);
+            number_map_fetch(known, address);
         if (!address_of(&bulk->rows, order[i], image_base, &address)) {
             bulk->stacks[order[i]] = STACK_OUTSIDE;
             continue;
         }
-        if (!number_map_find(&bulk->numbers, address, &number)) {
+        if (!number_map_find(known, address, &number)) {
             number = first + bulk->asked.count;
             if (!LIST_ADD(bulk->asked, address) ||
-                !number_map_set(&bulk->numbers, address, number))
+                !number_map_set(known, address, number))
                 return false;
         }
         bulk->stacks[order[i]] = (uint32_t)number;
@@ -230,29 +279,30 @@ static gsym_status name_frames(gsym_bulk *bulk, const gsym_image *image,
 /* Enter the stacks of the frames from `first` on. */
 static bool add_stacks(gsym_bulk *bulk, size_t first) {
     const gsym_batch *frames = &bulk->frames;
-    for (size_t i = first; i < frames->count; ++i) {
-        if (frames->address_index[i] < bulk->firsts.count) continue;
-        if (!LIST_ADD(bulk->firsts, (uint32_t)i) ||
-            !LIST_ADD(bulk->reasons, frames->miss[i]))
+    for (size_t i = first; i < frames->count; ++i)
+        if (frames->address_index[i] >= bulk->known->firsts.count &&
+            !add_stack(bulk, i, frames->miss[i]))
             return false;
-    }
-    return frames->count <= UINT32_MAX;
+    if (frames->count > UINT32_MAX - bulk->first_frame) return false;
+    bulk->known->frame_count = bulk->first_frame + (uint32_t)frames->count;
+    return true;
 }
 
-gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, const gsym_image *image,
-                              gsym_error *error) {
+gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
+                              const gsym_image *image, gsym_error *error) {
     size_t first = bulk->frames.count;
-    if (!number_addresses(bulk, module, image->header.base_address))
+    number_map *addresses = known_addresses(bulk->known, number);
+    if (!number_addresses(bulk, module, addresses, image->header.base_address))
         return gsym_fail_memory(error);
     GSYM_TRY(batch_look_up(&bulk->frames, image, bulk->asked.items, bulk->asked.count,
-                           (uint32_t)bulk->firsts.count, true, error));
+                           (uint32_t)bulk->known->firsts.count, true, error));
     if (!add_stacks(bulk, first)) return gsym_fail_memory(error);
     return name_frames(bulk, image, error);
 }
 
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error) {
-    uint32_t stack = (uint32_t)bulk->firsts.count;
+    uint32_t stack = (uint32_t)bulk->known->firsts.count;
     if (!add_miss_stack(bulk, reason)) return gsym_fail_memory(error);
     for (uint32_t i = bulk->starts[module]; i < bulk->starts[module + 1]; ++i)
         bulk->stacks[bulk->order[i]] = stack;
@@ -270,8 +320,9 @@ static gsym_texts texts_of(const text_table *table) {
 void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret) {
     *columns_ret = (gsym_bulk_columns){
         .stacks = bulk->stacks,
-        .stack_count = bulk->firsts.count,
-        .reasons = bulk->reasons.items,
+        .stack_count = bulk->known->firsts.count,
+        .reasons = bulk->known->reasons.items,
+        .first_frame = bulk->first_frame,
         .frame_count = bulk->frames.count,
         .names = bulk->names.items,
         .files = bulk->files.items,
@@ -284,19 +335,25 @@ void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret) {
     };
 }
 
-static uint32_t stack_end(const gsym_bulk *bulk, uint32_t stack) {
-    return stack + 1 < bulk->firsts.count ? bulk->firsts.items[stack + 1]
-                                          : (uint32_t)bulk->frames.count;
+static uint32_t stack_end(const gsym_known *known, uint32_t stack) {
+    return stack + 1 < known->firsts.count ? known->firsts.items[stack + 1]
+                                           : known->frame_count;
 }
 
 gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
                               gsym_error *error) {
+    const gsym_known *known = bulk->known;
     uint64_t end = 0;
     for (size_t row = 0; row < bulk->rows.count; ++row) {
         uint32_t stack = bulk->stacks[row];
         offsets_ret[row] = (int32_t)end;
-        if (misses || bulk->reasons.items[stack] == GSYM_MISS_NONE)
-            end += stack_end(bulk, stack) - bulk->firsts.items[stack];
+        if (row + AHEAD_ADDRESS < bulk->rows.count) {
+            uint32_t ahead = bulk->stacks[row + AHEAD_ADDRESS];
+            __builtin_prefetch(&known->firsts.items[ahead]);
+            __builtin_prefetch(&known->reasons.items[ahead]);
+        }
+        if (misses || known->reasons.items[stack] == GSYM_MISS_NONE)
+            end += stack_end(known, stack) - known->firsts.items[stack];
         if (end > INT32_MAX)
             return gsym_fail(error, GSYM_E_LIMIT, 0,
                              "more than 2^31 - 1 frames; use smaller batches");
@@ -307,7 +364,7 @@ gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offset
 
 void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret) {
     for (size_t row = 0; row < bulk->rows.count; ++row) {
-        uint32_t frame = bulk->firsts.items[bulk->stacks[row]];
+        uint32_t frame = bulk->known->firsts.items[bulk->stacks[row]];
         for (int32_t at = offsets[row]; at < offsets[row + 1]; ++at)
             items_ret[at] = frame++;
     }

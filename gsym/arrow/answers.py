@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.engine.native import check, ffi, kept_view, lib, new_error
+from gsym.engine.native import check, ffi, kept_view, lib, new_error, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,23 +20,47 @@ REASONS = (
 )
 
 
+class Known:
+    """The addresses that were looked up, and the numbers of their frames.
+
+    Attributes:
+        known: For the engine.
+        modules: Number of each module.
+        reasons: Number of each reason that the engine was given.
+    """
+
+    def __init__(self) -> None:
+        self.known = new_object("known", lib.gsym_known_create, lib.gsym_known_destroy)
+        self.modules: dict[bytes | str, int] = {}
+        self.reasons: dict[str, int] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(lib.gsym_known_size(self.known))
+
+
 class Answers:
-    """The answers to `AddressRows`.
+    """The answers to `AddressRows`, before others that use the same `Known`.
 
     Args:
         pa: The package pyarrow.
         bulk: The engine's answers, kept by the columns that view them.
         rows: Number of rows.
-        reasons: Texts of the reasons that the engine was given.
+        known: What was known, now with these answers.
+
+    Attributes:
+        first_frame: Number of the first frame; older ones were in other answers.
     """
 
-    def __init__(self, pa: Any, bulk: CData, rows: int, reasons: list[str]) -> None:
+    def __init__(self, pa: Any, bulk: CData, rows: int, known: Known) -> None:
         self._pa = pa
         self._bulk = bulk
         self._count = rows
-        self._reasons = reasons
+        self._known = known
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
+        self.first_frame = int(self._view.first_frame)
 
     def _numbers(self, values: CData, count: int, kind: str) -> Column:
         wanted = getattr(self._pa, kind)()
@@ -53,7 +77,7 @@ class Answers:
         return self._pa.StringArray.from_buffers(texts.count, *buffers[1:])
 
     def frames(self) -> Any:
-        """All frames, as an array of structs; those in place of an answer are null."""
+        """New frames, as an array of structs; those in place of an answer are null."""
         pa, view = self._pa, self._view
         count = view.frame_count
 
@@ -81,9 +105,9 @@ class Answers:
         """Why a row has no answer; null if it has one."""
         pa, view = self._pa, self._view
         numbers = self._numbers(view.reasons, view.stack_count, "int32")
-        texts = pa.array(["", *REASONS, *self._reasons], pa.string())
-        encoded = self._encoded(numbers, texts)
-        return encoded.take(self._numbers(view.stacks, self._count, "uint32"))
+        texts = pa.array(["", *REASONS, *self._known.reasons], pa.string())
+        rows = self._numbers(view.stacks, self._count, "uint32")
+        return self._encoded(numbers.take(rows), texts)
 
     def _encoded(self, codes: Column, texts: Column) -> Column:
         """Texts by their numbers, of which 0 is null."""
@@ -92,7 +116,7 @@ class Answers:
         return pa.DictionaryArray.from_arrays(known, texts)
 
     def items(self, *, misses: bool) -> tuple[Column, Column]:
-        """The offsets of each row's list of frames, and the frames of all lists.
+        """The offsets of each row's list of frames, and numbers of the lists' frames.
 
         Args:
             misses: Whether a row without an answer has a frame.

@@ -2,9 +2,11 @@
 
     OUT/manifest.json                    what the parts are made of
     OUT/part-INPUT-UNIT.parquet          the rows of a unit, in their order
-    OUT/frames/part-INPUT-UNIT.parquet   with output `ids`: the frames that they have
+    OUT/frames/part-INPUT-UNIT.parquet   with output `ids`: frames that they have, but
+                                         not those that a part before has
 
-A part is renamed into place when it is complete, so that those that exist are done.
+A part is renamed into place when it is complete, so that those that exist are done, and
+so are those that have their frames.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ import os
 import threading
 from contextlib import ExitStack
 
+from gsym.arrow.answers import Known
 from gsym.arrow.inputs import batches_of, units_of
 from gsym.arrow.rows import import_pyarrow
-from gsym.arrow.symbolizing import symbolize_batches
+from gsym.arrow.symbolizing import frame_ids, slices_of, symbolize
 from gsym.engine.workers import run_workers
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
@@ -25,7 +28,7 @@ from gsym.writing.atomic_file import AtomicFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -40,7 +43,8 @@ EMPTY = ".empty"  # after the name of a part without rows, which has no schema
 _STREAM_SUFFIX = ".arrows"  # a stream may have another dictionary in each batch
 FORMATS = {"parquet": ".parquet", "arrow": _STREAM_SUFFIX}
 _LOCK = ".lock"
-_ID_BITS = 32  # of a frame in its part; the part is in the bits above
+_ID_BITS = 32  # of a frame; above are those of the part that `_Answering` began with
+_MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
 
 
 class BatchReport(NamedTuple):
@@ -93,6 +97,7 @@ class BatchJob:
         self._manifest = {
             "inputs": [_described(path) for path in inputs],
             "options": {**self._options, "format": format},
+            "modules": {"source": modules.name, "missing": modules.missing},
             "parts": len(self._parts),
         }
         self._lock = threading.Lock()
@@ -156,7 +161,7 @@ class BatchJob:
                 reason = "the folder has parts already; --resume adds those missing"
                 raise GsymError(reason, path=self._output)
             if known != self._manifest:
-                reason = "the parts are of other inputs or options"
+                reason = "the parts are of other inputs, options or modules"
                 raise GsymError(reason, path=path)
         with AtomicFile(path, keep_same=True) as file:
             file.write(json.dumps(self._manifest, indent=1).encode())
@@ -172,13 +177,14 @@ class BatchJob:
         total = sum(unit.size for _, _, unit in waiting)
 
         def work() -> None:
+            answering = _Answering(self._modules, self._options)
             while waiting:
                 try:
                     part = waiting.pop()
                 except IndexError:
                     return
                 try:
-                    self._write(*part)
+                    self._write(answering, *part)
                 except BaseException:
                     waiting.clear()
                     raise
@@ -189,33 +195,64 @@ class BatchJob:
 
         run_workers(work, max(1, min(jobs, len(waiting))), poll, waiting.clear)
 
-    def _write(self, number: int, name: str, unit: Unit) -> None:
+    def _write(self, answering: _Answering, number: int, name: str, unit: Unit) -> None:
         """Write a part: first the frames, as the part counts when it is there."""
+        answering.begin_part(number)
         options = self._options
         batches = batches_of(
             unit, address=options["address"], modules=options["module"]
         )
-        part = _Part(self._output, name, number << _ID_BITS)
-        with part:
+        with _Part(self._output, name) as part:
             for batch in batches:
                 with self._lock:
                     self._rows += batch.num_rows
                 try:
-                    for answer in symbolize_batches([batch], self._modules, **options):
-                        part.write(answer)
+                    for answer in answering.answers(batch):
+                        part.write(*answer)
                 except (KeyError, TypeError, ValueError) as error:
                     raise GsymError(str(error.args[0]), path=unit.path) from None
         with self._lock:
             self._done += unit.size
 
 
+class _Answering:
+    """The answers of a thread, of which ids of frames are the same in several parts.
+
+    Args:
+        modules: Where modules are found.
+        options: As for `symbolize`.
+    """
+
+    def __init__(self, modules: Modules, options: dict[str, Any]) -> None:
+        self._modules = modules
+        self._options = options
+        self._known: Known | None = None
+        self._first_id = 0
+
+    def begin_part(self, number: int) -> None:
+        """What comes now is of the part with this number."""
+        if self._known is None or self._known.size > _MOST_KNOWN:
+            self._known, self._first_id = Known(), number << _ID_BITS
+
+    def answers(self, batch: Any) -> Iterator[tuple[Any, ...]]:
+        """The rows of a batch, and with output `ids` the new frames."""
+        columns = dict(self._options)
+        output = columns.pop("output")
+        known = self._known or Known()
+        for piece in slices_of(batch):
+            if output == "ids":
+                first = self._first_id
+                yield frame_ids(piece, self._modules, known, first, **columns)
+            else:
+                yield (symbolize(piece, self._modules, output=output, **columns),)
+
+
 class _Part:
     """The files of a part, published at the end of a `with` block without an error."""
 
-    def __init__(self, folder: str, name: str, first_id: int) -> None:
+    def __init__(self, folder: str, name: str) -> None:
         self._path = os.path.join(folder, name)
         self._frames_path = os.path.join(folder, FRAMES, name)
-        self._next_id = first_id
         self._files = ExitStack()
         self._rows: Any = None
         self._frames: Any = None
@@ -234,13 +271,8 @@ class _Part:
                 pass
         self._files.__exit__(kind, error, traceback)
 
-    def write(self, answer: Any) -> None:
-        """Append what `symbolize` returns."""
-        frames = None
-        if isinstance(answer, tuple):
-            answer, frames = answer
-            answer, frames = _numbered(answer, frames, self._next_id)
-            self._next_id += frames.num_rows
+    def write(self, answer: Any, frames: Any = None) -> None:
+        """Append rows, and frames."""
         if self._rows is None:
             # Files are published in the reverse order.
             self._rows = self._open(self._path, answer.schema)
@@ -313,24 +345,6 @@ class _Sink:
 
     def close(self) -> None:
         """The file is closed when it is published."""
-
-
-def _numbered(rows: Any, frames: Any, first: int) -> tuple[Any, Any]:
-    """Rows and frames with ids from *first* on, which no other part has."""
-    pa = import_pyarrow()
-    added = pa.scalar(first, pa.uint64())
-    index = rows.schema.get_field_index("frame_ids")
-    lists = rows.column(index)
-    moved = pa.ListArray.from_arrays(
-        lists.offsets,
-        pa.compute.add(lists.values.cast(pa.uint64()), added),
-        mask=lists.is_null(),
-    )
-    ids = pa.compute.add(frames.column(0).cast(pa.uint64()), added)
-    return (
-        rows.set_column(index, "frame_ids", moved),
-        frames.set_column(0, "frame_id", ids),
-    )
 
 
 def _described(path: str) -> dict[str, Any]:

@@ -73,6 +73,22 @@ class Modules:
         self._arguments = (name, max_open, _bytes_of(memory), missing)
         self._opened: _OpenModules | None = None
 
+    @property
+    def name(self) -> str:
+        """The source; of the settings in a URL, which may be secret, a digest."""
+        from hashlib import sha256
+
+        source = str(self._arguments[0])
+        place, _, settings = source.partition("?")
+        if "://" not in source or not settings:
+            return source
+        return f"{place}?{sha256(settings.encode()).hexdigest()}"
+
+    @property
+    def missing(self) -> str:
+        """What happens to addresses of a module that is not found."""
+        return self._arguments[3]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Modules, self._arguments
 
@@ -93,7 +109,7 @@ class Modules:
         if opened is None or opened.process != os.getpid():
             opened = self._opened = _opened(self._arguments[:3])
         found = opened.find(module)
-        if found.reader is None and self._arguments[3] == "raise":
+        if found.reader is None and self.missing == "raise":
             shown = module.hex() if isinstance(module, bytes) else module
             raise NotFoundError(f"module {shown[:80]}: {found.reason}")
         return found

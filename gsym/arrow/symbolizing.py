@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.arrow.answers import FRAME_FIELDS, Answers
+from gsym.arrow.answers import FRAME_FIELDS, Answers, Known
 from gsym.arrow.rows import AddressRows, import_pyarrow
 from gsym.engine.native import check, lib, new_error, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     import pyarrow as pa
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gsym.arrow.modules import Modules
 
 OUTPUTS = ("stack", "frames", "ids")
-_MOST_ROWS = 1 << 20  # of one call, by `symbolize_batches`
+_MOST_ROWS = 1 << 20  # of one call
 
 
 def symbolize(  # noqa: PLR0913 - independent keywords
@@ -70,10 +70,33 @@ def symbolize(  # noqa: PLR0913 - independent keywords
     rows = AddressRows(
         batch, module=module, address=address, return_address=return_address, base=base
     )
-    answers = _look_up(rows, modules)
+    answers = _look_up(rows, modules, Known())
     if output == "frames":
         return _frame_rows(batch, rows, answers, address)
-    return _lists(batch, rows, answers, output)
+    if output == "ids":
+        return _numbered(batch, rows, answers)
+    stacks = _lists(rows, answers, answers.frames().take)
+    return _appended(batch, dict(zip(("stack", "reason"), stacks, strict=True)))
+
+
+def frame_ids(
+    batch: pa.RecordBatch, modules: Modules, known: Known, first: int, **columns: Any
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """As `symbolize` with the output "ids", for one of several batches.
+
+    Args:
+        batch: A record batch.
+        modules: Where modules are found.
+        known: What the batches before had.
+        first: The id of the first frame of all batches.
+        columns: As for `symbolize`.
+
+    Returns:
+        The batch with `frame_ids` of 64 bits, and a table of the frames that no batch
+            before had.
+    """
+    rows = AddressRows(batch, **columns)
+    return _numbered(batch, rows, _look_up(rows, modules, known), first)
 
 
 def symbolize_batches(
@@ -90,14 +113,20 @@ def symbolize_batches(
         What `symbolize` returns.
     """
     for batch in batches:
-        for first in range(0, max(batch.num_rows, 1), _MOST_ROWS):
-            yield symbolize(batch.slice(first, _MOST_ROWS), modules, **options)
+        for piece in slices_of(batch):
+            yield symbolize(piece, modules, **options)
 
 
-def _look_up(rows: AddressRows, modules: Modules) -> Answers:
-    bulk = new_object("bulk", lib.gsym_bulk_create, lib.gsym_bulk_destroy, rows.rows)
+def slices_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces that are small enough for one call; at least one."""
+    for first in range(0, max(batch.num_rows, 1), _MOST_ROWS):
+        yield batch.slice(first, _MOST_ROWS)
+
+
+def _look_up(rows: AddressRows, modules: Modules, known: Known) -> Answers:
+    create, destroy = lib.gsym_bulk_create, lib.gsym_bulk_destroy
+    bulk = new_object("bulk", create, destroy, rows.rows, known.known)
     error = new_error()
-    reasons: dict[str, int] = {}
     for number in range(rows.rows.module_count):
         if not lib.gsym_bulk_rows_of(bulk, number):
             continue
@@ -108,13 +137,14 @@ def _look_up(rows: AddressRows, modules: Modules) -> Answers:
             continue
         found = modules.find(value)
         if found.reader is None:
-            following = lib.GSYM_MISS_OTHERS + len(reasons)
-            reason = reasons.setdefault(found.reason, following)
+            following = lib.GSYM_MISS_OTHERS + len(known.reasons)
+            reason = known.reasons.setdefault(found.reason, following)
             check(lib.gsym_bulk_miss(bulk, number, reason, error), error)
         else:
-            status = lib.gsym_bulk_look_up(bulk, number, found.image, error)
+            own = known.modules.setdefault(value, len(known.modules))
+            status = lib.gsym_bulk_look_up(bulk, number, own, found.image, error)
             check(status, error, found.reader.path)
-    return Answers(import_pyarrow(), bulk, rows.rows.count, list(reasons))
+    return Answers(import_pyarrow(), bulk, rows.rows.count, known)
 
 
 def _appended(batch: Any, columns: dict[str, Any]) -> Any:
@@ -126,25 +156,53 @@ def _appended(batch: Any, columns: dict[str, Any]) -> Any:
     )
 
 
-def _lists(batch: Any, rows: AddressRows, answers: Answers, output: str) -> Any:
-    """A list of frames, or of their numbers, for each row of the batch."""
+def _lists(
+    rows: AddressRows, answers: Answers, values: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """A list for each row of the batch, and why others have none.
+
+    Args:
+        rows: The rows.
+        answers: Their answers.
+        values: Makes the items of the lists of the numbers of their frames.
+    """
     pa = import_pyarrow()
     offsets, items = answers.items(misses=rows.lists is not None)
-    frames, reasons = answers.frames(), answers.reasons()
+    reasons = answers.reasons()
     no_list = reasons.is_valid()
     if rows.lists is not None:
         offsets, no_list = offsets.take(rows.lists), rows.null_lists
         reasons = pa.ListArray.from_arrays(rows.lists, reasons, mask=no_list)
-    values = frames.take(items) if output == "stack" else items
-    lists = pa.ListArray.from_arrays(offsets, values, mask=no_list)
-    name = "stack" if output == "stack" else "frame_ids"
-    made = _appended(batch, {name: lists, "reason": reasons})
-    if output == "stack":
-        return made
+    return pa.ListArray.from_arrays(offsets, values(items), mask=no_list), reasons
+
+
+def _numbered(
+    batch: Any, rows: AddressRows, answers: Answers, first: int | None = None
+) -> tuple[Any, Any]:
+    """The batch with ids of frames, and the frames with theirs.
+
+    Args:
+        batch: The batch.
+        rows: Its rows.
+        answers: Their answers.
+        first: The id of frame 0, for ids of 64 bits.
+    """
+    pa = import_pyarrow()
+    added = None if first is None else pa.scalar(first, pa.uint64())
+
+    def ids(numbers: Any) -> Any:
+        return numbers if added is None else pa.compute.add(numbers, added)
+
+    lists, reasons = _lists(rows, answers, ids)
+    frames = answers.frames()
     ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
-    numbers = pa.compute.subtract(pa.compute.cumulative_sum(ones), ones)
-    columns = [numbers, *frames.flatten()]
-    return made, pa.RecordBatch.from_arrays(columns, ["frame_id", *FRAME_FIELDS])
+    start = pa.scalar(answers.first_frame, pa.uint32())
+    numbers = pa.compute.cumulative_sum(ones, start=start)
+    columns = [ids(pa.compute.subtract(numbers, ones)), *frames.flatten()]
+    return (
+        _appended(batch, {"frame_ids": lists, "reason": reasons}),
+        pa.RecordBatch.from_arrays(columns, ["frame_id", *FRAME_FIELDS]),
+    )
 
 
 def _frame_rows(batch: Any, rows: AddressRows, answers: Answers, address: str) -> Any:

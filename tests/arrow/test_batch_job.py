@@ -194,6 +194,56 @@ def test_a_run_killed_before_its_manifest_is_started_anew(
     assert not list(out.glob(".*.tmp"))
 
 
+@pytest.mark.parametrize(
+    "other", [("--strict",), ("--modules", "{}"), ("--modules", "https://a.test/?k=1")]
+)
+def test_parts_of_other_modules_are_not_added(
+    tmp_path: Path,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    other: tuple[str, ...],
+) -> None:
+    write(tmp_path / "in.parquet", table_of(20).filter(pa.array([False] * 20)), 10)
+    out = tmp_path / "out"
+    options = (tmp_path / "in.parquet", "-o", out, "--resume", "--max-open=3")
+    assert run(*options, "--modules", place) == 0
+    changed = [each.format(tmp_path) for each in other]
+    assert run(*options, "--modules", place, *changed) == 1
+    assert "of other inputs, options or modules" in capsys.readouterr().err
+    assert run(*options, "--modules", place, "--max-open=2") == 0
+
+
+def test_names_of_modules_have_no_secrets() -> None:
+    names = {Modules(f"s3://a/b?secret_access_key={key}").name for key in ("x", "y")}
+    assert len(names) == 2
+    assert not any("=" in name for name in names)
+
+
+def test_frames_are_written_once_for_the_parts_of_a_thread(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.concat_tables([table_of(300)] * 4)
+    write(tmp_path / "in.parquet", table, 300)
+    options = ("--modules", place, "--answers=ids", "--jobs=1")
+    for name, most in (("one", 1 << 20), ("each", 0)):
+        monkeypatch.setattr(batch_job, "_MOST_KNOWN", most)
+        assert run(tmp_path / "in.parquet", "-o", tmp_path / name, *options) == 0
+    frames = {
+        name: {row["frame_id"]: row for row in parts(tmp_path / name / "frames")}
+        for name in ("one", "each")
+    }
+    assert len(frames["each"]) > 3 * len(frames["one"]) > 100
+    answers = {
+        name: [
+            [[*frames[name][each].values()][1:] for each in row["frame_ids"] or ()]
+            for row in parts(tmp_path / name)
+        ]
+        for name in frames
+    }
+    assert answers["one"] == answers["each"]
+    assert sum(map(len, answers["one"])) > 800
+
+
 def test_a_folder_of_something_else_is_left_alone(
     tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,7 +261,7 @@ def test_a_folder_of_something_else_is_left_alone(
     assert run(*options, "--resume") == 0
     assert "2 of them kept" in capsys.readouterr().out
     assert run(*options, "--resume", "--answers", "ids") == 1
-    assert "the parts are of other inputs or options" in capsys.readouterr().err
+    assert "the parts are of other inputs, options or" in capsys.readouterr().err
     with held(str(out / ".lock")):
         assert run(*options, "--resume") == 1
     assert "another process writes to this folder" in capsys.readouterr().err

@@ -24,17 +24,25 @@ typedef struct gsym_rows {
     uint32_t module_count;
 } gsym_rows;
 
-/* Rows by module; each distinct address of a module is looked up once, and its answer is a
- * stack. For one thread at a time. */
+/* The addresses that were looked up, by module, and their stacks: numbers of frames, which
+ * are not kept. It serves one bulk at a time, and exists as long as the last of them. */
+typedef struct gsym_known gsym_known;
+gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error);
+void gsym_known_destroy(gsym_known *known);
+size_t gsym_known_size(const gsym_known *known); /* in bytes */
+
+/* Rows by module; each address of a module that is not known is looked up once, and its
+ * answer is a stack. For one thread at a time. */
 typedef struct gsym_bulk gsym_bulk;
-gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_bulk **bulk_ret,
-                             gsym_error *error);
+gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
+                             gsym_bulk **bulk_ret, gsym_error *error);
 void gsym_bulk_destroy(gsym_bulk *bulk);
 /* Number of rows with an address of this module. */
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
-/* Answer the rows of a module, once, in any order of modules. */
-gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, const gsym_image *image,
-                              gsym_error *error);
+/* Answer the rows of a module, once, in any order of modules. `number` is that of the module
+ * among the known ones, which is the same in all bulks; these numbers are dense. */
+gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
+                              const gsym_image *image, gsym_error *error);
 /* Give them `reason` in place of an answer. */
 gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
                            gsym_error *error);
@@ -47,11 +55,13 @@ typedef struct gsym_texts {
     const char *bytes;
 } gsym_texts;
 
-/* The answers. A stack without an answer has one frame, of which only `misses` counts. */
+/* The answers. A stack without an answer has one frame, of which only `misses` counts.
+ * `reasons` are valid until the next bulk of the same known addresses is answered. */
 typedef struct gsym_bulk_columns {
     const uint32_t *stacks; /* of each row */
     size_t stack_count;
     const uint32_t *reasons; /* of each stack: a gsym_miss or a number of the caller */
+    uint32_t first_frame;    /* number of the first of these frames, the others are older */
     size_t frame_count;      /* frames of a stack are side by side, innermost first */
     const uint32_t *names;   /* index in name_texts */
     const uint32_t *files;   /* index in file_texts */
@@ -68,7 +78,7 @@ void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret);
  * for one offset more than rows. With `misses`, rows without an answer have a frame. */
 gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
                               gsym_error *error);
-/* The frame of each item of these lists. */
+/* The number of the frame of each item of these lists. */
 void gsym_bulk_items(const gsym_bulk *bulk, const int32_t *offsets, uint32_t *items_ret);
 
 /* cffi: end */
