@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache, partial
 
 from gsym.arrow.rows import import_pyarrow
 from gsym.errors import FormatError, UnsupportedError
@@ -12,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    _ReadText = Callable[[bytes], Any]
 
 _ROWS_AT_ONCE = 1 << 20
 _RANGE_SIZE = 64 << 20  # bytes of a unit of text
@@ -186,7 +189,8 @@ _PACKED_BATCHES = {
 # ---- text: a unit has the lines that start in its range
 
 
-def _lines(unit: Unit) -> bytes:
+def _lines(unit: Unit) -> tuple[int, bytes]:
+    """The offset of the first line, and the text of all."""
     with open(unit.path, "rb") as file:
         start = unit.start
         if start:
@@ -194,10 +198,10 @@ def _lines(unit: Unit) -> bytes:
             start += len(_rest_of_line(file, unit)) - 1
         end = unit.start + unit.size
         if start >= end:
-            return b""
+            return end, b""
         file.seek(start)
         text = file.read(end - start)
-        return text if text.endswith(b"\n") else text + _rest_of_line(file, unit)
+        return start, text if text.endswith(b"\n") else text + _rest_of_line(file, unit)
 
 
 def _rest_of_line(file: Any, unit: Unit) -> bytes:
@@ -213,40 +217,104 @@ def _first_line(unit: Unit) -> bytes:
         return _rest_of_line(file, unit)
 
 
+def _text_batches(unit: Unit, start: int, text: bytes, read: _ReadText) -> list[Any]:
+    """What *read* makes of the text at an offset; an error names its line."""
+
+    def failure(first: int, end: int) -> str:
+        try:
+            read(text[first:end])
+        except ValueError as error:
+            return _reason(error)
+        return ""
+
+    try:
+        return list(read(text).combine_chunks().to_batches(_ROWS_AT_ONCE))
+    except ValueError as error:
+        reason = _reason(error)
+    low, high = 0, len(text)
+    while (middle := _line_between(text, low, high)) > low:
+        if failure(low, middle):
+            high = middle
+        else:
+            low = middle
+    reason = failure(low, high) or reason
+    raise FormatError(reason, path=unit.path, offset=start + low)
+
+
+def _line_between(text: bytes, low: int, high: int) -> int:
+    """The start of a line about the middle of lines; *low* if there is but one."""
+    middle = text.find(b"\n", (low + high) // 2, high - 1) + 1
+    return middle or text.rfind(b"\n", low, (low + high) // 2) + 1 or low
+
+
 def _csv_batches(unit: Unit, address: str) -> list[Any]:
     pa = import_pyarrow()
     from pyarrow import csv
 
-    text = _lines(unit)
+    start, text = _lines(unit)
+    first = _first_line(unit)
+    if not unit.start:
+        start, text = len(first), text[len(first) :]
     if not text:
         return []
-    head = csv.read_csv(pa.BufferReader(_first_line(unit)))
+    names = csv.read_csv(pa.BufferReader(first)).column_names
     # The other columns stay as they are written.
-    types = dict.fromkeys(head.column_names, pa.string()) | {address: pa.uint64()}
-    table = csv.read_csv(
-        pa.BufferReader(text),
-        csv.ReadOptions(
-            use_threads=False,
-            column_names=head.column_names,
-            skip_rows=0 if unit.start else 1,
-        ),
-        convert_options=csv.ConvertOptions(
-            column_types=types, strings_can_be_null=True, null_values=[""]
-        ),
-    )
-    return list(table.combine_chunks().to_batches(_ROWS_AT_ONCE))
+    types = dict.fromkeys(names, pa.string()) | {address: pa.uint64()}
+
+    def read(text: bytes) -> Any:
+        return csv.read_csv(
+            pa.BufferReader(text),
+            csv.ReadOptions(use_threads=False, column_names=names),
+            convert_options=csv.ConvertOptions(
+                column_types=types, strings_can_be_null=True, null_values=[""]
+            ),
+        )
+
+    return _text_batches(unit, start, text, read)
 
 
 def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
-    """As in the first line of the file, addresses are numbers, texts, or lists."""
+    start, text = _lines(unit)
+    if not text.strip():
+        return []
+    status = os.stat(unit.path)
+    version = (status.st_size, status.st_mtime_ns)
+    schema = _json_schema(unit.path, version, address, modules)
+
+    def read(text: bytes) -> Any:
+        table = _read_json(text, schema)
+        for field in table.schema:
+            if field not in schema:
+                reason = f"the start of the file has no '{field.name}' of {field.type}"
+                raise ValueError(reason)
+        return table
+
+    return _text_batches(unit, start, text, read)
+
+
+def _read_json(text: bytes, schema: Any) -> Any:
+    from pyarrow.json import ParseOptions, ReadOptions, read_json
+
+    return read_json(
+        import_pyarrow().BufferReader(text),
+        ReadOptions(use_threads=False, block_size=len(text) + 1),
+        ParseOptions(explicit_schema=schema),
+    )
+
+
+@lru_cache(maxsize=64)
+def _json_schema(
+    path: str, version: tuple[int, int], address: str, modules: str
+) -> Any:
+    """The types of a file, which are those of its first range.
+
+    As in the first line, addresses are numbers, texts, or lists. Texts that are times
+    elsewhere stay texts, and so does what is always null.
+    """
     pa = import_pyarrow()
     import json
 
-    from pyarrow.json import ParseOptions, ReadOptions, read_json
-
-    text = _lines(unit)
-    if not text.strip():
-        return []
+    unit = Unit(path, 0, min(_RANGE_SIZE, version[0]))
     first = json.loads(_first_line(unit))
 
     def kind_of(name: str, number: Any) -> Any:
@@ -255,15 +323,24 @@ def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
         kind = pa.string() if isinstance(item, str) else number
         return pa.list_(kind) if isinstance(value, list) else kind
 
-    schema = pa.schema(
-        [
-            (address, kind_of(address, pa.uint64())),
-            (modules, kind_of(modules, pa.string())),
-        ]
-    )
-    table = read_json(
-        pa.BufferReader(text),
-        ReadOptions(use_threads=False, block_size=len(text) + 1),
-        ParseOptions(explicit_schema=schema),
-    )
-    return list(table.combine_chunks().to_batches(_ROWS_AT_ONCE))
+    known = [
+        pa.field(address, kind_of(address, pa.uint64())),
+        pa.field(modules, kind_of(modules, pa.string())),
+    ]
+    start, text = _lines(unit)
+    read = partial(_read_json, schema=pa.schema(known))
+    batches = _text_batches(unit, start, text, read)
+    others = [_kept(each) for each in batches[0].schema][len(known) :]
+    return pa.schema([*known, *others])
+
+
+def _kept(field: Any) -> Any:
+    pa = import_pyarrow()
+    kind = field.type
+    if pa.types.is_timestamp(kind) or pa.types.is_null(kind):
+        return field.with_type(pa.string())
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_kept(kind.value_field)))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_kept(each) for each in kind]))
+    return field

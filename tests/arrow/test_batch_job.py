@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -291,6 +292,71 @@ def test_what_is_wrong_is_named(
     assert text in capsys.readouterr().err
 
 
+def test_the_types_of_a_text_are_those_of_its_first_range(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "_RANGE_SIZE", 200)
+    starts = ["2020-01-01", "2020-01-02", "soon"] * 9
+    rows = [
+        {"address": START, "build_id": "x", "at": at, "n": None if i < 9 else "a"}
+        for i, at in enumerate(starts)
+    ]
+    path, out = tmp_path / "in.jsonl", tmp_path / "out"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(path, "-o", out, "--modules", place) == 0
+    files = sorted(out.glob("part-*.parquet"))
+    assert len(files) > 5
+    assert len({str(pq.read_schema(each)) for each in files}) == 1
+    assert [(row["at"], row["n"]) for row in parts(out)] == [
+        (row["at"], row["n"]) for row in rows
+    ]
+
+
+@pytest.mark.no_engine
+@pytest.mark.parametrize(
+    ("kind", "line", "text"),
+    [
+        ("ndjson", '{"address":"x"}', "changed from number to string"),
+        ("ndjson", '{"address":1,"id":2.5}', "couldn't parse:2.5"),
+        ("ndjson", '{"address":1,"z":1}', "the start of the file has no 'z' of int64"),
+        ("csv", "1,2,pc", "invalid value 'pc'"),
+        ("csv", "1,2,3,4", "Expected 3 columns, got 4"),
+    ],
+)
+def test_a_line_of_other_types_is_named_by_its_offset(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    line: str,
+    text: str,
+) -> None:
+    path = tmp_path / f"in.{kind}"
+    write(path, table_of(100), 100)
+    monkeypatch.setattr(inputs, "_RANGE_SIZE", path.stat().st_size // 3)
+    if kind == "ndjson":
+        path.write_text(re.sub(r'"0x(\w+)"', _decimal, path.read_text()))
+    lines = path.read_text().splitlines(keepends=True)
+    for at in (60, 70, 99):
+        changed = [*lines[:at], line + "\n", *lines[at:]]
+        path.write_text("".join(changed))
+        with pytest.raises(FormatError) as caught:
+            read_all(path)
+        assert text in caught.value.reason
+        assert caught.value.offset == len("".join(lines[:at]))
+
+
+def read_all(path: Path) -> int:
+    return sum(
+        batch.num_rows
+        for unit in inputs.units_of(str(path))
+        for batch in inputs.batches_of(unit, address="address", modules="build_id")
+    )
+
+
+def _decimal(found: re.Match[str]) -> str:
+    return str(int(found[1], 16))
+
+
 # pyarrow throws C++ exceptions, which end a process with preloaded sanitizers.
 @pytest.mark.no_engine
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "arrows", "csv", "ndjson"])
@@ -299,14 +365,7 @@ def test_damaged_inputs_are_errors(tmp_path: Path, kind: str) -> None:
     write(path, table_of(300), 100)
     whole = bytearray(path.read_bytes())
 
-    def read() -> int:
-        return sum(
-            batch.num_rows
-            for unit in inputs.units_of(str(path))
-            for batch in inputs.batches_of(unit, address="address", modules="build_id")
-        )
-
-    assert read() == 300
+    assert read_all(path) == 300
     step = max(1, len(whole) // 60)
     named = set()
     for at in range(0, len(whole), step):
@@ -314,7 +373,7 @@ def test_damaged_inputs_are_errors(tmp_path: Path, kind: str) -> None:
         damaged[at : at + 3] = b"\xff\0{"
         path.write_bytes(damaged[: len(whole) - at] if at % 2 else damaged)
         try:
-            read()
+            read_all(path)
         except (FormatError, UnsupportedError) as error:
             named.add(error.path)
     assert named == {str(path)}
