@@ -32,7 +32,7 @@ EXTRAS = test lint docs bench package
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
-RECORDER = gsym/trace/recording/_calls.abi3.so
+PYTHON_MODULES = gsym/trace/recording/_calls.abi3.so gsym/server/_bus_errors.abi3.so
 C_SOURCES = $(wildcard csrc/*/*.c csrc/*/*.h csrc/include/gsym/*.h cpython/*.c)
 C_WARNINGS = -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
 # Benchmarks of libraries whose headers few machines have.
@@ -95,7 +95,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
 	    -Ilibgsym/include $(filter-out $(WITH_LIBRARIES), \
 	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c))
-	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/calls.c \
+	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/*.c \
 	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
 
 # A second checkout in build/, so that the engine under test never replaces the one
@@ -108,7 +108,7 @@ sanitize: $(VENV)/.test
 	mkdir -p $(SANITIZED)
 	cp -R cpython csrc deploy examples gsym integrations libgsym tests tools docs benchmarks *.md \
 	    LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
-	rm -f $(SANITIZED)/$(CORE) $(SANITIZED)/$(RECORDER)
+	rm -f $(addprefix $(SANITIZED)/,$(CORE) $(PYTHON_MODULES))
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all" GSYM_LDFLAGS="-fsanitize=address,undefined" \
@@ -169,4 +169,4 @@ man: build
 	$(BIN)/python -m gsym.cli.shells build/share >/dev/null
 
 clean:
-	rm -rf build dist $(CORE) $(RECORDER) *.egg-info docs/_build
+	rm -rf build dist $(CORE) $(PYTHON_MODULES) *.egg-info docs/_build

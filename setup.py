@@ -1,4 +1,4 @@
-"""Build the C engine, the recorder of calls, libgsym, manual pages and completions.
+"""Build the C engine, the modules in cpython/, libgsym, manual pages, completions.
 
 All else is in pyproject.toml.
 """
@@ -74,18 +74,24 @@ class WriteShared(install_data):
 # interpreter lock, which have no limited API: they get wheels of their own.
 IS_LIMITED = not get_config_var("Py_GIL_DISABLED")
 
-RECORDER = Extension(
-    "gsym.trace.recording._calls",
-    ["cpython/calls.c"],
-    define_macros=[("Py_LIMITED_API", "0x030A0000")] if IS_LIMITED else [],
-    extra_compile_args=["-std=c11", "-O2", *environ.get("GSYM_CFLAGS", "").split()],
-    extra_link_args=environ.get("GSYM_LDFLAGS", "").split(),
-    libraries=["dl"],
-    py_limited_api=IS_LIMITED,
-)
+
+def extension(name: str, source: str) -> Extension:
+    """A module in C, for the versions of Python that the engine is for."""
+    return Extension(
+        name,
+        [source],
+        define_macros=[("Py_LIMITED_API", "0x030A0000")] if IS_LIMITED else [],
+        extra_compile_args=["-std=c11", "-O2", *environ.get("GSYM_CFLAGS", "").split()],
+        extra_link_args=environ.get("GSYM_LDFLAGS", "").split(),
+        libraries=["dl"],
+        py_limited_api=IS_LIMITED,
+    )
 
 setup(
-    ext_modules=[RECORDER],
+    ext_modules=[
+        extension("gsym.trace.recording._calls", "cpython/calls.c"),
+        extension("gsym.server._bus_errors", "cpython/bus_errors.c"),
+    ],
     cmdclass={"build_ext": BuildEngine, "install_data": WriteShared},
     # WriteShared adds to it.
     data_files=[

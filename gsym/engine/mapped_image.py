@@ -160,16 +160,16 @@ class MappedImage:
     The bytes are a GSYM file, or a binary with one.
 
     Attributes:
-        is_file: Whether the bytes are a mapping of a file.
+        file: The mapping of a file that the bytes are, if so.
     """
 
     __slots__ = (
         "_functions",
         "_scratches",
+        "file",
         "files",
         "header",
         "image",
-        "is_file",
         "path",
         "strings",
     )
@@ -193,7 +193,7 @@ class MappedImage:
         self.header: CData = ffi.new("gsym_header *")
         lib.gsym_image_header(self.image, self.header)
         self.path = path
-        self.is_file = False
+        self.file: mmap | None = None
         self.strings = Strings(self.image, by_pages)
         self.files = Files(self.image, self.strings)
         self._functions: BoundedCache[int, FunctionRange] = BoundedCache(_MAX_CACHED)

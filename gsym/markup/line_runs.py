@@ -156,7 +156,7 @@ class LineRuns:
         ]
         texts = [_module_texts(*known, self._output) for known in self._modules.items()]
         modules = [
-            (image, *text, 0, reader is not None and reader.mapped.is_file)
+            (image, *text, 0, reader is not None and reader.mapped.file is not None)
             for image, text, reader in zip(images, texts, readers, strict=True)
         ]
         segments = [

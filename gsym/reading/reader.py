@@ -35,6 +35,7 @@ def open(  # the name is the API
     *,
     index_limit: int | None = None,
     read_ahead: bool = False,
+    copy: bool = False,
 ) -> Reader:
     """Map the GSYM file at *path*.
 
@@ -48,6 +49,8 @@ def open(  # the name is the API
             few lookups, and when `lookup_many` gets more than eight addresses or all
             functions are read: one lookup in a large file that is not in memory reads
             about 14 pages of it.
+        copy: Whether to read the whole file into memory instead of mapping it, so that
+            a process that truncates it in place cannot end this one.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -66,14 +69,16 @@ def open(  # the name is the API
     name = fspath(path)
     with FileIO(name) as file:
         try:
-            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+            mapped = None if copy else mmap(file.fileno(), 0, access=ACCESS_READ)
         except (ValueError, OSError):  # empty, or a pipe
+            mapped = None
+        if mapped is None:
             return Reader(file.readall(), path=name, uuid=uuid, index_limit=index_limit)
     by_pages = None if read_ahead else mapped
     reader = Reader(
         mapped, path=name, uuid=uuid, index_limit=index_limit, by_pages=by_pages
     )
-    reader.mapped.is_file = True
+    reader.mapped.file = mapped
     return reader
 
 
@@ -195,6 +200,12 @@ class Reader:
         if mapped is None:
             raise ClosedError("the reader is closed", path=self.path)
         return mapped
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the mapped file, if there is one, still has all of its bytes."""
+        file = None if self._mapped is None else self._mapped.file
+        return file is None or file.size() >= len(file)
 
     @property
     def is_partial(self) -> bool:

@@ -192,7 +192,8 @@ async def _in_threads(
 ) -> AsyncIterator[bytes]:
     """The pieces, read in threads outside the event loop."""
     try:
-        while (piece := await service.run(next, pieces, None)) is not None:
-            yield piece
+        with service.files.guarded():
+            while (piece := await service.run(next, pieces, None)) is not None:
+                yield piece
     finally:
         body.close()

@@ -84,10 +84,12 @@ class PageData:
         if len(asked.text) > most:
             title = f"please limit a paste to <= {most} characters"
             raise ServerError(413, title)
-        work = await service.opening.run(self._prepare, asked)
-        wanted = [module for module in work.modules if module.key is not None]
-        await service.opening.open_all(wanted)
-        return await service.run(self._answer, work)
+        with service.files.guarded() as used:
+            work = await service.opening.run(self._prepare, asked)
+            wanted = [module for module in work.modules if module.key is not None]
+            await service.opening.open_all(wanted)
+            used += [each.module for each in wanted if each.module is not None]
+            return await service.run(self._answer, work)
 
     def _answer(self, work: ReportWork) -> PasteAnswer:
         service = self._service
@@ -274,7 +276,8 @@ def page_data_routes(service: Service, data: PageData) -> list[Route]:
 async def _answered(service: Service, work: Any, *arguments: str) -> Response:
     try:
         # Not `service.run`, as this may convert a module of a folder.
-        return _json(await service.opening.run(work, *arguments))
+        with service.files.guarded():
+            return _json(await service.opening.run(work, *arguments))
     except GsymError as error:
         return _json({"title": shown(str(error))}, 500)
 

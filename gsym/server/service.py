@@ -13,6 +13,7 @@ from threading import Thread
 from gsym.server.access import Origins
 from gsym.server.confined_process import watch_processes
 from gsym.server.load_limits import ByteBudget
+from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
 from gsym.server.tokens import Tokens
 from gsym.symbolication.answer_texts import AnswerTexts
@@ -183,6 +184,7 @@ class Service:
         self.path_map = path_map or None
         self.tokens = Tokens(settings.token_files)
         self.origins = Origins(settings.allowed_origins)
+        self.files = MappedFiles(symbolizer)
         self.memory = CacheBudget(settings.limits.cache_memory)
         self.texts = AnswerTexts(self.path_map, self.memory)
         self.body_budget = ByteBudget(settings.limits.max_held_bodies)

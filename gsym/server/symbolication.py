@@ -6,6 +6,8 @@ would take longer than the answer.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from anyio import fail_after
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,6 +16,7 @@ from gsym.errors import LimitError
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.load_limits import HeldAnswer
+from gsym.server.mapped_files import TruncatedFileError
 from gsym.symbolication.assembly import answer_assembly, read_assembly_request
 from gsym.symbolication.module_binaries import ModuleBinaries
 from gsym.symbolication.request import ExtensionError, RequestError, read_v4, read_v5
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
 _RETRY_AFTER = 5
+_REPETITIONS = 10  # when a file is truncated meanwhile
 _READERS = {"v4": read_v4, "v5": read_v5}
 
 
@@ -88,15 +92,24 @@ class _Answering:
 
         Raises:
             TimeoutError: The answer took too long.
+            TruncatedFileError: Files are truncated again and again while it is made.
         """
+        with fail_after(self._service.settings.limits.request_timeout):
+            for _ in range(_REPETITIONS):
+                with suppress(TruncatedFileError):
+                    return await self._run_once(body)
+            return await self._run_once(body)
+
+    async def _run_once(self, body: bytes) -> Body:
         service = self._service
-        with fail_after(service.settings.limits.request_timeout):
+        with service.files.guarded() as used:
             if len(body) <= _FEW_BYTES:
                 work, missing = self.begin(body)
             else:
                 work, missing = await service.run(self.begin, body)
             if missing:
                 await service.opening.open_all(missing)
+            used += [each.module for each in work.modules.values() if each.module]
             if work.frames <= _FEW_FRAMES:
                 return self.finish(work)
             return await service.run(self.finish, work)
@@ -157,7 +170,8 @@ def _route(path: str, answer: Callable[[bytes], bytes], service: Service) -> Rou
         limit = service.settings.limits.max_body
         async with request_body(request, service, limit) as body:
             try:
-                text = await service.opening.run(answer, body)
+                with service.files.guarded():
+                    text = await service.opening.run(answer, body)
             except ExtensionError as error:
                 raise ServerError(error.status, error.reason) from None
         return Response(text, media_type="application/json")

@@ -25,6 +25,7 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
+from gsym.server.mapped_files import survive_bus_errors
 from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
@@ -137,6 +138,7 @@ _PR_SET_PDEATHSIG = 1
 
 def worker_app(load: Callable[[], Settings]) -> ReloadingApp:
     """The application of a worker, which ends with the process that started it."""
+    survive_bus_errors()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     return reloading_app(load)

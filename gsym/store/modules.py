@@ -112,6 +112,7 @@ class Entry(NamedTuple):
             file, "ranges" for a symbfile in a zstd stream, "debuginfo" for any other.
         missing: Messages about companion files that could not be read when it was
             converted, such as split units.
+        gsym_size: Bytes of its GSYM file; 0: not known.
     """
 
     path: str
@@ -123,6 +124,7 @@ class Entry(NamedTuple):
     added: float = 0.0
     originals: dict[str, str] = {}  # noqa: RUF012
     missing: tuple[str, ...] = ()
+    gsym_size: int = 0
 
 
 class Attempt(NamedTuple):

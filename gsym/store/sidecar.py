@@ -144,6 +144,7 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
             if file in files
         },
         missing=_texts(record, "missing"),
+        gsym_size=_count(files, GSYM_FILE),
     )
 
 

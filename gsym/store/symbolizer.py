@@ -15,7 +15,7 @@ from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from array import array
 from collections import OrderedDict
 
-from gsym.errors import GsymError, UuidMismatchError
+from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.model import UINT64_END, UINT64_MAX
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
@@ -268,11 +268,15 @@ class Symbolizer:
             return Symbolization(None, reason, module)
         return Symbolization(lookup, "", module)
 
-    def close(self) -> None:
-        """Release all readers; calls in progress finish normally."""
+    def forget(self) -> None:
+        """Release all readers, which are opened again for the next calls."""
         with self._lock:
             self._open.clear()
             self._mapped = 0
+
+    def close(self) -> None:
+        """Release all readers; calls in progress finish normally."""
+        self.forget()
         if self._on_close is not None:
             self._on_close()
 
@@ -287,7 +291,7 @@ class Symbolizer:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
         try:
             reader = _open(entry.path, self._index_limit)
-            _check_uuid(reader, entry)
+            _check(reader, entry)
         except FileNotFoundError:
             raise
         except (GsymError, OSError) as error:
@@ -341,8 +345,11 @@ def _open(path: str, index_limit: int) -> Reader:
     return open_reader(path, index_limit=index_limit, read_ahead=False)
 
 
-def _check_uuid(reader: Reader, entry: Entry) -> None:
-    """Compare UUIDs, of which a GSYM file may contain only the first bytes."""
+def _check(reader: Reader, entry: Entry) -> None:
+    """Compare size and UUID, of which a GSYM file may have only the first bytes."""
+    if entry.gsym_size and reader.size != entry.gsym_size:
+        reason = f"the file has {reader.size} bytes, not {entry.gsym_size}"
+        raise FormatError(reason, path=entry.path)
     if reader.uuid and entry.uuid and not entry.uuid.startswith(reader.uuid):
         raise UuidMismatchError("UUID is not that of the module", path=entry.path)
 

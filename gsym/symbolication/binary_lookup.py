@@ -57,6 +57,7 @@ class BinarySearch(NamedTuple):
         cache: Folder of conversions; None: the user's cache.
         read_ahead: See `gsym.open`.
         index_limit: See `Reader`.
+        copy: See `gsym.open`.
         partial: Whether a large binary may be read unit by unit, as addresses are asked
             for, instead of being converted now.
     """
@@ -71,6 +72,7 @@ class BinarySearch(NamedTuple):
     cache: str | None = None
     read_ahead: bool = False
     index_limit: int | None = None
+    copy: bool = False
     partial: bool = False
 
 
@@ -99,6 +101,7 @@ def open(  # the name is the API
     *,
     index_limit: int | None = None,
     read_ahead: bool = False,
+    copy: bool = False,
 ) -> Reader:
     """Open the GSYM file at *path*, or that of the binary there.
 
@@ -119,6 +122,8 @@ def open(  # the name is the API
             few lookups, and when `lookup_many` gets more than eight addresses or all
             functions are read: one lookup in a large file that is not in memory reads
             about 14 pages of it.
+        copy: Whether to read the whole GSYM file into memory instead of mapping it, so
+            that a process that truncates it in place cannot end this one.
 
     Returns:
         A reader, which closes at the end of a `with` block.
@@ -134,7 +139,9 @@ def open(  # the name is the API
         UuidMismatchError: The file belongs to another binary.
     """
     name = os.fspath(path)
-    found = open_module(name, uuid, index_limit=index_limit, read_ahead=read_ahead)
+    found = open_module(
+        name, uuid, index_limit=index_limit, read_ahead=read_ahead, copy=copy
+    )
     return _reader_of(found, name)
 
 
@@ -203,6 +210,7 @@ def open_module(
     *,
     index_limit: int | None = None,
     read_ahead: bool = False,
+    copy: bool = False,
 ) -> FoundGsym:
     """The GSYM file at *path*, or that of the binary at *path*.
 
@@ -211,6 +219,7 @@ def open_module(
         uuid: See `gsym.open`.
         index_limit: See `Reader`.
         read_ahead: See `gsym.open`.
+        copy: See `gsym.open`.
 
     Raises:
         GsymError: As for `find_gsym`.
@@ -223,7 +232,7 @@ def open_module(
         return FoundGsym(open_remote(path, uuid, index_limit=index_limit), origin=path)
     try:
         reader = gsym.reading.reader.open(
-            path, uuid, index_limit=index_limit, read_ahead=read_ahead
+            path, uuid, index_limit=index_limit, read_ahead=read_ahead, copy=copy
         )
     except UuidMismatchError:
         raise
@@ -233,7 +242,11 @@ def open_module(
     else:
         return FoundGsym(reader, origin=path)
     search = BinarySearch(
-        store=True, index_limit=index_limit, read_ahead=read_ahead, partial=True
+        store=True,
+        index_limit=index_limit,
+        read_ahead=read_ahead,
+        copy=copy,
+        partial=not copy,
     )
     found = find_gsym(path, search)
     if uuid is not None and found.reader is not None:
@@ -274,7 +287,10 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
 
 def _open(path: str, search: BinarySearch) -> Reader:
     return gsym.reading.reader.open(
-        path, read_ahead=search.read_ahead, index_limit=search.index_limit
+        path,
+        read_ahead=search.read_ahead,
+        index_limit=search.index_limit,
+        copy=search.copy,
     )
 
 
@@ -288,7 +304,8 @@ def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
     with ObjectFile(data, path) as binary:
         if any(map(binary.has_section, EMBEDDED_SECTIONS)):
             limit = search.index_limit
-            held = gsym.reading.reader.Reader(data, path=path, index_limit=limit)
+            held_bytes = bytes(data) if search.copy else data
+            held = gsym.reading.reader.Reader(held_bytes, path=path, index_limit=limit)
             return FoundGsym(held, origin=f"{path}, in which it is embedded")
         for candidate in _candidates(path, search, binary.architecture):
             reader = _open_fitting(candidate, binary, search, notes)

@@ -1,0 +1,74 @@
+"""Mapped files that another process truncates in place, or that the disk fails.
+
+Stores replace files by rename, so this is the fault of somebody else. A read beyond the
+end of a mapped file would end the worker with SIGBUS. Here it yields zeros and is
+counted. No answer that may contain such zeros is sent, and all files are opened again.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+
+from gsym.server import _bus_errors
+from gsym.server.errors import ServerError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gsym.store.symbolizer import OpenModule, Symbolizer
+
+_LOG = logging.getLogger("gsym.server")
+_RETRY_AFTER = 1
+
+survive_bus_errors = _bus_errors.guard
+
+
+class TruncatedFileError(ServerError):
+    """A mapped file was truncated or unreadable while it was used."""
+
+    def __init__(self) -> None:
+        title = "a file of the store was changed while it was read"
+        super().__init__(503, title, retry_after=_RETRY_AFTER)
+
+
+class MappedFiles:
+    """Detects answers from files that lack a part.
+
+    Args:
+        symbolizer: Has the files open.
+    """
+
+    def __init__(self, symbolizer: Symbolizer) -> None:
+        self._symbolizer = symbolizer
+        self._seen = _bus_errors.count()
+
+    @contextmanager
+    def guarded(self) -> Iterator[list[OpenModule]]:
+        """Do work that looks up addresses, and lists the modules that it used.
+
+        Raises:
+            TruncatedFileError: What it found may be wrong; to be repeated.
+        """
+        before = self._count()
+        used: list[OpenModule] = []
+        try:
+            yield used
+        finally:
+            readers = [each.reader for each in used if each.reader]
+            cut = [each for each in readers if not each.is_whole]
+            if cut or _bus_errors.count() != before:
+                paths = [str(reader.path) for reader in cut]
+                text = "a mapped file was truncated or cannot be read: %s"
+                _LOG.error(text, ", ".join(paths) or "unknown which")
+                self._symbolizer.forget()
+                raise TruncatedFileError
+
+    def _count(self) -> int:
+        """The number of bus errors that no open module has seen."""
+        count = _bus_errors.count()
+        if count != self._seen:
+            self._symbolizer.forget()
+            self._seen = count
+        return count
