@@ -6,7 +6,8 @@
 Clients send requests of 1 to 10 jobs with 20 to 1,000 frames each, at a fraction of the
 measured peak rate of the server, and compare each response with offline lookups. With
 --faults, other clients request modules that only a faulty symbol server has, or
-disconnect, and workers are killed. The exit status is 1 if a guarantee was violated.
+disconnect, workers are killed, and the file of a stored module is damaged. The exit
+status is 1 if a guarantee was violated.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +33,10 @@ from benchmarks.server import INPUTS
 from benchmarks.serving import HOST, Resources, ServerProcess
 from benchmarks.soak_faults import (
     Upstream,
+    Victim,
     ask_for_cold,
+    ask_for_victim,
+    damage,
     hang_up_early,
     kill_workers,
     recovery,
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 POOL = 200  # different requests
 PEAK_SECONDS = 10.0
 COLD_CLIENTS = 8
+VICTIM_CLIENTS = 2
 COLD_PATIENCE = 120  # seconds
 LEAST_SUCCESS = 0.999
 MOST_SECONDS = 0.25  # 99 of 100 answers
@@ -85,7 +91,8 @@ class Outcome:
         stored: Answers about modules in the store.
         samples: What the server held, by the seconds since the start.
         cold: Answers about modules that only the broken server has.
-        faults: How often it gave which.
+        victim: Answers about the module whose file is damaged.
+        faults: How often it gave which, and how often that file was damaged.
         hung_up: What clients had sent when they went, in bytes.
         restarts: Seconds until a killed worker had a successor.
         recovery: Seconds until modules of the mended server were found.
@@ -95,7 +102,8 @@ class Outcome:
     stored: Tally = field(default_factory=Tally)
     samples: list[tuple[float, Resources]] = field(default_factory=list)
     cold: Tally = field(default_factory=Tally)
-    faults: dict[str, int] = field(default_factory=dict)
+    victim: Tally = field(default_factory=Tally)
+    faults: Counter[str] = field(default_factory=Counter)
     hung_up: list[int] = field(default_factory=list)
     restarts: list[float] = field(default_factory=list)
     recovery: float = 0.0
@@ -108,6 +116,7 @@ class Outcome:
         promises = {
             f"{self.stored.wrong} wrong answers": not self.stored.wrong,
             f"{self.cold.wrong} wrong beside a missing module": not self.cold.wrong,
+            f"{self.victim.wrong} wrong from a damaged file": not self.victim.wrong,
             f"success {self.stored.success:.5f}": self.stored.success >= LEAST_SUCCESS,
             f"99th percentile {p99:.3f} s": p99 <= MOST_SECONDS,
             f"{self.stored.server_errors} answers 5xx": not self.stored.server_errors,
@@ -130,7 +139,11 @@ class Outcome:
 
 
 async def soak(
-    server: ServerProcess, upstream: Upstream, modules: Sequence[Module], plan: Plan
+    server: ServerProcess,
+    upstream: Upstream,
+    modules: Sequence[Module],
+    victim: Victim,
+    plan: Plan,
 ) -> Outcome:
     """Let it run.
 
@@ -139,6 +152,7 @@ async def soak(
     """
     clients = [Client(HOST, server.port) for _ in range(plan.clients)]
     askers = [Client(HOST, server.port, COLD_PATIENCE) for _ in range(COLD_CLIENTS)]
+    victim_askers = [Client(HOST, server.port) for _ in range(VICTIM_CLIENTS)]
     try:
         questions = await verified(clients[0], mixed_requests(modules, plan.pool))
         outcome = Outcome(await peak(clients, questions, plan.peak_seconds))
@@ -158,15 +172,19 @@ async def soak(
         under_way += [
             ask_for_cold(asker, modules[-1], end, outcome.cold, ids) for asker in askers
         ]
+        under_way.append(damage(victim, end, outcome.faults))
+        under_way += [
+            ask_for_victim(each, victim, end, outcome.victim) for each in victim_askers
+        ]
         message, interval = questions[0].message, max(2.0, plan.seconds / 10)
         under_way.append(hang_up_early(server.port, message, end, outcome.hung_up))
         under_way.append(kill_workers(server, interval, end, outcome.restarts))
         await asyncio.gather(*under_way)
-        outcome.faults = await asyncio.to_thread(upstream.tell, "mend")
+        outcome.faults.update(await asyncio.to_thread(upstream.tell, "mend"))
         sought = [*ids[-3:], *generator.sample(ids, min(3, len(ids)))]
         outcome.recovery = await recovery(server.port, modules[-1], sought)
     finally:
-        await hang_up([*clients, *askers])
+        await hang_up([*clients, *askers, *victim_askers])
     return outcome
 
 
@@ -182,6 +200,7 @@ def run(files: Sequence[SymbolFile], folder: Path, plan: Plan) -> Outcome:
     store = Store(folder / "store")
     for each in files:
         add_file(store, each.path)
+    victim = Victim(store, folder)
     workers = ("--workers", str(plan.workers), "--store", store.path)
     log = folder / "server.log"
     with (
@@ -191,7 +210,7 @@ def run(files: Sequence[SymbolFile], folder: Path, plan: Plan) -> Outcome:
         outcomes: list[Outcome] = []
 
         async def go() -> None:
-            outcomes.append(await soak(server, upstream, modules, plan))
+            outcomes.append(await soak(server, upstream, modules, victim, plan))
 
         uvloop.run(go())
         return outcomes[0]
@@ -202,6 +221,7 @@ def report(outcome: Outcome, plan: Plan) -> str:
     rows = [tally_row("in the store", outcome.stored)]
     if plan.faults:
         rows.append(tally_row("fetched from the broken server", outcome.cold))
+        rows.append(tally_row("in a file that is damaged", outcome.victim))
     kinds = ["modules", "requests", "success", "no answer", "5xx", "wrong"]
     parts = [
         LEGEND.format(peak=outcome.peak, **plan._asdict()),

@@ -1,9 +1,10 @@
-"""The faults of a soak test: upstream server, clients, killed workers."""
+"""The faults of a soak test: upstream server, clients, killed workers, stored files."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
@@ -19,15 +21,17 @@ from benchmarks.http_load import Client, hang_up, request as http_request
 from benchmarks.server_latency import API
 from benchmarks.serving import HOST, free_port, wait_until_it_answers
 from benchmarks.soak_load import OK, Tally
+from gsym.store.adding import add_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections import Counter
     from types import TracebackType
 
     from typing_extensions import Self
 
     from benchmarks.serving import ServerProcess
     from benchmarks.symbolication_load import Module
+    from gsym.store.directory import Store
 
 REPEATED = 4  # every so many requests ask for a module that was asked for before
 _POLL = 0.1  # seconds
@@ -103,6 +107,93 @@ async def ask_for_cold(
             frame = json.loads(answer.body)["results"][0]["stacks"][0][1]
             frame.pop("function_size", None)
             tally.wrong += frame != expected
+
+
+class Victim:
+    """A stored module whose file is damaged again and again.
+
+    Args:
+        store: Gets the module.
+        folder: For other files.
+    """
+
+    name = "victim"
+    function = "still_here"
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.debug_id = new_id()
+        functions = "".join(
+            f"FUNC {start:x} 10 0 {self.function}_{start:x}\n"
+            for start in range(0x1000, 0x21000, 0x10)
+        )
+        path = folder / "victim.sym"
+        head = f"MODULE Linux x86_64 {self.debug_id} {self.name}\n"
+        path.write_text(head + functions, encoding="ascii")
+        self.path = Path(add_file(store, path).entry.path)
+        self._data = self.path.read_bytes()
+
+    def request(self, offset: int) -> bytes:
+        """A question about one of its functions."""
+        memory_map = [[self.name, self.debug_id]]
+        body = {"memoryMap": memory_map, "stacks": [[[0, offset]]]}
+        return http_request(HOST, API, json.dumps(body).encode())
+
+    def is_right(self, body: bytes, offset: int) -> bool:
+        """Whether an answer has the function, or says that the module is missing."""
+        (found,) = json.loads(body)["results"]
+        frame = found["stacks"][0][0]
+        wanted = f"{self.function}_{offset:x}"
+        is_found = found["found_modules"][f"{self.name}/{self.debug_id}"]
+        return bool(frame.get("function") == (wanted if is_found else None))
+
+    def truncate(self) -> None:
+        """Somewhere, in place."""
+        os.truncate(self.path, secrets.randbelow(len(self._data)))
+
+    def empty(self) -> None:
+        """Cut it to nothing, in place."""
+        os.truncate(self.path, 0)
+
+    def remove(self) -> None:
+        """Remove it, but not its record."""
+        self.path.unlink()
+
+    def garble(self) -> None:
+        """Replace it by random bytes."""
+        self._replace(secrets.token_bytes(len(self._data)))
+
+    def mend(self) -> None:
+        """As it was."""
+        self._replace(self._data)
+
+    def _replace(self, data: bytes) -> None:
+        fresh = self.path.with_name("fresh")
+        fresh.write_bytes(data)
+        fresh.replace(self.path)
+
+
+async def damage(victim: Victim, end: float, counts: Counter[str]) -> None:
+    """Damage the file of a stored module in turn, and mend it, until *end*."""
+    faults = (victim.truncate, victim.empty, victim.remove, victim.garble)
+    for fault in itertools.cycle(faults):
+        if time.monotonic() > end:
+            return
+        fault()
+        counts[f"file: {fault.__name__}"] += 1
+        await asyncio.sleep(_POLL)
+        victim.mend()
+        await asyncio.sleep(_POLL)
+
+
+async def ask_for_victim(
+    client: Client, victim: Victim, end: float, tally: Tally
+) -> None:
+    """Ask for the module whose file is damaged, until *end*."""
+    while time.monotonic() < end:
+        offset = 0x1000 + 0x10 * secrets.randbelow(0x2000)
+        answer = await tally.ask(client, victim.request(offset))
+        tally.wrong += answer.status == OK and not victim.is_right(answer.body, offset)
+        await asyncio.sleep(_POLL / 4)
 
 
 def new_id() -> str:

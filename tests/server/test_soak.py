@@ -59,6 +59,9 @@ def test_stored_modules_are_answered_during_failures(
     assert set(outcome.stored.statuses) == {200}
     assert outcome.stored.wrong == 0
     assert outcome.cold.wrong == 0
+    assert outcome.victim.wrong == 0
+    assert {*outcome.victim.statuses} == {200}
+    assert outcome.faults["file: truncate"]
     assert outcome.restarts
     assert outcome.hung_up
     assert sum(outcome.faults.values()) >= len(FAULTS) // 2
