@@ -267,6 +267,18 @@ def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
     return {"get": {"summary": summary, "responses": {"200": answer}}}
 
 
+_METADATA = _get("The binaries of local sources by build id or path", _JSON)
+_METADATA["get"]["parameters"] = [
+    _parameter(
+        "key",
+        "query",
+        {"type": "string", "enum": ["buildid", "file", "glob"]},
+        required=True,
+    ),
+    _parameter("value", "query", _TEXT, required=False),
+]
+_METADATA["get"]["responses"]["default"] = _response("Not answered", "Error")
+
 _PATHS: dict[str, Any] = {
     "/symbolicate/v5": _symbolication(
         "Symbolicate stacks", _schema("Jobs", "Job"), "Results"
@@ -288,7 +300,7 @@ _PATHS: dict[str, Any] = {
     "/buildid/{build_id}/source/{path}": _file(
         "A source file that the module refers to", "build_id", "path"
     ),
-    "/metadata": _get("The binaries of local sources by build id or path", _JSON),
+    "/metadata": _METADATA,
     "/{name}/{module_id}/{file}": _file(
         "A file in the layout of Breakpad's stores", "name", "module_id", "file"
     ),

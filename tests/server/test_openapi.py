@@ -10,28 +10,42 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from gsym.server.openapi import openapi_document
+from gsym.store.symbolizer import Symbolizer
+from tests.server.running import RunningServer
 
 if TYPE_CHECKING:
-    from tests.server.running import RunningServer
+    from collections.abc import Iterator
+
+    from tests.server.modules import KnownModules
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
-PATHS = ("/symbolicate/v5", "/symbolicate/v4", "/__heartbeat__", "/__version__")
+PATHS = ("/symbolicate/v5", "/symbolicate/v4", "/source/v1", "/asm/v1", "/metadata")
 SCHEMA = schemathesis.openapi.from_dict(openapi_document(PATHS))
+EXAMPLES = 60  # of each path: 300 requests in all
 
 
-def test_the_document_describes_the_endpoints(server: RunningServer) -> None:
-    document = server.ask("GET", "/openapi.json").json
+@pytest.fixture(scope="module")
+def complete(modules: KnownModules) -> Iterator[RunningServer]:
+    """A server with all endpoints."""
+    with RunningServer(
+        Symbolizer(modules), enable_source=True, enable_asm=True
+    ) as running:
+        yield running
+
+
+def test_the_document_describes_the_endpoints(complete: RunningServer) -> None:
+    document = complete.ask("GET", "/openapi.json").json
     assert document["openapi"].startswith("3.1")
     assert set(document["paths"]) >= set(PATHS)
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore")
 def test_answers_are_as_described(
-    case: schemathesis.Case[Any], server: RunningServer
+    case: schemathesis.Case[Any], complete: RunningServer
 ) -> None:
     # No schema can say that an index is below the length of another list.
     unfit: list[Any] = [positive_data_acceptance]
-    case.call_and_validate(base_url=server.url, excluded_checks=unfit)
+    case.call_and_validate(base_url=complete.url, excluded_checks=unfit)
