@@ -87,6 +87,7 @@ def extension(name: str, source: str) -> Extension:
         py_limited_api=IS_LIMITED,
     )
 
+
 setup(
     ext_modules=[
         extension("gsym.trace.recording._calls", "cpython/calls.c"),
