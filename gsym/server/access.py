@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 
 # Endpoints that need another scope.
-_UPLOADS = {"/upload/", "/api/symbols-ranges", "/api/symbols-returnpads"}
+_UPLOADS = {
+    "/upload/",
+    "/api/symbols-ranges",
+    "/api/symbols-returnpads",
+    "/v1development/profiles",
+}
 _PAGE_FILES = "/page/files/"  # static files; the page itself asks for the token
 
 

@@ -17,6 +17,7 @@ from gsym.server.load_limits import InFlight, Pieces, RateLimit
 from gsym.server.logs import RequestLog
 from gsym.server.monitoring import health_routes, metrics_routes
 from gsym.server.openapi import openapi_routes
+from gsym.server.otlp.receiving import profile_routes
 from gsym.server.page import page_routes
 from gsym.server.service import Service
 from gsym.server.symbfiles.receiving import symbfile_routes
@@ -42,6 +43,7 @@ _PARTS = (
     page_routes,
     upload_routes,
     symbfile_routes,
+    profile_routes,
     health_routes,
     metrics_routes,
     openapi_routes,
@@ -75,7 +77,8 @@ def create_app(
     Raises:
         FormatError: A file with tokens is invalid.
         OSError: It cannot be read.
-        ValueError: A path rule is invalid.
+        UnsupportedError: A setting needs a package that is not installed.
+        ValueError: A path rule or a URL is invalid.
     """
     service = Service(settings, symbolizer, metrics)
     routes = [route for part in _PARTS for route in part(service)]

@@ -106,6 +106,14 @@ METRICS: dict[str, tuple[tuple[str, ...], str]] = {
         ),
     ),
     "gsym_symbfile_bytes": (("kind",), "bytes of the accepted parts"),
+    "gsym_profile_locations": (
+        ("result",),
+        "addresses without functions of received profiles: symbolized, left",
+    ),
+    "gsym_profiles_forwarded": (
+        ("status",),
+        "requests sent to the next collector, by the status that the client got",
+    ),
     "gsym_modules_opening": ((), "modules being searched, fetched or converted"),
     "gsym_converters": ((), "confined processes that run"),
     "gsym_worker_deaths": ((), "workers that died and were replaced"),
@@ -134,6 +142,8 @@ class Metrics:
         self._source_answers = self._counter("gsym_source_answers")
         self._symbfile_parts = self._counter("gsym_symbfile_parts")
         self._symbfile_bytes = self._counter("gsym_symbfile_bytes")
+        self._locations = self._counter("gsym_profile_locations")
+        self.profiles_forwarded = self._counter("gsym_profiles_forwarded")
         self.opening = self._gauge("gsym_modules_opening")
         self.converters = self._gauge("gsym_converters")
         self._counter(
@@ -191,6 +201,11 @@ class Metrics:
         """Count a part of a symbfile, and its bytes."""
         self._symbfile_parts.labels(kind, result).inc()
         self._symbfile_bytes.labels(kind).inc(size)
+
+    def count_locations(self, symbolized: int, left: int) -> None:
+        """Count the addresses of a received profile that had no functions."""
+        self._locations.labels("symbolized").inc(symbolized)
+        self._locations.labels("left").inc(left)
 
     def count_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request that was answered."""

@@ -260,6 +260,26 @@ def _symbfile(summary: str) -> dict[str, Any]:
     return {"post": operation, "put": operation}
 
 
+_PROTOBUF: dict[str, Any] = {"application/x-protobuf": {}}
+_PROFILES: dict[str, Any] = {
+    "post": {
+        "summary": "Symbolize profiles of OpenTelemetry, and send them on",
+        "security": [{"token": []}],
+        "requestBody": {"required": True, "content": _PROTOBUF},
+        "responses": {
+            "200": {
+                "description": "The answer of the next collector",
+                "content": _PROTOBUF,
+            },
+            "default": {
+                "description": "Not accepted",
+                "content": {**_PROTOBUF, **_content(_schema("Error"))},
+            },
+        },
+    }
+}
+
+
 def _get(summary: str, media_type: str | None = None) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": summary}
     if media_type is not None:
@@ -291,6 +311,7 @@ _PATHS: dict[str, Any] = {
     "/upload/": _UPLOAD,
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
     "/api/symbols-returnpads": _symbfile("A part of its return pads"),
+    "/v1development/profiles": _PROFILES,
     "/buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"
     ),

@@ -14,6 +14,7 @@ from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
 from gsym.server.modules import make_symbolizer
+from gsym.server.otlp.grpc_service import GrpcService
 from gsym.server.upkeep import Upkeep
 
 TYPE_CHECKING = False
@@ -107,12 +108,28 @@ class ReloadingApp:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         upkeep = Upkeep(lambda: self.serving.service)
         upkeep.start()
+        grpc = await self._start_grpc()
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        if grpc is not None:
+            await grpc.stop()
         loop.remove_signal_handler(signal.SIGHUP)
         upkeep.stop()
         self.serving.service.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _start_grpc(self) -> GrpcService | None:
+        """The server of gRPC, if there is a port for it.
+
+        Raises:
+            OSError: It cannot listen.
+            UnsupportedError: The package grpcio is not installed.
+        """
+        if not self._settings.grpc_port:
+            return None
+        service = GrpcService(self, self._settings)
+        await service.start()
+        return service
 
     def close(self) -> None:
         """Release everything, if nothing was served."""

@@ -15,6 +15,7 @@ from gsym.server.confined_process import watch_processes
 from gsym.server.load_limits import ByteBudget
 from gsym.server.mapped_files import MappedFiles
 from gsym.server.monitoring import Metrics
+from gsym.server.otlp.forwarding import Collector
 from gsym.server.tokens import Tokens
 from gsym.symbolication.answer_texts import AnswerTexts
 from gsym.symbolication.cache_budget import CacheBudget
@@ -160,7 +161,8 @@ class Service:
     Raises:
         FormatError: A file with tokens is invalid.
         OSError: It cannot be read.
-        ValueError: A path rule is invalid.
+        UnsupportedError: A setting needs a package that is not installed.
+        ValueError: A path rule or a URL is invalid.
     """
 
     def __init__(
@@ -195,6 +197,7 @@ class Service:
             symbolizer, settings.limits.fetch_threads, self.metrics.opening
         )
         watch_processes(self.metrics.converters.set)
+        self.collector = _collector_of(settings)
         self.facts: dict[str, object] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
@@ -211,3 +214,18 @@ class Service:
         """
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.opening.close(then)
+        if self.collector is not None:
+            self.collector.close()
+
+
+def _collector_of(settings: Settings) -> Collector | None:
+    """The collector that profiles are sent to."""
+    if not settings.forward_profiles:
+        if settings.grpc_port:
+            raise ValueError("setting 'grpc_port': there is no forward_profiles")
+        return None
+    try:
+        seconds = settings.limits.forward_timeout
+        return Collector(settings.forward_profiles, seconds)
+    except ValueError as error:
+        raise ValueError(f"setting 'forward_profiles': {error}") from None

@@ -68,6 +68,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         request_timeout: time to compute an answer; downloads continue after the 503
         write_timeout: time for a client to accept more of its answer
         connection_time: age after which a connection is closed with its next answer
+        profile_wait: time for which received profiles wait for modules
+        forward_timeout: time for the next collector to answer
         fetch_timeout: time for a file from a source, with all attempts
         max_fetch: size of a file from a source, as transferred; twice that inflated
         missing_time: how long a module that a source lacks is not requested again
@@ -111,6 +113,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request_timeout: Seconds = 60.0
     write_timeout: Seconds = 60.0
     connection_time: Seconds = 30.0
+    profile_wait: Seconds = 5.0
+    forward_timeout: Seconds = 10.0
     fetch_timeout: Seconds = 300.0
     max_fetch: Bytes = 4 << 30
     missing_time: Seconds = 3600.0
@@ -174,6 +178,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             prefix that they have in the debug information
         enable_asm: answer `/asm/v1` (extra `asm`)
         binary_dirs: folders with binaries to disassemble, found by name or build id
+        forward_profiles: where to send profiles of OpenTelemetry, symbolized: the
+            collector's endpoint for profiles, or `grpc://HOST:PORT` or
+            `grpcs://HOST:PORT`; "": they are not accepted (extra `otlp`)
+        grpc_port: port of a gRPC server that accepts them too; 0: none
         enable_downloads: serve files of the store by name and id, or by build id
         fetch_downloads: for downloads, fetch modules that the store lacks from sources
         upload_hosts: servers that `url=` of an upload may name
@@ -210,6 +218,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source_roots: list[str] = []
     enable_asm: bool = False
     binary_dirs: list[str] = []
+    forward_profiles: str = ""
+    grpc_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
     enable_downloads: bool = True
     fetch_downloads: bool = False
     upload_hosts: list[str] = []

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 READ, UPLOAD, REPLACE, ADMIN = "read", "upload", "replace", "admin"
-_SCOPES = frozenset({READ, UPLOAD, REPLACE, ADMIN})
+PROFILES = "profiles"
+_SCOPES = frozenset({READ, UPLOAD, REPLACE, PROFILES, ADMIN})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")  # also of a folder
 _HASH = re.compile("[0-9a-f]{64}")
 _OF_NOTHING = sha256(b"").hexdigest()
@@ -31,7 +32,7 @@ class Holder(NamedTuple):
     Attributes:
         name: For the log.
         scopes: What it may do: `read`; `upload` modules that the store lacks; `replace`
-            stored ones by better ones; all of this is `admin`.
+            stored ones by better ones; send `profiles`; all of this is `admin`.
     """
 
     name: str
@@ -74,6 +75,11 @@ class Tokens:
     def is_needed_to_read(self) -> bool:
         """Whether reading needs a token: one has just that scope."""
         return any(READ in each.scopes for each in self._holders.values())
+
+    def is_needed_to_send(self) -> bool:
+        """Whether profiles need a token: reading does, or one has just that scope."""
+        held = [each.scopes for each in self._holders.values()]
+        return any({READ, PROFILES} & scopes for scopes in held)
 
     def names(self, scope: str) -> list[str]:
         """Who has a scope."""

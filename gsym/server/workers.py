@@ -21,6 +21,7 @@ import sys
 import tempfile
 from functools import partial
 
+import msgspec
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
@@ -65,6 +66,17 @@ def bind(settings: Settings) -> socket.socket:
     except OSError as error:
         where = f"{settings.host}:{settings.port}"
         raise OSError(error.errno, error.strerror, where) from None
+
+
+def check_grpc_port(settings: Settings) -> None:
+    """Check that workers can listen for gRPC.
+
+    Raises:
+        OSError: The address is in use, or not one of this machine.
+    """
+    if settings.grpc_port:
+        replaced = msgspec.structs.replace
+        bind(replaced(settings, port=settings.grpc_port, workers=1)).close()
 
 
 def check_tls(settings: Settings) -> None:

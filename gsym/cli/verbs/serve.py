@@ -125,7 +125,7 @@ def serve(values: Values) -> int:
         from gsym.server.confined_process import end_processes
         from gsym.server.reloading import reloading_app
         from gsym.server.settings import SettingsError, toml_lines
-        from gsym.server.workers import bind, check_tls, serve
+        from gsym.server.workers import bind, check_grpc_port, check_tls, serve
     except ImportError as missing:
         raise UnsupportedError(
             f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
@@ -146,6 +146,7 @@ def serve(values: Values) -> int:
         return 0
     # What the server stores is for its user and group.
     os.umask(os.umask(0) | stat.S_IRWXO)
+    check_grpc_port(settings)
     with bind(settings) as listener:
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -204,6 +205,10 @@ def _greeting(url: str, service: Service) -> list[str]:
         f"uploaders: {', '.join(tokens.names(UPLOAD)) or 'nobody'}",
         f"web pages that may use it: {', '.join(settings.allowed_origins) or 'none'}",
     ]
+    if service.collector is not None:
+        lines.append(f"profiles: symbolized and sent to {service.collector.name}")
+    if settings.grpc_port:
+        lines.append(f"profiles by gRPC: port {settings.grpc_port}")
     if is_open and not is_loopback(settings.host):
         lines.append(f"warning: anybody who can reach {settings.host} may read")
     return lines

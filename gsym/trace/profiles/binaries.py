@@ -60,13 +60,18 @@ class Binaries:
     Args:
         folders: Of binaries or debug files, by name or below `.build-id`.
         debug_folders: Of installed debug files, below `.build-id`.
+        is_local: Whether the paths of mappings are tried, too, as those of a profile of
+            this machine.
     """
 
     def __init__(
         self,
         folders: Sequence[str] = (),
         debug_folders: Sequence[str] = DEBUG_DIRECTORIES,
+        *,
+        is_local: bool = True,
     ) -> None:
+        self._is_local = is_local
         self._folders = paths_of("folders", folders)
         self._trees = (*self._folders, *paths_of("debug_folders", debug_folders))
         self._known: dict[tuple[str, str], tuple[Segment, ...]] = {}
@@ -82,7 +87,7 @@ class Binaries:
 
     def _candidates(self, mapping: Mapping) -> Iterator[str]:
         name = os.path.basename(mapping.path)
-        if os.path.isabs(mapping.path):
+        if self._is_local and os.path.isabs(mapping.path):
             yield mapping.path
         for folder in self._folders if name else ():
             yield os.path.join(folder, name)

@@ -196,6 +196,22 @@ def _is_of_older_layout(profile: Any) -> bool:
     return False
 
 
+def read_dictionary(data: bytes, profile: Profile, path: str | None) -> Dictionary:
+    """The tables of a message without its samples, whose layout does not matter.
+
+    Args:
+        data: A `ProfilesDictionary` message.
+        profile: Gets mappings, locations and stacks.
+        path: Where it comes from, for errors.
+
+    Raises:
+        FormatError: It is not such a message, or its first text is not empty.
+        UnsupportedError: The runtime of protobuf is not installed.
+    """
+    kind = _types(_NEWEST)["ProfilesDictionary"]
+    return Dictionary(decode_message(kind, data, path), profile, path)
+
+
 @lru_cache(maxsize=len(_SAMPLES))
 def _types(layout: str) -> dict[str, Any]:
     return message_types(_PACKAGE, {**_MESSAGES, "Sample": _SAMPLES[layout]})
@@ -247,7 +263,7 @@ class Dictionary(MessageTables):
             places = () if stack is None else stack.location_indices
             self.check_stack(places)
             found = self._stacks[index] = len(self._profile.stacks)
-            self._profile.stacks.append(tuple(map(self._location, places)))
+            self._profile.stacks.append(tuple(map(self.location, places)))
         return found
 
     def attribute(self, index: int) -> Attribute | None:
@@ -306,7 +322,12 @@ class Dictionary(MessageTables):
             build_id,
         )
 
-    def _location(self, index: int) -> int:
+    def location(self, index: int) -> int:
+        """The index that a location has in the profile.
+
+        Raises:
+            FormatError: An index is out of range.
+        """
         found = self._locations.get(index)
         if found is None:
             message = self.at("location", self._message.location_table, index)

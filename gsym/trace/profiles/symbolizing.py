@@ -59,7 +59,11 @@ GUESSED = "modules without their binary: offsets in it are taken for addresses"
 
 
 def symbolize(
-    profile: Profile, modules: Opening, binaries: Binaries | None = None
+    profile: Profile,
+    modules: Opening,
+    binaries: Binaries | None = None,
+    *,
+    guesses: bool = True,
 ) -> None:
     """Set the frames of locations without frames, or the reason for their absence.
 
@@ -72,6 +76,8 @@ def symbolize(
         modules: Finds modules by the build ids of the mappings.
         binaries: Finds the segments of modules of which only file offsets are known; by
             default on this machine. Modules without are counted among the losses.
+        guesses: Whether file offsets in them are taken for addresses. Otherwise their
+            locations have no frames.
     """
     binaries = binaries or Binaries()
     locations = profile.locations
@@ -89,13 +95,13 @@ def symbolize(
             continue
         waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
     for (build_id, path), indexes in waiting.items():
-        module = modules.open(_key(build_id, path))
+        module = modules.open(module_key(build_id, path))
         chosen = [locations[index] for index in indexes]
         mappings = {location.mapping for location in chosen}
         is_guessed = any(_is_guessed(profile, index, binaries) for index in mappings)
-        if is_guessed and module.reader is not None:
+        if is_guessed and guesses and module.reader is not None:
             profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
-        found = _frames(module, chosen, profile, binaries)
+        found = _frames(module, chosen, profile, binaries, guesses=guesses)
         for index, (frames, reason) in zip(indexes, found, strict=True):
             location = locations[index]
             if not location.frames:
@@ -163,13 +169,19 @@ def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> 
     return is_short or not symbols.isdisjoint((name, system_name))
 
 
-def _key(build_id: str, path: str) -> ModuleKey:
+def module_key(build_id: str, path: str) -> ModuleKey:
+    """The module of a mapping."""
     name = path.rpartition("/")[2]
     return ModuleKey(code_file=name, code_id=build_id.upper(), path=path)
 
 
 def _frames(
-    module: OpenModule, locations: list[Location], profile: Profile, binaries: Binaries
+    module: OpenModule,
+    locations: list[Location],
+    profile: Profile,
+    binaries: Binaries,
+    *,
+    guesses: bool,
 ) -> Iterable[tuple[tuple[Frame, ...], str]]:
     """The frames at each of the locations, all of one module, or why there are none."""
     reader = module.reader
@@ -181,7 +193,10 @@ def _frames(
         assert location.mapping is not None  # noqa: S101 - they were chosen by it
         mapping = profile.mappings[location.mapping]
         segments = () if mapping.link_start is not None else binaries.segments(mapping)
-        places.append(link_address(location, mapping, base, segments))
+        is_known = guesses or not _is_guessed(profile, location.mapping, binaries)
+        places.append(
+            link_address(location, mapping, base, segments) if is_known else None
+        )
     addresses = array("Q", [place for place in places if place is not None])
     rows = iter(_rows(reader.lookup_many(addresses, misses=False), len(addresses)))
     missing = f"no function of {reader.path} at this address"

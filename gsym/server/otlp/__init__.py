@@ -1,0 +1,1 @@
+"""Profiles of OpenTelemetry: received, symbolized, sent on to the next collector."""

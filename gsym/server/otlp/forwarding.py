@@ -1,0 +1,206 @@
+"""The next collector: sends profiles to it, and tells what becomes of a request.
+
+Nothing is queued: a client whose request is not forwarded is told to send it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+from gsym.errors import FormatError, SourceError, UnsupportedError
+from gsym.net import open_connections
+from gsym.net.limits import TransferLimits
+from gsym.net.web_address import read_web_address
+from gsym.server.errors import ServerError
+from gsym.server.otlp.status import PROTOBUF, status_text
+from gsym.symbolication.client.server_connection import read_body
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from gsym.net.web_address import WebAddress
+
+    class Sender(Protocol):
+        """Sends requests to a collector; safe for threads."""
+
+        def send(self, data: bytes) -> bytes:
+            """The body of the answer.
+
+            Raises:
+                ServerError: As for `Collector.send`.
+            """
+
+        def close(self) -> None:
+            """Close the connections."""
+
+
+_LOG = logging.getLogger("gsym.server")
+METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+_GRPC = {"grpc": False, "grpcs": True}
+_DETAILS = "grpc-status-details-bin"
+_MAX_ANSWER = 1 << 20
+_THREADS = 8
+_RETRY_AFTER = 5  # seconds
+_MAX_RETRY = 3600
+_OK = 200
+_REFUSED = frozenset({400, 413})  # the fault of the request
+
+
+class Collector:
+    """The next collector.
+
+    Args:
+        url: `http://`, `https://`: its endpoint for profiles; `grpc://HOST:PORT`,
+            `grpcs://HOST:PORT`: a server of gRPC.
+        seconds: Time for an answer.
+
+    Attributes:
+        name: Its URL, without credentials.
+
+    Raises:
+        UnsupportedError: A package is not installed.
+        ValueError: The URL is invalid.
+    """
+
+    def __init__(self, url: str, seconds: float) -> None:
+        scheme = urlsplit(url).scheme
+        self._sender: Sender
+        if scheme in _GRPC:
+            self._sender = _GrpcSender(url, seconds, is_secure=_GRPC[scheme])
+            self.name = url
+        else:
+            address = read_web_address(url)
+            self._sender = _HttpSender(address, seconds)
+            self.name = str(address)
+        self._was_reached = True
+        self.threads = ThreadPoolExecutor(_THREADS, "gsym-forward")
+
+    def send(self, data: bytes) -> bytes:
+        """Send a request; the answer of the collector, which may refuse parts of it.
+
+        Raises:
+            ServerError: 400 or 413: it refused the request; 503: it may take it later.
+        """
+        try:
+            answer = self._sender.send(data)
+        except SourceError as error:
+            if self._was_reached:
+                _LOG.error("profiles are not forwarded: %s", error.reason)
+            self._was_reached = False
+            wait = getattr(error, "wait", None)
+            seconds = _RETRY_AFTER if wait is None else min(int(wait), _MAX_RETRY)
+            title = "the next collector does not accept profiles now"
+            raise ServerError(503, title, retry_after=max(seconds, 1)) from None
+        if not self._was_reached:
+            _LOG.info("profiles are forwarded again")
+        self._was_reached = True
+        return answer
+
+    def close(self) -> None:
+        """End the threads, and close the connections."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        self._sender.close()
+
+
+class _BusyError(SourceError):
+    """The collector is to be asked later."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class _HttpSender:
+    """Sends by HTTP."""
+
+    def __init__(self, address: WebAddress, seconds: float) -> None:
+        self._address = address
+        self._seconds = seconds
+        limits = TransferLimits(header_seconds=seconds, idle_seconds=seconds)
+        self._connections = open_connections("forward_profiles", limits)
+
+    def send(self, data: bytes) -> bytes:
+        headers = [("Content-Type", PROTOBUF), ("Content-Length", str(len(data)))]
+        until = time.monotonic() + self._seconds
+        with self._connections.ask(
+            self._address, headers, body=data, is_trusted=True, until=until
+        ) as answer:
+            body = read_body(answer, _MAX_ANSWER)
+        if answer.status == _OK:
+            return body
+        if answer.status in _REFUSED:
+            raise ServerError(answer.status, _refusal(body))
+        wait = answer.headers.get("retry-after", "")[:9]
+        reason = f"{self._address}: HTTP status {answer.status}"
+        raise _BusyError(reason, int(wait) if wait.isdigit() else None)
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+def _refusal(body: bytes) -> str:
+    title = "the next collector refused the request"
+    try:
+        text = status_text(body)
+    except FormatError:
+        text = ""
+    return f"{title}: {text[:1000]}" if text else title
+
+
+def import_grpc(user: str) -> Any:
+    """The package grpc.
+
+    Args:
+        user: The setting that needs it.
+
+    Raises:
+        UnsupportedError: It is not installed.
+    """
+    try:
+        import grpc
+        import grpc.aio
+    except ImportError:
+        reason = f"{user} needs the package grpcio: pip install 'gsym[otlp]'"
+        raise UnsupportedError(reason) from None
+    return grpc
+
+
+class _GrpcSender:
+    """Sends by gRPC."""
+
+    def __init__(self, url: str, seconds: float, *, is_secure: bool) -> None:
+        grpc = self._grpc = import_grpc("forward_profiles")
+        parts = urlsplit(url)
+        is_plain = parts.netloc and "@" not in parts.netloc and not parts.path
+        if not is_plain or not parts.port:
+            raise ValueError("expected grpc://HOST:PORT")
+        self._target, self._seconds = parts.netloc, seconds
+        channel = grpc.insecure_channel
+        credentials = [grpc.ssl_channel_credentials()] if is_secure else []
+        if is_secure:
+            channel = grpc.secure_channel
+        options = [("grpc.max_receive_message_length", _MAX_ANSWER)]
+        self._channel = channel(self._target, *credentials, options=options)
+        self._export = self._channel.unary_unary(METHOD)
+
+    def send(self, data: bytes) -> bytes:
+        codes = self._grpc.StatusCode
+        try:
+            return bytes(self._export(data, timeout=self._seconds))
+        except self._grpc.RpcError as error:
+            code, text = error.code(), error.details() or ""
+            keys = {each.key for each in error.trailing_metadata() or ()}
+        title = f"the next collector refused the request: {text[:1000]}"
+        if code == codes.INVALID_ARGUMENT:
+            raise ServerError(400, title)
+        # Without a time to retry after, it would not take the request later either.
+        if code == codes.RESOURCE_EXHAUSTED and _DETAILS not in keys:
+            raise ServerError(413, title)
+        raise _BusyError(f"grpc://{self._target}: {code.name}: {text[:1000]}")
+
+    def close(self) -> None:
+        self._channel.close()

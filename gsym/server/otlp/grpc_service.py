@@ -1,0 +1,169 @@
+"""gRPC: `ProfilesService/Export`, answered by the endpoint of HTTP.
+
+Each call becomes a request to the application, so that tokens, limits, the log and the
+metrics are those of HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import unquote
+
+from gsym.server.otlp.forwarding import METHOD, import_grpc
+from gsym.server.otlp.receiving import PATH
+from gsym.server.otlp.status import PROTOBUF, code_of, status_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from starlette.types import ASGIApp, Message
+
+    from gsym.server.settings import Settings
+
+_OK = 200
+_STREAMS = 32  # calls of a connection at a time; the client keeps others back
+_GRACE = 10.0  # seconds for calls in progress at the end
+_DETAILS = "grpc-status-details-bin"
+# Of metadata, those are headers of the request that are not about its body.
+_NOT_PASSED = ("content-", "transfer-", "accept-", "host", "te", "connection")
+
+
+class GrpcService:
+    """A server of gRPC; used from one event loop.
+
+    Args:
+        app: The application.
+        settings: Checked settings.
+
+    Raises:
+        UnsupportedError: The package grpcio is not installed.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        self._grpc = import_grpc("grpc_port")
+        self._server: Any = None
+
+    async def start(self) -> int:
+        """Listen; return the port.
+
+        Raises:
+            OSError: The address is in use, or not one of this machine.
+        """
+        settings, grpc = self._settings, self._grpc
+        options = [
+            ("grpc.max_receive_message_length", settings.limits.max_body),
+            ("grpc.max_concurrent_streams", _STREAMS),
+            # Several workers listen on one port; a single one has it for itself.
+            ("grpc.so_reuseport", int(settings.workers > 1)),
+        ]
+        most = settings.limits.max_in_flight
+        self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
+        service, method = METHOD[1:].split("/")
+        handler = grpc.unary_unary_rpc_method_handler(self._export)
+        self._server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler(service, {method: handler})]
+        )
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        address = f"{host}:{settings.grpc_port}"
+        try:
+            port = int(self._add_port(address))
+        except RuntimeError:
+            raise OSError(f"{address}: cannot listen for gRPC") from None
+        await self._server.start()
+        return port
+
+    def _add_port(self, address: str) -> Any:
+        settings, grpc = self._settings, self._grpc
+        if not settings.tls_certificate:
+            return self._server.add_insecure_port(address)
+        with open(settings.tls_certificate, "rb") as file:
+            certificate = file.read()
+        with open(settings.tls_key or settings.tls_certificate, "rb") as file:
+            pair = file.read(), certificate
+        return self._server.add_secure_port(
+            address, grpc.ssl_server_credentials([pair])
+        )
+
+    async def stop(self) -> None:
+        """End, after the calls in progress."""
+        if self._server is not None:
+            await self._server.stop(_GRACE)
+
+    async def _export(self, data: bytes, context: Any) -> bytes:
+        status, headers, body = await self._ask(data, context)
+        if status == _OK:
+            return body
+        is_ours = headers.get("content-type") == PROTOBUF
+        title = body.decode("utf-8", "replace")
+        if is_ours:
+            from gsym.server.otlp.status import status_text
+
+            title = status_text(body)
+        details = body if is_ours else status_message(status, title, headers)
+        context.set_trailing_metadata(((_DETAILS, details),))
+        code = getattr(self._grpc.StatusCode, code_of(status).name)
+        await context.abort(code, title)
+        raise AssertionError  # it does not return
+
+    async def _ask(
+        self, data: bytes, context: Any
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the application's answer."""
+        found: dict[str, Any] = {"status": 500, "headers": ()}
+        parts: list[bytes] = []
+        messages = [{"type": "http.request", "body": data, "more_body": False}]
+
+        async def receive() -> Message:
+            if messages:
+                return messages.pop()
+            return await asyncio.Future()  # the call ends first
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                found.update(message)
+            parts.append(bytes(message.get("body", b"")))
+
+        await self._app(self._scope(context, len(data)), receive, send)
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in found["headers"]
+        }
+        return found["status"], headers, b"".join(parts)
+
+    def _scope(self, context: Any, size: int) -> dict[str, Any]:
+        metadata: Iterable[tuple[str, Any]] = context.invocation_metadata() or ()
+        headers = [
+            (name.encode("latin-1"), value.encode("latin-1", "replace"))
+            for name, value in metadata
+            if isinstance(value, str) and not name.startswith(_NOT_PASSED)
+        ]
+        headers.append((b"content-type", PROTOBUF.encode()))
+        headers.append((b"content-length", str(size).encode()))
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "2",
+            "method": "POST",
+            "scheme": "https" if self._settings.tls_certificate else "http",
+            "path": PATH,
+            "raw_path": PATH.encode(),
+            "root_path": "",
+            "query_string": b"",
+            "headers": headers,
+            "client": _address(context.peer()),
+            "server": (self._settings.host, self._settings.grpc_port),
+            "state": {},
+        }
+
+
+def _address(peer: str) -> tuple[str, int] | None:
+    """Address and port of `ipv4:127.0.0.1:4317` or `ipv6:%5B::1%5D:4317`."""
+    kind, _, place = unquote(peer).partition(":")
+    host, _, port = place.rpartition(":")
+    if kind not in {"ipv4", "ipv6"} or not port.isdigit():
+        return None
+    return host.strip("[]"), int(port)

@@ -1,0 +1,150 @@
+"""`POST /v1development/profiles`: symbolizes profiles and sends them on.
+
+A module that is not there in time does not delay profiles: its frames remain as they
+are, and it is there for later ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from anyio import fail_after, move_on_after
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gsym.errors import FormatError
+from gsym.server.bodies import request_body
+from gsym.server.errors import ServerError
+from gsym.server.logs import LOGGED
+from gsym.server.otlp.status import PROTOBUF, status_response
+from gsym.server.tokens import PROFILES
+from gsym.store.symbolizer import OpenModule
+from gsym.trace.profiles.binaries import Binaries
+from gsym.trace.profiles.otlp_completion import OtlpCompletion
+from gsym.trace.profiles.symbolizing import symbolize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from gsym.server.service import Service
+    from gsym.store.modules import ModuleKey
+
+PATH = "/v1development/profiles"
+_RETRY_AFTER = 5
+
+
+def profile_routes(service: Service) -> list[Route]:
+    """The endpoint, if there is a collector to send profiles to."""
+    if service.collector is None:
+        return []
+    OtlpCompletion(b"")  # fails now if protobuf is not installed
+
+    async def receive(request: Request) -> Response:
+        try:
+            return await _answer(request, service)
+        except HTTPException as error:
+            return status_response(error)
+
+    return [Route(PATH, receive, methods=["POST"])]
+
+
+async def _answer(request: Request, service: Service) -> Response:
+    """The answer to a request.
+
+    Raises:
+        ServerError: It is refused, or the next collector refuses it.
+    """
+    limits = service.settings.limits
+    holder = service.tokens.holder(request.headers)
+    if service.tokens.is_needed_to_send() and not (holder and holder.may(PROFILES)):
+        challenge = {"www-authenticate": "Bearer"}
+        raise HTTPException(401, "profiles need a token with that scope", challenge)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != PROTOBUF:
+        raise ServerError(415, f"Content-Type must be {PROTOBUF}", closes=True)
+    facts: dict[str, Any] = request.scope.setdefault(LOGGED, {})
+    async with request_body(request, service, limits.max_body) as body:
+        try:
+            with fail_after(limits.request_timeout):
+                completed, counts = await _symbolized(body, service)
+                facts |= counts
+                answer = await _forwarded(completed, service)
+        except FormatError as error:
+            raise ServerError(400, str(error)) from None
+        except TimeoutError:
+            raise ServerError(503, retry_after=_RETRY_AFTER) from None
+    return Response(answer, media_type=PROTOBUF)
+
+
+class _Wanted:
+    """A module of a request."""
+
+    def __init__(self, key: ModuleKey) -> None:
+        self.key: ModuleKey | None = key
+        self.module: OpenModule | None = None
+        self.seconds = 0.0
+
+
+class _Opened:
+    """The modules of a request that were opened in time."""
+
+    def __init__(self, wanted: list[_Wanted]) -> None:
+        self._modules = {each.key: each.module for each in wanted}
+
+    def open(self, key: ModuleKey) -> OpenModule:
+        """The module, without a reader if it is not there."""
+        return self._modules.get(key) or OpenModule(None, None)
+
+
+async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, int]]:
+    """The message with functions and lines, and how many locations got them.
+
+    Raises:
+        FormatError: The message is damaged.
+        ServerError: It has too many locations.
+    """
+    limits = service.settings.limits
+    completion = await service.run(OtlpCompletion, body)
+    profile = completion.profile
+    if len(profile.locations) > limits.max_frames:
+        title = f"please send less: a request may have {limits.max_frames} locations"
+        raise ServerError(413, title)
+    wanted = [_Wanted(key) for key in completion.modules()]
+    with move_on_after(limits.profile_wait):
+        await service.opening.open_all(wanted)
+
+    def complete() -> bytes:
+        # Paths in the message are those of another machine.
+        binaries = Binaries(service.settings.binary_dirs, is_local=False)
+        symbolize(profile, _Opened(wanted), binaries, guesses=False)
+        return completion.complete(service.path_map)
+
+    completed = await service.run(complete)
+    native = [each for each in profile.locations if each.mapping is not None]
+    found = sum(bool(each.frames) for each in native)
+    service.metrics.count_locations(found, len(native) - found)
+    return completed, {"symbolized": found, "left": len(native) - found}
+
+
+async def _forwarded(body: bytes, service: Service) -> bytes:
+    """The answer of the next collector.
+
+    Raises:
+        ServerError: It refused the request, or cannot take it now.
+    """
+    collector = service.collector
+    assert collector is not None  # noqa: S101 - there is no endpoint without it
+    loop, status = asyncio.get_running_loop(), 499
+    try:
+        answer = await loop.run_in_executor(collector.threads, collector.send, body)
+        status = 200
+    except ServerError as error:
+        status = error.status_code
+        raise
+    finally:
+        service.metrics.profiles_forwarded.labels(status).inc()
+    return answer
