@@ -157,10 +157,10 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
                     raise
                 missing = error.reason
                 del targets["returnpads"]
-        functions = _FunctionPass(reader, texts, part_size, progress)
+        functions = FunctionPass(reader, texts, part_size, progress)
         threads = conversion.get("threads") or core_count()
         apart = len(targets) > 1 and threads > 1
-        other = _FunctionPass(reader, texts, part_size) if apart else functions
+        other = FunctionPass(reader, texts, part_size) if apart else functions
         kinds = _write(functions, other, calls, targets, is_split=part_size is not None)
     return ExtractionReport(kinds, missing, converted, time.perf_counter() - started)
 
@@ -175,7 +175,7 @@ def symbfile_blocks(
         calls: Write the return pads of these calls instead.
         names: As for `extract`.
     """
-    functions = _FunctionPass(reader, NameTexts(names))
+    functions = FunctionPass(reader, NameTexts(names))
     encoder = functions.output(calls)
     for _ in functions.steps():
         for block, _ in finished_blocks(encoder):
@@ -183,8 +183,8 @@ def symbfile_blocks(
 
 
 def _write(
-    range_pass: _FunctionPass,
-    pad_pass: _FunctionPass,
+    range_pass: FunctionPass,
+    pad_pass: FunctionPass,
     calls: Calls | None,
     targets: dict[str, str],
     *,
@@ -204,7 +204,7 @@ def _write(
     reports = {}
     for kind, (_, files) in outputs.items():
         if kind == "ranges":
-            counts, losses = _range_counts(range_pass)
+            counts, losses = range_counts(range_pass)
         else:
             counts, losses = _pad_counts(pad_pass, calls)
         reports[kind] = SymbfileReport(
@@ -217,14 +217,15 @@ def _write(
     return reports
 
 
-def _range_counts(functions: _FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
+def range_counts(functions: FunctionPass) -> tuple[dict[str, int], dict[str, int]]:
+    """What the ranges of a pass have, and what they lack, each kind with its number."""
     counted = functions.counts(tuple(_RANGE_LOSSES))
     losses = {text: counted[name] for name, text in _RANGE_LOSSES.items()}
     return functions.counts(_RANGE_COUNTS), losses
 
 
 def _pad_counts(
-    functions: _FunctionPass, calls: Any
+    functions: FunctionPass, calls: Any
 ) -> tuple[dict[str, int], dict[str, int]]:
     counted = functions.counts(("return_pads", "losses.damaged"))
     counts = {
@@ -323,7 +324,7 @@ def _path_of(source: str | os.PathLike[str] | Reader) -> str | None:
     return os.fspath(source)
 
 
-class _FunctionPass:
+class FunctionPass:
     """One pass over the functions of a GSYM file, which makes ranges and return pads.
 
     Args:
@@ -395,7 +396,7 @@ class _StoppedError(Exception):
     """The other pass failed, or the process was interrupted."""
 
 
-def _run_together(passes: list[tuple[_FunctionPass, Outputs]]) -> None:
+def _run_together(passes: list[tuple[FunctionPass, Outputs]]) -> None:
     """Run each pass in its own thread."""
     waiting = list(passes)
     is_stopped = False
