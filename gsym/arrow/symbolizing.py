@@ -9,11 +9,18 @@ from gsym.engine.native import check, lib, new_error, new_object
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+    from typing import Any, Protocol
 
     import pyarrow as pa
 
-    from gsym.arrow.modules import Modules
+    from gsym.store.symbolizer import OpenModule
+
+    class Finding(Protocol):
+        """Finds modules, as `Modules` does."""
+
+        def find(self, module: bytes | str) -> OpenModule:
+            """A module, without a reader if it is not found."""
+
 
 OUTPUTS = ("stack", "frames", "ids")
 _MOST_ROWS = 1 << 20  # of one call
@@ -21,7 +28,7 @@ _MOST_ROWS = 1 << 20  # of one call
 
 def symbolize(  # noqa: PLR0913 - independent keywords
     batch: pa.RecordBatch,
-    modules: Modules,
+    modules: Finding,
     *,
     module: str = "build_id",
     address: str = "address",
@@ -100,7 +107,7 @@ def frame_ids(
 
 
 def symbolize_batches(
-    batches: Iterable[pa.RecordBatch], modules: Modules, **options: Any
+    batches: Iterable[pa.RecordBatch], modules: Finding, **options: Any
 ) -> Iterator[Any]:
     """The answers to many batches; large ones are split.
 
@@ -123,7 +130,7 @@ def slices_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(first, _MOST_ROWS)
 
 
-def _look_up(rows: AddressRows, modules: Modules, known: Known) -> Answers:
+def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
     create, destroy = lib.gsym_bulk_create, lib.gsym_bulk_destroy
     bulk = new_object("bulk", create, destroy, rows.rows, known.known)
     error = new_error()

@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from gsym.server.access import Cors, HostCheck, ReadAccess, options_response
+from gsym.server.arrow import arrow_routes
 from gsym.server.compression import Compression
 from gsym.server.downloads import download_routes
 from gsym.server.errors import Errors, ServerError, error_response
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _PARTS = (
     symbolication_routes,
     extension_routes,
+    arrow_routes,
     page_routes,
     upload_routes,
     symbfile_routes,

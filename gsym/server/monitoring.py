@@ -197,6 +197,12 @@ class Metrics:
             self._open_modules.set(len(self._symbolizer))
             self._mapped_bytes.set(self._symbolizer.mapped)
 
+    def count_rows(self, addresses: int, found: int, missing: int) -> None:
+        """Count the contents of a request with Arrow batches, and its modules."""
+        self._frames.labels("arrow").observe(addresses)
+        self._modules.labels("found").inc(found)
+        self._modules.labels("missing").inc(missing)
+
     def count_part(self, kind: str, result: str, size: int = 0) -> None:
         """Count a part of a symbfile, and its bytes."""
         self._symbfile_parts.labels(kind, result).inc()

@@ -260,6 +260,28 @@ def _symbfile(summary: str) -> dict[str, Any]:
     return {"post": operation, "put": operation}
 
 
+_STREAM: dict[str, Any] = {"application/vnd.apache.arrow.stream": {}}
+_ARROW: dict[str, Any] = {
+    "post": {
+        "summary": "Symbolicate addresses in Arrow record batches",
+        "parameters": [
+            _parameter(name, "query", _TEXT, about, required=False)
+            for name, about in (
+                ("module", "column of modules; default: build_id"),
+                ("address", "column of addresses; default: address"),
+                ("return_address", "column of flags, or true"),
+                ("base", "column of addresses that modules are loaded at, or one"),
+                ("output", "stack or frames"),
+            )
+        ],
+        "requestBody": {"required": True, "content": _STREAM},
+        "responses": {
+            "200": {"description": "The batches with answers", "content": _STREAM},
+            "default": _response("Not answered", "Error"),
+        },
+    }
+}
+
 _PROTOBUF: dict[str, Any] = {"application/x-protobuf": {}}
 _PROFILES: dict[str, Any] = {
     "post": {
@@ -311,6 +333,7 @@ _PATHS: dict[str, Any] = {
     "/upload/": _UPLOAD,
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
     "/api/symbols-returnpads": _symbfile("A part of its return pads"),
+    "/symbolicate/arrow": _ARROW,
     "/v1development/profiles": _PROFILES,
     "/buildid/{build_id}/{kind}": _file(
         "A file by build id: gsym, json, debuginfo or executable", "build_id", "kind"

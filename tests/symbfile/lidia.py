@@ -13,7 +13,7 @@ class Table(NamedTuple):
     """A table by its header."""
 
     width: int
-    count: int
+    rows: int
     data: bytes
 
 
@@ -43,7 +43,7 @@ class Lidia:
         rows = _table(file, 0x60, 2)
         assert place == 0x80 + len(addresses.data) + len(ranges.data)
         assert len(file) == place + size + len(rows.data)
-        assert addresses.count == ranges.count
+        assert addresses.rows == ranges.rows
         assert (addresses.width, ranges.width) <= (8, 8)
         self._starts = _numbers(addresses)
         numbers, lines = _numbers(ranges), _numbers(rows)

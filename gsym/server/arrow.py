@@ -1,0 +1,324 @@
+"""`POST /symbolicate/arrow`: addresses in Arrow record batches, answered as a stream.
+
+The body is checked completely before the first batch is sent, so that errors are
+answers. Batches are then made one at a time, each when the client has read the last.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import AsyncExitStack
+from io import BytesIO
+
+from anyio import fail_after
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from gsym.arrow.symbolizing import symbolize
+from gsym.errors import GsymError
+from gsym.server.bodies import request_body
+from gsym.server.errors import ServerError
+from gsym.store.modules import key_of_build_id, keys_of_text
+from gsym.store.symbolizer import OpenModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from typing import Any
+
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+    from gsym.server.service import Service
+    from gsym.store.modules import ModuleKey
+
+MEDIA_TYPE = "application/vnd.apache.arrow.stream"
+_OUTPUTS = ("stack", "frames")
+_PARAMETERS = ("module", "address", "return_address", "base", "output")
+_ROWS = 1 << 14  # of a batch of the answer, before they are unfolded to frames
+_RETRY_AFTER = 5
+
+
+def arrow_routes(service: Service) -> list[Route]:
+    """The endpoint."""
+
+    async def answer(request: Request) -> StreamingResponse:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.lower() != MEDIA_TYPE:
+            raise ServerError(415, f"Content-Type must be {MEDIA_TYPE}", closes=True)
+        options = _read_options(request.query_params)
+        async with AsyncExitStack() as stack:
+            limit = service.settings.limits.max_body
+            held = request_body(request, service, limit)
+            body = await stack.enter_async_context(held)
+            try:
+                with fail_after(service.settings.limits.request_timeout):
+                    answering = await _begin(body, options, service)
+                    first = await service.run(next, answering)
+            except TimeoutError:
+                raise ServerError(503, retry_after=_RETRY_AFTER) from None
+            return _Stream(first, answering, service, stack.pop_all())
+
+    return [Route("/symbolicate/arrow", answer, methods=["POST"])]
+
+
+class _Stream(StreamingResponse):
+    """The pieces of an answer.
+
+    Args:
+        first: The first of them.
+        others: Makes the following ones.
+        service: Provides the threads for that.
+        held: Closed at the end.
+    """
+
+    def __init__(
+        self,
+        first: bytes,
+        others: Iterator[bytes],
+        service: Service,
+        held: AsyncExitStack,
+    ) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            piece: bytes | None = first
+            while piece is not None:
+                yield piece
+                piece = await service.run(next, others, None)
+
+        super().__init__(pieces(), media_type=MEDIA_TYPE)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        async with self._held:
+            await super().__call__(scope, receive, send)
+
+
+def _read_options(query: Mapping[str, str]) -> dict[str, Any]:
+    """Keywords of `symbolize`.
+
+    Raises:
+        ServerError: One is unknown or invalid.
+    """
+    options: dict[str, Any] = dict(query)
+    if unknown := sorted({*options} - {*_PARAMETERS}):
+        known = ", ".join(_PARAMETERS)
+        raise ServerError(400, f"unknown parameter '{unknown[0][:80]}'; known: {known}")
+    if options.get("output", "stack") not in _OUTPUTS:
+        raise ServerError(400, f"output must be one of {', '.join(_OUTPUTS)}")
+    if options.get("return_address") == "true":
+        options["return_address"] = True
+    base = options.get("base", "")
+    try:
+        options |= {"base": int(base, 0)} if base[:1].isdigit() else {}
+    except ValueError:
+        raise ServerError(400, "base is not a number") from None
+    return options
+
+
+class _Modules:
+    """The modules of a request, by the values of its column.
+
+    Args:
+        values: Build ids as bytes, or texts.
+    """
+
+    def __init__(self, values: list[bytes | str]) -> None:
+        self.keys = {
+            value: [key_of_build_id(value)]
+            if isinstance(value, bytes)
+            else keys_of_text(value)
+            for value in values
+        }
+        self._found: dict[bytes | str, OpenModule] = {}
+
+    def find(self, value: bytes | str) -> OpenModule:
+        """A module, without a reader if it is not found."""
+        return self._found.get(value) or OpenModule(None, None)
+
+    async def open(self, service: Service) -> None:
+        """Open all of them, by the first of their keys that leads to one."""
+        while wanted := [
+            _Wanted(value, keys.pop(0))
+            for value, keys in self.keys.items()
+            if keys and self.find(value).reader is None
+        ]:
+            await service.opening.open_all(wanted)
+            for each in wanted:
+                if each.module is not None:
+                    self._found[each.value] = each.module
+
+    @property
+    def found(self) -> int:
+        """The number of modules that were found."""
+        return sum(each.reader is not None for each in self._found.values())
+
+
+class _Wanted:
+    """A module by one of its keys."""
+
+    def __init__(self, value: bytes | str, key: ModuleKey) -> None:
+        self.value = value
+        self.key: ModuleKey | None = key
+        self.module: OpenModule | None = None
+        self.seconds = 0.0
+
+
+async def _begin(
+    body: bytes, options: dict[str, Any], service: Service
+) -> Iterator[bytes]:
+    """The pieces of the answer to a body that was checked.
+
+    Raises:
+        ServerError: The body is damaged, or asks for too much.
+    """
+    limits = service.settings.limits
+    batches = await service.run(_read_batches, body, limits.max_body)
+    name, address = (options.get(each) for each in ("module", "address"))
+    names = (name or "build_id", address or "address")
+    values, addresses = await service.run(_contents, batches, *names)
+    if addresses > limits.max_frames:
+        raise _too_much(limits.max_frames, "addresses")
+    if len(values) > limits.max_modules:
+        raise _too_much(limits.max_modules, "modules")
+    modules = _Modules(values)
+    await modules.open(service)
+    found = modules.found
+    service.metrics.count_rows(addresses, found, len(values) - found)
+    return _pieces(batches, modules, options)
+
+
+def _too_much(most: int, what: str) -> ServerError:
+    return ServerError(413, f"please ask for <= {most} {what} in a request")
+
+
+def _read_batches(body: bytes, most: int) -> list[Any]:
+    """The record batches of a stream, which view *body*.
+
+    Raises:
+        ServerError: It is damaged, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        title = "Arrow batches need the package pyarrow: pip install 'gsym[arrow]'"
+        raise ServerError(501, title) from None
+    data = pa.py_buffer(body)
+    try:
+        for message in pa.ipc.MessageReader.open_stream(data):
+            if message.type == "record batch" and _is_compressed(message.metadata):
+                # Their inflated size is not known before.
+                title = "send plain buffers; the body may have a Content-Encoding"
+                raise ServerError(415, title)
+        reader = pa.ipc.open_stream(data)
+        batches = [*reader] or [pa.RecordBatch.from_pylist([], schema=reader.schema)]
+        for batch in batches:
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, struct.error, ValueError) as error:
+        raise ServerError(400, f"not an Arrow stream: {error}"[:1000]) from None
+    if sum(batch.nbytes for batch in batches) > most:  # several views of a buffer
+        raise _too_much(most, "bytes")
+    return batches
+
+
+_HEADER, _COMPRESSION = 2, 3  # fields of the tables Message and RecordBatch
+
+
+def _is_compressed(metadata: Any) -> bool:
+    """Whether the buffers of a record batch are compressed, by its metadata.
+
+    Raises:
+        struct.error: The metadata is damaged.
+    """
+    data = bytes(metadata)
+    table = struct.unpack_from("<I", data)[0]
+    place = table + _field(data, table, _HEADER)
+    table = place + struct.unpack_from("<I", data, place)[0]
+    return bool(_field(data, table, _COMPRESSION))
+
+
+def _field(data: bytes, table: int, index: int) -> int:
+    """Where a field is in a table of FlatBuffers; 0 if it is absent."""
+    layout = table - struct.unpack_from("<i", data, table)[0]
+    size = struct.unpack_from("<H", data, layout)[0]
+    place = 4 + 2 * index
+    return int(struct.unpack_from("<H", data, layout + place)[0]) if place < size else 0
+
+
+def _contents(
+    batches: list[Any], module: str, address: str
+) -> tuple[list[bytes | str], int]:
+    """The distinct modules, and the number of addresses.
+
+    Raises:
+        ServerError: There is no such column.
+    """
+    import pyarrow as pa
+    import pyarrow.compute
+
+    values: set[bytes | str] = set()
+    count = 0
+    for batch in batches:
+        column = _column(batch, module)
+        while hasattr(column, "flatten") and _is_list(pa, column.type):
+            column = column.flatten()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary
+        values |= {each for each in pa.compute.unique(column).to_pylist() if each}
+        addresses = _column(batch, address)
+        if _is_list(pa, addresses.type):
+            addresses = addresses.flatten()
+        count += len(addresses)
+    return [each for each in values if isinstance(each, (bytes, str))], count
+
+
+def _is_list(pa: Any, kind: Any) -> bool:
+    kinds = pa.types
+    return bool(
+        kinds.is_list(kind)
+        or kinds.is_large_list(kind)
+        or kinds.is_fixed_size_list(kind)
+    )
+
+
+def _column(batch: Any, name: str) -> Any:
+    index = batch.schema.get_field_index(name)
+    if index < 0:
+        raise ServerError(400, f"the batch has no column '{name[:80]}'")
+    return batch.column(index)
+
+
+def _pieces(
+    batches: list[Any], modules: _Modules, options: dict[str, Any]
+) -> Iterator[bytes]:
+    """The bytes of the answer, of a batch at a time.
+
+    Raises:
+        ServerError: A column has another type than is needed.
+    """
+    import pyarrow as pa
+
+    sink, writer = BytesIO(), None
+    for batch in batches:
+        for first in range(0, max(batch.num_rows, 1), _ROWS):
+            rows = batch.slice(first, _ROWS)
+            try:
+                found = symbolize(rows, modules, **options)
+            except (GsymError, KeyError, TypeError, ValueError) as error:
+                title = str(error.args[0] if error.args else error)
+                raise ServerError(400, title[:1000]) from None
+            if writer is None:
+                writer = pa.ipc.new_stream(sink, found.schema)
+            writer.write_batch(found)
+            yield _taken(sink)
+    assert writer is not None  # noqa: S101 - there is a batch
+    writer.close()
+    yield _taken(sink)
+
+
+def _taken(sink: BytesIO) -> bytes:
+    """What was written to *sink*, which is empty then."""
+    data = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return data
