@@ -122,7 +122,7 @@ def _find_companion(
     note = "neither a build id nor .gnu_debuglink names a file that has it"
     if search.tried:
         note = f"tried {search.describe()}"
-    return binary, None, f"no debug information: {note}"
+    return binary, None, search.note(f"no debug information: {note}")
 
 
 def _has_dwarf(candidate: ObjectFile) -> bool:

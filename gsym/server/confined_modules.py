@@ -56,6 +56,7 @@ class DescribedModule(NamedTuple):
         quality: How much the GSYM file contains.
         originals: Files to keep with it, by kind.
         missing: As `Entry.missing`.
+        wanted: As `Entry.wanted`.
     """
 
     member: int
@@ -65,6 +66,7 @@ class DescribedModule(NamedTuple):
     quality: Quality
     originals: dict[str, str]
     missing: tuple[str, ...]
+    wanted: tuple[str, ...]
 
 
 _ORIGINALS = {"sym", "debuginfo"}
@@ -85,6 +87,7 @@ def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
         "quality": list(entry.quality),
         "originals": entry.originals,
         "missing": entry.missing,
+        "wanted": entry.wanted,
     }
 
 
@@ -108,6 +111,7 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
                 Quality(*map(int, row["quality"])),
                 {str(kind): str(path) for kind, path in row["originals"].items()},
                 tuple(map(str, row["missing"])),
+                tuple(map(str, row["wanted"])),
             )
             for row in rows
         ]
@@ -156,6 +160,7 @@ def publish_described(
                 originals=module.originals,
                 key=key,
                 missing=module.missing,
+                wanted=module.wanted,
                 may_replace=may_replace,
             )
             for module, key in zip(modules, keys, strict=True)

@@ -45,6 +45,13 @@ def source_names(symbolizer: Symbolizer) -> list[str]:
     return [each.name for each in sources if not isinstance(each, LooseFiles)]
 
 
+def read_folders(symbolizer: Symbolizer) -> None:
+    """Start to read the folders among the sources, before the first request."""
+    for source in getattr(symbolizer.resolver, "sources", ()):
+        if isinstance(source, LooseFiles):
+            source.start()
+
+
 def child_limits(settings: Settings, output: int) -> ChildLimits:
     """Limits of confined processes that write files of up to *output* bytes."""
     limits = settings.limits
@@ -66,6 +73,10 @@ def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
     if entry.missing and publication.outcome != "kept":
         _LOG.warning("%s is incomplete: %s", known["source"], "; ".join(entry.missing))
     return publication
+
+
+def _loose_files(folder: str) -> LooseFiles:
+    return LooseFiles(folder, max_depth=32, max_files=200_000, patience=5.0)
 
 
 def make_symbolizer(settings: Settings) -> Symbolizer:
@@ -95,7 +106,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         except ValueError as error:
             raise SettingsError(str(error)) from None
         if os.path.isdir(text):
-            sources.append(LooseFiles(text))
+            sources.append(_loose_files(text))
     store = Store(store_path(settings))
     misses = negative_cache_of(store, MissLifetimes(missing=limits.missing_time))
     closing = ExitStack()

@@ -13,7 +13,7 @@ from threading import Lock
 from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
-from gsym.server.modules import make_symbolizer
+from gsym.server.modules import make_symbolizer, read_folders
 from gsym.server.otlp.grpc_service import GrpcService
 from gsym.server.upkeep import Upkeep
 
@@ -109,6 +109,7 @@ class ReloadingApp:
         upkeep = Upkeep(lambda: self.serving.service)
         upkeep.start()
         grpc = await self._start_grpc()
+        read_folders(self._modules.symbolizer)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         if grpc is not None:

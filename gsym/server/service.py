@@ -198,7 +198,7 @@ class Service:
         )
         watch_processes(self.metrics.converters.set)
         self.collector = _collector_of(settings)
-        self.facts: dict[str, object] = {}  # for `/__version__`
+        self.facts: dict[str, list[str]] = {}  # for `/__version__`
         self._threads = ThreadPoolExecutor(settings.threads, "gsym-answer")
 
     async def run(self, work: Callable[..., Result], *arguments: object) -> Result:

@@ -55,7 +55,7 @@ def upload_routes(service: Service) -> list[Route]:
     if not service.tokens.names(UPLOAD):
         return []
     uploads = _Uploads(service)
-    log_confinement(service)
+    find_confinement(service)
 
     async def upload(request: Request) -> Response:
         holder = _upload_holder(request, service.tokens)
@@ -65,8 +65,8 @@ def upload_routes(service: Service) -> list[Route]:
     return [Route("/upload/", upload, methods=["POST"])]
 
 
-def log_confinement(service: Service) -> None:
-    """Find out, once, how processes that read uploads are confined, and log it."""
+def find_confinement(service: Service) -> None:
+    """Find out, once, how processes that read uploads are confined."""
     if "confinement" not in service.facts:
         service.facts["confinement"] = _confinement(service)
 
@@ -80,7 +80,6 @@ def _confinement(service: Service) -> list[str]:
     except (GsymError, OSError) as error:
         _LOG.error("cannot start processes that read uploads: %s", error)
         return []
-    _LOG.info("processes that read uploads are confined by: %s", ", ".join(measures))
     return measures
 
 

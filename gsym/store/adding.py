@@ -6,6 +6,7 @@ import os
 from contextlib import contextmanager
 
 import gsym.reading.reader
+from gsym.conversion.companions.search import Note
 from gsym.conversion.identity import ModuleIdentity
 from gsym.conversion.job import convert
 from gsym.errors import (
@@ -205,6 +206,12 @@ def _add_module(  # noqa: PLR0913 - independent keywords
         originals=originals,
         key=key,
         missing=report.notes,
+        wanted=[
+            path
+            for note in report.notes
+            if isinstance(note, Note)
+            for path in note.wanted
+        ],
     )
 
 

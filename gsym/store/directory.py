@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 16384
 _OPEN_TRIES = 10
-_MAX_NOTES, _MAX_NOTE = 16, 4096  # notes come from untrusted files
+# Notes and paths come from untrusted files.
+_MAX_NOTES, _MAX_NOTE, _MAX_WANTED = 16, 4096, 32
 
 
 class Store:
@@ -168,6 +169,7 @@ class Store:
         originals: Mapping[str, str] | None = None,
         key: ModuleKey | None = None,
         missing: Sequence[str] = (),
+        wanted: Sequence[str] = (),
         may_replace: bool = True,
     ) -> Publication:
         """Move a GSYM file into the store, unless it has a more complete one.
@@ -183,6 +185,7 @@ class Store:
             originals: Files to move with it, by kind as in `Entry.originals`.
             key: Further names by which the module is found.
             missing: As `Entry.missing`; truncated if too long.
+            wanted: As `Entry.wanted`; those that are too long are left out.
             may_replace: Whether to replace a file; else the stored one is kept.
 
         Raises:
@@ -201,6 +204,9 @@ class Store:
             quality=quality,
             source=source,
             missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
+            wanted=tuple(path for path in wanted if len(path) <= _MAX_NOTE)[
+                :_MAX_WANTED
+            ],
         )
         return self._keep(entry, originals or {}, key, may_replace=may_replace)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 import threading
 import time
+from contextlib import suppress
 from itertools import chain
 
 from gsym.containers.mapped_file import map_file
@@ -32,15 +35,33 @@ if TYPE_CHECKING:
 
 
 class _File(NamedTuple):
-    """The modules in a file, all their ids, and how much it tells of them."""
+    """A file: time and size, its modules, their ids, how much it tells of them."""
 
+    stamp: tuple[int, int]
     modules: Sequence[ModuleIdentity] = ()
     ids: Sequence[str] = ()
     is_debug_file: bool = True
     rank: int = 1
 
 
+class _Index(NamedTuple):
+    """The result of a scan, which does not change.
+
+    Attributes:
+        files: By path.
+        paths: By id of a module, the best file first.
+        named: Paths of debug files by name.
+    """
+
+    files: dict[str, _File]
+    paths: dict[str, list[str]]
+    named: dict[str, list[str]]
+
+
+_LOG = logging.getLogger("gsym.store")
 _RESCAN_SECONDS = 2.0
+_FAST_SECONDS = 0.1
+_PAUSE_PER_WORK = 20.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _MODULE = b"MODULE "
@@ -70,14 +91,16 @@ def _file_names(name: str) -> list[str]:
 class LooseFiles:
     """A folder of debug files, Breakpad files and GSYM files with any names.
 
-    It is scanned at the first search, and again when a module is not found. Hidden
-    folders are skipped, but those that build tools make.
+    It is scanned at the first search, and again at later ones: at once if that is fast,
+    else by a thread, while the search has the previous result. Hidden folders are
+    skipped, but those that build tools make.
 
     Args:
         path: The folder.
-        rescan_seconds: Minimum time between scans.
+        rescan_seconds: Minimum time between scans; those that take long are rarer.
         max_depth: Levels of nested folders that are searched.
         max_files: Number of files that are read.
+        patience: Seconds that a search waits for the first scan; None: no limit.
     """
 
     def __init__(
@@ -87,17 +110,20 @@ class LooseFiles:
         rescan_seconds: float = _RESCAN_SECONDS,
         max_depth: int = 2,
         max_files: int = 10_000,
+        patience: float | None = None,
     ) -> None:
         self._path = os.path.abspath(path)
         self._max_depth = max_depth
         self._max_files = max_files
         self._rescan_seconds = rescan_seconds
-        self._lock = threading.Lock()
-        self._scanned = float("-inf")
-        self._stamps: dict[str, tuple[int, int]] = {}
-        self._files: dict[str, _File] = {}  # by path
-        self._paths: dict[str, list[str]] = {}  # by id, the best file first
-        self._named: dict[str, list[str]] = {}  # debug files by name
+        self._patience = patience
+        self._lock = threading.Lock()  # of the state of scans
+        self._thread: threading.Thread | None = None
+        self._due = float("-inf")
+        self._is_slow = patience is not None  # until a scan was fast
+        self._is_read = threading.Event()
+        self._is_cut = False
+        self._index = _Index({}, {}, {})
 
     @property
     def name(self) -> str:
@@ -114,7 +140,7 @@ class LooseFiles:
         del folder
         paths = self.find_all(key)
         if not paths:
-            raise NotFoundError(f"not found (searched {len(self._files)} files)")
+            raise NotFoundError(f"not found (searched {len(self._index.files)} files)")
         return FoundFile(paths[0], paths[0])
 
     def find_all(self, key: ModuleKey) -> list[str]:
@@ -123,14 +149,11 @@ class LooseFiles:
         Raises:
             SourceError: The folder does not exist.
         """
-        if not os.path.isdir(self._path):
-            raise SourceError("the folder does not exist", path=self._path)
-        with self._lock:
-            paths = self._known(key)
-            if not paths and self._is_due():
-                self._scan()
-                paths = self._known(key)
-        return paths
+        self._refresh()
+        found = self._known(key)
+        if not found and not self._is_read.is_set():
+            raise SourceError("the folder is still being read", path=self._path)
+        return found
 
     def named(self, name: str) -> list[str]:
         """The debug files of a name, also with a usual suffix, the best one first.
@@ -140,92 +163,103 @@ class LooseFiles:
         Raises:
             SourceError: The folder does not exist.
         """
-        if not os.path.isdir(self._path):
-            raise SourceError("the folder does not exist", path=self._path)
-        with self._lock:
-            if self._is_due():
-                self._scan()
-            return [
-                path
-                for each in dict.fromkeys(_file_names(name))
-                for path in sorted(
-                    self._named.get(each, ()),
-                    key=lambda path: (-self._stamps[path][1], path),
-                )
-            ]
+        self._refresh()
+        index = self._index
+        return [
+            path
+            for each in dict.fromkeys(_file_names(name))
+            for path in sorted(
+                index.named.get(each, ()),
+                key=lambda path: (-index.files[path].stamp[1], path),
+            )
+        ]
 
     def build_ids(self) -> list[tuple[str, str]]:
         """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
-        with self._lock:
-            if self._is_due():
-                self._scan()
-            return [
-                (path, identity.code_id.lower())
-                for path, file in sorted(self._files.items())
-                for identity in file.modules
-                if identity.code_id and identity.os != "windows"
-            ]
+        with suppress(SourceError):
+            self._refresh()
+        return [
+            (path, identity.code_id.lower())
+            for path, file in sorted(self._index.files.items())
+            for identity in file.modules
+            if identity.code_id and identity.os != "windows"
+        ]
 
     def entries(self) -> list[Entry]:
         """The modules of all files, as entries without function counts."""
+        with suppress(SourceError):
+            self._refresh()
+        index = self._index
+        return [
+            Entry(
+                path=path,
+                identity=identity,
+                source=path,
+                size=file.stamp[1],
+                added=file.stamp[0] / 1e9,
+            )
+            for path, file in index.files.items()
+            for identity in file.modules
+            if index.paths.get(identity.debug_id.upper(), [""])[0] == path
+        ]
+
+    def start(self) -> None:
+        """Start the first scan, which searches then wait for less."""
         with self._lock:
-            if self._is_due():
-                self._scan()
-            return [
-                Entry(
-                    path=path,
-                    identity=identity,
-                    source=path,
-                    size=self._stamps[path][1],
-                    added=self._stamps[path][0] / 1e9,
-                )
-                for path, file in self._files.items()
-                for identity in file.modules
-                if self._paths.get(identity.debug_id.upper(), [""])[0] == path
-            ]
+            self._start()
 
     def _known(self, key: ModuleKey) -> list[str]:
         # A GSYM file of a PE image does not contain the age of its debug id.
         ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
         for each in ids:
-            paths = self._paths.get(each.upper(), []) if each else []
+            paths = self._index.paths.get(each.upper(), []) if each else []
             if paths := list(filter(os.path.exists, paths)):
                 return paths
         return []
 
-    def _is_due(self) -> bool:
-        return time.monotonic() - self._scanned > self._rescan_seconds
+    def _refresh(self) -> None:
+        """Scan the folder if that is due, or let a thread do it.
+
+        Raises:
+            SourceError: The folder does not exist.
+        """
+        if not os.path.isdir(self._path):
+            raise SourceError("the folder does not exist", path=self._path)
+        with self._lock:
+            if time.monotonic() > self._due:
+                if self._is_slow:
+                    self._start()
+                else:
+                    self._scan()
+        self._is_read.wait(self._patience)
+
+    def _start(self) -> None:
+        """Start a thread that scans, unless there is one."""
+        if self._thread is None or not self._thread.is_alive():
+            name = "gsym-scan"
+            self._thread = threading.Thread(target=self._scan, name=name, daemon=True)
+            self._thread.start()
 
     def _scan(self) -> None:
-        files: dict[str, _File] = {}
-        stamps: dict[str, tuple[int, int]] = {}
-        for path in self._walk():
-            stamp = _stamp(path)
-            if stamp is not None:
-                is_same = self._stamps.get(path) == stamp
-                files[path] = self._files[path] if is_same else _read(path)
-                stamps[path] = stamp
-        self._files, self._stamps = files, stamps
-        self._named = {}
-        for path, file in files.items():
-            if file.is_debug_file:
-                self._named.setdefault(os.path.basename(path), []).append(path)
-        # A GSYM file needs no conversion; of others, the largest contains most.
-        order = sorted(
-            stamps,
-            key=lambda path: (
-                path.endswith(".gsym"),
-                files[path].rank,
-                stamps[path][1],
-            ),
-        )
-        self._paths = {}
-        for path in reversed(order):
-            for each in {each.upper() for each in files[path].ids if each}:
-                self._paths.setdefault(each, []).append(path)
-        self._scanned = time.monotonic()
+        started = time.monotonic()
+        try:
+            before = self._index.files
+            files: dict[str, _File] = {}
+            for path, stamp in self._walk():
+                known = before.get(path)
+                if known is None or known.stamp != stamp:
+                    known = _read(path, stamp)
+                files[path] = known
+            self._index = _index_of(files)
+        finally:
+            took = time.monotonic() - started
+            self._is_slow = took > _FAST_SECONDS
+            pause = _PAUSE_PER_WORK * took if self._is_slow else self._rescan_seconds
+            self._due = time.monotonic() + pause
+            self._is_read.set()
 
-    def _walk(self) -> Iterator[str]:
+    def _walk(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """The files and their stamps."""
         left = self._max_files
         folders = [(self._path, 0)]
         while folders:
@@ -239,16 +273,51 @@ class LooseFiles:
                     is_seen = entry.name[:1] != "." or entry.name in _BUILD_FOLDERS
                     if depth < self._max_depth and is_seen:
                         folders.append((entry.path, depth + 1))
-                elif left and os.path.isfile(entry.path):
-                    left -= 1
-                    yield entry.path
+                    continue
+                stamp = _stamp(entry)
+                if stamp is None:
+                    continue
+                if not left:
+                    self._tell_cut()
+                    return
+                left -= 1
+                yield entry.path, stamp
+
+    def _tell_cut(self) -> None:
+        if not self._is_cut:
+            self._is_cut = True
+            text = "%s has more than %d files; only these are searched"
+            _LOG.warning(text, self._path, self._max_files)
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
-    """Time and size, which change with the file; None if it was removed."""
+def _index_of(files: dict[str, _File]) -> _Index:
+    named: dict[str, list[str]] = {}
+    for path, file in files.items():
+        if file.is_debug_file:
+            named.setdefault(os.path.basename(path), []).append(path)
+    # A GSYM file needs no conversion; of others, the largest contains most.
+    order = sorted(
+        (path for path, file in files.items() if file.ids),
+        key=lambda path: (
+            path.endswith(".gsym"),
+            files[path].rank,
+            files[path].stamp[1],
+        ),
+    )
+    paths: dict[str, list[str]] = {}
+    for path in reversed(order):
+        for each in {each.upper() for each in files[path].ids if each}:
+            paths.setdefault(each, []).append(path)
+    return _Index(files, paths, named)
+
+
+def _stamp(entry: os.DirEntry[str]) -> tuple[int, int] | None:
+    """Time and size of a file, which change with it; None if it is none."""
     try:
-        status = os.stat(path)
+        status = entry.stat()
     except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
         return None
     return status.st_mtime_ns, status.st_size
 
@@ -259,20 +328,21 @@ def _is_sym_file(path: str) -> bool:
         return path.endswith(".sym") or file.read(len(_MODULE)) == _MODULE
 
 
-def _read(path: str) -> _File:
+def _read(path: str, stamp: tuple[int, int]) -> _File:
     """The modules in a file."""
     try:
         kind = recognise_file(path)
         if kind == "gsym":
-            return _read_gsym(path)
+            return _read_gsym(path, stamp)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
-            return _File(is_debug_file=False)
+            return _File(stamp, is_debug_file=False)
         modules = [each.identity for each in modules_in(path, ModuleIdentity())]
         rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
-        return _File(is_debug_file=False)  # or damaged
+        return _File(stamp, is_debug_file=False)  # or damaged
     ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
-    return _File([_named(each, path) for each in modules], [*ids], rank=rank)
+    named = [_named(each, path) for each in modules]
+    return _File(stamp, named, [*ids], rank=rank)
 
 
 def _rank(path: str) -> int:
@@ -290,14 +360,14 @@ def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
     return identity
 
 
-def _read_gsym(path: str) -> _File:
+def _read_gsym(path: str, stamp: tuple[int, int]) -> _File:
     """The module of a GSYM file, under the debug ids of its UUID on all systems."""
     with open_reader(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
     if not uuid:
-        return _File()
+        return _File(stamp)
     guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
     ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
     name = bare_name(path).removesuffix(".gsym")
     module = ModuleIdentity(debug_id=ids[0], debug_file=name)
-    return _File([module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()])
+    return _File(stamp, [module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()])

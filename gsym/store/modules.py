@@ -84,6 +84,9 @@ def keys_of_text(text: str) -> list[ModuleKey]:
     return keys
 
 
+BEST_LEVEL = 2
+
+
 class Quality(NamedTuple):
     """How much a GSYM file contains; the greater value is better.
 
@@ -113,6 +116,7 @@ class Entry(NamedTuple):
         missing: Messages about companion files that could not be read when it was
             converted, such as split units.
         gsym_size: Bytes of its GSYM file; 0: not known.
+        wanted: Paths at which these may appear.
     """
 
     path: str
@@ -125,6 +129,7 @@ class Entry(NamedTuple):
     originals: dict[str, str] = {}  # noqa: RUF012
     missing: tuple[str, ...] = ()
     gsym_size: int = 0
+    wanted: tuple[str, ...] = ()
 
 
 class Attempt(NamedTuple):

@@ -257,10 +257,15 @@ def _current(store: str, debug_id: str) -> Entry | None:
 
 
 def _is_better(new: Entry, old: Entry) -> bool:
-    if new.quality != old.quality:
-        return new.quality > old.quality
+    if new.quality.level != old.quality.level:
+        return new.quality.level > old.quality.level
     if bool(new.missing) != bool(old.missing):
         return not new.missing
+    if new.quality != old.quality:
+        return new.quality > old.quality
+    # Of the files that the old one lacks, some have appeared.
+    if new.missing != old.missing and any(map(os.path.exists, old.wanted)):
+        return True
     new_files, old_files = set(new.originals), set(old.originals)
     if not new_files >= old_files:
         return False

@@ -9,11 +9,13 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 from gsym.arguments import items_of
 from gsym.engine.workers import core_count
 from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
 from gsym.store.adding import add_file
+from gsym.store.improvement import Improvement, key_of_entry
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Resolution
 from gsym.store.sources.health import SourceHealth
@@ -126,6 +128,10 @@ class Resolver:
         self._conversions = threading.BoundedSemaphore(conversions or core_count())
         self._longest_wait = longest_wait
         self._flights = SingleFlight()
+        self._folders = [
+            each for each in self.sources if isinstance(each, (LocalTree, LooseFiles))
+        ]
+        self._improvement = Improvement(self._best_files)
 
     def resolve(self, key: ModuleKey) -> Resolution:
         """Find a module, fetching and converting it if necessary.
@@ -137,6 +143,8 @@ class Resolver:
         except (GsymError, OSError) as error:
             return self._store_failure(error)
         if entry is not None:
+            if self._improvement.news_of(entry):
+                return self._flights.run((key, "better"), partial(self._improve, entry))
             return Resolution(entry, is_cached=True)
         if not _has_id(key):
             return Resolution(None)
@@ -145,18 +153,44 @@ class Resolver:
             return found
         return found._replace(attempts=damage + found.attempts)
 
+    def may_improve(self, entry: Entry) -> bool:
+        """Whether `resolve` would look for a better file of a stored module."""
+        return bool(self._improvement.news_of(entry))
+
     def local_files(self, key: ModuleKey) -> Iterator[str]:
         """All files of a module in folders that are sources."""
-        for source in self.sources:
-            if isinstance(source, (LocalTree, LooseFiles)):
-                with suppress(SourceError):
-                    yield from source.find_all(key)
+        for source in self._folders:
+            with suppress(SourceError):
+                yield from source.find_all(key)
 
     def all_local_files(self) -> Iterator[tuple[str, str]]:
         """Paths and build ids of the binaries in the folders among the sources."""
-        for source in self.sources:
+        for source in self._folders:
             if isinstance(source, LooseFiles):
                 yield from source.build_ids()
+
+    def _best_files(self, key: ModuleKey) -> Iterator[str]:
+        """The best file of a module in each of the folders."""
+        for source in self._folders:
+            with suppress(SourceError):
+                yield from islice(source.find_all(key), 1)
+
+    def _improve(self, entry: Entry) -> Resolution:
+        """Replace a poor module by a better one of the folders, if they have one."""
+        key, attempts = key_of_entry(entry), []
+        news = self._improvement.news_of(entry)
+        try:
+            with self.store.lock(key, self._longest_wait):
+                for source in self._folders:
+                    attempt, found = self._ask(source, key, is_probe=False)
+                    attempts.append(attempt)
+                    entry = found or entry
+        except (GsymError, OSError) as error:
+            _LOG.error(
+                "the store %s: %s", self.store.path, _local_failure(error).detail
+            )
+        self._improvement.tried(entry, news)
+        return Resolution(entry, tuple(attempts))
 
     def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
         """The module in the store, or the error if it is damaged.
@@ -175,7 +209,7 @@ class Resolver:
 
     def _search(self, key: ModuleKey) -> Resolution:
         """Search for a module that was not in the store."""
-        known = self._known(self.misses.find(key))
+        known = self._known(self.misses.find(key), key)
         probed = {each for each in known if self._is_probe(*known[each])}
         if self.sources and not probed and len(known) == len(self.sources):
             self.misses.count(key)
@@ -199,7 +233,7 @@ class Resolver:
 
     def _ask_all(self, key: ModuleKey, probed: set[str]) -> Resolution:
         miss = self.misses.find(key)
-        known = self._known(miss)
+        known = self._known(miss, key)
         found: dict[str, tuple[Attempt, float]] = {}
         for source in self.sources:
             name = source.name
@@ -217,11 +251,21 @@ class Resolver:
         self.misses.remember(key, attempts, times)
         return Resolution(None, attempts)
 
-    def _known(self, miss: Miss | None) -> dict[str, tuple[Attempt, float]]:
-        """The answers in the negative cache that have not expired, by source."""
+    def _known(
+        self, miss: Miss | None, key: ModuleKey
+    ) -> dict[str, tuple[Attempt, float]]:
+        """The answers in the negative cache that have not expired, by source.
+
+        Folders are asked again, as that is fast.
+        """
         if miss is None:
             return {}
-        names = {source.name for source in self.sources}
+        changed = {
+            attempt.source
+            for attempt in miss.attempts
+            if attempt.outcome == "missing" and self._has_now(attempt.source, key)
+        }
+        names = {source.name for source in self.sources} - changed
         return {
             attempt.source: (attempt, when)
             for attempt, when, since in zip(
@@ -229,6 +273,14 @@ class Resolver:
             )
             if attempt.source in names and self._counts(attempt, when, since)
         }
+
+    def _has_now(self, name: str, key: ModuleKey) -> bool:
+        """Whether the folder that is the source of this name has a module."""
+        for source in self._folders:
+            if source.name == name:
+                with suppress(SourceError):
+                    return any(True for _ in source.find_all(key))
+        return False
 
     def _counts(self, attempt: Attempt, when: float, since: float) -> bool:
         if not self.misses.counts(attempt, when, since):

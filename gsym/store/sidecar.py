@@ -16,7 +16,7 @@ from gsym.store.layout import (
     SIDECAR,
     checked_identity,
 )
-from gsym.store.modules import Entry, Quality
+from gsym.store.modules import BEST_LEVEL, Entry, Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _FORMAT = 1
 _MAX_SIZE = 1 << 20  # bytes
 MOST_SIDECAR = _MAX_SIZE + 1  # bytes to read, so that a longer record is noticed
-_BEST_LEVEL = 2
 
 
 def write_sidecar(folder: str, entry: Entry, files: Mapping[str, int]) -> None:
@@ -56,6 +55,7 @@ def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
         "added": entry.added,
         "files": dict(files),
         "missing": list(entry.missing),
+        "wanted": list(entry.wanted),
     }
     return json.dumps(record, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
@@ -133,7 +133,7 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
         identity=identity,
         uuid=bytes.fromhex(_field(record, "uuid", str)),
         quality=Quality(
-            _count(quality, "level", _BEST_LEVEL), _count(quality, "functions")
+            _count(quality, "level", BEST_LEVEL), _count(quality, "functions")
         ),
         source=_field(record, "source", str),
         size=sum(sizes),
@@ -145,6 +145,7 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
         },
         missing=_texts(record, "missing"),
         gsym_size=_count(files, GSYM_FILE),
+        wanted=_texts(record, "wanted"),
     )
 
 

@@ -177,6 +177,7 @@ class Symbolizer:
     ) -> None:
         self.resolver = _resolving(source)
         self.store = getattr(self.resolver, "store", None)
+        self._may_improve = getattr(self.resolver, "may_improve", _is_never_improved)
         self._most_open = most_open
         self._most_mapped = most_mapped
         self._index_limit = index_limit
@@ -198,7 +199,7 @@ class Symbolizer:
         """The module if it is open or in the store, without asking a source.
 
         Returns:
-            None if a source may have it.
+            None if a source may have it, or a better one.
         """
         name = _cache_key(key)
         with self._lock:
@@ -211,6 +212,8 @@ class Symbolizer:
             return module
         try:
             entry = self.store.get(key)
+            if entry is not None and self._may_improve(entry):
+                return None
             is_new = entry is not None and (module is None or not _is_of(module, entry))
             found = self._load(Resolution(entry, is_cached=True)) if is_new else None
         except (GsymError, OSError):
@@ -352,6 +355,10 @@ def _check(reader: Reader, entry: Entry) -> None:
         raise FormatError(reason, path=entry.path)
     if reader.uuid and entry.uuid and not entry.uuid.startswith(reader.uuid):
         raise UuidMismatchError("UUID is not that of the module", path=entry.path)
+
+
+def _is_never_improved(_entry: Entry) -> bool:
+    return False
 
 
 class _StoreOnly:

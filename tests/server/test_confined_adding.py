@@ -109,6 +109,7 @@ SOUND = {
     "quality": [1, 2],
     "originals": {},
     "missing": [],
+    "wanted": [],
 }
 
 
@@ -130,6 +131,7 @@ SOUND = {
         {"originals": {"other": "m.gsym"}},
         {"originals": ["m.gsym"]},
         {"missing": 3},
+        {"wanted": 3},
     ],
 )
 def test_a_forged_description_is_refused(

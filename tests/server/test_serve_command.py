@@ -132,9 +132,12 @@ def test_what_is_stored_is_for_the_user_and_the_group(
 def test_the_start_says_who_may_do_what(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(token_lines({"ann": "read", "ci": "upload", "bob": "admin"}))
-    with Serving(tmp_path, f"--set=token_files={tokens}") as serving:
-        pass
+    limits = ("--limit=max_body=1M", "--set=max_store=2M")
+    with Serving(tmp_path, f"--set=token_files={tokens}", *limits) as serving:
+        assert serving.ask("GET", "/__lbheartbeat__")[0] == 200
     texts = [json.loads(line)["message"] for line in serving.lines]
+    assert sum("are confined by" in text for text in texts) == 1
+    assert "limits: max_store=2000000, max_body=1000000" in texts
     assert "readers: ann, bob" in texts
     assert "uploaders: ci, bob" in texts
     assert "web pages that may use it: https://profiler.firefox.com, localhost" in texts

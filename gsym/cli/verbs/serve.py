@@ -17,6 +17,7 @@ from gsym.errors import UnsupportedError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from gsym.cli.grammar import Values
     from gsym.server.service import Service
@@ -31,6 +32,7 @@ _LISTS = {
     "--limit": "limits",
 }
 _SWITCHES = {"--enable-source": "enable_source", "--enable-asm": "enable_asm"}
+_LIMITS = ("max_store", "max_unused", "min_free", "rate_limit")  # besides `limits`
 _TEXTS = {
     "--host": "host",
     "--port": "port",
@@ -201,6 +203,7 @@ def _greeting(url: str, service: Service) -> list[str]:
         f"for the Firefox Profiler: {profiler}",
         f"store: {store_path(settings)}",
         *(f"source: {name}" for name in source_names(service.symbolizer)),
+        f"limits: {_limits(settings)}",
         f"readers: {readers}",
         f"uploaders: {', '.join(tokens.names(UPLOAD)) or 'nobody'}",
         f"web pages that may use it: {', '.join(settings.allowed_origins) or 'none'}",
@@ -209,9 +212,30 @@ def _greeting(url: str, service: Service) -> list[str]:
         lines.append(f"profiles: symbolized and sent to {service.collector.name}")
     if settings.grpc_port:
         lines.append(f"profiles by gRPC: port {settings.grpc_port}")
+    if measures := service.facts.get("confinement"):
+        confined = ", ".join(measures)
+        lines.append(f"processes that read uploads are confined by: {confined}")
     if is_open and not is_loopback(settings.host):
         lines.append(f"warning: anybody who can reach {settings.host} may read")
     return lines
+
+
+def _limits(settings: Settings) -> str:
+    """The limits that differ from their defaults."""
+    from gsym.server.settings import Settings as Defaults
+
+    usual = Defaults()
+    pairs: list[tuple[Any, Any, tuple[str, ...]]] = [
+        (settings, usual, _LIMITS),
+        (settings.limits, usual.limits, settings.limits.__struct_fields__),
+    ]
+    chosen = [
+        f"{name}={getattr(here, name)}"
+        for here, there, names in pairs
+        for name in names
+        if getattr(here, name) != getattr(there, name)
+    ]
+    return ", ".join(chosen) or "the usual ones, which --print-config prints"
 
 
 def _say(settings: Settings, lines: list[str]) -> None:

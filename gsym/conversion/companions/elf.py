@@ -179,7 +179,7 @@ def find_supplementary(
                 return found, ""
     if not search.tried:
         return None, ""
-    return None, f"no supplementary file: tried {search.describe()}"
+    return None, search.note(f"no supplementary file: tried {search.describe()}")
 
 
 def _supplementary_files(

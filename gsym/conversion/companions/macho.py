@@ -14,7 +14,7 @@ from gsym.containers.fat import choose_slice, list_slices
 from gsym.containers.mapped_file import map_file, map_one_of_many
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
-from gsym.conversion.companions.search import CompanionSearch, reason_of
+from gsym.conversion.companions.search import CompanionSearch, Note, reason_of
 from gsym.conversion.debug_info import DebugInfo
 from gsym.engine.native import ffi, lib, new_object, to_str
 from gsym.errors import FormatError, GsymError, UuidMismatchError
@@ -159,7 +159,9 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         missing = f"no debug information: {debug_map.missing or tried}"
         if debug_map.missing:
             missing += f"; no dSYM bundle: {tried}"
-        return DebugInfo(binary, None, (binary,), (), (), missing=missing)
+        wanted = [path for path, _ in search.tried] + debug_map.wanted[:_WANTED]
+        note = Note(missing, wanted)
+        return DebugInfo(binary, None, (binary,), (), (), missing=note)
     paths = tuple(debug_map.paths)
     return DebugInfo(binary, None, (binary,), paths, debug_map.notes, debug_map)
 
@@ -177,6 +179,7 @@ class _Entry(NamedTuple):
     mtime: int
 
 
+_WANTED = 16  # files of which a note has the paths
 _MAX_LISTED = 3  # of the files that are missing
 
 
@@ -192,6 +195,7 @@ class DebugMap:
         objects: The object files that are there.
         paths: Those of the files and archives that were read.
         missing: Why none of the object files that it names is used; "" if one is.
+        wanted: Paths of the files that are missing.
     """
 
     def __init__(
@@ -202,6 +206,7 @@ class DebugMap:
         self._read: set[tuple[tuple[int, int], str]] = set()
         self._archives: dict[tuple[int, int], tuple[memoryview, dict[str, Member]]] = {}
         self._missing: list[str] = []
+        self.wanted: list[str] = []
         self._changed: list[str] = []
         self.handle: Any = new_object(
             *("debug_map", lib.gsym_debug_map_create, lib.gsym_debug_map_destroy),
@@ -224,14 +229,15 @@ class DebugMap:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences on objects that are missing, or are not what was linked."""
-        found = []
+        found: list[str] = []
         count = len(self._missing) + len(self.objects)
         if self._missing:
             are = "is" if len(self._missing) == 1 else "are"
-            found.append(
+            text = (
                 f"{len(self._missing)} of the {count} object files that hold its debug "
                 f"information {are} missing: {_some(self._missing)}"
             )
+            found.append(Note(text, self.wanted[:_WANTED]))
         if self._changed:
             were = "file was" if len(self._changed) == 1 else "files were"
             found.append(
@@ -269,6 +275,7 @@ class DebugMap:
                 reason = reason_of(error)
             if reason:
                 self._missing.append(f"{entry.path} ({reason})")
+                self.wanted.append(entry.path.partition("(")[0])
                 continue
             if entry.mtime not in {0, mtime}:
                 self._changed.append(entry.path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from gsym.containers.fat import slice_if_fat
 from gsym.containers.mapped_file import map_file, map_one_of_many
 from gsym.containers.object_file import ObjectFile
@@ -13,12 +15,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from typing_extensions import Self
+
 
 class Candidate(NamedTuple):
     """A file that was tried, and why it was not taken."""
 
     path: str
     reason: str
+
+
+class Note(str):  # noqa: SLOT000 - it has an attribute
+    """A message about files that were not found.
+
+    Attributes:
+        wanted: Paths at which they may appear.
+    """
+
+    wanted: tuple[str, ...] = ()
+
+    def __new__(cls, text: str, wanted: Iterable[str] = ()) -> Self:
+        """The message *text*; relative paths are left out."""
+        note = super().__new__(cls, text)
+        note.wanted = tuple(filter(os.path.isabs, wanted))
+        return note
 
 
 class CompanionSearch:
@@ -64,6 +84,10 @@ class CompanionSearch:
     def refuse(self, what: str, reason: str) -> None:
         """Remember why *what* was not taken."""
         self.tried.append(Candidate(what, reason))
+
+    def note(self, text: str) -> Note:
+        """A message about the files that were tried."""
+        return Note(text, [path for path, _ in self.tried])
 
     def describe(self) -> str:
         """All that was tried, in one line."""

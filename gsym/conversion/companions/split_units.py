@@ -10,7 +10,7 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.search import CompanionSearch
+from gsym.conversion.companions.search import CompanionSearch, Note
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import SearchOptions
 
 _SHOWN = 5  # candidates that a report names
+_WANTED = 16  # of which a note has the paths
 
 
 class SplitUnitSearch:
@@ -55,6 +56,7 @@ class SplitUnitSearch:
         self._asked: set[tuple[str, str]] = set()
         self._opened: set[str] = set()
         self._failed = 0
+        self._wanted: list[str] = []
 
     def take_package(self) -> None:
         """Take the units of the package that was asked for, or else of a neighbour.
@@ -83,11 +85,11 @@ class SplitUnitSearch:
                 self._asked.add(skeleton)
                 self._take_first(self._paths_of(*skeleton))
 
-    def describe(self, missing: int) -> str:
+    def describe(self, missing: int) -> Note:
         """A sentence on *missing* units that were not found."""
         units = f"{missing} split unit{'s' if missing > 1 else ''} not found"
         more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
-        return f"{units}: tried {self._search.describe()}{more}"
+        return Note(f"{units}: tried {self._search.describe()}{more}", self._wanted)
 
     def _take_first(self, paths: Iterable[str]) -> None:
         tried = self._search.tried
@@ -97,6 +99,8 @@ class SplitUnitSearch:
                 del tried[known:]
                 return
         self._failed += len(tried) - known
+        failed = [path for path, _ in tried[known:]]
+        self._wanted += failed[: _WANTED - len(self._wanted)]
         del tried[_SHOWN:]
 
     def _take(self, path: str) -> bool:

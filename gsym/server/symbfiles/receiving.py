@@ -35,7 +35,7 @@ from gsym.server.symbfiles.protocol import (
 )
 from gsym.server.symbfiles.publication import SymbfilePublication
 from gsym.server.tokens import REPLACE, UPLOAD
-from gsym.server.uploads import log_confinement
+from gsym.server.uploads import find_confinement
 from gsym.store.directory import Store
 from gsym.writing.atomic_file import FULL_DISK
 
@@ -61,7 +61,7 @@ def symbfile_routes(service: Service) -> list[Route]:
     """The endpoints, if there are tokens for them."""
     if not service.tokens.names(UPLOAD):
         return []
-    log_confinement(service)
+    find_confinement(service)
     receiving = _Receiving(service)
     receiving.forget_old()
 
