@@ -34,6 +34,7 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
 from gsym.store.modules import ModuleKey, Quality
+from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 
 TYPE_CHECKING = False
@@ -355,6 +356,7 @@ def add_alone(
             key=ModuleKey(*key),
             identity=ModuleIdentity(*identity),
             most_inflated=most_inflated,
+            **companion_options(path),
         )
         answer = {"modules": [describe(published.entry)]}
     except UuidMismatchError as error:

@@ -192,6 +192,9 @@ TASKS = {
     "unpack": ("gsym.server.upload_tasks", "unpack_upload"),
     "convert": ("gsym.server.upload_tasks", "convert_members"),
     "add": ("gsym.server.confined_modules", "add_alone"),
+    "facts": ("gsym.server.confined_binaries", "confined_facts"),
+    "index": ("gsym.server.confined_binaries", "confined_index"),
+    "extract": ("gsym.server.confined_binaries", "confined_extract"),
     "assemble": ("gsym.server.symbfiles.assembly", "assemble"),
 }
 # Loaded when first needed: by nearly every conversion.

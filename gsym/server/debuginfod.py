@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from contextlib import closing, suppress
 from fnmatch import translate
+from functools import partial
 from io import FileIO
 from itertools import islice
 from posixpath import normpath
@@ -20,27 +21,28 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
-from gsym.errors import GsymError
+from gsym.errors import GsymError, UuidMismatchError
 from gsym.reading.reader import open as open_reader
+from gsym.records import NamedTuple
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, body_response
-from gsym.store.modules import ModuleKey, key_of_build_id
+from gsym.server.modules import confined_binaries, store_path
+from gsym.store.binary_facts import KINDS, facts_of
+from gsym.store.directory import Store
+from gsym.store.modules import ModuleKey
 from gsym.symbolication.source import SourceRoots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator
 
     from starlette.requests import Request
 
     from gsym.server.service import Service
+    from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
 
 _BINARY = "application/octet-stream"
-_DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
-_KINDS = ("debuginfo", "executable")
 _MOST_FILES = 1000  # of an answer
 _LONGEST_VALUE = 1024
 
@@ -53,6 +55,8 @@ class BinaryFiles:
         settings = service.settings
         self._roots = SourceRoots(settings.source_roots)
         self._has_source = settings.enable_source
+        self._store = Store(store_path(settings))
+        self._confined = confined_binaries(settings)
 
     async def file(
         self, request: Request, key: ModuleKey, entry: Entry | None, kind: str
@@ -62,11 +66,11 @@ class BinaryFiles:
         Raises:
             ServerError: There is none.
         """
-        file = await self._service.run(self._open, key, entry, kind)
+        # It may unpack the file, which must not delay answers.
+        file, name = await self._service.opening.run(self._open, key, entry, kind)
         status = os.fstat(file.fileno())
-        name = entry.identity.debug_file if entry is not None else ""
-        named = name or os.path.basename(str(file.name))
-        named = named.encode("ascii", "replace").decode()
+        named = entry.identity.debug_file if entry is not None else ""
+        named = (named or name).encode("ascii", "replace").decode()
         headers = {
             "content-type": _BINARY,
             "x-debuginfod-file": quote(named, safe=" +@~()[]{}"),
@@ -83,7 +87,7 @@ class BinaryFiles:
         Raises:
             ServerError: Neither has it.
         """
-        body, tag = await self._service.run(self._section, key, entry, name)
+        body, tag = await self._service.opening.run(self._section, key, entry, name)
         headers = {"content-type": _BINARY, "x-debuginfod-size": str(body.size)}
         return body_response(request, self._service, body, tag, headers)
 
@@ -111,35 +115,43 @@ class BinaryFiles:
         found = await self._service.opening.run(self._metadata, key, value)
         return Response(msgspec.json.encode(found), media_type="application/json")
 
-    def _paths(self, key: ModuleKey, entry: Entry | None) -> Iterator[str]:
+    def _files(
+        self, key: ModuleKey, entry: Entry | None, kind: str
+    ) -> Generator[_Binary]:
+        """The binaries of a module, perhaps: stored, in folders, in packages."""
+        resolver = self._service.symbolizer.resolver
         original = None if entry is None else entry.originals.get("debuginfo")
         if original is not None:
-            yield original
-        yield from self._service.symbolizer.resolver.local_files(key)
+            yield _Binary(original, self._confined.facts)
+        for path in resolver.local_files(key):
+            yield _Binary(path, facts_of)
+        for packages, member in resolver.packaged_files(key):
+            if kind not in member.kinds:
+                continue
+            with self._store.temporary_folder() as folder:
+                path = packages.extract(member, folder)
+                yield _Binary(path, self._confined.facts, os.path.basename(member.name))
 
-    def _open(self, key: ModuleKey, entry: Entry | None, kind: str) -> FileIO:
-        for path in self._paths(key, entry):
-            if kind in _kinds(path, key):
-                with suppress(FileNotFoundError):  # removed since
-                    return FileIO(path)
+    def _open(
+        self, key: ModuleKey, entry: Entry | None, kind: str
+    ) -> tuple[FileIO, str]:
+        """The file of a kind, open, and its name."""
+        with closing(self._files(key, entry, kind)) as files:
+            for each in files:
+                with suppress(GsymError, OSError):
+                    if kind in each.facts(key).kinds:
+                        return FileIO(each.path), each.name
         raise not_found(f"the server has no {kind} of the module")
 
     def _section(
         self, key: ModuleKey, entry: Entry | None, name: str
     ) -> tuple[FileBody, str]:
-        wanted = name.encode("utf-8", "surrogateescape")
-        for kind in _KINDS:
-            for path in self._paths(key, entry):
-                if kind not in _kinds(path, key):
-                    continue
-                with ObjectFile(map_file(path), path) as binary:
-                    start, end = binary.stored_range(wanted) or (0, 0)
-                if start < end:
-                    # Read, not mapped: the file may be truncated while it is sent.
-                    file = FileIO(path)
-                    # A section may have any name.
-                    tag = f"{os.fstat(file.fileno()).st_mtime_ns:x}-{quote(name)}"
-                    return FileBody(file, (start, end)), tag
+        for kind in KINDS:
+            with closing(self._files(key, entry, kind)) as files:
+                for each in files:
+                    found = _section_of(each, key, kind, name)
+                    if found is not None:
+                        return found
         raise not_found(f"the module has no section {name}")
 
     def _source(self, entry: Entry, path: str) -> bytes:
@@ -167,31 +179,87 @@ class BinaryFiles:
                 return build_id == value.lower()
             return pattern.fullmatch(path) is not None
 
-        files = self._service.symbolizer.resolver.all_local_files()
-        wanted = ((path, each) for path, each in files if matches(path, each))
+        wanted = (each for each in self._named() if matches(each.name, each.build_id))
         results = [
-            {"buildid": build_id, "type": kind, "file": path}
-            for path, build_id in islice(wanted, _MOST_FILES)
-            for kind in _kinds(path, key_of_build_id(bytes.fromhex(build_id)))
+            {"buildid": each.build_id, "type": kind, "file": each.name}
+            for each in islice(wanted, _MOST_FILES)
+            for kind in each.kinds()
         ]
         return {"results": results, "complete": next(wanted, None) is None}
+
+    def _named(self) -> Generator[_Named]:
+        """The binaries in folders and packages."""
+        for folder in self._service.symbolizer.resolver.loose_folders:
+            for path, build_id in folder.build_ids():
+                kinds = partial(_kinds, path, build_id)
+                yield _Named(folder.name_of(path), build_id, kinds)
+            for member in folder.packages.all() if folder.packages else ():
+                kinds = partial(tuple, member.kinds)
+                yield _Named(member.name, member.build_id, kinds)
+
+
+class _Binary:
+    """A file with the build id of a module, perhaps.
+
+    Args:
+        path: The file.
+        read: `facts_of`, or what does the same in a confined process.
+        name: Its name, if that is another.
+    """
+
+    def __init__(
+        self, path: str, read: Callable[[str, str], BinaryFacts], name: str = ""
+    ) -> None:
+        self.path = path
+        self.name = name or os.path.basename(path)
+        self._read = read
+
+    def facts(self, key: ModuleKey, section: str = "") -> BinaryFacts:
+        """What it is.
+
+        Raises:
+            GsymError: It is damaged, or of another build.
+            OSError: It cannot be read.
+        """
+        found = self._read(self.path, section)
+        if found.is_elf and found.build_id != key.code_id.lower():
+            raise UuidMismatchError("is of another build", path=self.path)
+        return found
+
+
+class _Named(NamedTuple):
+    """A binary in a folder or a package: name, build id, what returns its kinds."""
+
+    name: str
+    build_id: str
+    kinds: Callable[[], tuple[str, ...]]
+
+
+def _section_of(
+    binary: _Binary, key: ModuleKey, kind: str, name: str
+) -> tuple[FileBody, str] | None:
+    """A section of a binary of a kind, and its entity tag."""
+    try:
+        facts = binary.facts(key, name)
+        start, end = facts.part
+        if kind not in facts.kinds or start >= end:
+            return None
+        # Read, not mapped: the file may be truncated while it is sent.
+        file = FileIO(binary.path)
+    except (GsymError, OSError):
+        return None
+    # A section may have any name.
+    tag = f"{os.fstat(file.fileno()).st_mtime_ns:x}-{quote(name)}"
+    return FileBody(file, (start, end)), tag
+
+
+def _kinds(path: str, build_id: str) -> tuple[str, ...]:
+    try:
+        return _Binary(path, facts_of).facts(ModuleKey(code_id=build_id)).kinds
+    except (GsymError, OSError):
+        return ()
 
 
 def not_found(reason: str) -> ServerError:
     """The error for a missing file."""
     return ServerError(404, f"404 Not Found: {reason}")
-
-
-def _kinds(path: str, key: ModuleKey) -> list[str]:
-    """What a file is, if it has the build id of *key*."""
-    try:
-        with ObjectFile(map_file(path), path) as binary:
-            if binary.is_elf and key.code_id.lower() != binary.uuid.hex():
-                return []
-            # As stored: inflated, it could take any memory.
-            text = binary.stored_section(b".text") if binary.is_elf else None
-            is_debug = any(map(binary.has_section, _DEBUG_SECTIONS))
-            found = (is_debug or not binary.is_elf, text is not None and len(text) > 0)
-    except (GsymError, OSError):
-        return []
-    return [kind for kind, is_so in zip(_KINDS, found, strict=True) if is_so]

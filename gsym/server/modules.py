@@ -6,8 +6,10 @@ import logging
 import os
 from contextlib import ExitStack
 from functools import partial
+from hashlib import sha256
 
 from gsym.net.limits import TransferLimits
+from gsym.server.confined_binaries import ConfinedBinaries
 from gsym.server.confined_modules import ConfinedAdder
 from gsym.server.confinement import ChildLimits
 from gsym.server.settings import SettingsError
@@ -15,6 +17,7 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
+from gsym.store.packages import Packages, companion_options
 from gsym.store.resolver import Resolver, negative_cache_of
 from gsym.store.sources.negative_cache import MissLifetimes
 from gsym.store.sources.settings import SourceOpener
@@ -22,6 +25,8 @@ from gsym.store.symbolizer import Symbolizer
 
 _LOG = logging.getLogger("gsym.server")
 _LONGEST_WAIT = 2.0  # seconds to wait for a busy source, as a client waits too
+_PACKAGES = ".packages"
+_FOLDER_DIGITS = 32
 _INFLATED_TIMES = 2  # maximum ratio of inflated to transferred size
 
 TYPE_CHECKING = False
@@ -62,8 +67,13 @@ def _adder(settings: Settings) -> Adder:
     """The function that adds fetched files to the store."""
     most = _INFLATED_TIMES * settings.limits.max_fetch
     if not settings.confine_fetched:
-        return partial(_add, partial(add_file, most_inflated=most))
+        return partial(_add, partial(_add_here, most_inflated=most))
     return partial(_add, ConfinedAdder(child_limits(settings, most), most))
+
+
+def _add_here(store: Store, path: str, **known: Any) -> Publication:
+    """Add a file without a confined process."""
+    return add_file(store, path, **known, **companion_options(path))
 
 
 def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
@@ -75,8 +85,23 @@ def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
     return publication
 
 
-def _loose_files(folder: str) -> LooseFiles:
-    return LooseFiles(folder, max_depth=32, max_files=200_000, patience=5.0)
+def confined_binaries(settings: Settings) -> ConfinedBinaries:
+    """What reads binaries of strangers, and packages."""
+    most = _INFLATED_TIMES * settings.limits.max_fetch
+    store = Store(store_path(settings))
+    return ConfinedBinaries(store, child_limits(settings, most), most)
+
+
+def _loose_files(folder: str, settings: Settings) -> LooseFiles:
+    place = sha256(os.path.abspath(folder).encode()).hexdigest()[:_FOLDER_DIGITS]
+    records = os.path.join(store_path(settings), _PACKAGES, place)
+    return LooseFiles(
+        folder,
+        max_depth=32,
+        max_files=200_000,
+        patience=5.0,
+        packages=Packages(confined_binaries(settings), records),
+    )
 
 
 def make_symbolizer(settings: Settings) -> Symbolizer:
@@ -106,7 +131,7 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         except ValueError as error:
             raise SettingsError(str(error)) from None
         if os.path.isdir(text):
-            sources.append(_loose_files(text))
+            sources.append(_loose_files(text, settings))
     store = Store(store_path(settings))
     misses = negative_cache_of(store, MissLifetimes(missing=limits.missing_time))
     closing = ExitStack()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 
 from gsym.containers.cabinet import inflate_cabinet, inflated_name
 from gsym.containers.inflation import (
@@ -18,6 +19,13 @@ from gsym.containers.recognition import recognise, recognise_file
 from gsym.errors import FormatError, LimitError
 from gsym.records import NamedTuple
 from gsym.store.layout import name_problem
+from gsym.store.package_formats import (
+    cpio_files,
+    is_deb,
+    is_rpm,
+    seek_data_of_deb,
+    seek_data_of_rpm,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from tarfile import TarFile, TarInfo
     from typing import IO, Any
 
+    from gsym.store.package_formats import CpioFile
 
 MOST_INFLATED = 32 << 30  # bytes of one file
 _PIECE = 1 << 20
@@ -162,44 +171,58 @@ class Member:
         self._most = most
         self._open = open_member
 
-    def extract(self, folder: str) -> str:
-        """Write it to a new file in *folder*; return its path.
+    def extract(self, folder: str, magic: bytes = b"") -> str:
+        """Write it to a new file in *folder*, under its own name; return its path.
+
+        Args:
+            folder: Where it is written.
+            magic: What it has to start with; else it is not written, and the path
+                is "". Its name is not used then.
 
         Raises:
             FormatError: It is damaged, or its compression is not supported.
             LimitError: It is larger than declared or plausible.
         """
         name = self.name.replace("\\", "/").rpartition("/")[2]
-        if not name or name_problem(name):
+        if not name or magic or name_problem(name):
             name = "member"
         target = os.path.join(folder, name)
         with _archive_errors(self._label), self._open() as source:
-            write_limited(pieces_of(source), target, self._most, self._label)
+            pieces = pieces_of(source)
+            first = next(pieces, b"")
+            if not first.startswith(magic):
+                return ""
+            write_limited(chain((first,), pieces), target, self._most, self._label)
         return target
 
 
 def is_archive_file(path: str) -> bool:
-    """Whether a file is an archive of any kind, by its content."""
+    """Whether a file is an archive or a package of any kind, by its content."""
     with open(path, "rb", buffering=0) as file:
-        kind = recognise(file.read(_HEADER_SIZE))
+        head = file.read(_HEADER_SIZE)
+        if is_deb(head) or is_rpm(head):
+            return True
+        kind = recognise(head)
         file.seek(0)
         try:
-            start = next(_contents(file, kind), b"")
+            start = next(_contents(file, os.fstat(file.fileno()).st_size), b"")
         except ValueError:
             return False
     return kind == "zip archive" or start[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
 
 
 def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
-    """The regular files in an archive, each to be extracted before the next one.
+    """The regular files in an archive or a package, in order.
+
+    Each is to be extracted before the next one.
 
     Raises:
         FormatError: The archive is damaged.
         LimitError: It exceeds *limits*.
     """
     with open(path, "rb", buffering=0) as file:
-        kind = recognise(file.read(_HEADER_SIZE))
-    found = _zip_members(path) if kind == "zip archive" else _tar_members(path, kind)
+        head = file.read(_HEADER_SIZE)
+    found = _members_of(head)(path)
     size = 0
     with _archive_errors(path):
         for count, member in enumerate(found, 1):
@@ -211,6 +234,15 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
                 reason = f"its files have more than {limits.inflated} bytes"
                 raise LimitError(reason, path=path)
             yield member
+
+
+def _members_of(head: bytes) -> Callable[[str], Iterator[Member]]:
+    """What yields the files of an archive that starts with *head*."""
+    if is_rpm(head):
+        return _rpm_members
+    if recognise(head) == "zip archive":
+        return _zip_members
+    return partial(_tar_members, is_package=is_deb(head))
 
 
 def _zip_members(path: str) -> Iterator[Member]:
@@ -228,12 +260,13 @@ def _zip_members(path: str) -> Iterator[Member]:
             )
 
 
-def _tar_members(path: str, kind: str) -> Iterator[Member]:
+def _tar_members(path: str, *, is_package: bool) -> Iterator[Member]:
     import tarfile
 
     packed = os.path.getsize(path)
     with open(path, "rb", buffering=0) as file:
-        stream: Any = _TarStream(_contents(file, kind))
+        size = seek_data_of_deb(file) if is_package else packed
+        stream: Any = _TarStream(_contents(file, size))
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
             for info in archive:
                 stream.budget = info.size + _MAX_TAR_HEADER
@@ -243,6 +276,21 @@ def _tar_members(path: str, kind: str) -> Iterator[Member]:
                     most = believable_size(packed, info.size)
                     yield Member(path, info.name, info.size, most, open_member)
                 vars(archive)["members"].clear()  # tarfile would keep all of them
+
+
+def _rpm_members(path: str) -> Iterator[Member]:
+    packed = os.path.getsize(path)
+    with open(path, "rb", buffering=0) as file:
+        seek_data_of_rpm(file)
+        stream = _TarStream(_contents(file, packed))
+        for found in cpio_files(stream.read):
+            stream.budget = found.size + _MAX_TAR_HEADER
+            most = believable_size(packed, found.size)
+            yield Member(path, found.name, found.size, most, partial(_same, found))
+
+
+def _same(found: CpioFile) -> Any:
+    return found.reader
 
 
 def _open_in_tar(archive: TarFile, info: TarInfo) -> IO[bytes]:
@@ -273,10 +321,21 @@ class _TarStream:
         return data
 
 
-def _contents(file: IO[bytes], kind: str) -> Iterator[bytes]:
-    inflate = INFLATERS.get(kind)
-    pieces = pieces_of(file)
+def _contents(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """The next *size* bytes of a file, inflated if they are compressed."""
+    start = file.tell()
+    inflate = INFLATERS.get(recognise(file.read(min(size, _HEADER_SIZE))))
+    file.seek(start)
+    pieces = _limited(pieces_of(file), size)
     return pieces if inflate is None else inflate(pieces)
+
+
+def _limited(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for piece in pieces:
+        yield piece[:size]
+        size -= len(piece)
+        if size <= 0:
+            return
 
 
 @contextmanager

@@ -47,7 +47,8 @@ class Improvement:
     def _stamps(self, entry: Entry) -> Iterator[_Stamp]:
         for path in self._best_files(key_of_entry(entry)):
             for stamp in _stamps_of(path):
-                if path != entry.source or stamp[1] > entry.added * 1e9:
+                # The source of a file in a package begins with that package.
+                if not entry.source.startswith(path) or stamp[1] > entry.added * 1e9:
                     yield stamp
         for path in entry.wanted:
             yield from _stamps_of(path)

@@ -12,7 +12,7 @@ from itertools import chain
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.containers.recognition import recognise_file
+from gsym.containers.recognition import HEAD_SIZE, recognise
 from gsym.conversion.identity import (
     ModuleIdentity,
     codeview_debug_id,
@@ -25,6 +25,7 @@ from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
 from gsym.store.module_file import modules_in
 from gsym.store.modules import Entry
+from gsym.store.package_formats import is_deb, is_rpm
 from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gsym.store.modules import ModuleKey
+    from gsym.store.packages import Packages
 
 
 class _File(NamedTuple):
@@ -42,6 +44,7 @@ class _File(NamedTuple):
     ids: Sequence[str] = ()
     is_debug_file: bool = True
     rank: int = 1
+    is_package: bool = False
 
 
 class _Index(NamedTuple):
@@ -65,6 +68,7 @@ _PAUSE_PER_WORK = 20.0
 _GUID_SIZE = 16
 _GUID_DIGITS = 2 * _GUID_SIZE
 _MODULE = b"MODULE "
+_WITH_DWARF = 2
 _DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
 
@@ -101,9 +105,10 @@ class LooseFiles:
         max_depth: Levels of nested folders that are searched.
         max_files: Number of files that are read.
         patience: Seconds that a search waits for the first scan; None: no limit.
+        packages: Searches the packages in the folder, if they are to be.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - independent keywords
         self,
         path: str,
         *,
@@ -111,12 +116,14 @@ class LooseFiles:
         max_depth: int = 2,
         max_files: int = 10_000,
         patience: float | None = None,
+        packages: Packages | None = None,
     ) -> None:
         self._path = os.path.abspath(path)
         self._max_depth = max_depth
         self._max_files = max_files
         self._rescan_seconds = rescan_seconds
         self._patience = patience
+        self.packages = packages
         self._lock = threading.Lock()  # of the state of scans
         self._thread: threading.Thread | None = None
         self._due = float("-inf")
@@ -131,17 +138,39 @@ class LooseFiles:
         return os.path.join(self._path, "*")
 
     def find(self, key: ModuleKey, folder: str) -> FoundFile:
-        """The file of a module, which is not copied.
+        """The file of a module, which is not copied, or unpacked from a package.
+
+        A debug file in a package is preferred to a binary without debug information.
 
         Raises:
             NotFoundError: There is none.
-            SourceError: The folder does not exist.
+            SourceError: The folder does not exist, or is still being read.
         """
-        del folder
-        paths = self.find_all(key)
-        if not paths:
+        path, is_packed = self._best(key)
+        if not path:
             raise NotFoundError(f"not found (searched {len(self._index.files)} files)")
-        return FoundFile(paths[0], paths[0])
+        if is_packed and self.packages is not None:
+            return self.packages.find(key, folder)
+        return FoundFile(path, path)
+
+    def best(self, key: ModuleKey) -> str:
+        """The file of a module, or the package with it; "" if there is none.
+
+        Raises:
+            SourceError: As for `find`.
+        """
+        return self._best(key)[0]
+
+    def _best(self, key: ModuleKey) -> tuple[str, bool]:
+        """As `best`, and whether it is a package."""
+        path = next(iter(self.find_all(key)), "")
+        file = self._index.files.get(path)
+        if self.packages is None or (file is not None and file.rank >= _WITH_DWARF):
+            return path, False
+        packed = self.packages.find_all(key)
+        if packed and (not path or "debuginfo" in packed[0].kinds):
+            return packed[0].package, True
+        return path, False
 
     def find_all(self, key: ModuleKey) -> list[str]:
         """All files of a module, the best one first.
@@ -174,16 +203,18 @@ class LooseFiles:
             )
         ]
 
-    def build_ids(self) -> list[tuple[str, str]]:
+    def build_ids(self) -> Iterator[tuple[str, str]]:
         """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
         with suppress(SourceError):
             self._refresh()
-        return [
-            (path, identity.code_id.lower())
-            for path, file in sorted(self._index.files.items())
-            for identity in file.modules
-            if identity.code_id and identity.os != "windows"
-        ]
+        for path, file in sorted(self._index.files.items()):
+            for identity in file.modules:
+                if identity.code_id and identity.os != "windows":
+                    yield path, identity.code_id.lower()
+
+    def name_of(self, path: str) -> str:
+        """The path of a file in the folder, beginning with a slash."""
+        return "/" + os.path.relpath(path, self._path)
 
     def entries(self) -> list[Entry]:
         """The modules of all files, as entries without function counts."""
@@ -251,6 +282,11 @@ class LooseFiles:
                     known = _read(path, stamp)
                 files[path] = known
             self._index = _index_of(files)
+            if self.packages is not None:
+                found = {
+                    path: file.stamp for path, file in files.items() if file.is_package
+                }
+                self.packages.update(found)
         finally:
             took = time.monotonic() - started
             self._is_slow = took > _FAST_SECONDS
@@ -331,7 +367,11 @@ def _is_sym_file(path: str) -> bool:
 def _read(path: str, stamp: tuple[int, int]) -> _File:
     """The modules in a file."""
     try:
-        kind = recognise_file(path)
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(HEAD_SIZE)
+        if is_deb(head) or is_rpm(head):
+            return _File(stamp, is_debug_file=False, is_package=True)
+        kind = recognise(head)
         if kind == "gsym":
             return _read_gsym(path, stamp)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
@@ -349,7 +389,7 @@ def _rank(path: str) -> int:
     """2 for an object file with DWARF, 1 with a symbol table, 0 for a stripped one."""
     with ObjectFile(map_file(path), path) as binary:
         if any(map(binary.has_section, _DWARF)):
-            return 2
+            return _WITH_DWARF
         return int(binary.has_section(b".symtab") or not binary.is_elf)
 
 

@@ -9,7 +9,6 @@ import time
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 
 from gsym.arguments import items_of
 from gsym.engine.workers import core_count
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from gsym.conversion.identity import ModuleIdentity
     from gsym.store.directory import Store
     from gsym.store.modules import Entry, ModuleKey
+    from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
     from gsym.store.sources.negative_cache import Miss, MissLifetimes
     from gsym.store.sources.source import FoundFile, Source
@@ -163,17 +163,27 @@ class Resolver:
             with suppress(SourceError):
                 yield from source.find_all(key)
 
-    def all_local_files(self) -> Iterator[tuple[str, str]]:
-        """Paths and build ids of the binaries in the folders among the sources."""
-        for source in self._folders:
-            if isinstance(source, LooseFiles):
-                yield from source.build_ids()
+    def packaged_files(
+        self, key: ModuleKey
+    ) -> Iterator[tuple[Packages, PackageMember]]:
+        """All binaries of a module in packages, debug files first."""
+        for source in self.loose_folders:
+            if source.packages is not None:
+                with suppress(SourceError):
+                    for member in source.packages.find_all(key):
+                        yield source.packages, member
+
+    @property
+    def loose_folders(self) -> list[LooseFiles]:
+        """The folders among the sources whose files may have any names."""
+        return [each for each in self._folders if isinstance(each, LooseFiles)]
 
     def _best_files(self, key: ModuleKey) -> Iterator[str]:
         """The best file of a module in each of the folders."""
         for source in self._folders:
             with suppress(SourceError):
-                yield from islice(source.find_all(key), 1)
+                if best := source.best(key):
+                    yield best
 
     def _improve(self, entry: Entry) -> Resolution:
         """Replace a poor module by a better one of the folders, if they have one."""
@@ -279,7 +289,7 @@ class Resolver:
         for source in self._folders:
             if source.name == name:
                 with suppress(SourceError):
-                    return any(True for _ in source.find_all(key))
+                    return bool(source.best(key))
         return False
 
     def _counts(self, attempt: Attempt, when: float, since: float) -> bool:

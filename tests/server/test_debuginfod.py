@@ -167,11 +167,11 @@ def test_metadata_lists_the_binaries_of_sources(
     of_program = {
         "buildid": build.build_id,
         "type": "executable",
-        "file": str(build.program),
+        "file": "/app",
     }
     for query in (
         f"key=buildid&value={build.build_id}",
-        f"key=glob&value={build.folder}/app*",
+        "key=glob&value=/app*",
     ):
         found = server.ask("GET", f"/metadata?{query}").json
         assert found["complete"] is True
@@ -180,8 +180,10 @@ def test_metadata_lists_the_binaries_of_sources(
             "debuginfo",
             "executable",
         }
-    found = server.ask("GET", f"/metadata?key=file&value={build.program}").json
+    found = server.ask("GET", "/metadata?key=file&value=/app").json
     assert found["results"] == [of_program]
+    path = f"/metadata?key=file&value={build.program}"
+    assert server.ask("GET", path).json["results"] == []
     assert server.ask("GET", "/metadata?key=x&value=y").status == 400
 
 

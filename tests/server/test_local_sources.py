@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from gsym.containers.recognition import recognise_file
+from gsym.containers.recognition import recognise
 from gsym.conversion.identity import identify
 from gsym.errors import SourceError
 from gsym.server.modules import make_symbolizer
@@ -187,11 +187,11 @@ def test_a_large_folder_is_read_while_the_server_answers(
     (tmp_path / "x.sym").write_bytes(symbols())
     may_read = threading.Event()
 
-    def slowly(path: str) -> str:
+    def slowly(head: bytes) -> str:
         may_read.wait()
-        return recognise_file(path)
+        return recognise(head)
 
-    monkeypatch.setattr("gsym.store.loose_files.recognise_file", slowly)
+    monkeypatch.setattr("gsym.store.loose_files.recognise", slowly)
     source = LooseFiles(str(tmp_path), patience=0.0)
     source.start()
     with pytest.raises(SourceError, match="is still being read"):

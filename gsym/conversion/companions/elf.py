@@ -168,7 +168,7 @@ def find_supplementary(
         tried.
     """
     search = CompanionSearch(dwarf)
-    for section, read in ((_ALTLINK, _read_altlink), (_SUP, _read_sup)):
+    for section, read in ((_ALTLINK, read_altlink), (_SUP, _read_sup)):
         try:
             link = read(dwarf)
         except GsymError as error:
@@ -218,8 +218,12 @@ def _supplementary_paths(
         yield os.path.join(directory, ".dwz", shared)
 
 
-def _read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
-    """Name, build id and no checksum."""
+def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
+    """Name and build id in .gnu_debugaltlink, and no checksum; None without it.
+
+    Raises:
+        FormatError: It names no file.
+    """
     section = dwarf.section(_ALTLINK.encode())
     if section is None:
         return None

@@ -74,6 +74,10 @@ class LocalTree:
             if found := self._existing(path):
                 yield found
 
+    def best(self, key: ModuleKey) -> str:
+        """The file of a module; "" if there is none."""
+        return next(self.find_all(key), "")
+
     def _candidates(self, key: ModuleKey) -> Iterator[str]:
         """Relative paths that a module may have."""
         for layout in self._layouts:

@@ -1,0 +1,322 @@
+"""Debian and RPM packages as sources: the binaries in them, by build id.
+
+A package is read once, when it is new; what is in it is kept in a folder of records.
+Binaries are unpacked one at a time, under names that are not those in the package.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from contextlib import suppress
+from hashlib import sha256
+
+from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.conversion.identity import ModuleIdentity
+from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
+from gsym.records import NamedTuple
+from gsym.store.archives import ArchiveLimits, bare_name, members
+from gsym.store.binary_facts import facts_of
+from gsym.store.layout import debug_ids_of_build_id
+from gsym.store.sources.source import FoundFile
+from gsym.writing.atomic_file import AtomicFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
+
+    from gsym.store.modules import ModuleKey
+
+    class PackageReader(Protocol):
+        """Reads packages, perhaps in a confined process."""
+
+        def index(self, path: str) -> list[PackageMember]:
+            """The binaries with a build id in a package."""
+
+        def extract(self, path: str, number: int, target: str) -> None:
+            """Write a file of a package to a new file."""
+
+
+class PackageMember(NamedTuple):
+    """A binary in a package.
+
+    Attributes:
+        package: Path of the package.
+        number: Of its file in the package, from 0.
+        name: Its path, beginning with a slash.
+        build_id: In hexadecimal lower-case digits.
+        kinds: As in `BinaryFacts`.
+        supplementary: Likewise.
+    """
+
+    package: str
+    number: int
+    name: str
+    build_id: str
+    kinds: tuple[str, ...]
+    supplementary: str = ""
+
+    @property
+    def location(self) -> str:
+        """Its place, for people."""
+        return f"{self.package}: {self.name.lstrip('/')}"
+
+
+_LOG = logging.getLogger("gsym.store")
+_ELF = b"\x7fELF"
+_BY_ID = ".build-id"  # folder of debug files, which are named by their ids
+_MAX_NAME = 1024
+_MAX_BINARIES = 20_000  # of a package
+_LIMITS = ArchiveLimits()
+_Stamp = tuple[int, int]
+
+
+def index_package(
+    path: str, folder: str, limits: ArchiveLimits = _LIMITS
+) -> list[PackageMember]:
+    """The binaries with a build id in a package; *folder* has one of them at a time.
+
+    Raises:
+        FormatError: The package is damaged.
+        LimitError: It exceeds *limits*.
+        OSError: It cannot be read, or *folder* not be written.
+    """
+    found: list[PackageMember] = []
+    for number, member in enumerate(members(path, limits)):
+        file = member.extract(folder, _ELF)
+        if not file:
+            continue
+        with suppress(GsymError):
+            facts = facts_of(file)
+            if facts.build_id and facts.kinds and len(found) < _MAX_BINARIES:
+                name = "/" + member.name.removeprefix(".").lstrip("/")[:_MAX_NAME]
+                what = (facts.build_id, facts.kinds, facts.supplementary)
+                found.append(PackageMember(path, number, name, *what))
+        os.unlink(file)
+    return found
+
+
+def extract_from_package(
+    path: str, number: int, folder: str, limits: ArchiveLimits = _LIMITS
+) -> str:
+    """Write a binary in a package to *folder*; return its path.
+
+    Raises:
+        FormatError: The package is damaged, or has no such binary.
+        LimitError: It exceeds *limits*.
+        OSError: It cannot be read, or *folder* not be written.
+    """
+    for each, member in enumerate(members(path, limits)):
+        if each == number:
+            if file := member.extract(folder, _ELF):
+                return file
+            break
+    raise FormatError("the package has changed", path=path)
+
+
+def companion_options(path: str) -> dict[str, Any]:
+    """Options of a conversion that find the companions beside a fetched file."""
+    folder = os.path.dirname(path)
+    if not os.path.isdir(os.path.join(folder, _BY_ID)):
+        return {}
+    return {"debug_file_directories": (folder, *DEBUG_DIRECTORIES)}
+
+
+class Packages:
+    """The packages in a folder. Safe for threads.
+
+    Args:
+        reader: Reads them.
+        records: Folder for what was found in them.
+    """
+
+    def __init__(self, reader: PackageReader, records: str) -> None:
+        self._reader = reader
+        self._records = records
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wanted: dict[str, _Stamp] = {}
+        self._read: dict[str, tuple[_Stamp, list[PackageMember]]] = {}
+        self._by_id: dict[str, list[PackageMember]] = {}
+
+    def update(self, packages: Mapping[str, _Stamp]) -> None:
+        """Read these packages, in a thread, and forget others.
+
+        Args:
+            packages: Path, and time and size.
+        """
+        with self._lock:
+            self._wanted = dict(packages)
+            is_running = self._thread is not None and self._thread.is_alive()
+            if not is_running and (self._next() or self._read.keys() - packages.keys()):
+                name = "gsym-packages"
+                self._thread = threading.Thread(
+                    target=self._run, name=name, daemon=True
+                )
+                self._thread.start()
+
+    def find_all(self, key: ModuleKey) -> list[PackageMember]:
+        """The binaries with the build id of a key, debug files first.
+
+        Raises:
+            SourceError: There is none, and not all packages have been read.
+        """
+        ids = key.code_id.lower(), key.debug_id.upper()
+        found = next(filter(None, (self._by_id.get(each) for each in ids)), [])
+        if not found and (left := len(self._wanted.keys() - self._read.keys())):
+            raise SourceError(f"{left} packages are still being read")
+        return sorted(found, key=lambda each: "debuginfo" not in each.kinds)
+
+    def all(self) -> Iterator[PackageMember]:
+        """All binaries in the packages that have been read."""
+        for _, found in list(self._read.values()):
+            yield from found
+
+    def find(self, key: ModuleKey, folder: str) -> FoundFile:
+        """The best binary of a module, unpacked to *folder*.
+
+        Raises:
+            NotFoundError: There is none.
+            SourceError: Not all packages have been read, or one cannot be.
+        """
+        found = self.find_all(key)
+        if not found:
+            raise NotFoundError("no package has it")
+        names = [bare_name(each.name) for each in found if _BY_ID not in each.name]
+        identity = ModuleIdentity()
+        if names and not (key.debug_file or key.code_file):
+            identity = ModuleIdentity(debug_file=names[0])
+        path = self.extract(found[0], folder)
+        digits = found[0].supplementary
+        for each in self._by_id.get(digits, ())[:1]:
+            place = os.path.join(folder, _BY_ID, digits[:2])
+            os.makedirs(place)
+            self._extract(each, os.path.join(place, f"{digits[2:]}.debug"))
+        return FoundFile(path, found[0].location, identity)
+
+    def extract(self, member: PackageMember, folder: str) -> str:
+        """Unpack a binary to a new file in *folder*; return its path.
+
+        Raises:
+            SourceError: The package cannot be read.
+        """
+        target = os.path.join(folder, "debuginfo")
+        self._extract(member, target)
+        return target
+
+    def _extract(self, member: PackageMember, target: str) -> None:
+        try:
+            self._reader.extract(member.package, member.number, target)
+        except (GsymError, OSError) as error:
+            raise SourceError(f"{member.location}: {_reason(error)}") from None
+
+    def _next(self) -> str:
+        """A package to read; "" for none."""
+        for path, stamp in self._wanted.items():
+            known = self._read.get(path)
+            if known is None or known[0] != stamp:
+                return path
+        return ""
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                path = self._next()
+                if not path:
+                    self._forget_others()
+                    self._thread = None
+                    return
+                stamp = self._wanted[path]
+            found = self._load(path, stamp)
+            with self._lock:
+                is_new = path not in self._read
+                self._read[path] = stamp, found
+                if is_new:
+                    _add_ids(self._by_id, found)
+                else:
+                    self._by_id = _ids_of(self._read)
+
+    def _forget_others(self) -> None:
+        """Forget the packages that have changed or are gone."""
+        gone = self._read.keys() - self._wanted.keys()
+        for path in gone:
+            del self._read[path]
+        if gone:
+            self._by_id = _ids_of(self._read)
+        self._remove_records()
+
+    def _load(self, path: str, stamp: _Stamp) -> list[PackageMember]:
+        """The binaries in a package, by its record if there is one."""
+        record = os.path.join(self._records, _record_name(path, stamp))
+        with suppress(OSError, ValueError, TypeError):
+            with open(record, "rb") as file:
+                rows = json.loads(file.read())
+            return [member_of_row(path, row) for row in rows]
+        try:
+            found = self._reader.index(path)
+        except (GsymError, OSError) as error:
+            _LOG.warning("the package %s is not searched: %s", path, _reason(error))
+            return []
+        with suppress(OSError):
+            os.makedirs(self._records, exist_ok=True)
+            with AtomicFile(record) as file:
+                file.write(json.dumps([each[1:] for each in found]).encode())
+        return found
+
+    def _remove_records(self) -> None:
+        """Remove the records of packages that have changed or are gone."""
+        known = {_record_name(path, stamp) for path, stamp in self._wanted.items()}
+        with suppress(OSError):
+            for name in os.listdir(self._records):
+                if name not in known and not name.startswith("."):
+                    with suppress(OSError):
+                        os.unlink(os.path.join(self._records, name))
+
+
+def _ids_of(
+    read: Mapping[str, tuple[_Stamp, list[PackageMember]]],
+) -> dict[str, list[PackageMember]]:
+    """The binaries by build id and by debug id."""
+    by_id: dict[str, list[PackageMember]] = {}
+    for _, found in read.values():
+        _add_ids(by_id, found)
+    return by_id
+
+
+def _add_ids(by_id: dict[str, list[PackageMember]], found: list[PackageMember]) -> None:
+    for each in found:
+        for name in (each.build_id, *debug_ids_of_build_id(each.build_id)):
+            by_id.setdefault(name, []).append(each)
+
+
+def member_of_row(path: str, row: Any) -> PackageMember:
+    """A member of the package at *path*, from JSON.
+
+    Raises:
+        TypeError: It is not what was written.
+        ValueError: Likewise.
+    """
+    number, name, build_id, kinds, supplementary = row
+    for digits in (build_id, supplementary):
+        bytes.fromhex(digits)
+    return PackageMember(
+        path,
+        int(number),
+        str(name)[:_MAX_NAME],
+        build_id,
+        tuple(map(str, kinds)),
+        supplementary,
+    )
+
+
+def _record_name(path: str, stamp: _Stamp) -> str:
+    return sha256(repr((path, stamp)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return error.reason if isinstance(error, GsymError) else str(error)
