@@ -158,6 +158,12 @@ class Packages:
                 )
                 self._thread.start()
 
+    def wait(self) -> None:
+        """Wait until the packages of the last `update` have been read."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
     def find_all(self, key: ModuleKey) -> list[PackageMember]:
         """The binaries with the build id of a key, debug files first.
 

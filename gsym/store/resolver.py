@@ -91,6 +91,7 @@ _MISSES = ".misses"
 # File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
 _GUID_DIGITS = 32
+_MAX_COMPARED = 400  # characters of a path in the detail of an attempt
 
 
 class Resolver:
@@ -272,8 +273,8 @@ class Resolver:
             return {}
         changed = {
             attempt.source
-            for attempt in miss.attempts
-            if attempt.outcome == "missing" and self._has_now(attempt.source, key)
+            for attempt, when in zip(miss.attempts, miss.times, strict=True)
+            if self._has_other(attempt, when, key)
         }
         names = {source.name for source in self.sources} - changed
         return {
@@ -284,12 +285,16 @@ class Resolver:
             if attempt.source in names and self._counts(attempt, when, since)
         }
 
-    def _has_now(self, name: str, key: ModuleKey) -> bool:
-        """Whether the folder that is the source of this name has a module."""
+    def _has_other(self, attempt: Attempt, when: float, key: ModuleKey) -> bool:
+        """Whether a folder has another file of a module than when it was asked."""
         for source in self._folders:
-            if source.name == name:
-                with suppress(SourceError):
-                    return bool(source.best(key))
+            if source.name == attempt.source:
+                with suppress(SourceError, OSError):
+                    best = source.best(key)
+                    if attempt.outcome == "refused" and best:
+                        is_same = attempt.detail.startswith(best[:_MAX_COMPARED])
+                        return not is_same or os.path.getmtime(best) > when
+                    return attempt.outcome == "missing" and bool(best)
         return False
 
     def _counts(self, attempt: Attempt, when: float, since: float) -> bool:

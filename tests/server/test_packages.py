@@ -1,0 +1,323 @@
+"""Packages in a folder that is a source: their binaries are found by build id."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from gsym.conversion.identity import identify
+from gsym.errors import GsymError
+from gsym.server.modules import confined_binaries, make_symbolizer
+from gsym.store.directory import Store
+from gsym.store.loose_files import LooseFiles
+from gsym.store.modules import ModuleKey
+from gsym.store.tree_adding import add_tree
+from tests.inputs import elf, packages
+from tests.server.running import RunningServer, made_settings
+from tests.store_modules import build_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gsym.store.packages import PackageMember
+    from gsym.store.symbolizer import Symbolizer
+
+pytestmark = [pytest.mark.long, pytest.mark.no_engine, pytest.mark.confined]
+
+SOURCE = """\
+static inline __attribute__((always_inline)) int square(int x) { return x * x; }
+__attribute__((noinline)) int twice(int x) { return square(x) * 2; }
+int main(int argc, char **argv) { (void)argv; return twice(argc + 1); }
+"""
+
+
+def run(*command: object) -> str:
+    name = shutil.which(str(command[0]))
+    if name is None:
+        pytest.skip(f"{command[0]} is not installed")
+    return subprocess.run(
+        [name, *map(str, command[1:])], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def binary(number: int, size: int = 0x20) -> bytes:
+    """A binary with a symbol and a build id."""
+    text = elf.Section(".text", bytes(size), flags=elf.CODE, address=0x1000)
+    return elf.Elf(
+        sections=(text,),
+        segments=(elf.Segment(0),),
+        symbols=(elf.Symbol(f"f{number}", 0x1000, 0x20),),
+        build_id=build_id(number),
+    ).to_bytes()
+
+
+def key(number: int) -> ModuleKey:
+    return ModuleKey(code_id=build_id(number).hex().upper())
+
+
+def settings_of(folder: Path, **values: Any) -> dict[str, Any]:
+    (folder / "packages").mkdir(exist_ok=True)
+    return {
+        "store": str(folder / "store"),
+        "sources": [str(folder / "packages")],
+        **values,
+    }
+
+
+def opened(folder: Path, **values: Any) -> Symbolizer:
+    return make_symbolizer(made_settings(**settings_of(folder, **values)))
+
+
+def wait_for(symbolizer: Symbolizer) -> None:
+    """Wait until all packages have been read."""
+    for source in symbolizer.resolver.sources:
+        if isinstance(source, LooseFiles):
+            source._due = float("-inf")  # noqa: SLF001
+            source.entries()
+            assert source.packages is not None
+            source.packages.wait()
+
+
+def names_of(symbolizer: Symbolizer, asked: ModuleKey) -> list[str]:
+    reader = symbolizer.open(asked).reader
+    return [] if reader is None else [each.name for each in reader.functions()]
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        packages.deb({"usr/bin/app": binary(1)}, compression)
+        for compression in packages.PACKERS
+    ]
+    + [packages.rpm({"usr/bin/app": binary(1)}, each) for each in packages.PACKERS],
+)
+def test_a_binary_in_a_package_is_symbolized_and_served(
+    package: bytes, tmp_path: Path
+) -> None:
+    settings = settings_of(tmp_path)
+    (tmp_path / "packages" / "any name").write_bytes(package)
+    symbolizer = opened(tmp_path)
+    wait_for(symbolizer)
+    with RunningServer(symbolizer, **settings) as server:
+        digits = build_id(1).hex()
+        for kind in ("executable", "debuginfo"):
+            found = server.ask("GET", f"/buildid/{digits}/{kind}")
+            assert (found.status, found.body) == (200, binary(1))
+            assert found.headers["x-debuginfod-file"] == "app"
+        section = server.ask("GET", f"/buildid/{digits}/section/.text")
+        assert section.body == bytes(0x20)
+        query = "/metadata?key=glob&value=/usr/bin/*"
+        (first, _) = server.ask("GET", query).json["results"]
+        assert first["file"] == "/usr/bin/app"
+        assert server.ask("GET", f"/buildid/{'ab' * 20}/executable").status == 404
+    assert names_of(symbolizer, key(1)) == ["f1"]
+    entry = symbolizer.open(key(1)).entry
+    assert entry is not None
+    assert entry.source == f"{tmp_path / 'packages' / 'any name'}: usr/bin/app"
+    assert entry.identity.debug_file == "app"
+    symbolizer.close()
+
+
+class Packed(NamedTuple):
+    """A stripped program, its debug file and a supplementary file, to be packed."""
+
+    files: dict[str, bytes]
+    debug_files: dict[str, bytes]
+    build_id: str
+    address: int
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Packed:
+    folder = tmp_path_factory.mktemp("built")
+    source, program, debug = folder / "app.c", folder / "app", folder / "app.debug"
+    source.write_text(SOURCE)
+    run("gcc", "-g", "-O1", "-Wl,--build-id", "-o", program, source)
+    symbols = [line.split() for line in run("nm", program).splitlines()]
+    (address,) = (int(words[0], 16) for words in symbols if words[-1] == "twice")
+    run("objcopy", "--only-keep-debug", program, debug)
+    run("objcopy", "--strip-all", program)
+    shutil.copy(debug, folder / "other.debug")
+    common = folder / "common"
+    name = "../../.dwz/common"
+    run("dwz", "-m", common, "-M", name, debug, folder / "other.debug")
+    digits = identify(program).code_id.lower()
+    place = f"usr/lib/debug/.build-id/{digits[:2]}/{digits[2:]}.debug"
+    debug_files = {
+        place: debug.read_bytes(),
+        "usr/lib/debug/.dwz/common": common.read_bytes(),
+        "usr/share/doc/app/copyright": b"free",
+    }
+    return Packed({"usr/bin/app": program.read_bytes()}, debug_files, digits, address)
+
+
+def tree(folder: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def dpkg(folder: Path, name: str, files: dict[str, bytes]) -> None:
+    root = tree(folder / f"{name}.tree", files)
+    (root / "DEBIAN").mkdir()
+    (root / "DEBIAN" / "control").write_text(
+        f"Package: {name}\nVersion: 1\nArchitecture: amd64\n"
+        "Maintainer: A <a@example.org>\nDescription: x\n"
+    )
+    target = folder / "packages" / f"{name}.deb"
+    run("dpkg-deb", "-Zzstd", "--root-owner-group", "--build", root, target)
+
+
+def rpmbuild(folder: Path, name: str, files: dict[str, bytes]) -> None:
+    root = tree(folder / f"{name}.tree", files)
+    spec = folder / f"{name}.spec"
+    spec.write_text(
+        f"Name: {name}\nVersion: 1\nRelease: 1\nSummary: x\nLicense: MIT\n"
+        "AutoReqProv: no\n%description\nx\n%install\n"
+        f"cp -a {root}/. %{{buildroot}}\n%files\n/usr\n"
+    )
+    macros = {
+        "_topdir": folder / "top",
+        "_rpmdir": folder / "packages",
+        "__os_install_post": "%{nil}",
+        "debug_package": "%{nil}",
+        "_build_id_links": "none",
+        "_binary_payload": "w3.xzdio",
+    }
+    defined = [f"--define={name} {value}" for name, value in macros.items()]
+    run("rpmbuild", "-bb", "--target=x86_64", *defined, spec)
+
+
+@pytest.mark.parametrize("build", [dpkg, rpmbuild])
+def test_packages_of_a_distribution_give_inlined_calls_and_lines(
+    build: Callable[[Path, str, dict[str, bytes]], None], packed: Packed, tmp_path: Path
+) -> None:
+    settings = settings_of(tmp_path)
+    build(tmp_path, "app", packed.files)
+    symbolizer = opened(tmp_path)
+    wait_for(symbolizer)
+    asked = ModuleKey(code_id=packed.build_id.upper())
+    with RunningServer(symbolizer, **settings) as server:
+        url = f"/buildid/{packed.build_id}"
+        found = server.ask("GET", f"{url}/executable")
+        assert [found.body] == list(packed.files.values())
+        assert server.ask("GET", f"{url}/debuginfo").status == 404
+        # A poorer module is replaced when the package with its debug file appears.
+        symbolizer.open(asked)
+        build(tmp_path, "app-debug", packed.debug_files)
+        wait_for(symbolizer)
+        symbolizer._recheck = -1.0  # noqa: SLF001
+        lookup = symbolizer.symbolize(asked, va=packed.address).lookup
+        assert lookup is not None
+        calls = [(each.name, each.line) for each in lookup.frames]
+        assert calls == [("square", 1), ("twice", 2)]
+        entry = symbolizer.open(asked).entry
+        assert entry is not None
+        assert entry.missing == ()
+        assert entry.identity.debug_file == "app"
+        debug = next(iter(packed.debug_files.values()))
+        assert server.ask("GET", f"{url}/debuginfo").body == debug
+        curl = shutil.which("curl")
+        if curl is not None:  # as SystemTap and others fetch files
+            command = [curl, "-fsS", f"{server.url}{url}/executable"]
+            done = subprocess.run(command, capture_output=True, check=True)
+            assert [done.stdout] == list(packed.files.values())
+    symbolizer.close()
+
+
+def test_a_package_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings_of(tmp_path)
+    package = tmp_path / "packages" / "a.deb"
+    package.write_bytes(packages.deb({"a": binary(1)}))
+    first = opened(tmp_path)
+    wait_for(first)
+    first.close()
+    read: list[str] = []
+
+    def index(_reader: object, path: str) -> list[PackageMember]:
+        read.append(path)
+        return []
+
+    monkeypatch.setattr("gsym.server.confined_binaries.ConfinedBinaries.index", index)
+    again = opened(tmp_path)
+    wait_for(again)
+    assert read == []
+    found = list(again.resolver.packaged_files(key(1)))
+    assert [member.name for _, member in found] == ["/a"]
+    package.write_bytes(packages.deb({"a": binary(1), "b": binary(2)}))
+    wait_for(again)
+    assert read == [str(package)]
+    package.unlink()
+    wait_for(again)
+    assert list(again.resolver.packaged_files(key(1))) == []
+    assert [*tmp_path.glob("store/.packages/*/*")] == []
+    again.close()
+
+
+# ---- hostile packages
+
+GOOD = packages.deb({"a": binary(1)}, "")
+GOOD_RPM = packages.rpm({"a": binary(1)}, "")
+HOSTILE = {
+    "truncated": GOOD[:900],
+    "no data": GOOD[:100],
+    "negative size": GOOD.replace(b"4         `", b"-4        `", 1),
+    "no archive": GOOD[:8] + packages.ar_member("debian-binary", b"2.0\n") * 200,
+    "odd compression": GOOD[:200] + b"\xfd7zXZ\0" + GOOD[206:],
+    "truncated rpm": GOOD_RPM[:-600],
+    "huge header": GOOD_RPM[:104] + b"\xff" * 8 + GOOD_RPM[112:],
+    "no cpio": GOOD_RPM.replace(b"070701", b"07070X"),
+    "signs in numbers": GOOD_RPM.replace(b"00000001", b"-0000001"),
+    "bomb": packages.deb({"a": binary(1, 64 << 20)}),
+    "rpm bomb": packages.rpm({"a": binary(1, 64 << 20)}),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_package_is_refused_and_leaves_nothing(
+    data: bytes, tmp_path: Path
+) -> None:
+    package = tmp_path / "x.deb"
+    package.write_bytes(data)
+    settings = made_settings(store=str(tmp_path / "store"), max_fetch=1 << 20)
+    with pytest.raises(GsymError):
+        confined_binaries(settings).index(str(package))
+    assert [path for path in tmp_path.rglob("*") if path.stat().st_size > 4096] in (
+        [],
+        [package],
+    )
+
+
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
+def test_names_in_a_package_lead_nowhere(
+    write: Callable[[dict[str, bytes]], bytes], tmp_path: Path
+) -> None:
+    names = ["../../../evil", f"{tmp_path}/evil", "..", "a\nb", "x" * 5000]
+    package = tmp_path / "x"
+    package.write_bytes(
+        write({name: binary(number) for number, name in enumerate(names, 1)})
+    )
+    reader = confined_binaries(made_settings(store=str(tmp_path / "store")))
+    found = reader.index(str(package))
+    assert len(found) == len(names)
+    for number in range(len(names)):
+        target = tmp_path / f"unpacked{number}"
+        reader.extract(str(package), number, str(target))
+        assert target.read_bytes() == binary(number + 1)
+    assert not list(tmp_path.rglob("evil*"))
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def test_a_store_adds_what_is_in_packages(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for number, write in enumerate((packages.deb, packages.rpm)):
+        (tmp_path / f"{number}").write_bytes(write({"usr/bin/app": binary(number)}))
+    paths = [tmp_path / "0", tmp_path / "1"]
+    assert sorted(each.outcome for each in add_tree(store, paths)) == ["added"] * 2
