@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from fnmatch import translate
 from functools import partial
 from io import FileIO
-from itertools import islice
+from itertools import chain, islice
 from posixpath import normpath
 from urllib.parse import quote
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
 
+_LONGEST_MAGIC = 32
 _BINARY = "application/octet-stream"
 _MOST_FILES = 1000  # of an answer
 _LONGEST_VALUE = 1024
@@ -55,6 +56,7 @@ class BinaryFiles:
         settings = service.settings
         self._roots = SourceRoots(settings.source_roots)
         self._has_source = settings.enable_source
+        self._fetches = settings.fetch_downloads
         self._store = Store(store_path(settings))
         self._confined = confined_binaries(settings)
 
@@ -68,6 +70,32 @@ class BinaryFiles:
         """
         # It may unpack the file, which must not delay answers.
         file, name = await self._service.opening.run(self._open, key, entry, kind)
+        return self._response(request, entry, file, name)
+
+    async def image(
+        self,
+        request: Request,
+        key: ModuleKey,
+        entry: Entry | None,
+        magics: tuple[bytes, ...],
+    ) -> Response:
+        """A file of a module that is no ELF file.
+
+        Args:
+            request: The request.
+            key: The module.
+            entry: Its entry in the store, if it is there.
+            magics: How the file may start.
+
+        Raises:
+            ServerError: There is none.
+        """
+        file = await self._service.opening.run(self._open_image, key, entry, magics)
+        return self._response(request, entry, file, os.path.basename(str(file.name)))
+
+    def _response(
+        self, request: Request, entry: Entry | None, file: FileIO, name: str
+    ) -> Response:
         status = os.fstat(file.fileno())
         named = entry.identity.debug_file if entry is not None else ""
         named = (named or name).encode("ascii", "replace").decode()
@@ -120,11 +148,14 @@ class BinaryFiles:
     ) -> Generator[_Binary]:
         """The binaries of a module, perhaps: stored, in folders, in packages."""
         resolver = self._service.symbolizer.resolver
-        original = None if entry is None else entry.originals.get("debuginfo")
-        if original is not None:
-            yield _Binary(original, self._confined.facts)
+        for path in _originals(entry):
+            yield _Binary(path, self._confined.facts)
         for path in resolver.local_files(key):
             yield _Binary(path, facts_of)
+        if self._fetches:
+            with self._store.temporary_folder() as folder:
+                for path in resolver.fetched_files(key, folder):
+                    yield _Binary(path, self._confined.facts)
         for packages, member in resolver.packaged_files(key):
             if kind not in member.kinds:
                 continue
@@ -142,6 +173,23 @@ class BinaryFiles:
                     if kind in each.facts(key).kinds:
                         return FileIO(each.path), each.name
         raise not_found(f"the server has no {kind} of the module")
+
+    def _open_image(
+        self, key: ModuleKey, entry: Entry | None, magics: tuple[bytes, ...]
+    ) -> FileIO:
+        resolver = self._service.symbolizer.resolver
+        with ExitStack() as cleanup:
+            paths = chain(_originals(entry), resolver.local_files(key))
+            if self._fetches:
+                folder = cleanup.enter_context(self._store.temporary_folder())
+                paths = chain(paths, resolver.fetched_files(key, folder))
+            for path in paths:
+                with suppress(OSError):
+                    file = FileIO(path)
+                    if file.read(_LONGEST_MAGIC).startswith(magics):
+                        return file
+                    file.close()
+        raise not_found("the server has no such file of the module")
 
     def _section(
         self, key: ModuleKey, entry: Entry | None, name: str
@@ -233,6 +281,12 @@ class _Named(NamedTuple):
     name: str
     build_id: str
     kinds: Callable[[], tuple[str, ...]]
+
+
+def _originals(entry: Entry | None) -> list[str]:
+    """The stored files of a module that may be binaries."""
+    kept = {} if entry is None else entry.originals
+    return [kept[kind] for kind in KINDS if kind in kept]
 
 
 def _section_of(

@@ -1,4 +1,4 @@
-"""Serves files of the store under the paths of Breakpad and devfiler.
+"""Serves files of the store under the paths of Breakpad, symstore and devfiler.
 
 /NAME/ID/NAME.sym   /NAME/ID/NAME.gsym       /NAME/ID/NAME.json
 /xx/yy/xxyy.../metadata.json   /xx/yy/xxyy.../ranges   /xx/yy/xxyy.../returnpads
@@ -25,6 +25,7 @@ from gsym.server.debuginfod import BinaryFiles, not_found
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
+from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
@@ -88,7 +89,7 @@ class _Downloads:
         module_id = request.path_params["module_id"]
         kind = _breakpad_kind(name, file)
         if not kind:
-            raise ServerError(404)
+            return await self._of_symstore(request, name, module_id, file)
         try:
             key = key_of_debug_id(name, module_id)
         except ValueError:
@@ -102,6 +103,19 @@ class _Downloads:
         if found is not None:
             return RedirectResponse(_debug_path(request, found, kind), 302)
         raise not_found(reason)
+
+    async def _of_symstore(
+        self, request: Request, name: str, module_id: str, file: str
+    ) -> Response:
+        """The file at a path of Microsoft's symbol stores."""
+        wanted = symstore_file(name, module_id, file)
+        if wanted is None:
+            raise ServerError(404)
+        key = wanted.key
+        entry, _ = await self._find(key)
+        if not wanted.magics:
+            return await self.binaries.file(request, key, entry, wanted.kind)
+        return await self.binaries.image(request, key, entry, wanted.magics)
 
     async def by_build_id(self, request: Request) -> Response:
         """The file at a path of debuginfod."""
@@ -137,8 +151,16 @@ class _Downloads:
         return key, *await self._find(key)
 
     async def by_file_id(self, request: Request) -> Response:
-        """The symbfile at a path of devfiler, or its metadata."""
-        file_id, name = _file_id(request), request.path_params["file"]
+        """The symbfile at a path of devfiler, or its metadata.
+
+        Or a file in an index of two levels, whose paths have as many parts.
+        """
+        first, second = (request.path_params[each] for each in ("first", "second"))
+        name = request.path_params["file"]
+        if is_in_index(first, second) and second.lower() == name.lower():
+            module_id = request.path_params["file_id"]
+            return await self._of_symstore(request, second, module_id, name)
+        file_id = _file_id(request)
         run, store = self._service.run, self._store
         if name == "metadata.json":
             if not await run(_ranges, store, file_id):

@@ -164,6 +164,23 @@ class Resolver:
             with suppress(SourceError):
                 yield from source.find_all(key)
 
+    def fetched_files(self, key: ModuleKey, folder: str) -> Iterator[str]:
+        """The files of a module in other sources than folders, one at a time.
+
+        They are fetched unchanged, for who wants the file itself.
+
+        Args:
+            key: The module.
+            folder: An empty folder for them, which the caller removes.
+        """
+        for number, source in enumerate(self.sources):
+            if source in self._folders:
+                continue
+            place = os.path.join(folder, str(number))
+            os.mkdir(place)
+            with suppress(NotFoundError, SourceError):
+                yield source.find(key, place).path
+
     def packaged_files(
         self, key: ModuleKey
     ) -> Iterator[tuple[Packages, PackageMember]]:

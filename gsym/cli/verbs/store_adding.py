@@ -61,7 +61,8 @@ _DONE = ("added", "replaced", "kept")
         Operand(
             "PATH",
             "binary, dSYM bundle, PDB, Breakpad or GSYM file, compressed or not; .zip "
-            "or .tar archive of these; folder, including all below it",
+            "or .tar archive or package (.deb, .rpm) of these; folder, including all "
+            "below it",
             many=True,
         ),
     ),
