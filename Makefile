@@ -106,8 +106,8 @@ lint: build $(VENV)/.test $(VENV)/.lint
 sanitize: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
-	cp -R cpython csrc deploy examples gsym integrations libgsym tests tools docs benchmarks *.md \
-	    LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
+	cp -R cpython csrc deploy examples gsym integrations libgsym packaging tests tools docs \
+	    benchmarks *.md LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
 	rm -f $(addprefix $(SANITIZED)/,$(CORE) $(PYTHON_MODULES))
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

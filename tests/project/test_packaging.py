@@ -45,7 +45,7 @@ def output_of(*command: str | Path, **options: Any) -> str:  # noqa: ANN401
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """Nobody else makes a source distribution, which setuptools does in the checkout."""
+    """Nobody else makes a source distribution: setuptools works in the checkout."""
     (REPOSITORY / "build").mkdir(exist_ok=True)
     with (REPOSITORY / "build/packaging.lock").open("w") as lock:
         flock(lock, LOCK_EX)
