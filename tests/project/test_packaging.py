@@ -39,8 +39,9 @@ def output_of(*command: object, **options: Any) -> str:  # noqa: ANN401
         check=False,
         **options,
     )
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+    text: str = done.stdout
+    assert done.returncode == 0, text[-4000:]
+    return text
 
 
 @pytest.fixture
