@@ -24,7 +24,7 @@ class BuildEngine(build_ext):
 
     def build_extensions(self) -> None:
         """Build all extensions."""
-        # They are not linked with Python, and do not look for it where it is here.
+        # They are not linked with libpython, whose path on this machine is of no use.
         linker = self.compiler.linker_so
         linker[:] = [word for word in linker if not word.startswith("-Wl,-rpath")]
         one = self.compiler.compile
