@@ -7,12 +7,22 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import REPOSITORY, find_peer
 from tests.project.test_readme import blocks, run, shape, steps
+from tests.server.page_browser import Visit, open_browser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -132,3 +142,73 @@ def test_the_diagrams_are_those_of_their_tool() -> None:
     command = [sys.executable, str(REPOSITORY / "tools/diagrams.py"), "--check"]
     done = subprocess.run(command, check=False)
     assert done.returncode == 0, "run tools/diagrams.py"
+
+
+class Files(SimpleHTTPRequestHandler):
+    """A file server that prints nothing, and has no icon."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":
+            self.send_response(HTTPStatus.NO_CONTENT)
+            self.end_headers()
+        else:
+            super().do_GET()
+
+
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The manual as HTML."""
+    folder = DOCS / "_build"
+    if not (folder / "index.html").exists():
+        pytest.skip("`make docs` was not run")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> Iterator[Visit]:
+    """It in a browser as wide as a phone, from a file server."""
+    handler = partial(Files, directory=str(built))
+    opened = contextmanager(open_browser)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, opened() as browser:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        yield Visit(browser, url, viewport={"width": 390, "height": 844})
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_a_term_is_found_by_the_search_of_the_site(site: Visit) -> None:
+    site.renew()
+    site.open("search.html?q=pclntab")
+    found = site.page.locator("#search-results li a")
+    found.first.wait_for()
+    site.page.goto(found.first.evaluate("link => link.href"))
+    assert "pclntab" in " ".join(site.texts("article"))
+    # A reader without a network has all of it.
+    assert all(url.startswith(site.url) for url in site.asked)
+    assert site.faults == []
+
+
+@pytest.mark.slow
+def test_no_page_of_the_site_is_wider_than_a_phone(site: Visit, built: Path) -> None:
+    site.renew()
+    pages = sorted(path.relative_to(built) for path in built.rglob("*.html"))
+    assert len(pages) > 50
+    wide = []
+    for path in pages:
+        site.page.goto(f"{site.url}/{path}", wait_until="domcontentloaded")
+        if site.width() > 390:
+            wide.append(path.name)
+    assert wide == []
+    assert site.faults == []
+
+
+def test_every_page_is_in_the_sidebar_under_a_caption() -> None:
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", page("index.md"), re.DOTALL)
+    listed = re.findall(r"^(?:.*<)?([a-z]+)>?$", "\n".join(trees), re.MULTILINE)
+    written = {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    assert sorted(listed) == sorted(written)
+    assert all(":caption:" in tree for tree in trees)
