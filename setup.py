@@ -97,7 +97,7 @@ setup(
     # WriteShared adds to it.
     data_files=[
         ("share/cmake/GsymConvert", ["integrations/GsymConvertConfig.cmake"]),
-        ("share/gsym", ["integrations/gsym.mk", "integrations/gsym.ninja"]),
+        ("share/gsym", [*map(str, Path("integrations").glob("[!G]*"))]),
     ],
     cffi_modules=["csrc/build_core.py:ffi"],
     options={"bdist_wheel": {"py_limited_api": "cp310"}} if IS_LIMITED else {},
