@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,12 +25,13 @@ from tests.object_server import ObjectServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from gsym.store.modules import Entry
 
 pytest.importorskip("obstore", reason="the extra `cloud` is not installed")
 
+ROOT = Path(__file__).resolve().parents[2]
+RECIPE = ROOT / "docs/examples/convert_bucket.py"
 ID = bytes(range(1, 21))
 KEY = key_of_build_id(ID)
 FOLDER = "/symbols/crash/.debug-id/04/03020106050807090A0B0C0D0E0F10"
@@ -163,6 +168,29 @@ def test_the_command_publishes_a_store(
     address = server.bucket(f"{FOLDER[1:]}0/module.gsym")
     assert main(["lookup", address, "0x1014"]) == 0
     assert capfd.readouterr().out == "0x1014: main1 + 4\n"
+
+
+@pytest.mark.slow
+def test_the_recipe_for_dask_publishes_what_a_bucket_has(
+    server: ObjectServer, url: str
+) -> None:
+    pytest.importorskip("dask.bag", reason="dask is not installed")
+    data = create([gsym.FunctionInfo(0x1000, 16, "main")], uuid=ID)
+    server.objects |= {"/builds/a/app.gsym": data, "/builds/a/notes.txt": b"text"}
+    settings = {"AWS_ALLOW_HTTP": "true", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, RECIPE, server.bucket("builds/a"), url],
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+        timeout=300,
+    )
+    entry = gsym.BucketStore(url).get(KEY)
+    assert entry is not None
+    binary, text = sorted(done.stdout.splitlines())
+    assert binary == f"app.gsym {entry.identity.debug_id}"
+    assert text.startswith("notes.txt neither a binary")
 
 
 def test_a_bucket_that_refuses_is_reported(

@@ -82,8 +82,9 @@ _MINUTE = 60
 Row groups and record batches, and ranges of 64 MiB of text, become parts of their own,
 which are renamed into place when they are complete: a run that was stopped in any way
 loses and repeats no row when it is resumed. Columns of the input are kept, in CSV as
-text. A module is a build id as binary; or as text a build id, a debug id, NAME/CODEID
-or a name. Addresses are integers, lists of them (stacks), or text as 0x1f64.""",
+text, in NDJSON with the types of its first 64 MiB. A module is a build id as binary; or
+as text a build id, a debug id, NAME/CODEID or a name. Addresses are integers, lists of
+them (stacks), or text as 0x1f64.""",
 )
 def batch(values: Values) -> int:
     """Symbolize the rows of files into a folder of parts."""
