@@ -48,6 +48,18 @@ STORE = Option(
     "folder of the store (default: GSYM_STORE, else the user's own)",
     metavar="DIR",
 )
+STORE_TO_READ = Option(
+    STORE.name,
+    "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
+    "gs://..., az://... or https://..., whose modules are copied to the default one",
+    metavar="STORE",
+)
+STORE_TO_FILL = Option(
+    STORE.name,
+    "folder of the store (default: GSYM_STORE, else the user's own); or s3://..., "
+    "gs://... or az://..., in which no module is replaced",
+    metavar="STORE",
+)
 SOURCE = Option(
     "--source",
     "where to look, in order: a folder, http(s)://... of a Breakpad server, "

@@ -67,7 +67,8 @@ class ReportModules:
     Args:
         source: Folders, and servers as `open_source` takes them; one or several.
         beside: The folder of the report; relative paths in it start there.
-        store: Folder of the store; None for the user's own.
+        store: Folder or URL of the store; None for the user's own, in which modules of
+            a URL are kept.
 
     Raises:
         GsymError: A source needs a package that is not installed.
@@ -82,6 +83,10 @@ class ReportModules:
     ) -> None:
         several = [source] if isinstance(source, (str, os.PathLike)) else source
         sources = [os.fspath(each) for each in several]
+        if store is not None and "://" in store:
+            from gsym.store.sources.settings import source_of_store
+
+            sources, store = [source_of_store(store), *sources], None
         self._beside = os.path.abspath(beside or os.curdir)
         folders = [each for each in sources if os.path.isdir(each)]
         self._folders = [

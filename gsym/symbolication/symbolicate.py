@@ -56,7 +56,8 @@ def symbolicate(  # noqa: PLR0913 - independent keywords
             if others are not given.
         load_addresses: Where modules start in the process, by name.
         module: Name of the module of addresses that have none.
-        store: Folder of the store; None for the user's own.
+        store: Folder or URL of the store; None for the user's own, in which modules of
+            a URL are kept.
 
     Returns:
         The report; `str` of it is the text with an answer in the place of each frame.

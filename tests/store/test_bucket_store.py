@@ -18,7 +18,11 @@ from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
-from gsym.store.sources.settings import open_source
+from gsym.store.sources.settings import (
+    SourceOpener,
+    open_source,
+    source_of_store,
+)
 from gsym.store.symbolizer import Symbolizer
 from tests.creations import create
 from tests.object_server import ObjectServer
@@ -168,6 +172,40 @@ def test_the_command_publishes_a_store(
     address = server.bucket(f"{FOLDER[1:]}0/module.gsym")
     assert main(["lookup", address, "0x1014"]) == 0
     assert capfd.readouterr().out == "0x1014: main1 + 4\n"
+
+
+def test_commands_fill_and_read_a_store_at_a_url(
+    server: ObjectServer,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "own"))
+    entry = entry_of(tmp_path)
+    for _ in range(2):
+        assert main(["store", "add", "--store", url, entry.path]) == 0
+    assert set(server.objects) == {f"{FOLDER}0/module.gsym", f"{FOLDER}0/module.json"}
+    assert capfd.readouterr().out.count("1 added") == 2
+    log = tmp_path / "log"
+    log.write_text(
+        f"{{{{{{module:0:libapp.so:elf:{ID.hex()}}}}}}}\n"
+        "{{{mmap:0x0:0x2000:load:0:rx:0x0}}}\n{{{pc:0x1014}}}\n"
+    )
+    assert main(["filter", "--store", url, str(log)]) == 0
+    assert "main1" in capfd.readouterr().out
+    assert (tmp_path / "own").is_dir()
+    web = source_of_store(server.url + FOLDER.partition("/.debug-id")[0])
+    with SourceOpener() as opener:
+        found = Resolver(Store(tmp_path / "web"), list(opener.open(web))).resolve(KEY)
+        assert found.entry is not None
+    assert main(["store", "list", "--store", url]) == 2
+    assert "'s3://symbols/crash' is not a folder" in capfd.readouterr().err
+    for verb in ("add", "filter", "symbolicate"):
+        command = ["store", verb] if verb == "add" else [verb]
+        assert main([*command, "--store", "ftp://a/b", str(log)]) == 2
+        assert "'ftp://a/b'" in capfd.readouterr().err
+    assert not Path("s3:").exists()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from gsym.cli.grammar import Option, UsageError
-from gsym.cli.options import HEADER, SERVER, STORE, read_headers
+from gsym.cli.options import HEADER, SERVER, STORE_TO_READ, read_headers
 from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import elf_debug_id
@@ -234,7 +234,7 @@ def module_options(remark: str = "") -> tuple[Option, ...]:
             metavar="DIR",
             repeatable=True,
         ),
-        STORE,
+        STORE_TO_READ,
         Option(
             "--source",
             "source of missing modules, which go into the store: a folder, URL, ..., "
@@ -284,7 +284,8 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
     """The store, with sources of missing modules.
 
     Args:
-        path: Of the store; None: the user's own, if it exists or is needed.
+        path: Of the store; None: the user's own, if it exists or is needed. A URL is
+            a source of modules that go there.
         sources: See `SourceOpener`.
 
     Raises:
@@ -293,6 +294,10 @@ def open_store(path: str | None, sources: Sequence[str]) -> Opening | None:
     """
     from gsym.store.layout import default_store
 
+    if path is not None and "://" in path:
+        from gsym.store.sources.settings import source_of_store
+
+        sources, path = [source_of_store(path), *sources], None
     if path is None:
         path = default_store()
         if not sources and not os.path.isdir(path):

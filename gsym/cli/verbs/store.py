@@ -37,8 +37,18 @@ _THOUSAND = 1000
 
 
 def open_store(values: Values) -> Store:
-    """The store named on the command line, or the default one."""
-    return Store(values.text(STORE.name) or default_store())
+    """The store named on the command line, or the default one.
+
+    Raises:
+        UsageError: It is a URL.
+    """
+    path = values.text(STORE.name) or default_store()
+    if "://" in path:
+        raise UsageError(
+            f"option '{STORE.name}': '{path.partition('?')[0]}' is not a folder; gsym "
+            "store add, filter, symbolicate and trace take a URL"
+        )
+    return Store(path)
 
 
 def existing_store(values: Values) -> Store:

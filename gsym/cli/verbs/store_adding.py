@@ -8,6 +8,7 @@ from collections import Counter
 from functools import partial
 from itertools import chain
 from string import hexdigits
+from tempfile import TemporaryDirectory
 
 from gsym.cli.conversion import convert_keywords, convert_options
 from gsym.cli.grammar import Command, Operand, Option, UsageError
@@ -17,6 +18,7 @@ from gsym.cli.options import (
     QUIET,
     SOURCE,
     STORE,
+    STORE_TO_FILL,
     STRICT,
     TRANSFER_OPTIONS,
     module_identity,
@@ -34,8 +36,11 @@ from gsym.cli.verbs.store import (
 )
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
+from gsym.net.buckets import BUCKETS
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits
+from gsym.store.bucket import BucketStore
+from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
 from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree, in_parallel
@@ -46,7 +51,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.store.directory import Store
     from gsym.store.modules import Entry, ModuleKey, Resolution
     from gsym.store.tree_adding import FileOutcome
 
@@ -67,7 +71,7 @@ _DONE = ("added", "replaced", "kept")
         ),
     ),
     (
-        STORE,
+        STORE_TO_FILL,
         *convert_options("threads"),
         KEEP_ORIGINAL,
         *convert_options(*_KEYWORDS),
@@ -94,7 +98,23 @@ that is not a folder was skipped.""",
 )
 def add(values: Values) -> int:
     """Add the files; print a line for each module, then the counts."""
-    store, paths = open_store(values), values.operands("PATH")
+    url = values.text(STORE_TO_FILL.name) or ""
+    if not url.startswith(BUCKETS):
+        return _add_to(open_store(values), values)
+    try:
+        bucket = BucketStore(url)
+    except ValueError as error:
+        raise UsageError(f"option '{STORE_TO_FILL.name}': {error}") from None
+    with TemporaryDirectory(prefix="gsym-") as folder:
+        store = Store(folder)
+        status = _add_to(store, values)
+        for entry in store.entries():
+            bucket.publish(entry)
+    return status
+
+
+def _add_to(store: Store, values: Values) -> int:
+    paths = values.operands("PATH")
     limits = ArchiveLimits()
     limits = limits._replace(
         members=values.number("--max-members", minimum=1) or limits.members,

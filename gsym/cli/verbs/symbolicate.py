@@ -10,7 +10,7 @@ from gsym.cli.options import (
     HEADER,
     JSON,
     SERVER,
-    STORE,
+    STORE_TO_READ,
     STRICT,
     parse_address,
 )
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
             metavar="SOURCE",
             repeatable=True,
         ),
-        STORE,
+        STORE_TO_READ,
         Option(
             "--maps",
             "what is loaded where: a copy of /proc/PID/maps",
@@ -113,6 +113,9 @@ def symbolicate(values: Values) -> int:
     """Symbolicate files; 1 for refused jobs, 3 for misses under `--strict`."""
     for source in values.texts("--source"):
         _check_source(source)
+    store = values.text("--store") or ""
+    if "://" in store:
+        _check_source(store, is_store=True)
     operands = values.operands("FILE")
     loaded = _loaded(values)
     if loaded is None:
@@ -134,16 +137,17 @@ def symbolicate(values: Values) -> int:
         )
 
 
-def _check_source(source: str) -> None:
+def _check_source(source: str, *, is_store: bool = False) -> None:
     if os.path.isdir(source):
         return
-    from gsym.store.sources.settings import SourceOpener
+    from gsym.store.sources.settings import SourceOpener, source_of_store
 
     try:
         with SourceOpener() as opener:
-            list(opener.open(source))
+            list(opener.open(source_of_store(source) if is_store else source))
     except ValueError as error:
-        raise UsageError(f"option '--source': {error}") from None
+        option = "--store" if is_store else "--source"
+        raise UsageError(f"option '{option}': {error}") from None
 
 
 def _worst(statuses: list[int]) -> int:

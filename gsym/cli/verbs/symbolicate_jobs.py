@@ -130,7 +130,7 @@ def answer_locally(
 
     Args:
         jobs: Decoded JSON; an invalid job gets `{"error": reason}`.
-        store: Folder of the symbol store; None for the usual one.
+        store: Folder or URL of the symbol store; None for the usual one.
         sources: Sources of modules that are not in the store.
 
     Raises:
@@ -148,6 +148,10 @@ def answer_locally(
             f"without --server this needs the package {missing.name}: "
             "pip install 'gsym[server]'"
         ) from None
+    if store is not None and "://" in store:
+        from gsym.store.sources.settings import source_of_store
+
+        sources, store = [source_of_store(store), *sources], None
     folder = store or default_store()
     if not sources and not Store(folder).exists():
         raise GsymError("not a store", path=folder)

@@ -12,6 +12,7 @@ from gsym.store.sources.foreign_layouts import (
     BREAKPAD,
     DEBUGINFOD,
     GSYM,
+    STORE,
     SYMSTORE,
     UNIFIED,
 )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gsym.store.sources.source import Source
 
 _LAYOUTS = {each.name: each for each in (BREAKPAD, DEBUGINFOD, GSYM, SYMSTORE, UNIFIED)}
+_LAYOUTS["store"] = STORE
 _WEB = ("http://", "https://")
 _UNPACKING_SECONDS = 90.0  # debuginfod servers may need this long to answer
 _FORMATS = (
@@ -48,6 +50,20 @@ def open_source(text: str) -> Source:
     if len(found) != 1:
         raise ValueError(f"source '{text}': {len(found)} sources, not one")
     return found[0]
+
+
+def source_of_store(url: str) -> str:
+    """The source that has the modules of the store at a URL.
+
+    Raises:
+        ValueError: There cannot be a store.
+    """
+    if url.startswith(BUCKETS):
+        return url
+    if url.startswith(_WEB):
+        return f"store+{url}"
+    places = "folders, s3://..., gs://..., az://... and http(s)://..."
+    raise ValueError(f"store '{_hidden(url)}': stores are {places}")
 
 
 class SourceOpener:
