@@ -365,6 +365,29 @@ def test_a_function_without_a_name_is_left_out(tmp_path: Path) -> None:
     assert report.warnings == {DAMAGED_FUNCTION: 1}
 
 
+def test_a_call_whose_name_is_elsewhere_has_none(tmp_path: Path) -> None:
+    image = go_elf((MAIN,), version=16).to_bytes()
+    place = image.index(MAIN.calls[2].name.encode()) - image.index(b"first\0")
+    caller = MAIN.calls[2].caller
+    changed = image.replace(pack("<II", place, caller), pack("<II", 1 << 30, caller))
+    report, (function,) = convert_bytes(tmp_path, changed)
+    assert function.inline is not None
+    assert [each.name for each in function.inline.children] == ["lib.Outer", ""]
+    assert report.warnings == {DAMAGED_CALLS: 1}
+
+
+def test_the_second_opinion_ends_on_tables_that_do_not(tmp_path: Path) -> None:
+    """A call that is in itself; more functions than there is room for."""
+    own = replace(MAIN, calls=(replace(MAIN.calls[0], parent=0), *MAIN.calls[1:]))
+    convert_bytes(tmp_path, go_elf((own,), version=16).to_bytes())
+    assert compare(f"{tmp_path}/input.gsym", f"{tmp_path}/input").differences == []
+    image, table = table_of(go_elf((MAIN,), version=16))
+    image[table + 11] = 0x7F  # the number of functions, times 2 to the 24th
+    (tmp_path / "input").write_bytes(image)
+    with pytest.raises(gsym.FormatError, match="cut off"):
+        compare(f"{tmp_path}/input.gsym", f"{tmp_path}/input")
+
+
 def test_impossible_calls_are_left_out(tmp_path: Path) -> None:
     """The caller of a call stands in front of it."""
     caller = replace(MAIN.calls[0], caller=24)

@@ -74,7 +74,13 @@ class ReferencePclntab:
         self._trees = self._find_trees(words)
 
     def __iter__(self) -> Iterator[FunctionInfo]:
-        """All functions that code is of, in order of their addresses."""
+        """All functions that code is of, in order of their addresses.
+
+        Raises:
+            ValueError: The table counts more than it holds.
+        """
+        if self._functions + 2 * self._count * self._entry > len(self._data):
+            raise ValueError("the table of functions is cut off")
         for index in range(self._count):
             at = self._functions + 2 * index * self._entry
             start, record, end = (
@@ -214,8 +220,11 @@ class ReferencePclntab:
         self, data: bytes, unit: int, steps: list[_Step], rows: list[LineEntry]
     ) -> list[_Call]:
         size = 16 if self._magic == _GO_1_20 else 20
-        calls = []
-        for at in range(0, size * (1 + max(step.value for step in steps)), size):
+        calls: list[_Call] = []
+        count = 1 + max(step.value for step in steps)
+        if size * count > len(data):
+            return calls
+        for at in range(0, size * count, size):
             words = [
                 int.from_bytes(data[at + i : at + i + 4], self._order, signed=True)
                 for i in range(0, size, 4)
@@ -245,11 +254,14 @@ class ReferencePclntab:
         self, function: tuple[int, int, str], steps: list[_Step], calls: list[_Call]
     ) -> InlineInfo | None:
         address, size, name = function
+        # A caller is numbered before those that it calls.
+        if any(call.parent >= number for number, call in enumerate(calls)):
+            return None
         ranges: dict[int, list[Range]] = {}
         for step in steps:
             number = step.value
             end = min(step.end, size)
-            while number >= 0 and step.start < end:
+            while 0 <= number < len(calls) and step.start < end:
                 _extend(
                     ranges.setdefault(number, []), address + step.start, address + end
                 )
