@@ -11,7 +11,15 @@ from gsym.containers.architectures import (
     macho_architecture,
     pe_architecture,
 )
-from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
+from gsym.engine.native import (
+    bytes_of,
+    check,
+    ffi,
+    lib,
+    new_error,
+    new_object,
+    to_str,
+)
 from gsym.errors import FormatError, LimitError
 
 TYPE_CHECKING = False
@@ -47,10 +55,9 @@ class ObjectFile:
         self._inflated: dict[int, int] = {}  # sections: index -> size
         self._debug: dict[tuple[int, bool], list[Any]] = {}  # sections that were found
         self.data = data
-        self._bytes = ffi.from_buffer("uint8_t[]", data)
         self.handle: Any = new_object(
             *("object", lib.gsym_object_open, lib.gsym_object_close),
-            *(self._bytes, len(data)),
+            *(bytes_of(data), len(data)),
             path=path,
         )
         self._header: Any = ffi.new("gsym_object_header *")
@@ -62,7 +69,7 @@ class ObjectFile:
     def __exit__(self, *_: object) -> None:
         # The map is closed with its last view, which a failed job may still have.
         ffi.release(self.handle)
-        del self._bytes, self.data
+        del self.data
 
     @property
     def failed_relocations(self) -> int:
@@ -332,7 +339,7 @@ class ObjectFile:
             lib.gsym_object_relocate,
             self.handle,
             index,
-            ffi.from_buffer("uint8_t[]", payload),
+            bytes_of(payload),
             len(payload),
             failed,
         )

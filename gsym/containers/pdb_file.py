@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from gsym.containers.architectures import pe_architecture
-from gsym.engine.native import ffi, lib, new_object
+from gsym.engine.native import bytes_of, ffi, lib, new_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,9 @@ class PdbFile:
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
         self.data = data
-        self._bytes = ffi.from_buffer("uint8_t[]", data)
         self.handle: Any = new_object(
             *("pdb", lib.gsym_pdb_open, lib.gsym_pdb_close),
-            *(self._bytes, len(data), isinstance(data.obj, mmap.mmap)),
+            *(bytes_of(data), len(data), isinstance(data.obj, mmap.mmap)),
             path=path,
         )
         header = ffi.new("gsym_pdb_header *")

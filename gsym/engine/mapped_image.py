@@ -11,7 +11,15 @@ from __future__ import annotations
 from struct import Struct
 
 from gsym.cache import BoundedCache
-from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
+from gsym.engine.native import (
+    bytes_of,
+    check,
+    ffi,
+    lib,
+    new_error,
+    new_object,
+    to_str,
+)
 from gsym.model import Frame, FunctionRange, Lookup, join_path
 
 TYPE_CHECKING = False
@@ -147,7 +155,7 @@ class _Release:
 
     __slots__ = ("_data",)
 
-    def __init__(self, data: CData) -> None:
+    def __init__(self, data: memoryview) -> None:
         self._data = data
 
     def __call__(self, image: CData) -> None:
@@ -185,9 +193,11 @@ class MappedImage:
             from mmap import MADV_RANDOM
 
             by_pages.madvise(MADV_RANDOM)
-        view = ffi.from_buffer("uint8_t[]", data)
+        view = memoryview(data)
         life = lib.gsym_image_open, _Release(view)
-        self.image: CData = new_object("image", *life, view, len(view), path=path)
+        self.image: CData = new_object(
+            "image", *life, bytes_of(view), view.nbytes, path=path
+        )
         if index_limit is not None:
             lib.gsym_image_limit_indexes(self.image, index_limit)
         self.header: CData = ffi.new("gsym_header *")

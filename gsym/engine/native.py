@@ -21,7 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from typing_extensions import Buffer
+
 __all__ = [
+    "bytes_of",
     "check",
     "ffi",
     "kept_view",
@@ -77,6 +80,16 @@ def new_object(
     place, error = ffi.new(f"gsym_{kind} **"), new_error()
     check(create(*arguments, place, error), error, path)
     return ffi.gc(place[0], destroy)
+
+
+def bytes_of(data: Buffer) -> Any:
+    """The engine's pointer to the bytes of *data*, which the caller keeps.
+
+    The buffer is not left exported, as by `ffi.from_buffer`: CPython crashes when it
+    collects a memoryview with an exported buffer in a cycle, such as that of an
+    exception and a variable of its traceback.
+    """
+    return ffi.cast("uint8_t *", ffi.from_buffer("uint8_t[]", data))
 
 
 class _Holder:

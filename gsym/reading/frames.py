@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.engine.mapped_image import Paths
-from gsym.engine.native import ffi, kept_view, lib, new_object
+from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.model import UINT64_MAX, join_path
 from gsym.records import NamedTuple
 
@@ -335,7 +335,7 @@ class Frames:
         size = ffi.new("size_t *")
         distinct = new_object(
             *("distinct", lib.gsym_distinct_create, lib.gsym_distinct_destroy),
-            *(ffi.from_buffer(column), len(column), column.itemsize),
+            *(bytes_of(column), len(column), column.itemsize),
         )
         values = lib.gsym_distinct_values(distinct, size)
         codes = lib.gsym_distinct_codes(distinct)

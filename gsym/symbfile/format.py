@@ -12,7 +12,7 @@ from itertools import chain
 
 from gsym.containers.inflation import inflate_zstd
 from gsym.containers.mapped_file import map_file
-from gsym.engine.native import check, ffi, lib, new_error, new_object
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
 from gsym.symbfile.columns import (
@@ -154,8 +154,7 @@ class Decoder:
         is_last: bool,
     ) -> Generator[CData, None, bytes]:
         """Read up to the last complete message; returns the bytes after it."""
-        view = ffi.from_buffer("uint8_t[]", piece)
-        start, size = 0, len(view)
+        view, start, size = bytes_of(piece), 0, memoryview(piece).nbytes
         while True:
             status = lib.gsym_symbfile_reader_read(
                 self._reader,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import gsym.reading.reader
 from gsym.arguments import pairs_of
 from gsym.containers.mapped_file import map_file
-from gsym.engine.native import check, ffi, lib, new_error
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
 from gsym.reading.function_table import FunctionTable
@@ -130,8 +130,8 @@ def _unanswered(functions: FunctionTable) -> Iterator[Unanswered]:
 def _embedded(data: memoryview, path: str) -> memoryview:
     """The GSYM file in *data*, or all of it if it is one itself."""
     offset, size, error = ffi.new("uint64_t *"), ffi.new("uint64_t *"), new_error()
-    view = ffi.from_buffer("uint8_t[]", data)
-    check(lib.gsym_embedded_find(view, len(view), offset, size, error), error, path)
+    found = lib.gsym_embedded_find(bytes_of(data), len(data), offset, size, error)
+    check(found, error, path)
     return data[offset[0] : offset[0] + size[0]]
 
 

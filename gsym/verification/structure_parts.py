@@ -7,7 +7,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gsym.engine.native import ffi, lib, new_error
+from gsym.engine.native import bytes_of, ffi, lib, new_error
 from gsym.model import UINT64_END
 from gsym.verification.structure import BrokenError, Extent, Finding
 
@@ -157,8 +157,7 @@ def check_index(layout: Layout) -> Iterator[Finding]:
 
 def _expected_index(layout: Layout, index: Extent) -> bytes | None:
     """The bytes that the index should have; None if the engine does not use it."""
-    data = ffi.from_buffer("uint8_t[]", layout.binary)
-    with data, _open_image(data) as image:
+    with _open_image(layout.binary) as image:
         header, size = ffi.new("gsym_header *"), ffi.new("size_t *")
         lib.gsym_image_header(image, header)
         if (header.index_offset, header.index_size) != (index.start, index.size):
@@ -168,9 +167,9 @@ def _expected_index(layout: Layout, index: Extent) -> bytes | None:
             return bytes(ffi.buffer(lib.gsym_index_bytes(made, size), size[0]))
 
 
-def _open_image(data: Any) -> Any:
+def _open_image(data: memoryview) -> Any:
     life = lib.gsym_image_open, lib.gsym_image_close
-    return _opened("image", *life, data, len(data))
+    return _opened("image", *life, bytes_of(data), len(data))
 
 
 def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
@@ -233,9 +232,9 @@ class _Decoder:
     def __init__(self, layout: Layout) -> None:
         self._string_count = layout.parts["StringTable"].size
         self._file_count = len(layout.file_entries())
-        self._buffer = ffi.from_buffer("uint8_t[]", layout.binary)
         self._error: Any = new_error()
-        self._image = _open_image(self._buffer)
+        self._binary = layout.binary  # which the image reads
+        self._image = _open_image(self._binary)
         self._record = _opened(
             "record", lib.gsym_record_create, lib.gsym_record_destroy
         )
@@ -246,7 +245,6 @@ class _Decoder:
     def __exit__(self, *_: object) -> None:
         ffi.release(self._record)
         ffi.release(self._image)
-        ffi.release(self._buffer)
 
     def findings(self, index: int) -> Iterator[Finding | str]:
         """Errors in record *index*; a string for an error at its own offset."""

@@ -7,7 +7,15 @@ import _thread
 from gsym.containers.mapped_file import give_back
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.report import ConversionWarning
-from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
+from gsym.engine.native import (
+    bytes_of,
+    check,
+    ffi,
+    lib,
+    new_error,
+    new_object,
+    to_bytes,
+)
 from gsym.engine.workers import core_count
 from gsym.errors import ArchitectureError, EmptyError
 from gsym.records import NamedTuple
@@ -298,7 +306,7 @@ class _Text:
     def _feed(self, encoding: Encoding) -> None:
         """Read the text in blocks, and release the pages of each after that."""
         progress, data = self._request.progress, self._request.source.data
-        text = ffi.from_buffer("uint8_t[]", data)
+        text = bytes_of(data)
         for number, start in enumerate(range(0, len(data), _BLOCK_SIZE), 1):
             size = min(_BLOCK_SIZE, len(data) - start)
             self._call(lib.gsym_breakpad_feed, text + start, size)

@@ -14,7 +14,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
-from gsym.engine.native import ffi, lib
+from gsym.engine.native import bytes_of, ffi, lib
 from gsym.engine.workers import run_workers
 from gsym.errors import EmptyError, FormatError, UnsupportedError
 
@@ -273,11 +273,10 @@ class DwarfJob(UnitJob):
 
     def _set_sections(self, file: int, sections: dict[int, Section]) -> None:
         for which, (data, is_mapping) in sections.items():
-            view = ffi.from_buffer("uint8_t[]", data)
-            self._sections.append(view)
+            self._sections.append(data)
             self._call(
                 lib.gsym_conversion_set_section,
-                *(file, which, view, len(view), is_mapping),
+                *(file, which, bytes_of(data), len(data), is_mapping),
             )
 
 
