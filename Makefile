@@ -5,6 +5,7 @@
 #   make test      the test suite without the slow tests (MARKERS= includes them)
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
+#   make mutants   damaged files of every kind on such an engine, for 60 seconds (SECONDS=)
 #   make docs      the manual as HTML, in docs/_build
 #   make wheel     the source distribution and the wheel, checked and tried, in dist
 #   make deb       Debian packages, in build/deb; needs debhelper
@@ -27,6 +28,7 @@ PROCESSES := $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN))
 PYTEST_ARGS ?= --numprocesses $(PROCESSES)
 MARKERS ?= not slow
 CORPUS ?= build/corpus
+SECONDS ?= 60
 
 EXTRAS = test lint docs bench package
 BIN = $(VENV)/bin
@@ -47,7 +49,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize bench accept docs wheel deb libgsym install man clean
+.PHONY: build demo test check lint sanitize sanitized mutants bench accept docs wheel deb \
+    libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -103,7 +106,15 @@ lint: build $(VENV)/.test $(VENV)/.lint
 # files, for pytest would keep them to itself when the process dies; what measures
 # time and memory is left out, for the sanitizers change both, and so are the
 # comparisons with LLVM's tools.
-sanitize: $(VENV)/.test
+sanitize: sanitized
+	cd $(SANITIZED) && PYTHONPATH=$(abspath $(SANITIZED)) PYTHONMALLOC=malloc \
+	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
+	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
+	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
+	    -m "(not slow or hostile) and not no_engine and not confined" $(PYTEST_ARGS) \
+	    || { cat report.* 2>/dev/null; exit 1; }
+
+sanitized: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	cp -R cpython csrc deploy examples gsym integrations libgsym packaging tests tools docs \
@@ -113,12 +124,11 @@ sanitize: $(VENV)/.test
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all" GSYM_LDFLAGS="-fsanitize=address,undefined" \
 	    $(abspath $(BIN))/python setup.py -q build_ext --inplace
-	cd $(SANITIZED) && PYTHONPATH=$(abspath $(SANITIZED)) PYTHONMALLOC=malloc \
-	    LD_PRELOAD="$$($(SANITIZE_CC) -print-file-name=libasan.so)" \
-	    ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
-	    $(abspath $(BIN))/python -m pytest -p no:cacheprovider \
-	    -m "(not slow or hostile) and not no_engine and not confined" $(PYTEST_ARGS) \
-	    || { cat report.* 2>/dev/null; exit 1; }
+
+# On the engine of the last `make sanitize`, if there is one.
+mutants: $(VENV)/.test
+	@test -d $(SANITIZED) || $(MAKE) --no-print-directory sanitized
+	$(BIN)/python -m tools.mutate --seconds $(SECONDS)
 
 bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks.corpus $(CORPUS)

@@ -1,6 +1,6 @@
 """Take screenshots of the page of `gsym trace flame`, for the manual.
 
-    python tools/flame_screenshots.py
+    python -m tools.flame_screenshots
 
 The profile is one of this Python: two threads that parse, sampled. Needs Playwright,
 Chromium and Pillow.
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
-from screenshots import save
 
 from gsym.trace.profiles.flame_graph import flame_graph
 from gsym.trace.profiles.model import Frame, Mapping, ProfileBuilder, Thread, ValueType
+from tools.screenshots import save
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
