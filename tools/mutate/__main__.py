@@ -265,6 +265,7 @@ def main() -> int:
         for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "GSYM_STORE"):
             os.environ[name] = home
         os.environ.pop("DEBUGINFOD_URLS", None)
+        tempfile.tempdir = home  # where a process that dies leaves its files
         maker = Maker(arguments.files, arguments.seed)
         if arguments.replay is not None:
             _BASE[0] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
