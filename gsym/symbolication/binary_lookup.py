@@ -31,6 +31,7 @@ from gsym.symbolication.conversion_cache import (
     cache_path,
     collect_cache,
     is_writable,
+    path_in_cache,
 )
 
 TYPE_CHECKING = False
@@ -276,6 +277,9 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
+    if kind in {"pdb", "breakpad"} and os.path.isfile(path):
+        kept = path_in_cache(path, chosen)
+        return _from_cache(kept, chosen) or _convert(path, chosen, kept)
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
     if is_bundle:

@@ -24,16 +24,25 @@ def cache_path(binary: ObjectFile, search: BinarySearch) -> str:
 
     from gsym import __version__
 
-    folder = os.path.join(search.cache or cache_root(), __version__)
     status = os.stat(binary.path)
     read_too = (*_stamps(binary, search), search.debuginfod, search.dwp)
     mark = crc32(repr(read_too).encode("utf-8", "surrogateescape"))
     name = f"{status.st_size:x}-{binary.architecture}-{mark:08x}.gsym"
     if binary.uuid:
+        folder = os.path.join(search.cache or cache_root(), __version__)
         digits = binary.uuid.hex()
         return os.path.join(folder, "id", digits[:2], digits[2:] or "-", name)
-    place = os.path.realpath(binary.path).lstrip(os.sep)
-    return os.path.join(folder, "path", place, f"{status.st_mtime_ns:x}-{name}")
+    return path_in_cache(binary.path, search, name)
+
+
+def path_in_cache(path: str, search: BinarySearch, name: str = "") -> str:
+    """The path in the cache for a file as it is now, which has no other identity."""
+    from gsym import __version__
+
+    folder = os.path.join(search.cache or cache_root(), __version__, "path")
+    status, place = os.stat(path), os.path.realpath(path).lstrip(os.sep)
+    name = name or f"{status.st_size:x}.gsym"
+    return os.path.join(folder, place, f"{status.st_mtime_ns:x}-{name}")
 
 
 def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING
@@ -281,6 +282,19 @@ def test_lookup_in_an_image_answers_from_its_pdb(
     answer = gsym.lookup(program, 0x140001004)
     assert answer is not None
     assert str(answer).endswith(f"f + 4 at {A}:5")
+
+
+def test_lookups_in_a_pdb_are_answered_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "app.pdb"
+    for line in (5, 6):
+        path.write_bytes(Pdb([Module([Function("f", 0, 16, [(0, line)])])]).to_bytes())
+        os.utime(path, ns=(line, line))
+        for _ in range(2):
+            assert str(gsym.lookup(path, 0x1004)).endswith(f"f + 4 at {A}:{line}")
+    assert len(list(tmp_path.rglob("cache/**/*.gsym"))) == 2
 
 
 def test_addresses_of_a_pdb_count_from_the_image(tmp_path: Path) -> None:
