@@ -24,6 +24,7 @@ enum { DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5, DEBUG_ORIGINAL_SECTIONS = 10
 
 #define NAMES_MAGIC 0xeffeeffe
 #define LTCG "* CIL *" /* module of a link that generates code */
+#define LINKER "* Linker *"
 
 static gsym_status fail_at(const gsym_pdb *pdb, uint32_t stream, const char *what,
                            gsym_error *error) {
@@ -232,6 +233,8 @@ static gsym_status read_modules(gsym_pdb *pdb, uint32_t size, gsym_error *error)
         (void)cursor_cstring(&c, &ignored); /* the library that it is from */
         module.name_hash = pdb_module_name_hash(name, name_size);
         pdb->is_ltcg |= name_size == strlen(LTCG) && memcmp(name, LTCG, name_size) == 0;
+        if (name_size == strlen(LINKER) && memcmp(name, LINKER, name_size) == 0)
+            pdb->linker = module;
         cursor_skip(&c, (0 - cursor_offset(&c)) % 4);
         if (!LIST_ADD(pdb->modules, module)) status = gsym_fail_memory(error);
         if (status == GSYM_OK && module.stream != MSF_NO_STREAM)
@@ -282,6 +285,7 @@ gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_map
     gsym_pdb *pdb = calloc(1, sizeof *pdb);
     gsym_status status;
     if (pdb == NULL) return gsym_fail_memory(error);
+    pdb->linker.stream = MSF_NO_STREAM;
     status = msf_open(&pdb->file, data, size, is_file_mapping != 0, error);
     if (status == GSYM_OK) status = read_streams(pdb, error);
     if (status != GSYM_OK) {

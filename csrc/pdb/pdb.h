@@ -109,6 +109,7 @@ struct gsym_pdb {
     buffer names_copy;
     cursor names; /* of source files, by offset */
     number_map taken; /* streams of modules */
+    pdb_module linker; /* what the linker wrote itself; of no stream without it */
     bool is_ltcg; /* modules may use ids of others */
     number_map exporters; /* name_hash of a module -> its index */
     number_map exports;   /* index of the module << 32 | its id -> id */
@@ -162,6 +163,7 @@ enum pdb_symbol_kind {
     S_WITH32 = 0x1104,
     S_LABEL32 = 0x1105,
     S_PUB32 = 0x110e,
+    S_TRAMPOLINE = 0x112c,
     S_LPROC32 = 0x110f,
     S_GPROC32 = 0x1110,
     S_SEPCODE = 0x1132,

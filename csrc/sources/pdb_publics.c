@@ -1,9 +1,12 @@
-/* pdb_publics.c - public symbols: names of code for which modules have no function. */
+/* pdb_publics.c - public symbols: names of code for which modules have no function.
+ *
+ * An incremental link goes through jumps, trampolines, which have no names: each gets that of
+ * the public symbol that it leads to. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"
 
-enum { WINDOW_SIZE = 1 << 20, MAX_RECORD = UINT16_MAX + 2 };
+enum { WINDOW_SIZE = 1 << 20, SIGNATURE_SIZE = 4 /* before the symbols of a module */ };
 
 typedef struct public_reader {
     gsym_conversion *conversion;
@@ -11,16 +14,18 @@ typedef struct public_reader {
     uint64_t base;
     bool adds; /* else starts are noted */
     symbol_starts starts; /* and the ends of sections */
+    number_map trampolines; /* where one leads -> its address << 16 | its size */
     buffer copy;
     bool is_copied; /* the records being read */
 } public_reader;
 
-static gsym_status add_symbol(public_reader *reader, uint64_t address, const char *name,
-                              size_t name_size, gsym_error *error) {
+/* Its size, if it is not known, is up to the next start. */
+static gsym_status add_symbol(public_reader *reader, uint64_t address, uint64_t size,
+                              const char *name, size_t name_size, gsym_error *error) {
     gsym_creator *creator = conversion_creator(reader->conversion);
-    uint64_t end = symbol_starts_after(&reader->starts, address, UINT64_MAX);
-    uint64_t size = end - address;
     const uint8_t *stored = (const uint8_t *)name;
+    if (size == 0)
+        size = symbol_starts_after(&reader->starts, address, UINT64_MAX) - address;
     if (reader->is_copied)
         GSYM_TRY(creator_store(creator, stored, name_size, &stored, error));
     return creator_keep_symbol(creator, address, size > UINT32_MAX ? 0 : size,
@@ -30,6 +35,7 @@ static gsym_status add_symbol(public_reader *reader, uint64_t address, const cha
 
 static gsym_status read_public(public_reader *reader, cursor c, gsym_error *error) {
     uint32_t offset, segment, address;
+    uint64_t trampoline;
     size_t size;
     const char *name;
     cursor_skip(&c, 4); /* flags, which compilers do not agree on */
@@ -41,7 +47,40 @@ static gsym_status read_public(public_reader *reader, cursor c, gsym_error *erro
         return GSYM_OK; /* data, too */
     if (!reader->adds)
         return symbol_starts_add(&reader->starts, reader->base + address, error);
-    return add_symbol(reader, reader->base + address, name, size, error);
+    if (number_map_find(&reader->trampolines, address, &trampoline))
+        GSYM_TRY(add_symbol(reader, reader->base + (trampoline >> 16),
+                            trampoline & UINT16_MAX, name, size, error));
+    return add_symbol(reader, reader->base + address, 0, name, size, error);
+}
+
+/* Note where trampolines are. */
+static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *error) {
+    uint32_t size, offset, target_offset, segment, target_segment, address, target;
+    cursor_skip(&c, 2); /* kind */
+    size = cursor_u16(&c);
+    offset = cursor_u32(&c);
+    target_offset = cursor_u32(&c);
+    segment = cursor_u16(&c);
+    target_segment = cursor_u16(&c);
+    if (c.failed || !pdb_address(reader->pdb, segment, offset, &address) ||
+        !pdb_address(reader->pdb, target_segment, target_offset, &target))
+        return GSYM_OK;
+    if (!number_map_set(&reader->trampolines, target, (uint64_t)address << 16 | size))
+        return gsym_fail_memory(error);
+    return symbol_starts_add(&reader->starts, reader->base + address, error);
+}
+
+static gsym_status read_trampolines(public_reader *reader, gsym_error *error) {
+    const pdb_module *linker = &reader->pdb->linker;
+    cursor c = msf_read(&reader->pdb->file, linker->stream, 0, linker->symbol_size,
+                        &reader->copy);
+    pdb_symbol symbol;
+    if (reader->copy.failed) return gsym_fail_memory(error);
+    cursor_skip(&c, SIGNATURE_SIZE);
+    while (pdb_next_symbol(&c, &symbol))
+        if (symbol.kind == S_TRAMPOLINE)
+            GSYM_TRY(read_trampoline(reader, symbol.c, error));
+    return GSYM_OK;
 }
 
 /* Read the records that are complete in a window; *size_ret is their size, 0 where the first
@@ -88,6 +127,7 @@ static gsym_status add_publics(public_reader *reader, gsym_error *error) {
         if (!section->holds_code || reader->pdb->omap.count > 0) continue;
         GSYM_TRY(symbol_starts_add(&reader->starts, start + section->size, error));
     }
+    GSYM_TRY(read_trampolines(reader, error));
     GSYM_TRY(read_publics(reader, error));
     symbol_starts_sort(&reader->starts);
     reader->adds = true;
@@ -104,6 +144,7 @@ gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
     creator_await_symbols(conversion_creator(conversion));
     status = add_publics(&reader, error);
     free(reader.starts.items);
+    number_map_deinit(&reader.trampolines);
     buffer_deinit(&reader.copy);
     return status;
 }

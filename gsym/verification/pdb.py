@@ -37,7 +37,8 @@ NO_FILE = -1
 _LINES, _CHECKSUMS, _INLINEES = 0xF2, 0xF4, 0xF6
 _NEVER_STEP = {0xFEEFEE, 0xF00F00}
 _PROCEDURES = {0x110F, 0x1110, 0x1146, 0x1147, 0x1155, 0x1156}
-_THUNK, _SEPARATED, _PUBLIC = 0x1102, 0x1132, 0x110E
+_THUNK, _SEPARATED, _PUBLIC, _TRAMPOLINE = 0x1102, 0x1132, 0x110E, 0x112C
+_LINKER = b"* Linker *"
 _SCOPES = {0x1103, 0x1104}
 _ENDS = {0x0006, 0x114E, 0x114F}
 _COMPILERS = {0x1116, 0x113C}
@@ -55,6 +56,16 @@ _IMPORT = 1 << 31
 _CONTRADICTORY = "its inlined calls contradict each other"
 _IMPORTED = "it has inlined calls of another module"
 _RECORDS_SEARCHED = 16
+
+
+class _Listed(NamedTuple):
+    """A module in DBI: its stream, and sizes of the parts of that."""
+
+    name: bytes
+    stream: int
+    symbols: int
+    old_lines: int
+    lines: int
 
 
 class _Section(NamedTuple):
@@ -158,9 +169,13 @@ class PdbReference(Reference):
             _Section(*unpack_from("<8xII20xI", headers, each))
             for each in range(0, len(headers) - 39, 40)
         ]
-        for number, (stream, *sizes) in enumerate(_modules(dbi[64 : 64 + modules])):
-            self._read_module(number, self._streams.read(stream), *sizes)
-        self._read_publics(self._streams.read(symbols))
+        trampolines: dict[int, list[int]] = {}
+        for number, module in enumerate(_modules(dbi[64 : 64 + modules])):
+            data = self._streams.read(module.stream)
+            self._read_module(number, data, module)
+            if module.name == _LINKER:
+                self._read_trampolines(data[4 : module.symbols], trampolines)
+        self._read_publics(self._streams.read(symbols), trampolines)
 
     def _address(self, segment: int, offset: int) -> int | None:
         """Of segment:offset, relative to the image; None where it has no code."""
@@ -177,25 +192,37 @@ class PdbReference(Reference):
             return None
         return self._moved[at][1] + address - self._moved[at][0]
 
-    def _read_publics(self, symbols: bytes) -> None:
+    def _read_trampolines(self, symbols: bytes, found: dict[int, list[int]]) -> None:
+        for kind, data in records(symbols, 0, len(symbols)):
+            if kind == _TRAMPOLINE:
+                offset, to, segment, to_segment = unpack_from("<4xIIHH", data)
+                address = self._address(segment, offset)
+                target = self._address(to_segment, to)
+                if address is not None and target is not None:
+                    found.setdefault(target, []).append(address)
+
+    def _read_publics(self, symbols: bytes, trampolines: dict[int, list[int]]) -> None:
         found = []
+        base = self.base_address or 0
         for kind, data in records(symbols, 0, len(symbols)):
             if kind == _PUBLIC:
                 offset, segment = unpack_from("<4xIH", data)
                 address = self._address(segment, offset)
                 name = text_of(data[10:])
                 if address is not None and name:
-                    found.append(Symbol((self.base_address or 0) + address, 0, name))
+                    found += [
+                        Symbol(base + each, 0, name)
+                        for each in (address, *trampolines.get(address, [])[-1:])
+                    ]
         self.add_symbols(iter(found))
 
     # Modules.
 
-    def _read_module(
-        self, number: int, data: bytes, symbols: int, old: int, lines: int
-    ) -> None:
+    def _read_module(self, number: int, data: bytes, listed: _Listed) -> None:
+        start = listed.symbols + listed.old_lines
         try:
-            module = _Module(self, data[symbols + old : symbols + old + lines])
-            for function in module.functions(data[4:symbols]):
+            module = _Module(self, data[start : start + listed.lines])
+            for function in module.functions(data[4 : listed.symbols]):
                 self._add(module, function)
         except DECODING_ERRORS as error:
             self.unread[Place("", number)] = f"module {number}: {error!r}"
@@ -405,14 +432,13 @@ class _Module:
                 function.spans.append(span)
 
 
-def _modules(listed: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Stream, and sizes of symbols, old lines and new lines."""
+def _modules(listed: bytes) -> Iterator[_Listed]:
     at = 0
     while at + 64 <= len(listed):
-        yield unpack_from("<HIII", listed, at + 34)
-        at += 64
-        for _ in range(2):  # names
-            at = listed.index(b"\0", at) + 1
+        numbers = unpack_from("<HIII", listed, at + 34)
+        name, library, _ = listed[at + 64 :].split(b"\0", 2)
+        yield _Listed(name, *numbers)
+        at += 64 + len(name) + len(library) + 2
         at += -at % 4
 
 

@@ -314,6 +314,20 @@ def test_a_pdb_identifies_its_module(tmp_path: Path) -> None:
     assert (found.debug_file, found.code_file) == ("app.pdb", "")
 
 
+def test_a_jump_of_an_incremental_link_has_the_name_of_its_target(
+    convert: Convert,
+) -> None:
+    with convert(PDBS["trampolines"]) as reader:
+        found = [(each.address, each.size, each.name) for each in reader.functions()]
+    assert found == [
+        (0x1000, 5, "first"),
+        (0x1005, 5, "?f@@YAXXZ"),
+        (0x100A, 5, "gone"),
+        (0x1040, 16, "f"),
+        (0x1060, 0xFA0, "gone"),
+    ]
+
+
 # ---- refusals ----------------------------------------------------------------------
 
 

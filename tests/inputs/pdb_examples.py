@@ -21,6 +21,7 @@ from tests.inputs.pdb import (
     S_GPROC32_ID,
     S_SEPCODE,
     S_THUNK32,
+    S_TRAMPOLINE,
     TEXT,
     C,
     Function,
@@ -138,6 +139,17 @@ PDBS = {
         ],
         types=TYPES,
         ids=IDS,
+    ),
+    "trampolines": Pdb(
+        [
+            Module([Function("f", 0x40, 16, [(0, 7)])]),
+            Module(
+                name="* Linker *",
+                symbols=record(S_TRAMPOLINE, pack("<HHIIHH", 0, 5, 5, 0x40, 1, 1))
+                + record(S_TRAMPOLINE, pack("<HHIIHH", 0, 5, 10, 0x60, 1, 1)),
+            ),
+        ],
+        publics=[("?f@@YAXXZ", 1, 0x40), ("first", 1, 0), ("gone", 1, 0x60)],
     ),
     "moved": Pdb(
         [Module([NESTED], inlinees=INLINEES)],
