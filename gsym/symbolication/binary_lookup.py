@@ -277,7 +277,7 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     chosen = BinarySearch() if search is None else search
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
-    if kind in {"pdb", "breakpad"} and os.path.isfile(path):
+    if kind == "pdb":
         kept = path_in_cache(path, chosen)
         return _from_cache(kept, chosen) or _convert(path, chosen, kept)
     if kind not in {"object", "fat", "bundle"}:

@@ -80,11 +80,12 @@ def _fetch_first(
 
     for path in paths:
         target = os.path.join(cache, path)
-        temporary = f"{target}.{os.urandom(4).hex()}"
+        temporary = os.path.join(cache, os.urandom(8).hex())
         try:
             address = read_web_address(server).below(path)
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            os.makedirs(cache, mode=0o700, exist_ok=True)
             transfer.fetch(address, temporary, is_trusted=True)
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
             os.replace(temporary, target)
         except NotFoundError:
             continue
