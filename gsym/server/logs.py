@@ -9,13 +9,17 @@ import logging
 import os
 import re
 import sys
+import threading
 import time
+from functools import partial
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from gsym.server.monitoring import Metrics
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 _REQUESTS = logging.getLogger("gsym.requests")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
 LOGGED = "gsym.log"  # further fields of the log, in the scope of a request
+_MAX_SHOWN = 200  # characters of an object in a message
 _NO_ANSWER = 499  # the client closed the connection; the code that nginx uses
 
 
@@ -122,6 +127,32 @@ def is_for_people(settings: Settings) -> bool:
     )
 
 
+_LOG = logging.getLogger("gsym.server")
+
+
+def log_everything() -> None:
+    """Log what this process would write to standard error in other forms.
+
+    These are warnings of Python, and errors that no code handles.
+    """
+    logging.captureWarnings(capture=True)
+
+    def log_error(where: str, *error: Any) -> None:
+        _LOG.critical("an error in %s", where, exc_info=error)
+
+    def log_thread(given: threading.ExceptHookArgs) -> None:
+        name = given.thread.name if given.thread else ""
+        log_error(f"the thread {name}", *given[:3])
+
+    def log_unraisable(given: sys.UnraisableHookArgs) -> None:
+        where = f"{given.object!r}"[:_MAX_SHOWN]
+        log_error(where, given.exc_type, given.exc_value, given.exc_traceback)
+
+    sys.excepthook = partial(log_error, "the process")
+    threading.excepthook = log_thread
+    sys.unraisablehook = log_unraisable
+
+
 def configure_logs(settings: Settings) -> None:
     """Write the logs of this process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
@@ -132,6 +163,11 @@ def configure_logs(settings: Settings) -> None:
         logger.handlers[:] = [handler]
         logger.setLevel(level if name == "gsym" else max(level, logging.WARNING))
         logger.propagate = False
+    root = logging.getLogger()  # other libraries, and warnings of Python
+    for each in root.handlers[:]:
+        if isinstance(each.formatter, (_TextLines, _JsonLines)):
+            root.removeHandler(each)
+    root.addHandler(handler)
 
 
 def _printable(fields: dict[str, object]) -> dict[str, object]:

@@ -26,6 +26,7 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
+from gsym.server.logs import log_everything
 from gsym.server.mapped_files import survive_bus_errors
 from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
@@ -140,6 +141,7 @@ def serve(
         listener: From `bind`.
         greet: Called when the server accepts connections.
     """
+    log_everything()
     config = _config(partial(worker_app, load), settings)
     with _metrics_folder():
         _Workers(config, listener, greet).run()
@@ -153,6 +155,7 @@ def worker_app(load: Callable[[], Settings]) -> ReloadingApp:
     survive_bus_errors()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    log_everything()
     return reloading_app(load)
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from tests.server.running import token_lines
 from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -36,12 +37,17 @@ REQUEST = {"stacks": [[[0, 0x1004]]], "memoryMap": [["app", debug_id()]]}
 class Serving:
     """A server as people start it, in a folder with a Breakpad file."""
 
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        words: Sequence[str] = ("-m", "gsym", "serve", "--port", "0"),
+        **environment: str,
+    ) -> None:
         (folder / "any.sym").write_bytes(symbols())
-        words = [sys.executable, "-m", "gsym", "serve", "--port", "0", *arguments]
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            words,
+            [sys.executable, *words, *arguments],
             cwd=folder,
             stderr=subprocess.PIPE,
             text=True,
@@ -251,6 +257,78 @@ def test_the_log_is_json_and_begins_with_the_sources(
         f"store: {store}",
         f"source: {tmp_path}",
     ]
+
+
+_NOISY = """
+import asyncio, logging, sys, threading, warnings
+from starlette.responses import Response
+from starlette.routing import Route
+import gsym.server.application as application
+from gsym.cli.main import main
+
+class Noise:
+    def __del__(self):
+        raise ValueError("in a destructor")
+
+async def lose():
+    raise ValueError("in a task")
+
+async def noisy(request):
+    warnings.warn("a warning of Python")
+    logging.getLogger("library").warning("a warning of a library")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    Noise()
+    asyncio.ensure_future(lose())
+    return Response()
+
+async def failing(request):
+    raise ValueError("in an endpoint")
+
+routes = [Route("/noisy", noisy), Route("/failing", failing)]
+application._PARTS += (lambda service: routes,)
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_all_that_a_server_writes_is_json(workers: str, tmp_path: Path) -> None:
+    """Warnings, lost errors, other libraries and the log of uvicorn, too."""
+    (tmp_path / "noisy.py").write_text(_NOISY)
+    words = ["noisy.py", "serve", "--port", "0", "--workers", workers]
+    with Serving(tmp_path, words=words) as serving:
+        for path in ("/noisy", "/failing", "/ HTTP/1.1 nonsense"):
+            with socket.create_connection(("127.0.0.1", serving.port)) as client:
+                client.sendall(
+                    f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+                )
+                assert client.recv(1 << 16)
+        assert serving.stop() == 0
+    records = [json.loads(line) for line in serving.lines]
+    text = "\n".join(f"{each['message']} {each.get('exception')}" for each in records)
+    for said in (
+        "a warning of Python",
+        "a warning of a library",
+        "ZeroDivisionError",
+        "in a destructor",
+        "in a task",
+        "in an endpoint",
+        "Invalid HTTP request",
+    ):
+        assert said in text
+
+
+def test_a_start_that_fails_is_told_in_the_form_of_the_log(tmp_path: Path) -> None:
+    for form, first in (("json", "{"), ("text", "gsym: error: ")):
+        done = gsym_serve(
+            f"--set=log_format={form}", "--host", "203.0.113.1", folder=tmp_path
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith(first)
+        assert "203.0.113.1:8000: " in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_sighup_reloads_the_configuration(tmp_path: Path) -> None:

@@ -8,15 +8,17 @@ import stat
 import sys
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 
 from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.options import STORE
-from gsym.cli.terminal import printable
-from gsym.errors import UnsupportedError
+from gsym.cli.program import EXIT_FAILED, EXIT_USAGE
+from gsym.cli.terminal import describe, printable
+from gsym.errors import GsymError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from gsym.cli.grammar import Values
@@ -124,10 +126,9 @@ def serve(values: Values) -> int:
     """Serve until a signal stops the server."""
     flags = _flags(values)
     try:
-        from gsym.server.confined_process import end_processes
-        from gsym.server.reloading import reloading_app
+        import_module("gsym.server.workers")  # needs all of them
+        from gsym.server.logs import configure_logs, is_for_people
         from gsym.server.settings import SettingsError, toml_lines
-        from gsym.server.workers import bind, check_grpc_port, check_tls, serve
     except ImportError as missing:
         raise UnsupportedError(
             f"gsym serve needs the package {missing.name}: pip install 'gsym[server]'"
@@ -138,11 +139,35 @@ def serve(values: Values) -> int:
         if values.flag("--print-config"):
             sys.stdout.writelines(toml_lines(settings))
             return 0
-        check_tls(settings)
-        app = reloading_app(load)
+        try:
+            return _start(load, settings, is_check=values.flag("--check-config"))
+        except (GsymError, OSError, ValueError) as error:
+            if values.flag("--check-config") or is_for_people(settings):
+                raise
+            is_usage = isinstance(error, (SettingsError, ValueError))
+            configure_logs(settings)
+            reason = describe(error)
+            logging.getLogger("gsym.server").critical("cannot start: %s", reason)
+            return EXIT_USAGE if is_usage else EXIT_FAILED
     except (SettingsError, ValueError) as error:
         raise UsageError(str(error)) from None
-    if values.flag("--check-config"):
+
+
+def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) -> int:
+    """Check the configuration, and serve unless that is all.
+
+    Raises:
+        GsymError: A setting is invalid, or a package is not installed.
+        OSError: A file cannot be read, or the address is in use.
+        ValueError: A setting is invalid.
+    """
+    from gsym.server.confined_process import end_processes
+    from gsym.server.reloading import reloading_app
+    from gsym.server.workers import bind, check_grpc_port, check_tls, serve
+
+    check_tls(settings)
+    app = reloading_app(load)
+    if is_check:
         app.close()
         print("the configuration is valid")
         return 0

@@ -6,6 +6,7 @@ Nothing is queued: a client whose request is not forwarded is told to send it ag
 from __future__ import annotations
 
 import logging
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -160,6 +161,8 @@ def import_grpc(user: str) -> Any:
     Raises:
         UnsupportedError: It is not installed.
     """
+    # Else it writes to standard error, in a form of its own.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         import grpc
         import grpc.aio
