@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,39 @@ def test_refused_job_is_reported_as_a_failure(
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"results": [{"error": "job 0 is invalid"}]}
     assert printed.err == "gsym: job 0 refused: job 0 is invalid\n"
+
+
+def test_a_wait_for_the_server_is_said_also_without_a_terminal(
+    stacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy = Answer(b"", 503)
+    with Server(busy, busy, GOOD) as server:
+        assert main(["symbolicate", "--server", server.url, stacks]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == TEXT
+    path = f"{server.url}/symbolicate/v5"
+    assert printed.err == f"gsym: {path}: HTTP status 503; again in 1 s\n"
+
+
+def test_nobody_who_listens_is_told_at_once(
+    stacks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    assert main(["symbolicate", "--server", url, stacks]) == 1
+    assert capsys.readouterr().err == (
+        f"gsym: error: {url}/symbolicate/v5: [Errno 111] Connection refused "
+        "(attempt 1)\n"
+    )
+
+
+def test_requests_name_the_package_and_where_to_ask(stacks: str) -> None:
+    with Server(GOOD) as server:
+        assert main(["symbolicate", "--server", server.url, stacks]) == 0
+    ((_, headers),) = server.requests
+    contact = "https://pypi.org/project/gsym/"
+    assert headers["user-agent"] == f"gsym/{gsym.__version__} (+{contact})"
 
 
 def test_headers_come_from_the_command_line_and_from_a_file(

@@ -100,6 +100,60 @@ def test_the_settings_are_those_of_the_server(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("file", ["deploy/Containerfile", "docs/deploy.md"])
+def test_what_is_installed_can_ask_the_sources(file: str) -> None:
+    settings = load_settings({}, {}, [str(DEPLOY / "gsym.toml")])
+    assert any(source.startswith("https:") for source in settings.sources)
+    (extras,) = re.findall(
+        r"pip install .*\[([\w,]+)\]", (ROOT / file).read_text(encoding="utf-8")
+    )
+    assert {"server", "net"} <= set(extras.split(","))
+
+
+def test_kubectl_reads_each_field_of_the_manifest() -> None:
+    """It drops fields that are not of the type, such as misspelt ones."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    kubectl = tool("kubectl")
+    text = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
+    service, stateful_set = yaml.safe_load_all(text)
+    assert (
+        service["spec"]["selector"] == stateful_set["spec"]["selector"]["matchLabels"]
+    )
+    done = subprocess.run(
+        [kubectl, "set", "env", "--local", "-f", "-", "ADDED=1", "-o", "json"],
+        input=yaml.safe_dump(stateful_set),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert lost(stateful_set, json.loads(done.stdout)) == []
+
+
+def lost(given: object, read: object, path: str = "") -> list[str]:
+    """The paths of values that are not as they were given; additions do not count."""
+    if isinstance(given, dict) and isinstance(read, dict):
+        return [
+            each
+            for key, value in given.items()
+            for each in lost(value, read.get(key), f"{path}/{key}")
+        ]
+    if isinstance(given, list) and isinstance(read, list):
+        rest = [*read, *[None] * len(given)]
+        return [
+            each
+            for index, value in enumerate(given)
+            for each in lost(value, rest[index], f"{path}/{index}")
+        ]
+    return [] if given == read else [path]
+
+
+def test_variables_of_a_service_are_no_settings() -> None:
+    """Kubernetes sets GSYM_PORT to an address, as the Service is called gsym."""
+    text = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
+    assert "enableServiceLinks: false" in text
+
+
 @pytest.mark.parametrize("file", ["kubernetes.yaml", "compose.yaml"])
 def test_variables_of_containers_are_settings(file: str) -> None:
     text = (DEPLOY / file).read_text(encoding="utf-8")

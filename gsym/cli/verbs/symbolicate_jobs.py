@@ -69,18 +69,21 @@ def symbolicate_jobs(path: str, request: Any, values: Values) -> int:
 
 @contextmanager
 def _waiting(server: str) -> Iterator[None]:
-    """Say on a terminal that the server takes long, and why a request is repeated."""
+    """Say why a request is repeated, and on a terminal that the server takes long."""
 
     def say(text: str) -> None:
+        print(f"gsym: {printable(text)}", file=sys.stderr, flush=True)
+
+    def say_to_people() -> None:
         if sys.stderr.isatty():
-            print(f"gsym: {printable(text)}", file=sys.stderr, flush=True)
+            say(f"waiting for {server}")
 
     notices = logging.Handler()
     notices.emit = lambda record: say(record.getMessage())  # type: ignore[method-assign]
     log = logging.getLogger("gsym.client")
     log.addHandler(notices)
     log.setLevel(logging.INFO)
-    timer = Timer(_PATIENCE, say, (f"waiting for {server}",))
+    timer = Timer(_PATIENCE, say_to_people)
     timer.start()
     try:
         yield
