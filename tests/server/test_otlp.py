@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
+import shutil
+import socket
+import ssl
+import subprocess
 import threading
 import time
+from http.client import HTTPSConnection
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +32,7 @@ from gsym.store.modules import Attempt, Entry, Resolution  # noqa: E402
 from gsym.store.symbolizer import Symbolizer  # noqa: E402
 from tests.server.collectors import GrpcCollector, HttpCollector  # noqa: E402
 from tests.server.running import RunningServer, made_settings  # noqa: E402
+from tests.server.test_serve_command import Serving  # noqa: E402
 from tests.trace.profiles.symbols import BASE, BUILD_ID, Modules  # noqa: E402
 
 if TYPE_CHECKING:
@@ -506,6 +513,58 @@ def test_tokens_of_grpc_are_metadata(module: OneModule) -> None:
             client.Export(request())
         assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
         client.Export(request(), metadata=(("authorization", "Bearer agent"),))
+
+
+def certificate(folder: Path) -> tuple[Path, bytes]:
+    """A file with a certificate for 127.0.0.1 and its key, and the certificate."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    key, public = folder / "key.pem", folder / "certificate.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(public)]
+    subprocess.run(command, check=True, capture_output=True)
+    both = folder / "server.pem"
+    both.write_bytes(key.read_bytes() + public.read_bytes())
+    return both, public.read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.no_engine
+def test_a_server_with_workers_and_a_certificate_accepts_both_protocols(
+    tmp_path: Path,
+) -> None:
+    pem, public = certificate(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (
+        GrpcCollector() as collector,
+        Serving(
+            tmp_path,
+            "--workers=2",
+            f"--set=forward_profiles={collector.url}",
+            f"--set=grpc_port={port}",
+            f"--set=tls_certificate={pem}",
+        ) as serving,
+    ):
+        context = ssl.create_default_context(cadata=public.decode())
+        connection = HTTPSConnection(
+            "127.0.0.1", serving.port, timeout=30, context=context
+        )
+        headers = {"content-type": KIND}
+        connection.request("POST", PATH, request().SerializeToString(), headers)
+        assert connection.getresponse().status == 200
+        connection.close()
+        credentials = grpc.ssl_channel_credentials(public)
+        with grpc.secure_channel(f"127.0.0.1:{port}", credentials) as channel:
+            stub: Any = service_grpc.ProfilesServiceStub
+            stub(channel).Export(request(), timeout=30, wait_for_ready=True)
+        assert collector.requests == [request(), request()]
+        assert serving.stop() == 0
+    messages = [json.loads(line)["message"] for line in serving.lines]
+    assert f"profiles by gRPC: port {port}" in messages
+    assert f"profiles: symbolized and sent to {collector.url}" in messages
 
 
 def test_a_message_of_grpc_above_the_limit_is_refused(module: OneModule) -> None:
