@@ -18,6 +18,7 @@ from gsym.arrow.symbolizing import symbolize
 from gsym.errors import GsymError
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
+from gsym.server.service import Wanted
 from gsym.store.modules import key_of_build_id, keys_of_text
 from gsym.store.symbolizer import OpenModule
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from gsym.server.service import Service
-    from gsym.store.modules import ModuleKey
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
@@ -124,7 +124,7 @@ class _Modules:
     """
 
     def __init__(self, values: list[bytes | str]) -> None:
-        self.keys = {
+        self._keys = {
             value: [key_of_build_id(value)]
             if isinstance(value, bytes)
             else keys_of_text(value)
@@ -138,30 +138,20 @@ class _Modules:
 
     async def open(self, service: Service) -> None:
         """Open all of them, by the first of their keys that leads to one."""
-        while wanted := [
-            _Wanted(value, keys.pop(0))
-            for value, keys in self.keys.items()
+        while wanted := {
+            value: Wanted(keys.pop(0))
+            for value, keys in self._keys.items()
             if keys and self.find(value).reader is None
-        ]:
-            await service.opening.open_all(wanted)
-            for each in wanted:
+        }:
+            await service.opening.open_all(wanted.values())
+            for value, each in wanted.items():
                 if each.module is not None:
-                    self._found[each.value] = each.module
+                    self._found[value] = each.module
 
     @property
     def found(self) -> int:
         """The number of modules that were found."""
         return sum(each.reader is not None for each in self._found.values())
-
-
-class _Wanted:
-    """A module by one of its keys."""
-
-    def __init__(self, value: bytes | str, key: ModuleKey) -> None:
-        self.value = value
-        self.key: ModuleKey | None = key
-        self.module: OpenModule | None = None
-        self.seconds = 0.0
 
 
 async def _begin(

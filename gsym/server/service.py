@@ -51,6 +51,19 @@ if TYPE_CHECKING:
 _MAX_PER_REQUEST = 8
 
 
+class Wanted:
+    """A module that a request needs; a `WantedModule`.
+
+    Args:
+        key: The module.
+    """
+
+    def __init__(self, key: ModuleKey) -> None:
+        self.key: ModuleKey | None = key
+        self.module: OpenModule | None = None
+        self.seconds = 0.0
+
+
 class _Search:
     """A search, and the number of requests that wait for it."""
 

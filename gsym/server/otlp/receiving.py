@@ -18,6 +18,7 @@ from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.logs import LOGGED
 from gsym.server.otlp.status import PROTOBUF, status_response
+from gsym.server.service import Wanted
 from gsym.server.tokens import PROFILES
 from gsym.store.symbolizer import OpenModule
 from gsym.trace.profiles.binaries import Binaries
@@ -80,19 +81,10 @@ async def _answer(request: Request, service: Service) -> Response:
     return Response(answer, media_type=PROTOBUF)
 
 
-class _Wanted:
-    """A module of a request."""
-
-    def __init__(self, key: ModuleKey) -> None:
-        self.key: ModuleKey | None = key
-        self.module: OpenModule | None = None
-        self.seconds = 0.0
-
-
 class _Opened:
     """The modules of a request that were opened in time."""
 
-    def __init__(self, wanted: list[_Wanted]) -> None:
+    def __init__(self, wanted: list[Wanted]) -> None:
         self._modules = {each.key: each.module for each in wanted}
 
     def open(self, key: ModuleKey) -> OpenModule:
@@ -113,7 +105,7 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     if len(profile.locations) > limits.max_frames:
         title = f"please send less: a request may have {limits.max_frames} locations"
         raise ServerError(413, title)
-    wanted = [_Wanted(key) for key in completion.modules()]
+    wanted = [Wanted(key) for key in completion.modules()]
     with move_on_after(limits.profile_wait):
         await service.opening.open_all(wanted)
 

@@ -37,7 +37,6 @@ class Code(NamedTuple):
     name: str
 
 
-OK = Code(0, "OK")
 UNKNOWN = Code(2, "UNKNOWN")
 INVALID_ARGUMENT = Code(3, "INVALID_ARGUMENT")
 DEADLINE_EXCEEDED = Code(4, "DEADLINE_EXCEEDED")
@@ -48,7 +47,7 @@ INTERNAL = Code(13, "INTERNAL")
 UNAVAILABLE = Code(14, "UNAVAILABLE")
 UNAUTHENTICATED = Code(16, "UNAUTHENTICATED")
 
-# Clients send again what gets one of the last three, if there is a time to retry after.
+# Clients send again what gets one of the last two, with a time to retry after.
 _CODES = {
     400: INVALID_ARGUMENT,
     415: INVALID_ARGUMENT,

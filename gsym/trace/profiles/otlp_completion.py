@@ -117,7 +117,7 @@ class _Functions:
         self._type = _types()["Function"]
         self._tables = tables
         self._path_map = path_map
-        self._numbers: dict[tuple[str, ...], int] = {}
+        self._numbers: dict[tuple[str, str, str], int] = {}
         # Entry 0 of a table means none.
         for table in (tables.function_table, tables.string_table):
             if not table:
@@ -126,7 +126,7 @@ class _Functions:
 
     def number(self, frame: Frame) -> int:
         """The index of the function of a frame."""
-        key = (frame.name, frame.system_name, frame.path)
+        key = frame[:3]  # all but the line
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = len(self._tables.function_table)
