@@ -1,9 +1,9 @@
 /* calls.c - what `gsym trace record` does at each call of a Python function.
  *
- * This is the only C that knows Python, and no part of the engine. A program calls it
- * twice for each of its calls, so the common case is here and all others are methods of
- * the subclass, in gsym/trace/recording/program.py: `describe`, `enter_thread`,
- * `write_call` and `flush`. Records are made as in gsym/trace/recording/process_trace.py.
+ * It is no part of the engine. A program calls it twice for each of its calls, so the
+ * common case is here and all others are methods of the subclass, in
+ * gsym/trace/recording/program.py: `describe`, `enter_thread`, `write_call` and `flush`.
+ * Records are made as in gsym/trace/recording/process_trace.py.
  *
  * The interpreter lock guards everything. It may be released wherever Python code runs,
  * which is where a comment says so.
