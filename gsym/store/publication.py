@@ -183,6 +183,7 @@ def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
         originals={
             kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
         },
+        gsym_size=sizes[GSYM_FILE],
     )
     write_sidecar(folder, made, sizes)
     return made

@@ -66,6 +66,7 @@ def test_a_record_is_read(tmp_path: Path) -> None:
         size=30,
         added=1.5,
         originals={"sym": f"{folder}/module.sym"},
+        gsym_size=10,
     )
 
 
@@ -132,7 +133,8 @@ def test_records_are_read_as_written(
     system, architecture, source = words
     module = ModuleIdentity(system, architecture, identity(1).debug_id)
     path = f"{folder}/module.gsym"
-    entry = Entry(path, module, uuid, Quality(level, 9), source, 7, added)
+    quality = Quality(level, 9)
+    entry = Entry(path, module, uuid, quality, source, 7, added, gsym_size=7)
     write_sidecar(folder, entry, {"module.gsym": 7})
     assert read_entry(folder) == entry
 
