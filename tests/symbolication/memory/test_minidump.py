@@ -30,6 +30,8 @@ from tests.inputs.minidump import (
     elf_codeview,
     write_minidump,
 )
+from tests.inputs.pdb import GUID as PDB_GUID
+from tests.inputs.pdb_examples import PDBS
 from tests.symbolication.memory.running import build
 
 if TYPE_CHECKING:
@@ -221,3 +223,18 @@ def test_stacks_of_a_minidump_of_lldb_are_those_of_lldb(
         if "leaf" in functions
     ]
     assert names[:3] == ["leaf", "middle", "main"]
+
+
+def test_a_dump_of_windows_is_answered_by_the_pdb_beside_it(tmp_path: Path) -> None:
+    """As ProcDump writes it: modules have the GUID and age of their PDB."""
+    (tmp_path / "app.pdb").write_bytes(PDBS["functions"].to_bytes())
+    record = codeview(PDB_GUID, 1, "C:\\build\\app.pdb")
+    module = Module("C:\\build\\app.exe", 0x7FF600000000, 0x10000, record)
+    thread = Thread(7, pc=module.base + 0x1018)
+    dump = Minidump(threads=(thread,), modules=(module,), platform=WINDOWS)
+    path = tmp_path / "app.dmp"
+    path.write_bytes(write_minidump(dump))
+    (frame,) = gsym.symbolicate(path, store=str(tmp_path / "store")).frames()
+    assert [each.name for each in frame.calls] == [
+        *("N::inner(int, char)", "outer(int, char)", "N::f(int, char)"),
+    ]
