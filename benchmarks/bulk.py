@@ -1,10 +1,11 @@
 """Addresses of many modules in Arrow batches: rows and distinct addresses per second.
 
-    python -m benchmarks.bulk SEGMENTS [--rows N] [--sample N]
+    python -m benchmarks.bulk SEGMENTS [--rows N] [--sample N] [--write FOLDER]
 
 SEGMENTS is a folder of GSYM files, such as `gsym convert BINARY --segment-size 320000`
 writes for a large C++ binary; each becomes a module of its own. The popularity of
-modules and, in a module, of addresses has a Zipf distribution.
+modules and, in a module, of addresses has a Zipf distribution. With --write nothing is
+measured: FOLDER gets the rows and the store, for `gsym batch`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import resource
 import tempfile
 import threading
 import time
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import gsym
 from gsym.arrow import Modules, symbolize
@@ -154,6 +156,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--skew", type=float, default=4.0, help="1: no preference")
     parser.add_argument("--output", action="append")
+    parser.add_argument("--write", type=Path, metavar="FOLDER")
     args = parser.parse_args()
     args.output = args.output or ["ids", "stack", "frames"]
     segments = sorted(args.segments.iterdir())[: args.modules]
@@ -165,10 +168,16 @@ def main() -> None:
         for path, size in zip(segments, sizes, strict=True)
     ]
     names = pa.array([f"lib{number}.so" for number in range(1, len(segments) + 1)])
+    source = batches(pools, names, args.sample or args.rows, args.skew)
+    if args.write:
+        fill_store(f"{args.write}/store", segments)
+        first = next(source)
+        with pq.ParquetWriter(args.write / "rows.parquet", first.schema) as writer:
+            for batch in chain([first], source):
+                writer.write_batch(batch)
+        return
     with tempfile.TemporaryDirectory() as folder:
-        modules = fill_store(folder, segments)
-        rows = args.sample or args.rows
-        measure("zipf", batches(pools, names, rows, args.skew), modules, args)
+        measure("zipf", source, fill_store(folder, segments), args)
 
 
 if __name__ == "__main__":

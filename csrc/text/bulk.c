@@ -28,11 +28,11 @@ struct gsym_bulk {
     gsym_rows rows;
     gsym_known *known;
     uint32_t first_frame; /* the number of those that are older */
-    uint32_t *order;  /* rows with an address, by module */
-    uint32_t *starts; /* of each module there, and the end of the last */
-    uint32_t *stacks; /* of each row */
-    gsym_batch frames; /* an address is a stack here */
-    LIST(uint32_t) names;   /* of each frame, in the table of texts */
+    uint32_t *order;      /* rows with an address, by module */
+    uint32_t *starts;     /* of each module there, and the end of the last */
+    uint32_t *stacks;     /* of each row */
+    gsym_batch frames;    /* an address is a stack here */
+    LIST(uint32_t) names; /* of each frame, in the table of texts */
     LIST(uint32_t) files;
     text_table name_texts, file_texts;
     number_map numbers;   /* names or files of one module */
