@@ -44,8 +44,11 @@ def run_workers(
         work()
         return
     failures: list[BaseException] = []
-    locks = [_start(work, failures) for _ in range(count)]
+    ended: list[_thread.LockType] = []
+    locks: list[_thread.LockType] = []
     try:
+        for _ in range(count):
+            locks.append(_start(work, failures, ended))
         for lock in locks:
             while not lock.acquire(timeout=_POLL_SECONDS):
                 if poll is not None:
@@ -54,14 +57,20 @@ def run_workers(
     except BaseException:
         cancel()
         for lock in locks:
-            lock.acquire()
+            # A signal may have come when this thread had just acquired it.
+            while lock not in ended:
+                lock.acquire(timeout=_POLL_SECONDS)
         raise
     if failures:
         raise failures[0]
 
 
-def _start(work: Callable[[], None], failures: list[BaseException]) -> _thread.LockType:
-    """Start a thread; the lock is free when it has ended."""
+def _start(
+    work: Callable[[], None],
+    failures: list[BaseException],
+    ended: list[_thread.LockType],
+) -> _thread.LockType:
+    """Start a thread; the lock is free, and in *ended*, when it has ended."""
     lock = _thread.allocate_lock()
 
     def run() -> None:
@@ -70,6 +79,7 @@ def _start(work: Callable[[], None], failures: list[BaseException]) -> _thread.L
         except BaseException as error:  # noqa: BLE001 - raised by the waiting thread
             failures.append(error)
         finally:
+            ended.append(lock)
             lock.release()
 
     lock.acquire()
