@@ -47,8 +47,7 @@ def run_workers(
     ended: list[_thread.LockType] = []
     locks: list[_thread.LockType] = []
     try:
-        for _ in range(count):
-            locks.append(_start(work, failures, ended))
+        locks.extend(_start(work, failures, ended) for _ in range(count))
         for lock in locks:
             while not lock.acquire(timeout=_POLL_SECONDS):
                 if poll is not None:
