@@ -37,6 +37,7 @@ _OUTPUTS = ("stack", "frames")
 _PARAMETERS = ("module", "address", "return_address", "base", "output")
 _ROWS = 1 << 14  # of a batch of the answer, before they are unfolded to frames
 _RETRY_AFTER = 5
+_MAX_ID = 1024  # bytes or characters of an id with a name
 
 
 def arrow_routes(service: Service) -> list[Route]:
@@ -129,6 +130,7 @@ class _Modules:
             if isinstance(value, bytes)
             else keys_of_text(value)
             for value in values
+            if len(value) <= _MAX_ID
         }
         self._found: dict[bytes | str, OpenModule] = {}
 

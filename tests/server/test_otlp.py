@@ -384,6 +384,15 @@ def test_an_index_out_of_range_is_refused(server: RunningServer) -> None:
     assert "mapping index 99 out of range" in status_text(answer.body)
 
 
+def test_a_build_id_that_is_none_is_not_searched_for(
+    server: RunningServer, collector: HttpCollector
+) -> None:
+    made = request()
+    made.dictionary.attribute_table[1].value.string_value = "ab" * 1000
+    assert send(server, made.SerializeToString()).status == 200
+    assert collector.bodies == [made.SerializeToString()]
+
+
 def test_too_many_locations_are_refused(
     module: OneModule, collector: HttpCollector
 ) -> None:

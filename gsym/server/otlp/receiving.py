@@ -106,6 +106,9 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
         title = f"please send less: a request may have {limits.max_frames} locations"
         raise ServerError(413, title)
     wanted = [Wanted(key) for key in completion.modules()]
+    if len(wanted) > limits.max_modules:
+        title = f"please send less: a request may have {limits.max_modules} modules"
+        raise ServerError(413, title)
     with move_on_after(limits.profile_wait):
         await service.opening.open_all(wanted)
 

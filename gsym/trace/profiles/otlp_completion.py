@@ -41,6 +41,9 @@ _MESSAGES = {
 }
 
 
+_MAX_DIGITS = 128  # of a build id
+
+
 @lru_cache(maxsize=1)
 def _types() -> dict[str, Any]:
     return message_types("gsym.otlp", _MESSAGES)
@@ -80,13 +83,13 @@ class OtlpCompletion:
             known.location(index)
 
     def modules(self) -> list[ModuleKey]:
-        """The modules of the locations."""
+        """The modules of the locations, but for those whose ids are none."""
         mappings = self.profile.mappings
         used = {each.mapping for each in self.profile.locations} - {None}
         found = {
             (mappings[index].build_id, mappings[index].path)
             for index in used
-            if index is not None and mappings[index].build_id
+            if index is not None and 0 < len(mappings[index].build_id) <= _MAX_DIGITS
         }
         return [module_key(*each) for each in sorted(found)]
 
