@@ -1,7 +1,16 @@
-"""The time to the first response for a module that is new to the server."""
+"""The time to the first response for modules that are new to the server.
+
+    python -m benchmarks.server_cold [--modules N] [--rounds N]
+
+One request names many small modules that are in a source folder, with and without
+confined processes that convert them. `benchmarks.server` has the times of large ones.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import statistics
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +22,7 @@ from benchmarks.http_load import Client, hang_up, request as http_request
 from benchmarks.server_latency import API, WrongAnswerError
 from benchmarks.serving import HOST, ServerProcess
 from tests.page_cache import forget
+from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
     from benchmarks.breakpad_tree import SymbolFile
@@ -103,3 +113,61 @@ def first_answers(
         theirs = first_answer(peer, big, offset)
     found = FirstAnswers(fetched, local, stored, on_disk, theirs)
     return found, with_new_id(big)
+
+
+def many_small(folder: Path, count: int, *, confined: bool) -> float:
+    """Seconds to the answer about *count* modules that are new to a server.
+
+    Raises:
+        WrongAnswerError: One was not found.
+    """
+    ids = [debug_id(number) for number in range(1, count + 1)]
+    body = {
+        "memoryMap": [["app", each] for each in ids],
+        "stacks": [[[number, 0x1000] for number in range(count)]],
+    }
+    message = http_request(HOST, API, json.dumps(body).encode())
+    settings = ("--set", f"confine_fetched={str(confined).lower()}")
+    taken = 0.0
+
+    async def ask(port: int) -> None:
+        nonlocal taken
+        client = Client(HOST, port, PATIENCE)
+        answer = await client.ask(message)
+        await hang_up([client])
+        (found,) = json.loads(answer.body)["results"]
+        if not all(found["found_modules"].values()):
+            raise WrongAnswerError(f"{answer.status} {answer.body[:500]!r}")
+        taken = answer.seconds
+
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as store,
+        ServerProcess("--store", store, "--source", str(folder), *settings) as server,
+    ):
+        uvloop.run(ask(server.port))
+    return taken
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--modules", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for number in range(1, arguments.modules + 1):
+            inside = folder / "app" / debug_id(number)
+            inside.mkdir(parents=True)
+            (inside / "app.sym").write_bytes(symbols(number, functions=20))
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(arguments.rounds):
+            for confined, found in times.items():
+                found.append(many_small(folder, arguments.modules, confined=confined))
+    with_it, without = (statistics.median(times[each]) for each in (True, False))
+    print(f"confined {with_it:.2f} s, not confined {without:.2f} s: ", end="")
+    print(f"{with_it / without:.1f} times as long; {times}")
+
+
+if __name__ == "__main__":
+    main()

@@ -210,6 +210,7 @@ class _Workers(Multiprocess):
     def init_processes(self) -> None:
         """Start the workers and wait until they listen."""
         super().init_processes()
+        self._hand_over_pipes()
         for worker in self.processes:
             worker.wait_until_ready(self.config.timeout_worker_healthcheck)
         self._greet()
@@ -227,10 +228,20 @@ class _Workers(Multiprocess):
         """Replace dead workers and drop their gauges from the metrics."""
         before = {worker.pid for worker in self.processes}
         super().keep_subprocess_alive()
+        self._hand_over_pipes()
         for dead in before - {worker.pid for worker in self.processes}:
             _LOG.warning("worker %d died and was replaced", dead)
             count_death()
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
+
+    def _hand_over_pipes(self) -> None:
+        """Close the ends of pipes that workers have.
+
+        Otherwise the death of a worker while it is asked whether it lives would be
+        noticed only when it should have answered.
+        """
+        for worker in self.processes:
+            worker.child_conn.close()
 
     def handle_hup(self) -> None:
         """Forward the signal to the workers."""

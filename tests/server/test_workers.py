@@ -22,7 +22,7 @@ import pytest
 from benchmarks.http_load import Client, request
 from benchmarks.serving import HOST, ServerProcess, free_port
 from gsym.server.settings import Settings
-from gsym.server.workers import serve
+from gsym.server.workers import _LONGEST_START, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,6 +93,20 @@ def test_a_single_worker_that_dies_is_replaced_and_counted(tmp_path: Path) -> No
         assert server.workers() != [worker]
         text = server.log.read_text(encoding="utf-8")
     assert f"worker {worker} died and was replaced" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_worker_killed_while_it_is_asked_is_replaced_before_its_time_to_answer(
+    tmp_path: Path,
+) -> None:
+    with ServerProcess("--store", str(tmp_path)) as server:
+        (worker,) = server.workers()
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(1.5)  # the supervisor asks twice a second
+        os.kill(worker, signal.SIGKILL)
+        start = time.monotonic()
+        wait_for(lambda: metric(server, "gsym_worker_deaths_total") == 1)
+        assert time.monotonic() - start < _LONGEST_START / 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
