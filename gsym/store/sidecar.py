@@ -55,8 +55,9 @@ def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
         "added": entry.added,
         "files": dict(files),
         "missing": list(entry.missing),
-        "wanted": list(entry.wanted),
     }
+    if entry.wanted:
+        record["wanted"] = list(entry.wanted)
     return json.dumps(record, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
 
