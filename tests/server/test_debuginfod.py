@@ -13,8 +13,11 @@ from urllib.parse import quote
 
 import pytest
 
+from gsym.server.confined_process import run_confined
 from gsym.server.file_responses import FileBody
 from gsym.server.modules import make_symbolizer
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
 from tests.server.running import RunningServer, made_settings
 
 if TYPE_CHECKING:
@@ -24,7 +27,11 @@ pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 SOURCE = """\
 static int twice(int x) { return 2 * x; }
-int main(int argc, char **argv) { (void)argv; return twice(argc); }
+static void crash(volatile int *place) { *place = 1; }
+int main(int argc, char **argv) {
+    if (argc > 1) crash((int *)argv[argc]);
+    return twice(argc);
+}
 """
 ODD_NAME = 'a"\r\nX-Odd: \u1234'
 
@@ -263,3 +270,53 @@ def test_symbolizers_find_debug_information(
     )
     assert "twice" in done.stdout, done.stderr
     assert "app.c:1" in done.stdout
+
+
+def test_valgrind_finds_debug_information(
+    build: Build, client_environment: dict[str, str], tmp_path: Path
+) -> None:
+    tool("debuginfod-find")  # by which it asks
+    done = subprocess.run(
+        [tool("valgrind"), str(alone(build, tmp_path)), "crash"],
+        env=client_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "crash (app.c:2)" in done.stderr, done.stderr
+
+
+def test_curl_fetches_an_executable(
+    build: Build, server: RunningServer, tmp_path: Path
+) -> None:
+    target = tmp_path / "fetched"
+    url = f"{server.url}/buildid/{build.build_id}/executable"
+    command = [tool("curl"), "-fsS", "--compressed", "-o", str(target), url]
+    subprocess.run(command, check=True)
+    assert target.read_bytes() == build.program.read_bytes()
+
+
+def test_uploaded_binaries_are_read_by_confined_processes(
+    tmp_path: Path, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    add_file(store, build.debug, keep_original=True)
+    (tmp_path / "nothing").mkdir()
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "store"),
+        "sources": [str(tmp_path / "nothing")],
+    }
+    tasks = []
+
+    def run(task: str, *rest: Any, **named: Any) -> dict[str, Any]:
+        tasks.append(task)
+        return run_confined(task, *rest, **named)
+
+    monkeypatch.setattr("gsym.server.confined_binaries.run_confined", run)
+    symbolizer = make_symbolizer(made_settings(**settings))
+    with RunningServer(symbolizer, **settings) as server:
+        base = f"/buildid/{build.build_id}"
+        assert server.ask("GET", f"{base}/debuginfo").body == build.debug.read_bytes()
+        assert server.ask("GET", f"{base}/section/.debug_info").status == 200
+        assert tasks == ["facts", "facts"]
+    symbolizer.close()
