@@ -146,7 +146,7 @@ class LooseFiles:
             NotFoundError: There is none.
             SourceError: The folder does not exist, or is still being read.
         """
-        path, is_packed = self._best(key)
+        path, is_packed = self._best(key, self._patience)
         if not path:
             raise NotFoundError(f"not found (searched {len(self._index.files)} files)")
         if is_packed and self.packages is not None:
@@ -156,14 +156,16 @@ class LooseFiles:
     def best(self, key: ModuleKey) -> str:
         """The file of a module, or the package with it; "" if there is none.
 
+        It does not wait for the first scan.
+
         Raises:
             SourceError: As for `find`.
         """
-        return self._best(key)[0]
+        return self._best(key, 0.0)[0]
 
-    def _best(self, key: ModuleKey) -> tuple[str, bool]:
+    def _best(self, key: ModuleKey, patience: float | None) -> tuple[str, bool]:
         """As `best`, and whether it is a package."""
-        path = next(iter(self.find_all(key)), "")
+        path = next(iter(self._find_all(key, patience)), "")
         file = self._index.files.get(path)
         if self.packages is None or (file is not None and file.rank >= _WITH_DWARF):
             return path, False
@@ -178,7 +180,10 @@ class LooseFiles:
         Raises:
             SourceError: The folder does not exist.
         """
-        self._refresh()
+        return self._find_all(key, self._patience)
+
+    def _find_all(self, key: ModuleKey, patience: float | None) -> list[str]:
+        self._refresh(patience)
         found = self._known(key)
         if not found and not self._is_read.is_set():
             raise SourceError("the folder is still being read", path=self._path)
@@ -192,7 +197,7 @@ class LooseFiles:
         Raises:
             SourceError: The folder does not exist.
         """
-        self._refresh()
+        self._refresh(self._patience)
         index = self._index
         return [
             path
@@ -206,7 +211,7 @@ class LooseFiles:
     def build_ids(self) -> Iterator[tuple[str, str]]:
         """Paths and build ids of all binaries, in hexadecimal lower-case digits."""
         with suppress(SourceError):
-            self._refresh()
+            self._refresh(self._patience)
         for path, file in sorted(self._index.files.items()):
             for identity in file.modules:
                 if identity.code_id and identity.os != "windows":
@@ -217,11 +222,11 @@ class LooseFiles:
         return "/" + os.path.relpath(path, self._path)
 
     def entries(self) -> list[Entry]:
-        """The modules of all files, as entries without function counts."""
+        """The modules of all files and packages, as entries without function counts."""
         with suppress(SourceError):
-            self._refresh()
+            self._refresh(self._patience)
         index = self._index
-        return [
+        found = [
             Entry(
                 path=path,
                 identity=identity,
@@ -233,6 +238,7 @@ class LooseFiles:
             for identity in file.modules
             if index.paths.get(identity.debug_id.upper(), [""])[0] == path
         ]
+        return found + list(self.packages.entries() if self.packages else ())
 
     def start(self) -> None:
         """Start the first scan, which searches then wait for less."""
@@ -248,8 +254,11 @@ class LooseFiles:
                 return paths
         return []
 
-    def _refresh(self) -> None:
+    def _refresh(self, patience: float | None) -> None:
         """Scan the folder if that is due, or let a thread do it.
+
+        Args:
+            patience: Seconds to wait for the first scan; None: no limit.
 
         Raises:
             SourceError: The folder does not exist.
@@ -262,7 +271,7 @@ class LooseFiles:
                     self._start()
                 else:
                     self._scan()
-        self._is_read.wait(self._patience)
+        self._is_read.wait(patience)
 
     def _start(self) -> None:
         """Start a thread that scans, unless there is one."""

@@ -20,6 +20,7 @@ from gsym.records import NamedTuple
 from gsym.store.archives import ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
 from gsym.store.layout import debug_ids_of_build_id
+from gsym.store.modules import Entry
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
 
@@ -202,6 +203,22 @@ class Packages:
             os.makedirs(place)
             self._extract(each, os.path.join(place, f"{digits[2:]}.debug"))
         return FoundFile(path, found[0].location, identity)
+
+    def entries(self) -> Iterator[Entry]:
+        """The binaries with names of their own, as entries without function counts."""
+        for path, ((time, size), found) in list(self._read.items()):
+            for member in found:
+                if _BY_ID not in member.name:
+                    identity = ModuleIdentity(
+                        os="Linux",
+                        debug_id=next(debug_ids_of_build_id(member.build_id)),
+                        debug_file=bare_name(member.name),
+                        code_id=member.build_id.upper(),
+                    )
+                    source = member.location
+                    yield Entry(
+                        path, identity, source=source, size=size, added=time / 1e9
+                    )
 
     def extract(self, member: PackageMember, folder: str) -> str:
         """Unpack a binary to a new file in *folder*; return its path.

@@ -14,6 +14,7 @@ from gsym.server.modules import confined_binaries, make_symbolizer
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey
+from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree
 from tests.inputs import elf, packages
 from tests.server.running import RunningServer, made_settings
@@ -87,18 +88,27 @@ def names_of(symbolizer: Symbolizer, asked: ModuleKey) -> list[str]:
     return [] if reader is None else [each.name for each in reader.functions()]
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        packages.deb({"usr/bin/app": binary(1)}, compression)
-        for compression in packages.PACKERS
-    ]
-    + [packages.rpm({"usr/bin/app": binary(1)}, each) for each in packages.PACKERS],
-)
+@pytest.mark.parametrize("compression", packages.PACKERS)
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
+def test_packages_of_all_compressions_are_read(
+    write: Callable[[dict[str, bytes], str], bytes], compression: str, tmp_path: Path
+) -> None:
+    package, folder = tmp_path / "package", tmp_path / "folder"
+    files = {"usr/share/doc/app": b"text", "usr/bin/app": binary(1)}
+    package.write_bytes(write(files, compression))
+    folder.mkdir()
+    (found,) = index_package(str(package), str(folder))
+    assert (found.name, found.build_id) == ("/usr/bin/app", build_id(1).hex())
+    assert found.kinds == ("debuginfo", "executable")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
 def test_a_binary_in_a_package_is_symbolized_and_served(
-    package: bytes, tmp_path: Path
+    write: Callable[[dict[str, bytes]], bytes], tmp_path: Path
 ) -> None:
     settings = settings_of(tmp_path)
+    package = write({"usr/bin/app": binary(1)})
     (tmp_path / "packages" / "any name").write_bytes(package)
     symbolizer = opened(tmp_path)
     wait_for(symbolizer)
@@ -114,6 +124,11 @@ def test_a_binary_in_a_package_is_symbolized_and_served(
         (first, _) = server.ask("GET", query).json["results"]
         assert first["file"] == "/usr/bin/app"
         assert server.ask("GET", f"/buildid/{'ab' * 20}/executable").status == 404
+        (listed,) = server.ask("GET", "/page/modules?query=").json["modules"]
+        assert (listed["debug_file"], listed["level"]) == ("app", "not converted yet")
+        paste = {"text": "app+0x1004"}
+        answer = server.post(paste, "/page/symbolize").json
+        assert answer["frames"][0]["calls"][0]["function"] == "f1"
     assert names_of(symbolizer, key(1)) == ["f1"]
     entry = symbolizer.open(key(1)).entry
     assert entry is not None
