@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory, mkdtemp
 
 from gsym.containers.recognition import recognise_file
@@ -51,7 +51,7 @@ class DescribedModule(NamedTuple):
 
     Attributes:
         member: Index of the input file that the module is from.
-        path: Its GSYM file.
+        path: Its GSYM file; "" for an executable without functions.
         identity: The module.
         uuid: Its complete identifier.
         quality: How much the GSYM file contains.
@@ -70,7 +70,7 @@ class DescribedModule(NamedTuple):
     wanted: tuple[str, ...]
 
 
-_ORIGINALS = {"sym", "debuginfo"}
+_ORIGINALS = {"sym", "debuginfo", "executable"}
 
 
 def describe(entry: Entry, member: int = 0) -> dict[str, Any]:
@@ -119,9 +119,11 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"the conversion had an invalid result: {error!r}") from None
     for module in modules:
-        files = [module.path, *module.originals.values()]
+        files = [module.path] if module.path else []
+        files += module.originals.values()
         is_sound = all(is_file_in(path, folder) for path in files)
-        if not is_sound or not _ORIGINALS.issuperset(module.originals):
+        is_sound &= bool(files) and _ORIGINALS.issuperset(module.originals)
+        if not is_sound:
             raise FormatError("the conversion had an invalid result")
     return modules
 
@@ -133,7 +135,7 @@ def publish_described(
     source: str,
     keys: Sequence[ModuleKey | None],
     may_replace: bool = True,
-) -> list[Publication]:
+) -> list[Publication | None]:
     """Check all modules, then publish them in a store.
 
     Args:
@@ -143,6 +145,10 @@ def publish_described(
         keys: A further key for each.
         may_replace: Whether to replace modules of the store by better ones.
 
+    Returns:
+        The outcome for each module; None for an executable without functions whose
+        debug file the store does not have.
+
     Raises:
         GsymError: A GSYM file is damaged or belongs to another module. Nothing was
             published.
@@ -151,29 +157,58 @@ def publish_described(
     for module in modules:
         _check(module)
     try:
-        return [
-            store.publish(
-                module.path,
-                module.identity,
-                uuid=module.uuid,
-                quality=module.quality,
-                source=source,
-                originals=module.originals,
-                key=key,
-                missing=module.missing,
-                wanted=module.wanted,
-                may_replace=may_replace,
-            )
-            for module, key in zip(modules, keys, strict=True)
-        ]
+        done: dict[int, Publication] = {}
+        # Executables last, as they join the modules of debug files.
+        for number in sorted(
+            range(len(modules)), key=lambda each: not modules[each].path
+        ):
+            module = modules[number]
+            with suppress(EmptyError):
+                done[number] = store.publish(
+                    module.path,
+                    module.identity,
+                    uuid=module.uuid,
+                    quality=module.quality,
+                    source=source,
+                    originals=module.originals,
+                    key=keys[number],
+                    missing=module.missing,
+                    wanted=module.wanted,
+                    may_replace=may_replace,
+                )
     except ValueError as error:
         raise FormatError(str(error)) from None
+    return [done.get(number) for number in range(len(modules))]
+
+
+def publish_one(
+    store: Store,
+    module: DescribedModule,
+    *,
+    source: str,
+    key: ModuleKey | None = None,
+    may_replace: bool = True,
+) -> Publication:
+    """As `publish_described`, for one module, which has a GSYM file.
+
+    Raises:
+        GsymError: As for `publish_described`; or it has none.
+        OSError: The store cannot be written.
+    """
+    (published,) = publish_described(
+        store, [module], source=source, keys=[key], may_replace=may_replace
+    )
+    if published is None:
+        raise FormatError("the conversion had an invalid result")
+    return published
 
 
 def _check(module: DescribedModule) -> None:
     import gsym.reading.reader
     from gsym.reading.record_check import check_records
 
+    if not module.path:
+        return
     with gsym.reading.reader.open(module.path) as reader:
         if not module.uuid.startswith(reader.uuid):
             raise GsymError("the GSYM file belongs to another module")
@@ -217,7 +252,7 @@ class Delivery(Store):
             return target
 
         kept = {kind: moved(path, kind) for kind, path in originals.items()}
-        path = moved(entry.path, GSYM_FILE)
+        path = moved(entry.path, GSYM_FILE) if entry.path else ""
         return Publication(entry._replace(path=path, originals=kept), "added")
 
     @contextmanager
@@ -298,10 +333,7 @@ class ConfinedAdder:
                     companions = [*{*companions, *found}]
                     continue
                 modules = _modules(answer, folder, path)
-                (published,) = publish_described(
-                    store, modules, source=source, keys=[key]
-                )
-                return published
+                return publish_one(store, modules[0], source=source, key=key)
 
 
 def _modules(answer: dict[str, Any], folder: str, path: str) -> list[DescribedModule]:

@@ -234,8 +234,14 @@ class _Uploads:
             keys=keys,
             may_replace=holder.may(REPLACE),
         )
-        for done in published:
-            log_publication(done, holder)
+        kept = list(zip(modules, members, published, strict=True))
+        lone = [names[module.member] for module, _, done in kept if done is None]
+        if len(lone) == len(kept):
+            reason = "no functions, and the store has no debug file of the module"
+            raise FormatError("the upload contains no module: " + reason)
+        for _, _, done in kept:
+            if done is not None:
+                log_publication(done, holder)
         return {
             "modules": [
                 {
@@ -244,9 +250,10 @@ class _Uploads:
                     "debug_id": done.entry.identity.debug_id,
                     "outcome": done.outcome,
                 }
-                for member, done in zip(members, published, strict=True)
+                for _, member, done in kept
+                if done is not None
             ],
-            "skipped_keys": [names[number] for number, _ in skipped],
+            "skipped_keys": [*(names[number] for number, _ in skipped), *lone],
         }
 
     def _fetch(self, url: str, folder: str, path: str) -> WebAddress:

@@ -11,6 +11,7 @@ from gsym.conversion.identity import ModuleIdentity
 from gsym.conversion.job import convert
 from gsym.errors import (
     ArchitectureError,
+    EmptyError,
     FormatError,
     GsymError,
     UnsupportedError,
@@ -18,6 +19,7 @@ from gsym.errors import (
 )
 from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
+from gsym.store.binary_facts import facts_of
 from gsym.store.layout import checked_identity
 from gsym.store.module_file import modules_in
 from gsym.store.modules import Quality
@@ -191,12 +193,24 @@ def _add_module(  # noqa: PLR0913 - independent keywords
         options.setdefault("uuid", module.uuid[:_MAX_UUID])
     if module.kind in _WITHOUT_SYMBOLS:
         options.pop("data_symbols", None)
-    report = convert(module.path, output, arch=module.architecture, **options)
-    _check(output, report, module)
     originals = {}
     if keep_original and module.kind != "gsym":
-        kind = "sym" if module.kind == "breakpad" else "debuginfo"
-        originals[kind] = _original(module, file.folder)
+        originals[_original_kind(module)] = _original(module, file.folder)
+    try:
+        report = convert(module.path, output, arch=module.architecture, **options)
+    except EmptyError:
+        if "executable" not in originals:
+            raise
+        # It joins the module of its debug file.
+        return store.publish(
+            *("", named),
+            uuid=module.uuid,
+            quality=Quality(0, 0),
+            source=source,
+            originals=originals,
+            key=key,
+        )
+    _check(output, report, module)
     return store.publish(
         output,
         named,
@@ -312,6 +326,15 @@ def quality_of(report: ConversionReport | CreatorReport) -> Quality:
     """How much the GSYM file of a report contains."""
     level = 2 if report.functions_with_inlines else bool(report.functions_with_lines)
     return Quality(int(level), report.functions)
+
+
+def _original_kind(module: ModuleFile) -> str:
+    """The kind of a file that is kept with its module."""
+    if module.kind == "breakpad":
+        return "sym"
+    if module.kind == "object" and module.architecture is None:
+        return next(iter(facts_of(module.path).kinds), "debuginfo")
+    return "debuginfo"
 
 
 def _original(module: ModuleFile, folder: str) -> str:

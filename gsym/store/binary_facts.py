@@ -41,7 +41,9 @@ def facts_of(path: str, section: str = "") -> BinaryFacts:
     """
     with ObjectFile(map_file(path), path) as binary:
         if not binary.is_elf:
-            return BinaryFacts(binary.uuid.hex(), KINDS[:1], is_elf=False)
+            has_dwarf = binary.is_macho or binary.has_section(b".debug_info")
+            kind = KINDS[0] if has_dwarf else KINDS[1]
+            return BinaryFacts(binary.uuid.hex(), (kind,), is_elf=False)
         # As stored: inflated, it could take any memory.
         text = binary.stored_section(b".text")
         is_so = (any(map(binary.has_section, _DEBUG_SECTIONS)), bool(text))

@@ -176,7 +176,8 @@ class Store:
 
         Args:
             gsym_path: The file; in a `temporary_folder` it is on the right file
-                system. It no longer exists afterwards, even if it was not needed.
+                system. It no longer exists afterwards, even if it was not needed. "":
+                there is none, and the executable in *originals* joins a stored module.
             identity: The module. It needs a debug id.
             uuid: Its complete identifier.
             quality: The file with the higher quality is kept; of equal ones the stored
@@ -189,6 +190,7 @@ class Store:
             may_replace: Whether to replace a file; else the stored one is kept.
 
         Raises:
+            EmptyError: There is no file, and no stored module.
             OSError: The store cannot be written.
             UnsupportedError: The store was made by a newer version.
             ValueError: The identity is invalid.

@@ -43,6 +43,7 @@ SIDECAR = "module.json"
 ORIGINAL_FILES = {
     "sym": "module.sym",
     "debuginfo": "module.debuginfo",
+    "executable": "module.executable",
     "ranges": "module.ranges.zst",
 }
 

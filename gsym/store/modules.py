@@ -112,7 +112,8 @@ class Entry(NamedTuple):
         size: Total bytes of its files.
         added: When it was added, in seconds since 1970.
         originals: The stored files that it was made from, by kind: "sym" for a Breakpad
-            file, "ranges" for a symbfile in a zstd stream, "debuginfo" for any other.
+            file, "ranges" for a symbfile in a zstd stream, "executable" for a binary
+            without debug information, "debuginfo" for any other.
         missing: Messages about companion files that could not be read when it was
             converted, such as split units.
         gsym_size: Bytes of its GSYM file; 0: not known.

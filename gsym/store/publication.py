@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 
 import gsym.reading.reader
-from gsym.errors import FormatError, GsymError
+from gsym.errors import EmptyError, FormatError, GsymError
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
@@ -27,6 +27,7 @@ from gsym.store.layout import (
     GSYM_FILE,
     LOCKS,
     ORIGINAL_FILES,
+    SIDECAR,
     aliases_of,
     files_of,
     link_of_debug_id,
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from gsym.store.modules import Entry
+
+
+_EXECUTABLE = "executable"
 
 
 class Publication(NamedTuple):
@@ -72,12 +76,14 @@ def publish_module(
     Args:
         store: Path of the store, which exists.
         entry: The module, with a checked identity. Its path is that of the GSYM file to
-            move; its size and its originals are ignored.
+            move, "" for an executable without functions, which only joins a module of
+            the store; its size and its originals are ignored.
         originals: Files to move with it, by kind.
         key: Further names of the module.
         may_replace: Whether to replace a module.
 
     Raises:
+        EmptyError: There is no GSYM file, and no such module.
         OSError: The store cannot be written. It is unchanged.
     """
     debug_id = entry.identity.debug_id
@@ -88,9 +94,18 @@ def publish_module(
         made = _fill(folder.path, entry, originals)
         with swap_lock(store, debug_id):
             current = _current(store, debug_id)
+            if current is None and not entry.path:
+                reason = "no functions, and the store has no debug file of the module"
+                raise EmptyError(reason)
             if current is not None and not (may_replace and _is_better(made, current)):
                 _add_names(store, current, made.identity.debug_file, key)
-                return Publication(current, "kept")
+                if _EXECUTABLE not in made.originals.keys() - current.originals.keys():
+                    return Publication(current, "kept")
+                made = _combined(folder.path, current, made)
+                _swap(store, folder.path, made, aliases_of(made, key))
+                return Publication(made, "kept")
+            if current is not None and _EXECUTABLE in current.originals:
+                made = _combined(folder.path, made, current)
             is_replaced = _swap(store, folder.path, made, aliases_of(made, key))
         return Publication(made, "replaced" if is_replaced else "added")
     finally:
@@ -169,7 +184,7 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
 
 def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
     """Move and sync the files; return the entry as it will be read later."""
-    moves = {GSYM_FILE: entry.path}
+    moves = {GSYM_FILE: entry.path} if entry.path else {}
     moves |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
     sizes = {}
     for name, path in moves.items():
@@ -187,6 +202,48 @@ def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
     )
     write_sidecar(folder, made, sizes)
     return made
+
+
+def _combined(folder: str, best: Entry, other: Entry) -> Entry:
+    """The module *best* in *folder*, with what it lacks of an executable in *other*."""
+    originals = {_EXECUTABLE: other.originals[_EXECUTABLE], **best.originals}
+    paths = {GSYM_FILE: best.path}
+    paths |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
+    sizes = {}
+    for name, path in paths.items():
+        target = os.path.join(folder, name)
+        if path != target:
+            _link(path, target)
+        sizes[name] = os.path.getsize(target)
+    known, more = best.identity, other.identity
+    identity = known._replace(
+        code_file=known.code_file or more.code_file,
+        code_id=known.code_id or more.code_id,
+    )
+    made = best._replace(
+        path=os.path.join(folder, GSYM_FILE),
+        identity=identity,
+        size=sum(sizes.values()),
+        originals={
+            kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
+        },
+    )
+    os.unlink(os.path.join(folder, SIDECAR))
+    write_sidecar(folder, made, sizes)
+    return made
+
+
+def _link(source: str, target: str) -> None:
+    """Give a file of the store, which never changes, a second name."""
+    with suppress(FileNotFoundError):
+        os.unlink(target)
+    try:
+        os.link(source, target)
+    except OSError:
+        from shutil import copyfile
+
+        copyfile(source, target)
+        sync(target)
 
 
 def _move(source: str, target: str) -> None:

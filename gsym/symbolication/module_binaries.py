@@ -62,8 +62,9 @@ class ModuleBinaries:
     def _paths(self, key: ModuleKey, entry: Entry | None) -> Iterator[str]:
         names, ids = [key.code_file, key.debug_file], [key.code_id]
         if entry is not None:
-            if "debuginfo" in entry.originals:
-                yield entry.originals["debuginfo"]
+            for kind in ("executable", "debuginfo"):
+                if kind in entry.originals:
+                    yield entry.originals[kind]
             names += [entry.identity.code_file, entry.identity.debug_file]
             ids += [entry.identity.code_id, entry.uuid.hex()]
         for folder in self._folders:

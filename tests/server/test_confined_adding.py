@@ -173,6 +173,7 @@ def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(
         publish_described(store, both, source="", keys=[None, None])
     assert store.get(key(1)) is None
     (published,) = publish_described(store, [module], source="", keys=[None])
+    assert published is not None
     assert published.outcome == "added"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import subprocess
+import zipfile
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -319,4 +321,55 @@ def test_uploaded_binaries_are_read_by_confined_processes(
         assert server.ask("GET", f"{base}/debuginfo").body == build.debug.read_bytes()
         assert server.ask("GET", f"{base}/section/.debug_info").status == 200
         assert tasks == ["facts", "facts"]
+    symbolizer.close()
+
+
+def zipped(*files: tuple[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("order", ["executable first", "debug file first", "separate"])
+def test_an_uploaded_executable_joins_the_module_of_its_debug_file(
+    order: str, build: Build, tmp_path: Path
+) -> None:
+    (tmp_path / "nothing").mkdir()
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "store"),
+        "sources": [str(tmp_path / "nothing")],
+    }
+    program = ("app", build.program.read_bytes())
+    debug = ("app.debug", build.debug.read_bytes())
+    sent = {
+        "executable first": [zipped(program, debug)],
+        "debug file first": [zipped(debug, program)],
+        "separate": [zipped(program), zipped(debug), zipped(program), zipped(debug)],
+    }[order]
+    symbolizer = make_symbolizer(made_settings(**settings))
+    tokens = {"ci": "upload"}
+    with RunningServer(symbolizer, tokens=tokens, **settings) as server:
+        answers = [
+            server.ask("POST", "/upload/", each, {"Auth-Token": "ci"}) for each in sent
+        ]
+        if order == "separate":
+            assert answers[0].status == 400
+            assert "the store has no debug file" in answers[0].title
+            outcomes = [
+                each.json["upload"]["modules"][0]["outcome"] for each in answers[1:]
+            ]
+            assert outcomes == ["added", "kept", "kept"]
+        else:
+            assert [each.status for each in answers] == [201]
+        base = f"/buildid/{build.build_id}"
+        assert server.ask("GET", f"{base}/executable").body == program[1]
+        assert server.ask("GET", f"{base}/debuginfo").body == debug[1]
+        assert server.ask("GET", f"{base}/section/.text").status == 200
+    (entry,) = Store(tmp_path / "store").entries()
+    assert entry.quality.level > 0
+    assert entry.size == sum(
+        Path(each).stat().st_size for each in (entry.path, *entry.originals.values())
+    )
     symbolizer.close()

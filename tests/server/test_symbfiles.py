@@ -257,7 +257,7 @@ def test_a_part_repeated_during_publication_gets_the_same_answer(
         assert may_end.wait(60)
         raise FormatError("no")
 
-    monkeypatch.setattr("gsym.server.symbfiles.publication.publish_described", publish)
+    monkeypatch.setattr("gsym.server.symbfiles.publication.publish_one", publish)
     polled = Event()
     asked = PendingUpload.try_lock
 

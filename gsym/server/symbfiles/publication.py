@@ -11,7 +11,7 @@ import os
 from gsym.errors import FormatError, LimitError
 from gsym.server.confined_modules import (
     is_file_in,
-    publish_described,
+    publish_one,
     read_descriptions,
 )
 from gsym.server.confined_process import ConfinedError, run_confined
@@ -133,11 +133,8 @@ class SymbfilePublication:
         may_replace: bool,
     ) -> str:
         module = _module(answer, file_id, folder)
-        (published,) = publish_described(
-            *(self._store, [module]),
-            source=_SOURCE,
-            keys=[None],
-            may_replace=may_replace,
+        published = publish_one(
+            self._store, module, source=_SOURCE, may_replace=may_replace
         )
         return published.outcome
 
