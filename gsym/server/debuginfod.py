@@ -8,6 +8,7 @@ Source: debuginfod(8) of elfutils, "WEBAPI".
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from contextlib import ExitStack, closing, suppress
@@ -21,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response
 
-from gsym.errors import GsymError, UuidMismatchError
+from gsym.errors import GsymError, SourceError, UuidMismatchError
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.server.errors import ServerError
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
 
+_LOG = logging.getLogger("gsym.server")
 _LONGEST_MAGIC = 32
 _BINARY = "application/octet-stream"
 _MOST_FILES = 1000  # of an answer
@@ -146,22 +148,26 @@ class BinaryFiles:
     def _files(
         self, key: ModuleKey, entry: Entry | None, kind: str
     ) -> Generator[_Binary]:
-        """The binaries of a module, perhaps: stored, in folders, in packages."""
+        """The binaries of a module, perhaps: stored, in folders, packages, fetched."""
         resolver = self._service.symbolizer.resolver
         for path in _originals(entry):
             yield _Binary(path, self._confined.facts)
         for path in resolver.local_files(key):
             yield _Binary(path, facts_of)
-        if self._fetches:
-            with self._store.temporary_folder() as folder:
-                for path in resolver.fetched_files(key, folder):
-                    yield _Binary(path, self._confined.facts)
         for packages, member in resolver.packaged_files(key):
             if kind not in member.kinds:
                 continue
             with self._store.temporary_folder() as folder:
-                path = packages.extract(member, folder)
+                try:
+                    path = packages.extract(member, folder)
+                except SourceError as error:
+                    _LOG.warning("%s", error.reason)
+                    continue
                 yield _Binary(path, self._confined.facts, os.path.basename(member.name))
+        if self._fetches:
+            with self._store.temporary_folder() as folder:
+                for path in resolver.fetched_files(key, folder):
+                    yield _Binary(path, self._confined.facts)
 
     def _open(
         self, key: ModuleKey, entry: Entry | None, kind: str
