@@ -18,7 +18,7 @@ class InterruptedLock:
         self._is_told = False
 
     def acquire(self, *, timeout: float = -1) -> bool:
-        has_it = self._lock.acquire(timeout=timeout)
+        has_it: bool = self._lock.acquire(timeout=timeout)
         if has_it and timeout > 0 and not self._is_told:
             self._is_told = True
             raise KeyboardInterrupt
