@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -12,6 +13,7 @@ import subprocess
 import threading
 import time
 from http.client import HTTPSConnection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,7 +39,6 @@ from tests.trace.profiles.symbols import BASE, BUILD_ID, Modules  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from gsym.store.modules import ModuleKey
     from tests.server.running import Answer
@@ -391,6 +392,59 @@ def test_a_build_id_that_is_none_is_not_searched_for(
     made.dictionary.attribute_table[1].value.string_value = "ab" * 1000
     assert send(server, made.SerializeToString()).status == 200
     assert collector.bodies == [made.SerializeToString()]
+
+
+def test_texts_that_many_entries_share_are_read_once(
+    server: RunningServer, collector: HttpCollector
+) -> None:
+    made = request()
+    tables, text = made.dictionary, "a" * 2_000_000
+    tables.string_table.append("/" + text)
+    tables.attribute_table[1].value.string_value = text
+    tables.mapping_table[1].attribute_indices.extend([1] * 1_000_000)
+    for _ in range(5000):
+        index = len(tables.mapping_table)
+        tables.location_table.add(mapping_index=index, address=BASE)
+        tables.mapping_table.add(
+            memory_start=BASE,
+            memory_limit=BASE + 1,
+            filename_strindex=len(TEXTS),
+            attribute_indices=[1],
+        )
+    assert send(server, made.SerializeToString()).status == 200
+    assert collector.bodies == [made.SerializeToString()]
+
+
+@pytest.mark.parametrize("field", [1, 2, 3, 4, 6, 7])
+def test_a_table_with_too_many_entries_is_refused_before_it_is_read(
+    field: int, module: OneModule, collector: HttpCollector
+) -> None:
+    tables = bytes([field << 3 | 2, 0]) * 2000
+    body = b"\x12\xa0\x1f" + tables  # the field `dictionary`
+    with running(module, collector, max_frames=1999) as server:
+        answer = send(server, body)
+    assert answer.status == 413
+    assert "_table has more than 1999 entries" in status_text(answer.body)
+    assert not collector.bodies
+
+
+def test_profiles_are_sent_again_if_a_file_was_truncated_meanwhile(
+    module: OneModule, collector: HttpCollector, tmp_path: Path
+) -> None:
+    with running(module, collector) as server:
+        send(server, request().SerializeToString())
+        path = Path(module.path)
+        data = path.read_bytes()
+        os.truncate(path, len(data) - 1)
+        try:
+            answer = send(server, request().SerializeToString())
+        finally:
+            fresh = tmp_path / "fresh"
+            fresh.write_bytes(data)
+            shutil.move(fresh, path)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert send(server, request().SerializeToString()).status == 200
+    assert len(collector.bodies) == 2
 
 
 def test_too_many_locations_are_refused(

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gsym.errors import FormatError
+from gsym.errors import FormatError, LimitError
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError
 from gsym.server.logs import LOGGED
@@ -23,7 +23,7 @@ from gsym.server.tokens import PROFILES
 from gsym.store.symbolizer import OpenModule
 from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.otlp_completion import OtlpCompletion
-from gsym.trace.profiles.symbolizing import symbolize
+from gsym.trace.profiles.symbolizing import module_key, symbolize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def profile_routes(service: Service) -> list[Route]:
     """The endpoint, if there is a collector to send profiles to."""
     if service.collector is None:
         return []
-    OtlpCompletion(b"")  # fails now if protobuf is not installed
+    OtlpCompletion(b"", 0)  # fails now if protobuf is not installed
 
     async def receive(request: Request) -> Response:
         try:
@@ -76,6 +76,8 @@ async def _answer(request: Request, service: Service) -> Response:
                 answer = await _forwarded(completed, service)
         except FormatError as error:
             raise ServerError(400, str(error)) from None
+        except LimitError as error:
+            raise ServerError(413, f"please send less: {error}") from None
         except TimeoutError:
             raise ServerError(503, retry_after=_RETRY_AFTER) from None
     return Response(answer, media_type=PROTOBUF)
@@ -97,20 +99,15 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
 
     Raises:
         FormatError: The message is damaged.
-        ServerError: It has too many locations.
+        LimitError: It has too many locations or modules.
+        ServerError: The file of a module was truncated meanwhile.
     """
     limits = service.settings.limits
-    completion = await service.run(OtlpCompletion, body)
-    profile = completion.profile
-    if len(profile.locations) > limits.max_frames:
-        title = f"please send less: a request may have {limits.max_frames} locations"
-        raise ServerError(413, title)
-    wanted = [Wanted(key) for key in completion.modules()]
-    if len(wanted) > limits.max_modules:
-        title = f"please send less: a request may have {limits.max_modules} modules"
-        raise ServerError(413, title)
-    with move_on_after(limits.profile_wait):
-        await service.opening.open_all(wanted)
+    completion = await service.run(OtlpCompletion, body, limits.max_frames)
+    profile, modules = completion.profile, completion.modules()
+    if len(modules) > limits.max_modules:
+        raise LimitError(f"a request may have {limits.max_modules} modules")
+    wanted = [Wanted(module_key(*each)) for each in modules]
 
     def complete() -> bytes:
         # Paths in the message are those of another machine.
@@ -118,7 +115,11 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
         symbolize(profile, _Opened(wanted), binaries, guesses=False)
         return completion.complete(service.path_map)
 
-    completed = await service.run(complete)
+    with service.files.guarded() as used:
+        with move_on_after(limits.profile_wait):
+            await service.opening.open_all(wanted)
+        used += [each.module for each in wanted if each.module]
+        completed = await service.run(complete)
     native = [each for each in profile.locations if each.mapping is not None]
     found = sum(bool(each.frames) for each in native)
     service.metrics.count_locations(found, len(native) - found)

@@ -219,6 +219,7 @@ def _types(layout: str) -> dict[str, Any]:
 
 # In the order in which they are preferred: a symbol store knows the first one.
 _BUILD_IDS = tuple(f"process.executable.build_id.{kind}" for kind in ("gnu", "htlhash"))
+_MAX_DIGITS = 128  # of a build id
 # No program but one that was linked there has its code below this in memory, so that
 # such addresses are those of the link.
 _LINKED_BELOW = 1 << 40
@@ -242,6 +243,7 @@ class Dictionary(MessageTables):
         self._profile = profile
         self._locations: dict[int, int] = {}
         self._stacks: dict[int, int] = {}
+        self._attributes: dict[int, Attribute | None] = {}
         self._mappings: list[int | None] = []
         for index, mapping in enumerate(message.mapping_table):
             # The first one means no mapping.
@@ -272,11 +274,12 @@ class Dictionary(MessageTables):
         Raises:
             FormatError: An index is out of range.
         """
-        found = self.at("attribute", self._message.attribute_table, index)
-        value = self.value(found.value)
-        if value is None:
-            return None
-        return self.text(found.key_strindex), value, self.text(found.unit_strindex)
+        if index not in self._attributes:
+            found = self.at("attribute", self._message.attribute_table, index)
+            key, unit = self.text(found.key_strindex), self.text(found.unit_strindex)
+            value = self.value(found.value)
+            self._attributes[index] = None if value is None else (key, value, unit)
+        return self._attributes[index]
 
     def value(self, message: Any) -> str | int | None:
         """The value of an `AnyValue` message; None for lists, and for no value."""
@@ -309,9 +312,9 @@ class Dictionary(MessageTables):
 
     def _mapping(self, message: Any) -> Mapping:
         attributes = filter(None, map(self.attribute, message.attribute_indices))
-        known = {key: str(value).lower() for key, value, _ in attributes}
-        found = [known[key] for key in _BUILD_IDS if known.get(key)]
-        build_id = found[0] if found and is_hexadecimal(found[0]) else ""
+        known = {key: str(value) for key, value, _ in attributes}
+        found = next(filter(None, map(known.get, _BUILD_IDS)), "")
+        build_id = found.lower() if len(found) <= _MAX_DIGITS else ""
         start = message.memory_start
         return Mapping(
             start,
@@ -319,7 +322,7 @@ class Dictionary(MessageTables):
             start if start < _LINKED_BELOW else None,
             message.file_offset,
             self.text(message.filename_strindex),
-            build_id,
+            build_id if is_hexadecimal(build_id) else "",
         )
 
     def location(self, index: int) -> int:

@@ -10,22 +10,29 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gsym.errors import LimitError
 from gsym.trace.profiles.model import Profile
 from gsym.trace.profiles.otlp import read_dictionary
 from gsym.trace.profiles.protobuf import decode_message, message_types
-from gsym.trace.profiles.symbolizing import module_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gsym.store.modules import ModuleKey
     from gsym.trace.profiles.model import Frame
 
 _MESSAGES = {
     # Protobuf merges several dictionaries as if their bytes were joined.
     "ProfilesData": ("dictionary 2 bytes*",),
+    "EncodedTables": (
+        "mapping_table 1 bytes*",
+        "location_table 2 bytes*",
+        "function_table 3 bytes*",
+        "link_table 4 bytes*",
+        "attribute_table 6 bytes*",
+        "stack_table 7 bytes*",
+    ),
     "ProfilesDictionary": (
         "location_table 2 Location*",
         "function_table 3 bytes*",
@@ -40,8 +47,7 @@ _MESSAGES = {
     ),
 }
 
-
-_MAX_DIGITS = 128  # of a build id
+_MAX_PATH = 4096  # bytes or characters
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +60,8 @@ class OtlpCompletion:
 
     Args:
         data: A request to export profiles, or a `ProfilesData` message.
-        path: Where it comes from, for errors.
+        most: How many entries a table may have; an empty one takes 2 bytes of the
+            message, but about 1 KiB of memory.
 
     Attributes:
         profile: These locations and their mappings, for `symbolize`.
@@ -62,17 +69,22 @@ class OtlpCompletion:
     Raises:
         FormatError: It is not such a message, or an index of its tables is out of
             range.
+        LimitError: A table has too many entries.
         UnsupportedError: The runtime of protobuf is not installed.
     """
 
-    def __init__(self, data: bytes, path: str | None = None) -> None:
+    def __init__(self, data: bytes, most: int) -> None:
         types = _types()
         self.profile = Profile()
         self._data = data
-        self._message = decode_message(types["ProfilesData"], data, path)
+        self._message = decode_message(types["ProfilesData"], data, None)
         tables = b"".join(self._message.dictionary)
-        self._tables = decode_message(types["ProfilesDictionary"], tables, path)
-        known = read_dictionary(tables, self.profile, path)
+        encoded = decode_message(types["EncodedTables"], tables, None)
+        for table, entries in encoded.ListFields():
+            if len(entries) > most:
+                raise LimitError(f"its {table.name} has more than {most} entries")
+        self._tables = decode_message(types["ProfilesDictionary"], tables, None)
+        known = read_dictionary(tables, self.profile, None)
         # The indexes in the message, in the order of the profile.
         self._indexes = [
             index
@@ -81,17 +93,18 @@ class OtlpCompletion:
         ]
         for index in self._indexes:
             known.location(index)
+        # Each module gets a key with the name in its path.
+        self.profile.mappings[:] = [
+            each if len(each.path) <= _MAX_PATH else each._replace(path="")
+            for each in self.profile.mappings
+        ]
 
-    def modules(self) -> list[ModuleKey]:
-        """The modules of the locations, but for those whose ids are none."""
+    def modules(self) -> list[tuple[str, str]]:
+        """Build ids and paths of the modules of the locations."""
         mappings = self.profile.mappings
-        used = {each.mapping for each in self.profile.locations} - {None}
-        found = {
-            (mappings[index].build_id, mappings[index].path)
-            for index in used
-            if index is not None and 0 < len(mappings[index].build_id) <= _MAX_DIGITS
-        }
-        return [module_key(*each) for each in sorted(found)]
+        used = {each.mapping for each in self.profile.locations}
+        found = [mappings[index] for index in used if index is not None]
+        return sorted({(each.build_id, each.path) for each in found if each.build_id})
 
     def complete(self, path_map: Callable[[str], str] | None = None) -> bytes:
         """The message with the frames that the locations of `profile` have now.

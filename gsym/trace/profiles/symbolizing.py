@@ -98,8 +98,8 @@ def symbolize(
         module = modules.open(module_key(build_id, path))
         chosen = [locations[index] for index in indexes]
         mappings = {location.mapping for location in chosen}
-        is_guessed = any(_is_guessed(profile, index, binaries) for index in mappings)
-        if is_guessed and guesses and module.reader is not None:
+        may_guess = guesses and module.reader is not None
+        if may_guess and any(_is_guessed(profile, each, binaries) for each in mappings):
             profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
         found = _frames(module, chosen, profile, binaries, guesses=guesses)
         for index, (frames, reason) in zip(indexes, found, strict=True):
