@@ -76,14 +76,14 @@ class AddressRows:
         self.rows.addresses = self._numbers(addresses, "uint64", address)
         if addresses.null_count:
             self.rows.has_address = self._flags(addresses.is_valid())
-        codes = self._encoded(self._of_rows(_column(batch, module), module), module)
+        codes = self._encoded(_column(batch, module), module)
         self.rows.modules = self._numbers(codes, "uint32", module)
         self.rows.module_count = len(self.modules)
         if base is not None:
             if isinstance(base, int) and not 0 <= base <= UINT64_MAX:
                 raise ValueError(f"base: {base:#x} is not an address")
             bases = (
-                self._of_rows(_column(batch, base), base)
+                self._of_rows(self._read(_column(batch, base)), base)
                 if isinstance(base, str)
                 else pa.repeat(pa.scalar(base, pa.uint64()), len(addresses))
             )
@@ -124,9 +124,17 @@ class AddressRows:
             )
         return column.flatten()
 
+    def _read(self, column: Column) -> Column:
+        """Texts as numbers, before lists repeat them."""
+        is_text = _is_text(self._pa, column.type)
+        return column.cast(self._pa.uint64()) if is_text else column
+
     def _encoded(self, column: Column, name: str) -> Column:
         """Numbers of the distinct values; their own number counts as none for null."""
         pa = self._pa
+        is_list = _is_list(pa, column.type)
+        if is_list:
+            column = self._of_rows(column, name)
         kind = column.type.value_type if _is_encoded(pa, column.type) else column.type
         if not (_is_text(pa, kind) or _is_binary(pa, kind)):
             raise TypeError(f"column '{name}': modules are text or binary, not {kind}")
@@ -140,7 +148,8 @@ class AddressRows:
         if codes.null_count:
             none = pa.scalar(len(column.dictionary), pa.int64())
             codes = codes.cast(pa.int64()).fill_null(none)
-        return codes.cast(pa.uint32())
+        codes = codes.cast(pa.uint32())
+        return codes if is_list else self._of_rows(codes, name)
 
     def _numbers(self, column: Column, kind: str, name: str) -> CData:
         """The values as unsigned integers; negative ones count modulo 2**64."""

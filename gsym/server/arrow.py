@@ -16,15 +16,16 @@ from starlette.routing import Route
 
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import GsymError
-from gsym.server.bodies import request_body
+from gsym.server.bodies import HeldBody, request_body
 from gsym.server.errors import ServerError
+from gsym.server.load_limits import LARGE
 from gsym.server.service import Wanted
 from gsym.store.modules import key_of_build_id, keys_of_text
 from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
     from typing import Any
 
     from starlette.requests import Request
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 _OUTPUTS = ("stack", "frames")
 _PARAMETERS = ("module", "address", "return_address", "base", "output")
-_ROWS = 1 << 14  # of a batch of the answer, before they are unfolded to frames
+_ROWS = 1 << 14  # and addresses, of a batch of the answer; a row is not divided
 _RETRY_AFTER = 5
+_DICTIONARY = "dictionary"
+_WITH_BUFFERS = ("record batch", _DICTIONARY)
+_UNSUITABLE = (GsymError, KeyError, TypeError, ValueError)
 _MAX_ID = 1024  # bytes or characters of an id with a name
 
 
@@ -54,11 +58,12 @@ def arrow_routes(service: Service) -> list[Route]:
             body = await stack.enter_async_context(held)
             try:
                 with fail_after(service.settings.limits.request_timeout):
-                    answering = await _begin(body, options, service)
-                    first = await service.run(next, answering)
+                    pieces = await _begin(body, options, service)
+                    stack.push_async_callback(pieces.aclose)
+                    first = await anext(pieces)
             except TimeoutError:
                 raise ServerError(503, retry_after=_RETRY_AFTER) from None
-            return _Stream(first, answering, service, stack.pop_all())
+            return _Stream(first, pieces, stack.pop_all())
 
     return [Route("/symbolicate/arrow", answer, methods=["POST"])]
 
@@ -68,23 +73,17 @@ class _Stream(StreamingResponse):
 
     Args:
         first: The first of them.
-        others: Makes the following ones.
-        service: Provides the threads for that.
+        others: The following ones.
         held: Closed at the end.
     """
 
     def __init__(
-        self,
-        first: bytes,
-        others: Iterator[bytes],
-        service: Service,
-        held: AsyncExitStack,
+        self, first: bytes, others: AsyncIterator[bytes], held: AsyncExitStack
     ) -> None:
         async def pieces() -> AsyncIterator[bytes]:
-            piece: bytes | None = first
-            while piece is not None:
+            yield first
+            async for piece in others:
                 yield piece
-                piece = await service.run(next, others, None)
 
         super().__init__(pieces(), media_type=MEDIA_TYPE)
         self._held = held
@@ -139,7 +138,16 @@ class _Modules:
         return self._found.get(value) or OpenModule(None, None)
 
     async def open(self, service: Service) -> None:
-        """Open all of them, by the first of their keys that leads to one."""
+        """Open all of them, by the first of their keys that leads to one.
+
+        Raises:
+            ServerError: The file of one was truncated meanwhile.
+        """
+        with service.files.guarded() as used:
+            await self._open(service)
+            used.extend(self.opened)
+
+    async def _open(self, service: Service) -> None:
         while wanted := {
             value: Wanted(keys.pop(0))
             for value, keys in self._keys.items()
@@ -151,14 +159,14 @@ class _Modules:
                     self._found[value] = each.module
 
     @property
-    def found(self) -> int:
-        """The number of modules that were found."""
-        return sum(each.reader is not None for each in self._found.values())
+    def opened(self) -> list[OpenModule]:
+        """Those that were found."""
+        return [each for each in self._found.values() if each.reader is not None]
 
 
 async def _begin(
     body: bytes, options: dict[str, Any], service: Service
-) -> Iterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The pieces of the answer to a body that was checked.
 
     Raises:
@@ -171,13 +179,38 @@ async def _begin(
     values, addresses = await service.run(_contents, batches, *names)
     if addresses > limits.max_frames:
         raise _too_much(limits.max_frames, "addresses")
+    most = limits.max_answer if options.get("output") == "frames" else None
+    parts = await service.run(_parts, batches, names[1], most)
     if len(values) > limits.max_modules:
         raise _too_much(limits.max_modules, "modules")
     modules = _Modules(values)
     await modules.open(service)
-    found = modules.found
+    found = len(modules.opened)
     service.metrics.count_rows(addresses, found, len(values) - found)
-    return _pieces(batches, modules, options)
+    return _checked(_pieces(parts, modules, options), modules, service)
+
+
+async def _checked(
+    pieces: Iterator[bytes], modules: _Modules, service: Service
+) -> AsyncGenerator[bytes]:
+    """The pieces, each made in a thread.
+
+    Raises:
+        ServerError: The file of a module was truncated meanwhile, or the server holds
+            too many pieces.
+    """
+    with HeldBody(service.answer_budget) as held:
+        largest = 0
+        while True:
+            with service.files.guarded() as used:
+                used.extend(modules.opened)
+                piece = await service.run(next, pieces, None)
+            if piece is None:
+                return
+            if len(piece) > max(largest, LARGE):
+                held.take(len(piece) - largest)
+                largest = len(piece)
+            yield piece
 
 
 def _too_much(most: int, what: str) -> ServerError:
@@ -198,7 +231,7 @@ def _read_batches(body: bytes, most: int) -> list[Any]:
     data = pa.py_buffer(body)
     try:
         for message in pa.ipc.MessageReader.open_stream(data):
-            if message.type == "record batch" and _is_compressed(message.metadata):
+            if message.type in _WITH_BUFFERS and _is_compressed(message):
                 # Their inflated size is not known before.
                 title = "send plain buffers; the body may have a Content-Encoding"
                 raise ServerError(415, title)
@@ -213,20 +246,28 @@ def _read_batches(body: bytes, most: int) -> list[Any]:
     return batches
 
 
-_HEADER, _COMPRESSION = 2, 3  # fields of the tables Message and RecordBatch
+# Fields of tables: of Message, of DictionaryBatch and of RecordBatch.
+_HEADER, _DATA, _COMPRESSION = 2, 1, 3
+_BEFORE_1_0 = b"ARROW:experimental_compression"  # a key of its metadata
 
 
-def _is_compressed(metadata: Any) -> bool:
-    """Whether the buffers of a record batch are compressed, by its metadata.
+def _is_compressed(message: Any) -> bool:
+    """Whether the buffers of a batch or of a dictionary are compressed.
 
     Raises:
         struct.error: The metadata is damaged.
     """
-    data = bytes(metadata)
-    table = struct.unpack_from("<I", data)[0]
-    place = table + _field(data, table, _HEADER)
-    table = place + struct.unpack_from("<I", data, place)[0]
-    return bool(_field(data, table, _COMPRESSION))
+    data = bytes(message.metadata)
+    batch = _table(data, _table(data, 0), _HEADER)
+    if message.type == _DICTIONARY:
+        batch = _table(data, batch, _DATA)
+    return bool(_field(data, batch, _COMPRESSION)) or _BEFORE_1_0 in data
+
+
+def _table(data: bytes, table: int, index: int | None = None) -> int:
+    """Where the table is that a field has; without *index*, that *table* leads to."""
+    place = table if index is None else table + _field(data, table, index)
+    return place + int(struct.unpack_from("<I", data, place)[0])
 
 
 def _field(data: bytes, table: int, index: int) -> int:
@@ -240,10 +281,10 @@ def _field(data: bytes, table: int, index: int) -> int:
 def _contents(
     batches: list[Any], module: str, address: str
 ) -> tuple[list[bytes | str], int]:
-    """The distinct modules, and the number of addresses.
+    """The distinct modules, and the number of addresses, or of rows if that is more.
 
     Raises:
-        ServerError: There is no such column.
+        ServerError: There is no such column, or it is of another type.
     """
     import pyarrow as pa
     import pyarrow.compute
@@ -256,12 +297,69 @@ def _contents(
             column = column.flatten()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary
-        values |= {each for each in pa.compute.unique(column).to_pylist() if each}
-        addresses = _column(batch, address)
-        if _is_list(pa, addresses.type):
-            addresses = addresses.flatten()
-        count += len(addresses)
+        try:
+            distinct = pa.compute.unique(column).to_pylist()
+        except pa.ArrowException as error:
+            raise ServerError(400, f"column '{module}': {error}"[:1000]) from None
+        values.update(filter(None, distinct))
+        # Rows without items may take no bytes.
+        count += max(batch.num_rows, _count(batch, address))
     return [each for each in values if isinstance(each, (bytes, str))], count
+
+
+def _count(batch: Any, address: str) -> int:
+    """The number of addresses."""
+    import pyarrow as pa
+
+    addresses = _column(batch, address)
+    return len(addresses.flatten() if _is_list(pa, addresses.type) else addresses)
+
+
+def _parts(batches: list[Any], address: str, most: int | None) -> list[Any]:
+    """The batches in parts of few addresses, at least one.
+
+    Args:
+        batches: Record batches.
+        address: The column of the addresses.
+        most: Maximum size of the other columns when each address has a row of its own.
+
+    Raises:
+        ServerError: They would be larger.
+    """
+    rows = [
+        batch.slice(first, _ROWS)
+        for batch in batches
+        for first in range(0, max(batch.num_rows, 1), _ROWS)
+    ]
+    parts = [part for each in rows for part in _halved(each, address)]
+    if most is not None and any(_unfolded(each, address) > most for each in parts):
+        raise _too_much(most, "bytes in the columns of stacks; output=stack is smaller")
+    return parts
+
+
+def _halved(rows: Any, address: str) -> list[Any]:
+    half = rows.num_rows // 2
+    if not half or _count(rows, address) <= _ROWS:
+        return [rows]
+    parts = rows.slice(0, half), rows.slice(half)
+    return [part for each in parts for part in _halved(each, address)]
+
+
+def _unfolded(rows: Any, address: str) -> int:
+    """The most bytes of the columns that are repeated for each address of a stack."""
+    import pyarrow as pa
+    import pyarrow.compute
+
+    addresses = _column(rows, address)
+    if not _is_list(pa, addresses.type):
+        return 0
+    longest = pa.compute.max(addresses.value_lengths()).as_py() or 0
+    kept = [
+        column.nbytes
+        for column in rows.columns
+        if not (column is addresses or pa.types.is_dictionary(column.type))
+    ]
+    return int(longest * sum(kept))
 
 
 def _is_list(pa: Any, kind: Any) -> bool:
@@ -281,9 +379,9 @@ def _column(batch: Any, name: str) -> Any:
 
 
 def _pieces(
-    batches: list[Any], modules: _Modules, options: dict[str, Any]
+    parts: list[Any], modules: _Modules, options: dict[str, Any]
 ) -> Iterator[bytes]:
-    """The bytes of the answer, of a batch at a time.
+    """The bytes of the answer, of a part at a time.
 
     Raises:
         ServerError: A column has another type than is needed.
@@ -291,18 +389,16 @@ def _pieces(
     import pyarrow as pa
 
     sink, writer = BytesIO(), None
-    for batch in batches:
-        for first in range(0, max(batch.num_rows, 1), _ROWS):
-            rows = batch.slice(first, _ROWS)
-            try:
-                found = symbolize(rows, modules, **options)
-            except (GsymError, KeyError, TypeError, ValueError) as error:
-                title = str(error.args[0] if error.args else error)
-                raise ServerError(400, title[:1000]) from None
-            if writer is None:
-                writer = pa.ipc.new_stream(sink, found.schema)
-            writer.write_batch(found)
-            yield _taken(sink)
+    for part in parts:
+        try:
+            found = symbolize(part, modules, **options)
+        except (*_UNSUITABLE, pa.ArrowException) as error:
+            title = str(error.args[0] if error.args else error)
+            raise ServerError(400, title[:1000]) from None
+        if writer is None:
+            writer = pa.ipc.new_stream(sink, found.schema)
+        writer.write_batch(found)
+        yield _taken(sink)
     assert writer is not None  # noqa: S101 - there is a batch
     writer.close()
     yield _taken(sink)

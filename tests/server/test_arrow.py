@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import gzip
+import os
+import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -159,6 +162,93 @@ def test_errors_come_before_the_first_batch_as_json(
     answer = post(server, body, query)
     assert answer.status == status
     assert title in answer.title
+
+
+def messages(body: bytes) -> list[bytes]:
+    """The messages of a stream."""
+    found = pa.ipc.MessageReader.open_stream(pa.py_buffer(body))
+    return [bytes(each.serialize()) for each in found]
+
+
+def test_a_compressed_dictionary_is_not_inflated(server: RunningServer) -> None:
+    made = batch(1).append_column("text", pa.array(["x" * 1000]).dictionary_encode())
+    schema, _, rows_of_it = messages(stream(made))
+    _, packed, _ = messages(stream(made, compression="zstd"))
+    answer = post(server, schema + packed + rows_of_it)
+    assert (answer.status, "plain buffers" in answer.title) == (415, True)
+
+
+def test_rows_that_take_no_bytes_count(server: RunningServer) -> None:
+    count = (1 << 31) - 1
+    empty = pa.array([], pa.int64())
+    lists = pa.Array.from_buffers(
+        pa.list_(pa.int64(), 0), count, [None], children=[empty]
+    )
+    ends = pa.array([count], pa.int64())
+    column = pa.RunEndEncodedArray.from_arrays(ends, pa.array([1]))
+    made = pa.record_batch({"address": lists, "build_id": lists, "text": column})
+    answer = post(server, stream(made))
+    assert (answer.status, "addresses" in answer.title) == (413, True)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([{"a": 1}]),
+        pa.array([["a"]], pa.list_view(pa.string())),
+        pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([["a"]])),
+        pa.RunEndEncodedArray.from_arrays([1], pa.array(["aa"])),
+        pa.array([1.5]),
+    ],
+    ids=lambda column: str(column.type).partition("<")[0],
+)
+@pytest.mark.parametrize("name", ["build_id", "address"])
+def test_columns_of_other_types_are_refused(
+    name: str, column: Any, server: RunningServer
+) -> None:
+    columns = {"build_id": pa.array(["aa"]), "address": pa.array([1]), name: column}
+    answer = post(server, stream(pa.record_batch(columns)))
+    assert (answer.status, f"column '{name}'" in answer.title) == (400, True)
+
+
+def test_a_long_text_beside_a_long_stack_is_not_repeated(server: RunningServer) -> None:
+    columns = {
+        "build_id": pa.array(["x" * 100_000]),
+        "address": pa.array([[*range(100_000)]]),
+        "base": pa.array(["0" * 100_000]),
+    }
+    body = stream(pa.record_batch(columns))
+    found = table_of(post(server, body, "?base=base"))
+    assert len(found["reason"][0]) == 100_000
+    answer = post(server, body, "?output=frames")
+    assert (answer.status, "output=stack" in answer.title) == (413, True)
+
+
+def test_batches_of_stacks_have_few_addresses(server: RunningServer) -> None:
+    stacks = pa.array([[*range(100)]] * 1000)
+    ids = pa.array([bytes(20)] * 1000)
+    made = pa.record_batch({"build_id": ids, "address": stacks})
+    reader = pa.ipc.open_stream(post(server, stream(made)).body)
+    sizes = [each.num_rows for each in reader]
+    assert sum(sizes) == 1000
+    assert max(sizes) * 100 <= 1 << 14
+
+
+def test_a_file_that_was_truncated_is_noticed(store: Store, tmp_path: Path) -> None:
+    with RunningServer(Symbolizer(Resolver(store, []))) as running:
+        body = stream(batch())
+        wanted = table_of(post(running, body))
+        path = Path(next(iter(store.entries())).path)
+        data = path.read_bytes()
+        os.truncate(path, len(data) - 1)
+        try:
+            answer = post(running, body)
+        finally:
+            fresh = tmp_path / "fresh"
+            fresh.write_bytes(data)
+            shutil.move(fresh, path)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert table_of(post(running, body)) == wanted
 
 
 def test_another_type_is_refused(server: RunningServer) -> None:
