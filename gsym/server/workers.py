@@ -181,6 +181,7 @@ def _config(app: Callable[[], Any], settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         ws="none",
+        lifespan="on",  # a worker that cannot listen for gRPC does not go on without
     )
 
 

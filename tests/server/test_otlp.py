@@ -293,6 +293,22 @@ def test_partial_success_of_the_next_collector_reaches_the_client(
     assert (answer.status, found) == (200, partial)
 
 
+def test_another_status_of_success_is_not_sent_again(
+    server: RunningServer, collector: HttpCollector
+) -> None:
+    collector.status, collector.answer = 202, b""
+    answer = send(server, request().SerializeToString())
+    assert (answer.status, answer.body) == (200, b"")
+
+
+def test_a_time_to_retry_after_that_is_no_number_is_ignored(
+    server: RunningServer, collector: HttpCollector
+) -> None:
+    collector.status, collector.headers = 503, {"retry-after": "\xb2"}
+    answer = send(server, request().SerializeToString())
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+
+
 @pytest.mark.parametrize(
     ("theirs", "ours", "retry_after"),
     [

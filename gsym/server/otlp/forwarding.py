@@ -47,7 +47,7 @@ _MAX_ANSWER = 1 << 20
 _THREADS = 8
 _RETRY_AFTER = 5  # seconds
 _MAX_RETRY = 3600
-_OK = 200
+_ACCEPTED = range(200, 300)
 _REFUSED = frozenset({400, 413})  # the fault of the request
 
 
@@ -131,13 +131,13 @@ class _HttpSender:
             self._address, headers, body=data, is_trusted=True, until=until
         ) as answer:
             body = read_body(answer, _MAX_ANSWER)
-        if answer.status == _OK:
+        if answer.status in _ACCEPTED:
             return body
         if answer.status in _REFUSED:
             raise ServerError(answer.status, _refusal(body))
         wait = answer.headers.get("retry-after", "")[:9]
         reason = f"{self._address}: HTTP status {answer.status}"
-        raise _BusyError(reason, int(wait) if wait.isdigit() else None)
+        raise _BusyError(reason, int(wait) if wait.isdecimal() else None)
 
     def close(self) -> None:
         self._connections.close()

@@ -60,7 +60,9 @@ class GrpcService:
             # Several workers listen on one port; a single one has it for itself.
             ("grpc.so_reuseport", int(settings.workers > 1)),
         ]
-        most = settings.limits.max_in_flight
+        # Beyond max_in_flight, the application tells clients to send again. What gRPC
+        # refuses itself is lost, for a client may not send that again.
+        most = 2 * settings.limits.max_in_flight
         self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
         service, method = METHOD[1:].split("/")
         handler = grpc.unary_unary_rpc_method_handler(self._export)
