@@ -24,8 +24,10 @@ from functools import partial
 import msgspec
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from gsym.errors import GsymError
 from gsym.server.logs import log_everything
 from gsym.server.mapped_files import survive_bus_errors
 from gsym.server.monitoring import FOLDER_VARIABLE, count_death
@@ -140,11 +142,17 @@ def serve(
         settings: First result of *load*.
         listener: From `bind`.
         greet: Called when the server accepts connections.
+
+    Raises:
+        GsymError: A worker could not start.
     """
     log_everything()
     config = _config(partial(worker_app, load), settings)
     with _metrics_folder():
-        _Workers(config, listener, greet).run()
+        workers = _Workers(config, listener, greet)
+        workers.run()
+    if any(each.exitcode == STARTUP_FAILURE for each in workers.processes):
+        raise GsymError("a worker could not start; its errors are above")
 
 
 _PR_SET_PDEATHSIG = 1

@@ -646,6 +646,36 @@ def test_a_server_with_workers_and_a_certificate_accepts_both_protocols(
     assert f"profiles: symbolized and sent to {collector.url}" in messages
 
 
+LATE = """
+import sys
+import gsym.server.workers
+from gsym.cli.main import main
+
+gsym.server.workers.check_grpc_port = lambda settings: None
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.no_engine
+def test_a_server_whose_worker_cannot_listen_for_grpc_fails(tmp_path: Path) -> None:
+    script = tmp_path / "late.py"
+    script.write_text(LATE)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with Serving(
+            tmp_path,
+            "--set=forward_profiles=http://127.0.0.1:9/",
+            f"--set=grpc_port={port}",
+            words=(str(script), "serve", "--port", "0"),
+        ) as serving:
+            assert serving.process.wait(60) == 1
+    text = "".join(serving.lines)
+    assert f"127.0.0.1:{port}: cannot listen for gRPC" in text
+    assert "a worker could not start" in text
+
+
 def test_a_message_of_grpc_above_the_limit_is_refused(module: OneModule) -> None:
     made = request()
     made.resource_profiles[0].schema_url = "x" * 100_000

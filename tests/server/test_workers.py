@@ -123,7 +123,7 @@ def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def supervisor(config: uvicorn.Config, *_: object) -> SimpleNamespace:
         configs.append(config)
-        return SimpleNamespace(run=lambda: None)
+        return SimpleNamespace(run=lambda: None, processes=[])
 
     monkeypatch.setattr("gsym.server.workers._Workers", supervisor)
     with socket.socket() as listener:
