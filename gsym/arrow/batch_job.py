@@ -43,7 +43,7 @@ EMPTY = ".empty"  # after the name of a part without rows, which has no schema
 _STREAM_SUFFIX = ".arrows"  # a stream may have another dictionary in each batch
 FORMATS = {"parquet": ".parquet", "arrow": _STREAM_SUFFIX}
 _LOCK = ".lock"
-_ID_BITS = 32  # of a frame; above are those of the part that `_Answering` began with
+_ID_BITS = 40  # of a frame; above are those of the part that its `Known` began in
 _MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
 
 
@@ -200,7 +200,10 @@ class BatchJob:
         answering.begin_part(number)
         options = self._options
         batches = batches_of(
-            unit, address=options["address"], modules=options["module"]
+            unit,
+            address=options["address"],
+            modules=options["module"],
+            returns=options.get("return_address"),
         )
         with _Part(self._output, name) as part:
             for batch in batches:
@@ -227,24 +230,32 @@ class _Answering:
         self._modules = modules
         self._options = options
         self._known: Known | None = None
-        self._first_id = 0
+        self._first_id = self._next_id = self._part_id = 0
 
     def begin_part(self, number: int) -> None:
         """What comes now is of the part with this number."""
-        if self._known is None or self._known.size > _MOST_KNOWN:
-            self._known, self._first_id = Known(), number << _ID_BITS
+        self._part_id = number << _ID_BITS
 
     def answers(self, batch: Any) -> Iterator[tuple[Any, ...]]:
         """The rows of a batch, and with output `ids` the new frames."""
         columns = dict(self._options)
         output = columns.pop("output")
-        known = self._known or Known()
         for piece in slices_of(batch):
             if output == "ids":
-                first = self._first_id
-                yield frame_ids(piece, self._modules, known, first, **columns)
+                yield self._numbered(piece, columns)
             else:
                 yield (symbolize(piece, self._modules, output=output, **columns),)
+
+    def _numbered(self, batch: Any, columns: dict[str, Any]) -> tuple[Any, Any]:
+        if self._known is None or self._known.size > _MOST_KNOWN:
+            # With ids that neither this part nor another one has.
+            self._known = Known()
+            self._first_id = self._next_id = max(self._next_id, self._part_id)
+        rows, frames = frame_ids(
+            batch, self._modules, self._known, self._first_id, **columns
+        )
+        self._next_id += frames.num_rows
+        return rows, frames
 
 
 class _Part:
