@@ -80,20 +80,23 @@ def units_of(path: str) -> list[Unit]:
     return units
 
 
-def batches_of(unit: Unit, *, address: str, modules: str) -> Iterator[Any]:
+def batches_of(
+    unit: Unit, *, address: str, modules: str, returns: str | bool | None = None
+) -> Iterator[Any]:
     """The record batches of a unit.
 
     Args:
         unit: The unit.
         address: The column of addresses: integers, in texts also hexadecimal with `0x`.
         modules: The column of modules, which is text.
+        returns: The column of booleans, if there is one: true, false, 1 or 0 in CSV.
 
     Raises:
         FormatError: The input is damaged.
     """
     kind = format_of(unit.path)
     if kind == "csv":
-        yield from _read(unit.path, lambda: _csv_batches(unit, address))
+        yield from _read(unit.path, lambda: _csv_batches(unit, address, returns))
     elif kind == "ndjson":
         yield from _read(unit.path, lambda: _json_batches(unit, address, modules))
     else:
@@ -247,7 +250,7 @@ def _line_between(text: bytes, low: int, high: int) -> int:
     return middle or text.rfind(b"\n", low, (low + high) // 2) + 1 or low
 
 
-def _csv_batches(unit: Unit, address: str) -> list[Any]:
+def _csv_batches(unit: Unit, address: str, returns: str | bool | None) -> list[Any]:
     pa = import_pyarrow()
     from pyarrow import csv
 
@@ -260,6 +263,8 @@ def _csv_batches(unit: Unit, address: str) -> list[Any]:
     names = csv.read_csv(pa.BufferReader(first)).column_names
     # The other columns stay as they are written.
     types = dict.fromkeys(names, pa.string()) | {address: pa.uint64()}
+    if isinstance(returns, str):
+        types[returns] = pa.bool_()
 
     def read(text: bytes) -> Any:
         return csv.read_csv(
@@ -331,7 +336,14 @@ def _json_schema(
     read = partial(_read_json, schema=pa.schema(known))
     batches = _text_batches(unit, start, text, read)
     others = [_kept(each) for each in batches[0].schema][len(known) :]
-    return pa.schema([*known, *others])
+    # One without a value there is missing, as in a file of another format.
+    own = [
+        field
+        for number, field in enumerate(known)
+        if field.name in first
+        or any(batch.column(number).null_count < len(batch) for batch in batches)
+    ]
+    return pa.schema([*own, *others])
 
 
 def _kept(field: Any) -> Any:

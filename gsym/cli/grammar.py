@@ -347,8 +347,8 @@ class Command:
         for option in self.options:
             head = option.shown or option.name
             if option.metavar and not option.shown:
-                value = f"[={option.metavar}]" if option.optional else option.metavar
-                head += value if option.optional else f" {value}"
+                is_optional = option.optional is not None
+                head += f"[={option.metavar}]" if is_optional else f" {option.metavar}"
             again = " (repeatable)" if option.repeatable else ""
             head = f"{option.short}, {head}" if option.short else head
             lines += help_entry(head, option.help + again)

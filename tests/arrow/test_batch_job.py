@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym.arrow import Modules, batch_job, inputs, symbolize
+from gsym.arrow import Modules, batch_job, inputs, symbolize, symbolizing
 from gsym.cli.main import main
 from gsym.cli.verbs import batch
 from gsym.errors import FormatError, UnsupportedError
 from gsym.store.locking import held
 from tests.arrow_batches import START, put, rows
+from tests.store_modules import build_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,6 +156,7 @@ def test_a_killed_run_is_resumed_without_loss_or_repetition(
     write(tmp_path / "in.parquet", table, 10)
     out = tmp_path / "out"
     options = [tmp_path / "in.parquet", "-o", out, "--modules", place, "--jobs=2"]
+    options.append("--answers=ids")
     command = [sys.executable, "-m", "gsym", "batch", *map(str, options), "--resume"]
     complete: dict[Path, int] = {}
     for least in (5, 60, 150):
@@ -169,8 +171,16 @@ def test_a_killed_run_is_resumed_without_loss_or_repetition(
     assert run(*options, "--resume") == 0
     times = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
     assert complete.items() <= times.items()
-    assert [row["id"] for row in parts(out)] == list(range(3000))
-    assert not list(out.glob(".part*"))
+    found, frames = parts(out), parts(out / "frames")
+    assert [row["id"] for row in found] == list(range(3000))
+    by_id = {row.pop("frame_id"): row for row in frames}
+    assert len(by_id) == len(frames)
+    for row in found:
+        ids = row.pop("frame_ids")
+        row["stack"] = None if ids is None else [by_id[each] for each in ids]
+    (whole,) = table.combine_chunks().to_batches()
+    assert answers(found) == answers(symbolize(whole, Modules(place)).to_pylist())
+    assert not list(out.rglob(".part*"))
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])
@@ -226,13 +236,19 @@ def test_frames_are_written_once_for_the_parts_of_a_thread(
     table = pa.concat_tables([table_of(300)] * 4)
     write(tmp_path / "in.parquet", table, 300)
     options = ("--modules", place, "--answers=ids", "--jobs=1")
-    for name, most in (("one", 1 << 20), ("each", 0)):
+    for name, most in (("one", 1 << 20), ("each", 0), ("pieces", 0)):
         monkeypatch.setattr(batch_job, "_MOST_KNOWN", most)
+        if name == "pieces":  # of a part that is too large to remember all of it
+            monkeypatch.setattr(symbolizing, "_MOST_ROWS", 70)
         assert run(tmp_path / "in.parquet", "-o", tmp_path / name, *options) == 0
-    frames = {
-        name: {row["frame_id"]: row for row in parts(tmp_path / name / "frames")}
-        for name in ("one", "each")
+    tables = {
+        name: parts(tmp_path / name / "frames") for name in ("one", "each", "pieces")
     }
+    frames = {
+        name: {row["frame_id"]: row for row in table} for name, table in tables.items()
+    }
+    assert all(len(frames[name]) == len(tables[name]) for name in frames)
+    assert len(frames["pieces"]) > len(frames["each"])
     assert len(frames["each"]) > 3 * len(frames["one"]) > 100
     answers = {
         name: [
@@ -241,7 +257,7 @@ def test_frames_are_written_once_for_the_parts_of_a_thread(
         ]
         for name in frames
     }
-    assert answers["one"] == answers["each"]
+    assert answers["one"] == answers["each"] == answers["pieces"]
     assert sum(map(len, answers["one"])) > 800
 
 
@@ -266,6 +282,39 @@ def test_a_folder_of_something_else_is_left_alone(
     with held(str(out / ".lock")):
         assert run(*options, "--resume") == 1
     assert "another process writes to this folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("column", ["address", "module"])
+def test_a_column_that_is_missing_is_named(
+    tmp_path: Path,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    column: str,
+) -> None:
+    path = tmp_path / f"in.{kind}"
+    write(path, table_of(20), 10)
+    options = (path, "-o", tmp_path / "out", "--modules", place)
+    assert run(*options, f"--{column}=other") == 1
+    assert f"in.{kind}: the batch has no column 'other'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_text_may_say_which_addresses_are_returned_to(
+    tmp_path: Path, place: str, kind: str
+) -> None:
+    rows = [(START, "x", True), (START, "x", False), (START, "x", None)]
+    path, out = tmp_path / f"in.{kind}", tmp_path / "out"
+    names = ("address", "build_id", "returns")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    if kind == "csv":
+        lines = [f"{START},{build_id(1).hex()},{each}" for each in ("true", "0", "")]
+        lines.insert(0, ",".join(names))
+    path.write_text("\n".join(lines).replace('"x"', f'"{build_id(1).hex()}"'))
+    options = ("--modules", place, "--return-address=returns")
+    assert run(path, "-o", out, *options) == 0
+    assert [row["stack"] is None for row in parts(out)] == [True, False, False]
 
 
 @pytest.mark.parametrize(
