@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
+from io import BytesIO
 
 from gsym.arrow.rows import import_pyarrow
 from gsym.errors import FormatError, UnsupportedError
@@ -20,6 +21,8 @@ _ROWS_AT_ONCE = 1 << 20
 _RANGE_SIZE = 64 << 20  # bytes of a unit of text
 _READ_SIZE = 1 << 20
 _MOST_LINE = 64 << 20
+_MOST_DEPTH = 200  # of values in values; pyarrow ends the process at some thousands
+_NO_BRACKETS = bytes(set(range(256)) - {*b"[]{}"})
 _FORMATS = {
     ".parquet": "parquet",
     ".arrow": "arrow",
@@ -300,11 +303,23 @@ def _json_batches(unit: Unit, address: str, modules: str) -> list[Any]:
 def _read_json(text: bytes, schema: Any) -> Any:
     from pyarrow.json import ParseOptions, ReadOptions, read_json
 
+    _check_depth(text)
     return read_json(
         import_pyarrow().BufferReader(text),
         ReadOptions(use_threads=False, block_size=len(text) + 1),
         ParseOptions(explicit_schema=schema),
     )
+
+
+def _check_depth(text: bytes) -> None:
+    for line in BytesIO(text):
+        if len(line) <= 2 * _MOST_DEPTH:
+            continue
+        depth = 0
+        for each in line.translate(None, _NO_BRACKETS):
+            depth += 1 if each in b"[{" else -1
+            if depth > _MOST_DEPTH:
+                raise ValueError(f"values are nested more than {_MOST_DEPTH} deep")
 
 
 @lru_cache(maxsize=64)
@@ -313,37 +328,47 @@ def _json_schema(
 ) -> Any:
     """The types of a file, which are those of its first range.
 
-    As in the first line, addresses are numbers, texts, or lists. Texts that are times
-    elsewhere stay texts, and so does what is always null.
+    As in the first row that has them, addresses are numbers, texts, or lists. Texts
+    that are times elsewhere stay texts, and so does what is always null.
     """
     pa = import_pyarrow()
-    import json
+    start, text = _lines(Unit(path, 0, min(_RANGE_SIZE, version[0])))
 
-    unit = Unit(path, 0, min(_RANGE_SIZE, version[0]))
-    first = json.loads(_first_line(unit))
-
-    def kind_of(name: str, number: Any) -> Any:
-        value = first.get(name) if isinstance(first, dict) else None
-        item = value[0] if isinstance(value, list) and value else value
-        kind = pa.string() if isinstance(item, str) else number
+    def kind_of(value: Any, number: Any) -> Any:
+        items = value if isinstance(value, list) else [value]
+        kind = pa.string() if any(isinstance(each, str) for each in items) else number
         return pa.list_(kind) if isinstance(value, list) else kind
 
+    numbers = {address: pa.uint64(), modules: pa.string()}
     known = [
-        pa.field(address, kind_of(address, pa.uint64())),
-        pa.field(modules, kind_of(modules, pa.string())),
+        pa.field(name, kind_of(value, numbers[name]))
+        for name, value in _first_values(text, {*numbers}).items()
     ]
-    start, text = _lines(unit)
     read = partial(_read_json, schema=pa.schema(known))
+    unit = Unit(path, 0, len(text))
     batches = _text_batches(unit, start, text, read)
     others = [_kept(each) for each in batches[0].schema][len(known) :]
-    # One without a value there is missing, as in a file of another format.
-    own = [
-        field
-        for number, field in enumerate(known)
-        if field.name in first
-        or any(batch.column(number).null_count < len(batch) for batch in batches)
-    ]
-    return pa.schema([*own, *others])
+    return pa.schema([*known, *others])
+
+
+def _first_values(text: bytes, names: set[str]) -> dict[str, Any]:
+    """The first value of each column that has one, except lists without any."""
+    import json
+
+    found: dict[str, Any] = {}
+    for line in BytesIO(text):
+        if found.keys() == names:
+            break
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):  # its reader says where
+            continue
+        for name in names - found.keys() if isinstance(row, dict) else ():
+            value = row.get(name)
+            items = value if isinstance(value, list) else [value]
+            if any(each is not None for each in items):
+                found[name] = value
+    return found
 
 
 def _kept(field: Any) -> Any:

@@ -361,6 +361,21 @@ def test_the_types_of_a_text_are_those_of_its_first_range(
     ]
 
 
+@pytest.mark.parametrize(
+    "values", [(None, "0x1000"), ([], [None], [None, "0x1000"]), (None, [0x1000])]
+)
+def test_types_of_addresses_are_those_of_the_first(
+    tmp_path: Path, place: str, values: tuple[Any, ...]
+) -> None:
+    path, out = tmp_path / "in.ndjson", tmp_path / "out"
+    rows = [{"build_id": build_id(1).hex(), "address": each} for each in values]
+    path.write_text("\n" + "".join(json.dumps(row) + "\n" for row in rows))
+    assert run(path, "-o", out, "--modules", place) == 0
+    found = parts(out)
+    assert [row["address"] for row in found] == list(values)
+    assert found[-1]["stack"][-1]["function"] == "f1_0"
+
+
 @pytest.mark.no_engine
 @pytest.mark.parametrize(
     ("kind", "line", "text"),
@@ -368,6 +383,7 @@ def test_the_types_of_a_text_are_those_of_its_first_range(
         ("ndjson", '{"address":"x"}', "changed from number to string"),
         ("ndjson", '{"address":1,"id":2.5}', "couldn't parse:2.5"),
         ("ndjson", '{"address":1,"z":1}', "the start of the file has no 'z' of int64"),
+        ("ndjson", f'{{"z":{"[" * 30000 + "]" * 30000}}}', "nested more than 200"),
         ("csv", "1,2,pc", "invalid value 'pc'"),
         ("csv", "1,2,3,4", "Expected 3 columns, got 4"),
     ],
