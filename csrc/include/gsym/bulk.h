@@ -25,7 +25,8 @@ typedef struct gsym_rows {
 } gsym_rows;
 
 /* The addresses that were looked up, by module, and their stacks: numbers of frames, which
- * are not kept. It serves one bulk at a time, and exists as long as the last of them. */
+ * are not kept. It serves one bulk at a time, and exists as long as the last of them. After
+ * an error both can only be destroyed. */
 typedef struct gsym_known gsym_known;
 gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error);
 void gsym_known_destroy(gsym_known *known);
