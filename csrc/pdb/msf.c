@@ -146,7 +146,8 @@ void msf_close(msf_file *file) {
 }
 
 uint32_t msf_stream_size(const msf_file *file, uint32_t stream) {
-    return stream < file->streams.count ? file->streams.items[stream].size : 0;
+    bool exists = stream < file->streams.count && stream != MSF_NO_STREAM;
+    return exists ? file->streams.items[stream].size : 0;
 }
 
 /* Page `index` of a stream in the file. */

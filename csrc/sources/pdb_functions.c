@@ -184,7 +184,8 @@ static bool read_separated(pdb_reader *reader, cursor c) {
     parent_offset = cursor_u32(&c);
     segment = cursor_u16(&c);
     parent_segment = cursor_u16(&c);
-    if (c.failed || !open_function(reader, segment, offset, size, &at)) return !c.failed;
+    if (c.failed) warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_SEPCODE);
+    if (!open_function(reader, segment, offset, size, &at)) return false;
     if (!reader->is_in_function) return true;
     if (pdb_address(reader->pdb, parent_segment, parent_offset, &parent) &&
         number_map_find(&reader->procs, reader->base + parent, &name))

@@ -74,9 +74,10 @@ class WebAddress(_Parts):
         return f"Basic {encoded}"
 
     def below(self, path: str) -> WebAddress:
-        """The address of *path*, of plain characters, after this one as a folder."""
+        """The address of *path*, a relative path, after this one as a folder."""
         folder, question, query = self.target.partition("?")
-        target = f"{folder.rstrip('/')}/{quote(path)}{question}{query}"
+        name = quote(path, errors="surrogateescape")
+        target = f"{folder.rstrip('/')}/{name}{question}{query}"
         return WebAddress(*self._replace(target=target))
 
     def with_credentials(self, credentials: str) -> WebAddress:

@@ -20,6 +20,9 @@ from tests.inputs.pdb import (
     LF_ARGLIST,
     LF_MODIFIER,
     LF_POINTER,
+    S_GPROC32,
+    S_SEPCODE,
+    S_THUNK32,
     C,
     Function,
     Inline,
@@ -454,3 +457,22 @@ def test_damaged_symbols_and_lines_are_warnings(convert: Convert) -> None:
     assert convert.report.warnings == {
         "Damaged symbol or inline site in a PDB module": 1
     }
+
+
+@pytest.mark.parametrize("kind", [S_SEPCODE, S_THUNK32, S_GPROC32])
+def test_a_symbol_that_is_cut_off_is_a_warning(convert: Convert, kind: int) -> None:
+    cut = record(kind, bytes(8))
+    with convert(Pdb([replace(ONE.modules[0], symbols=cut)])) as reader:
+        assert len(list(reader.functions())) == 1
+    assert len(convert.report.warnings) >= 1
+
+
+def test_the_number_for_no_stream_is_of_none(convert: Convert) -> None:
+    """Any number of modules have none; each would read the stream of that number."""
+    optimized = Module(name="* CIL *")
+    streams = Pdb([*ONE.modules, optimized]).streams()
+    no_stream = 0xFFFF
+    streams += [b""] * (no_stream - len(streams))
+    streams.append(bytes(40))  # an omap that does not ascend
+    with convert(msf(streams, 4096)) as reader:
+        assert len(list(reader.functions())) == 1

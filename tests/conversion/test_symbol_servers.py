@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,6 @@ from tests.debuginfod_server import Answer, Server
 from tests.inputs.cabinet import LZX, MSZIP, STORED, cabinet
 from tests.inputs.pdb import GUID, Function, Module, Pdb
 from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -45,11 +42,16 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     path = tmp_path / "app.exe"
-    section = Section(".text", bytes(0x1000), 0x1000, 0x60000020)
-    record = codeview(GUID, 1, r"D:\build\App.pdb")
-    image = Pe([section], image_base=0x140000000, debug=[(CODEVIEW, record)])
-    path.write_bytes(image.to_bytes())
+    rename(path, rb"D:\build\App.pdb")
     return path
+
+
+def rename(program: Path, pdb: bytes) -> None:
+    """Write the program, whose record has the path *pdb*."""
+    section = Section(".text", bytes(0x1000), 0x1000, 0x60000020)
+    record = codeview(GUID, 1, os.fsdecode(pdb))
+    image = Pe([section], image_base=0x140000000, debug=[(CODEVIEW, record)])
+    program.write_bytes(image.to_bytes())
 
 
 def convert(program: Path, *servers: Server) -> gsym.ConversionReport:
@@ -107,6 +109,55 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
             assert convert(program, *servers, right).functions_debug_info == 1
     kept = [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
     assert kept == ["App.pdb"]
+
+
+@http
+def test_a_server_may_redirect_to_a_private_address(program: Path) -> None:
+    with Server(Answer(PDB.to_bytes())) as storage:
+        headers = (("Location", f"{storage.url}/file"),)
+        with Server(Answer(status=302, headers=headers)) as server:
+            assert convert(program, server).functions_debug_info == 1
+
+
+@http
+def test_errors_do_not_repeat_the_password_of_a_server(program: Path) -> None:
+    with Server(MISSING) as server:
+        url = server.url.replace("://", "://me:secret@") + "/?token=secret"
+        with pytest.raises(gsym.EmptyError, match="not found") as error:
+            gsym.convert(program, symbol_servers=[url], debug_file_directories=())
+        _, headers = server.requests[0]
+    assert headers["authorization"].startswith("Basic ")
+    assert "secret" not in str(error.value)
+
+
+@http
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        (rb"D:\..\..\x.pdb", "/x.pdb/"),
+        (b"a?b#%2e\n\x1b.pdb", "/a%3Fb%23%252e%0A%1B.pdb/"),
+        (b"\xff.pdb", "/%FF.pdb/"),
+    ],
+)
+def test_any_name_stays_in_the_cache(
+    program: Path, tmp_path: Path, path: bytes, asked: str
+) -> None:
+    rename(program, path)
+    with Server(Answer(PDB.to_bytes())) as server:
+        (found,) = convert(program, server).companions
+        assert server.requests[0][0].startswith(asked)
+    assert Path(found).resolve().parent.parent.parent == tmp_path / "cache/symbols"
+
+
+@http
+@pytest.mark.parametrize("path", [b"", b".", b"..", rb"a\..", b"..\\", b"n" * 300])
+def test_a_name_that_no_file_can_have_leaves_nothing(
+    program: Path, tmp_path: Path, path: bytes
+) -> None:
+    rename(program, path)
+    with Server(Answer(PDB.to_bytes())) as server, pytest.raises(gsym.EmptyError):
+        convert(program, server)
+    assert not any(names for _, _, names in os.walk(tmp_path / "cache"))
 
 
 @http

@@ -253,8 +253,10 @@ def test_a_program_of_zig_has_the_answers_of_llvm(
     source.write_text(ZIG)
     made = tmp_path / "made.exe"
     command = [compiler, "build-exe", str(source), "-target", f"{target}-windows"]
-    command += [f"-femit-bin={made}", f"--cache-dir={tmp_path}/cache"]
-    subprocess.run([*command, f"--global-cache-dir={tmp_path}/cache"], check=True)
+    command.append(f"-femit-bin={made}")
+    for option in ("--cache-dir", "--global-cache-dir"):
+        command += [option, f"{tmp_path}/cache"]
+    subprocess.run(command, check=True)
     found = compare(llvm_symbolizer, made, tmp_path / "made.gsym")
     assert found.pop("") > MOST * 9 // 10
     assert "unexplained" not in found

@@ -105,3 +105,13 @@ def test_a_damaged_pdb_is_an_error_or_unread(tmp_path: Path) -> None:
         Path(source).write_bytes(data[: choose.choice((len(data), 5000))])
         with suppress(gsym.GsymError):
             compare(path, source)
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 0xFFFFFFFF])
+def test_an_impossible_page_size_is_an_error(tmp_path: Path, size: int) -> None:
+    path, source = convert(tmp_path)
+    data = bytearray(Path(source).read_bytes())
+    data[32:36] = size.to_bytes(4, "little")
+    Path(source).write_bytes(data)
+    with pytest.raises(gsym.FormatError, match="the second decoder cannot read it"):
+        compare(path, source)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gsym.conversion.companions.search import CompanionSearch
     from gsym.net.transfer import Transfer
+    from gsym.net.web_address import WebAddress
 
 
 def symstore_paths(
@@ -57,13 +58,20 @@ def fetch_from_servers(
         UnsupportedError: The extra `net` is not installed.
     """
     from gsym.net.transfer import Transfer
+    from gsym.net.web_address import read_web_address
 
-    transfer = Transfer(user="a symbol server")
+    # The user named them: they may redirect to any address, as those of debuginfod may.
+    transfer = Transfer(user="a symbol server", allow_private=True)
     try:
         for server in servers:
-            path, reason = _fetch_first(transfer, server, paths, cache)
+            try:
+                address = read_web_address(server)
+            except ValueError as error:
+                search.refuse(server, str(error))
+                continue
+            path, reason = _fetch_first(transfer, address, paths, cache)
             if reason:
-                search.refuse(server, reason)
+                search.refuse(str(address).rstrip("/"), reason)  # without a password
                 continue
             yield path
             with suppress(FileNotFoundError):
@@ -73,27 +81,25 @@ def fetch_from_servers(
 
 
 def _fetch_first(
-    transfer: Transfer, server: str, paths: Iterable[str], cache: str
+    transfer: Transfer, server: WebAddress, paths: Iterable[str], cache: str
 ) -> tuple[str, str]:
     """Where the first file is that a server has; if there is none, why."""
-    from gsym.net.web_address import read_web_address
-
     for path in paths:
         target = os.path.join(cache, path)
         temporary = os.path.join(cache, os.urandom(8).hex())
         try:
-            address = read_web_address(server).below(path)
             os.makedirs(cache, mode=0o700, exist_ok=True)
-            transfer.fetch(address, temporary, is_trusted=True)
+            transfer.fetch(server.below(path), temporary, is_trusted=True)
             os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
             os.replace(temporary, target)
         except NotFoundError:
             continue
         except SourceError as error:
             return "", error.reason
-        except ValueError as error:
-            return "", str(error)
         except OSError as error:
             return "", f"{target} cannot be written: {error.strerror or error}"
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
         return target, ""
     return "", "not found"

@@ -15,7 +15,10 @@ from gsym.errors import FormatError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DECODING_ERRORS = (StructError, IndexError, ValueError, KeyError, RecursionError)
+DECODING_ERRORS = (
+    *(StructError, IndexError, ValueError, KeyError, RecursionError),
+    *(ZeroDivisionError, OverflowError),
+)
 
 PDB, TPI, DBI, IPI = 1, 2, 3, 4
 NO_STREAM = 0xFFFF
@@ -51,7 +54,7 @@ class Streams:
 
     def read(self, number: int) -> bytes:
         """The bytes of a stream; b"" for one that does not exist."""
-        if number >= len(self._streams):
+        if number >= len(self._streams) or number == NO_STREAM:
             return b""
         size, pages = self._streams[number]
         return self._join(pages, size)
