@@ -127,7 +127,7 @@ REASONS: dict[str, Callable[[Case], bool]] = {
         len(case.mine) > 1 and case.mine[1:] == case.other[1:]
     ),
     "underscore of a name on x86": lambda case: (
-        without_underscores(case.mine) == without_underscores(case.other)
+        without_underscore(case.mine) == case.other
     ),
     "two lines at one address": lambda case: (
         len(case.mine) == 1 and case.is_row and case.names[0] == case.names[1]
@@ -135,9 +135,9 @@ REASONS: dict[str, Callable[[Case], bool]] = {
 }
 
 
-def without_underscores(frames: Frames) -> Frames:
-    """Names as llvm-symbolizer has them on x86: it takes the first for decoration."""
-    return [each._replace(name=each.name.lstrip("_")) for each in frames]
+def without_underscore(frames: Frames) -> Frames:
+    """Frames of llvm-symbolizer on x86: it takes the first _ for decoration."""
+    return [each._replace(name=each.name.removeprefix("_")) for each in frames]
 
 
 def without_parameters(mine: Frames, other: Frames) -> Frames:
