@@ -170,7 +170,9 @@ def folded_ranges(program: Path, output: Path) -> list[range]:
         ]
 
 
-def compare(symbolizer: str, program: Path, output: Path) -> dict[str, int]:
+def compare(
+    symbolizer: str, program: Path, output: Path, most: int = MOST
+) -> dict[str, int]:
     """Number of addresses by the reason of a difference."""
     folded = folded_ranges(program, output)
     gsym.convert(program, output)
@@ -181,7 +183,7 @@ def compare(symbolizer: str, program: Path, output: Path) -> dict[str, int]:
         rows = frozenset(
             row.address for each in reader.functions() for row in each.line_table or ()
         )
-        addresses = sorted({*range(start, end, 1 + (end - start) // MOST)})
+        addresses = sorted({*range(start, end, 1 + (end - start) // most)})
         answers = theirs(symbolizer, program, addresses, "short")
         for address, other in zip(addresses, answers, strict=True):
             why = reason(
@@ -257,8 +259,8 @@ def test_a_program_of_zig_has_the_answers_of_llvm(
     for option in ("--cache-dir", "--global-cache-dir"):
         command += [option, f"{tmp_path}/cache"]
     subprocess.run(command, check=True)
-    found = compare(llvm_symbolizer, made, tmp_path / "made.gsym")
-    assert found.pop("") > MOST * 9 // 10
+    found = compare(llvm_symbolizer, made, tmp_path / "made.gsym", most=4000)
+    assert found.pop("") > 3600
     assert "unexplained" not in found
 
 
