@@ -17,7 +17,8 @@
 static atomic_ulong bus_errors;
 static size_t page_size;
 
-/* Without success, the read is tried again and ends the process. */
+/* Any other bus error ends the process, also one that was sent by `kill`, which no read
+ * would repeat. */
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     (void)context;
     int kept = errno;
@@ -27,6 +28,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     if (info->si_code != BUS_ADRERR ||
         mmap(page, page_size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
         signal(number, SIG_DFL);
+        raise(number);
     } else {
         atomic_fetch_add(&bus_errors, 1);
     }
