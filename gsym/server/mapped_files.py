@@ -23,6 +23,7 @@ _LOG = logging.getLogger("gsym.server")
 _RETRY_AFTER = 1
 
 survive_bus_errors = _bus_errors.guard
+bus_errors = _bus_errors.count
 
 
 class TruncatedFileError(ServerError):

@@ -8,10 +8,12 @@ from contextlib import ExitStack
 from functools import partial
 from hashlib import sha256
 
+from gsym.errors import FormatError
 from gsym.net.limits import TransferLimits
 from gsym.server.confined_binaries import ConfinedBinaries
 from gsym.server.confined_modules import ConfinedAdder
 from gsym.server.confinement import ChildLimits
+from gsym.server.mapped_files import bus_errors
 from gsym.server.settings import SettingsError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -72,8 +74,18 @@ def _adder(settings: Settings) -> Adder:
 
 
 def _add_here(store: Store, path: str, **known: Any) -> Publication:
-    """Add a file without a confined process."""
-    return add_file(store, path, **known, **companion_options(path))
+    """Add a file without a confined process.
+
+    Raises:
+        FormatError: It was truncated meanwhile, so that parts of it were read as zeros.
+    """
+    before = bus_errors()
+    published = add_file(store, path, **known, **companion_options(path))
+    if bus_errors() != before:
+        if published.outcome != "kept":
+            store.remove(published.entry)
+        raise FormatError("the file was truncated or cannot be read", path=path)
+    return published
 
 
 def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:

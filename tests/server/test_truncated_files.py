@@ -132,6 +132,47 @@ def test_a_process_that_did_not_ask_for_it_keeps_its_signals(
     assert done.returncode == -signal.SIGBUS
 
 
+def test_a_bus_error_that_was_sent_ends_the_process() -> None:
+    code = (
+        "import os, signal\n"
+        "from gsym.server.mapped_files import survive_bus_errors\n"
+        "survive_bus_errors()\n"
+        "os.kill(os.getpid(), signal.SIGBUS)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGBUS
+
+
+def test_a_file_truncated_while_it_is_converted_is_not_stored(tmp_path: Path) -> None:
+    (tmp_path / "app.sym").write_bytes(symbols())
+    (tmp_path / "mapped").write_bytes(b"x")
+    code = (
+        "import mmap, os, gsym.server.modules as modules\n"
+        "from gsym.errors import FormatError\n"
+        "from gsym.server.mapped_files import survive_bus_errors\n"
+        "from gsym.server.settings import Settings\n"
+        "survive_bus_errors()\n"
+        "store, add = modules.Store('store'), modules.add_file\n"
+        "def truncate(*arguments, **named):\n"
+        "    with open('mapped', 'r+b') as file:\n"
+        "        mapped = mmap.mmap(file.fileno(), 0)\n"
+        "        file.truncate(0)\n"
+        "        assert mapped[0] == 0\n"
+        "    return add(*arguments, **named)\n"
+        "modules.add_file = truncate\n"
+        "adder = modules._adder(Settings(confine_fetched=False))\n"
+        "try:\n"
+        "    adder(store, 'app.sym', source='app.sym')\n"
+        "except FormatError as error:\n"
+        "    print(error.reason, [*store.entries()])\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, check=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    assert done.stdout == "the file was truncated or cannot be read []\n"
+
+
 @pytest.mark.slow
 def test_a_server_survives_and_answers_right_or_that_the_module_is_missing(
     server: ServerProcess, victim: Path
