@@ -31,6 +31,7 @@ from gsym.server.modules import confined_binaries, store_path
 from gsym.store.binary_facts import KINDS, facts_of
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey
+from gsym.symbolication.page_records import shown
 from gsym.symbolication.source import SourceRoots
 
 TYPE_CHECKING = False
@@ -235,7 +236,7 @@ class BinaryFiles:
 
         wanted = (each for each in self._named() if matches(each.name, each.build_id))
         results = [
-            {"buildid": each.build_id, "type": kind, "file": each.name}
+            {"buildid": each.build_id, "type": kind, "file": shown(each.name)}
             for each in islice(wanted, _MOST_FILES)
             for kind in each.kinds()
         ]

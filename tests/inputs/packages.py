@@ -50,7 +50,7 @@ def deb(files: Mapping[str, bytes], compression: str = ".xz") -> bytes:
 
 
 def cpio_member(name: str, data: bytes, mode: int = _REGULAR) -> bytes:
-    path = name.encode() + b"\0"
+    path = name.encode("utf-8", "surrogateescape") + b"\0"
     fields = (1, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
     header = b"070701" + b"".join(b"%08x" % each for each in fields) + path
     return header + bytes(-len(header) % 4) + data + bytes(-len(data) % 4)

@@ -137,6 +137,19 @@ def test_a_binary_in_a_package_is_symbolized_and_served(
     symbolizer.close()
 
 
+def test_metadata_lists_names_that_are_no_text(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    (tmp_path / "packages" / "caf\udce9").write_bytes(binary(1))
+    package = packages.rpm({"usr/bin/caf\udce9": binary(2)})
+    (tmp_path / "packages" / "a.rpm").write_bytes(package)
+    symbolizer = opened(tmp_path)
+    wait_for(symbolizer)
+    with RunningServer(symbolizer, **settings) as server:
+        found = server.ask("GET", "/metadata?key=glob&value=*caf*").json["results"]
+        assert {each["file"] for each in found} == {"/caf?", "/usr/bin/caf?"}
+    symbolizer.close()
+
+
 class Packed(NamedTuple):
     """A stripped program, its debug file and a supplementary file, to be packed."""
 
