@@ -169,7 +169,12 @@ class LooseFiles:
         file = self._index.files.get(path)
         if self.packages is None or (file is not None and file.rank >= _WITH_DWARF):
             return path, False
-        packed = self.packages.find_all(key)
+        try:
+            packed = self.packages.find_all(key)
+        except SourceError:
+            if not path:
+                raise
+            return path, False
         if packed and (not path or "debuginfo" in packed[0].kinds):
             return packed[0].package, True
         return path, False
@@ -269,16 +274,27 @@ class LooseFiles:
             if time.monotonic() > self._due:
                 if self._is_slow:
                     self._start()
-                else:
+                elif self._patience is None:
                     self._scan()
+                else:
+                    self._scan_for_a_moment()
         self._is_read.wait(patience)
 
-    def _start(self) -> None:
-        """Start a thread that scans, unless there is one."""
-        if self._thread is None or not self._thread.is_alive():
+    def _scan_for_a_moment(self) -> None:
+        """Scan, but not longer than usual: much may be new in the folder."""
+        thread = self._start()
+        thread.join(_FAST_SECONDS)
+        self._is_slow = self._is_slow or thread.is_alive()
+
+    def _start(self) -> threading.Thread:
+        """Start a thread that scans, unless there is one; return it."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
             name = "gsym-scan"
-            self._thread = threading.Thread(target=self._scan, name=name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._scan, name=name, daemon=True)
+            self._thread = thread
+            thread.start()
+        return thread
 
     def _scan(self) -> None:
         started = time.monotonic()

@@ -209,6 +209,9 @@ class Resolver:
         news = self._improvement.news_of(entry)
         try:
             with self.store.lock(key, self._longest_wait):
+                current = self.store.get(key)  # perhaps replaced while waiting
+                if current is not None and current.path != entry.path:
+                    return Resolution(current, is_cached=True)
                 for source in self._folders:
                     attempt, found = self._ask(source, key, is_probe=False)
                     attempts.append(attempt)
@@ -355,7 +358,8 @@ class Resolver:
                 self.health.answered(name)
                 return attempt("missing", str(error)), None
             except SourceError as error:
-                self.health.failed(name)
+                if source not in self._folders:  # which may still be being read
+                    self.health.failed(name)
                 return attempt("failed", str(error)), None
             except Exception as error:  # one source must not stop the others
                 if _is_full(error):

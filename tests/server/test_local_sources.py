@@ -16,6 +16,8 @@ from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey
+from gsym.store.packages import Packages
+from tests.inputs import packages
 from tests.symbol_files import key as symbol_key, symbols
 
 if TYPE_CHECKING:
@@ -142,9 +144,10 @@ def test_a_poorer_module_is_replaced_when_its_companion_appears(
 # ---- files that come and go
 
 
-def folder_server(tmp_path: Path) -> Symbolizer:
+def folder_server(tmp_path: Path, source: Path | None = None) -> Symbolizer:
     (tmp_path / "bin").mkdir(exist_ok=True)
-    settings = Settings(store=str(tmp_path / "store"), sources=[str(tmp_path / "bin")])
+    folder = str(source or tmp_path / "bin")
+    settings = Settings(store=str(tmp_path / "store"), sources=[folder])
     return make_symbolizer(settings)
 
 
@@ -200,6 +203,45 @@ def test_a_large_folder_is_read_while_the_server_answers(
     may_read.set()
     source._patience = None  # noqa: SLF001
     assert source.find_all(symbol_key()) == [str(tmp_path / "x.sym")]
+
+
+def test_nobody_waits_for_a_scan_with_much_that_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.sym").write_bytes(symbols())
+    source = LooseFiles(str(tmp_path), patience=60.0, rescan_seconds=-1)
+    assert source.find_all(symbol_key()) == [str(tmp_path / "x.sym")]
+    source._is_slow = False  # noqa: SLF001 - on a busy machine
+    may_read, was_free = threading.Event(), []
+
+    def slowly(head: bytes) -> str:
+        was_free.append(may_read.wait(60))
+        return recognise(head)
+
+    monkeypatch.setattr("gsym.store.loose_files.recognise", slowly)
+    (tmp_path / "y.sym").write_bytes(symbols(1))
+    source._due = float("-inf")  # noqa: SLF001
+    for _ in range(2):
+        assert source.best(symbol_key()) == str(tmp_path / "x.sym")
+    assert was_free == []
+    may_read.set()
+
+
+def test_a_file_is_found_while_packages_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.sym").write_bytes(symbols())
+    (tmp_path / "a.deb").write_bytes(packages.deb({}))
+    may_read = threading.Event()
+    monkeypatch.setattr(Packages, "_load", lambda *_: may_read.wait(60) and [])
+    symbolizer = folder_server(tmp_path, tmp_path)
+    # More than a server would be asked in vain before it counts as not answering.
+    for number in range(1, 100):
+        attempt = symbolizer.open(symbol_key(number)).attempts[-1]
+        assert attempt.detail.endswith("1 packages are still being read")
+    assert symbolizer.open(symbol_key()).reader is not None
+    may_read.set()
+    symbolizer.close()
 
 
 def test_files_beyond_the_limit_of_a_folder_are_told(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from gsym.net.limits import TransferLimits
 from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
+from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.sources.health import SourceHealth
@@ -616,3 +618,38 @@ def test_repeatedly_failing_source_is_probed_occasionally(
     assert resolver.resolve(key(50)).entry
     source.say = having(symbols(3))
     assert resolver.resolve(key(3)).entry
+
+
+def test_a_module_improved_by_another_process_is_not_converted_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    file = tmp_path / "bin" / "x.sym"
+    file.write_bytes(symbols(functions=1))
+    first, second = (
+        Resolver(store, [LooseFiles(str(file.parent), rescan_seconds=-1)], add=add)
+        for add in (add_file, _refuse)
+    )
+    poor = first.resolve(key()).entry
+    assert poor is not None
+    file.write_bytes(symbols(functions=2))
+    os.utime(file, (poor.added + 9, poor.added + 9))
+    lock = store.lock
+
+    @contextmanager
+    def lock_later(asked: ModuleKey, wait: float | None) -> Iterator[None]:
+        monkeypatch.setattr(store, "lock", lock)
+        better = first.resolve(asked).entry
+        assert better is not None
+        assert better.path != poor.path
+        with lock(asked, wait):
+            yield
+
+    monkeypatch.setattr(store, "lock", lock_later)
+    found = second.resolve(key()).entry
+    assert found is not None
+    assert found.quality.functions == 2
+
+
+def _refuse(*_: object, **_known: object) -> Publication:
+    raise AssertionError("converted again")
