@@ -186,7 +186,8 @@ class Store:
             originals: Files to move with it, by kind as in `Entry.originals`.
             key: Further names by which the module is found.
             missing: As `Entry.missing`; truncated if too long.
-            wanted: As `Entry.wanted`; those that are too long are left out.
+            wanted: As `Entry.wanted`; those that are too long are left out, and those
+                in temporary folders of the store.
             may_replace: Whether to replace a file; else the stored one is kept.
 
         Raises:
@@ -206,7 +207,7 @@ class Store:
             quality=quality,
             source=source,
             missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
-            wanted=tuple(path for path in wanted if len(path) <= _MAX_NOTE)[
+            wanted=tuple(each for each in wanted if self._may_appear(each))[
                 :_MAX_WANTED
             ],
         )
@@ -337,6 +338,10 @@ class Store:
         """Whether the folder is a store, as by `is_store`."""
         self._is_checked = self._is_checked or is_store(self.path)
         return self._is_checked
+
+    def _may_appear(self, path: str) -> bool:
+        """Whether a file may appear at a path, which may be that of an unpacked one."""
+        return len(path) <= _MAX_NOTE and not path.startswith(self.path + os.sep)
 
     def _keep(
         self,

@@ -322,7 +322,7 @@ def _is_better(new: Entry, old: Entry) -> bool:
     if new.quality != old.quality:
         return new.quality > old.quality
     # Of the files that the old one lacks, some have appeared.
-    if new.missing != old.missing and any(map(os.path.exists, old.wanted)):
+    if new.wanted != old.wanted and any(map(os.path.exists, old.wanted)):
         return True
     new_files, old_files = set(new.originals), set(old.originals)
     if not new_files >= old_files:

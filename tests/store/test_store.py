@@ -230,6 +230,25 @@ def test_the_richer_of_two_files_stays(store: Store) -> None:
     assert [path.name for path in shelf.iterdir()] == [Path(entry.path).parent.name]
 
 
+def test_a_companion_that_stays_unreadable_replaces_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    broken, other = tmp_path / "1.dwo", tmp_path / "2.dwo"
+    broken.touch()
+
+    def add(*wanted: Path) -> str:
+        with store.temporary_folder() as folder:  # in which a package was unpacked
+            tried = [f"{folder}/1.dwo", *map(str, wanted)]
+            missing = [f"split units not found: tried {', '.join(tried)}"]
+            return publish(store, identity(1), missing=missing, wanted=tried)
+
+    assert add(broken, other) == "added"
+    assert add(broken, other) == "kept"
+    other.touch()
+    assert add(broken) == "replaced"
+    assert add(broken) == "kept"
+
+
 def test_a_replaced_module_keeps_its_names_and_loses_its_original(store: Store) -> None:
     with store.temporary_folder() as folder:
         Path(folder, "a.sym").write_text("text")
