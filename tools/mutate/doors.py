@@ -78,16 +78,15 @@ def _convert(path: Path, output: Path, number: int, *, is_sound: bool) -> str:
         return "refused"
     if not run("verify", output) and is_sound:
         raise Finding("an output that is not valid")
-    _read(output, output.with_suffix(".sym"))
+    _read(output, output.with_suffix(".sym"), number)
     if number % _AGAINST == 0 and path.is_file():
         run("verify", output, "--against", path)
     return "converted"
 
 
-def _read(path: Path, exported: Path) -> None:
+def _read(path: Path, exported: Path, number: int) -> None:
     """Commands that print what is in a GSYM file that may be damaged."""
-    run("dump", path)
-    run("dump", path, "--json")
+    run("dump", path, *(["--json"] if number % 2 else []))
     run("stats", path)
     run("find", path, "main", "f")
     run("export", path, "--to=breakpad", "-o", exported)
@@ -105,7 +104,7 @@ def _addresses(path: Path) -> list[str]:
 
 def _gsym(path: Path, output: Path, number: int) -> str:
     is_valid = run("verify", path)
-    _read(path, output.with_suffix(".sym"))
+    _read(path, output.with_suffix(".sym"), number)
     run("merge", path, path, "--force", "-o", output)
     output.unlink(missing_ok=True)
     outcome = _convert(path, output, number, is_sound=is_valid)
