@@ -1,21 +1,22 @@
 #!/bin/sh
-# Fuzz the engine: tools/fuzz.sh all|image|convert|breakpad|pdb|fxt [SECONDS [SEED_FILE...]]
+# Fuzz the engine: tools/fuzz.sh all|image|bulk|convert|breakpad|pdb|fxt [SECONDS [SEED_FILE...]]
 #
 # Builds the engine and tools/fuzz_NAME.c with clang's libFuzzer under the address and
-# undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py) and runs all
+# undefined-behaviour sanitizers, makes small seeds (tools/fuzz_seeds.py), gives each of them
+# to its target once for each allocation, which fails (tools/exhaust.c), and runs all
 # targets at the same time, for SECONDS (60 by default). Fails if one does not compile, or
 # finds an error; then the end of its log is printed. The log, the growing corpus and the
 # findings (crash-*, timeout-*, oom-*) are kept in build/fuzz/NAME; replay a finding with build/fuzz/NAME/fuzz FILE.
 #
-# More seeds should be small as well: GSYM files for image, programs built with
+# More seeds should be small as well: GSYM files for image and bulk, programs built with
 # -g -O2 -nostdlib -static -Wl,-N for convert, .sym files for breakpad, traces for fxt.
 # CLANG and PYTHON name the programs to use, CFLAGS adds options for the compiler.
 set -eu
 cd "$(dirname "$0")/.."
-names=${1:?all, image, convert, breakpad, pdb or fxt}
+names=${1:?all, image, bulk, convert, breakpad, pdb or fxt}
 seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
-[ "$names" != all ] || names="image convert breakpad pdb fxt"
+[ "$names" != all ] || names="image bulk convert breakpad pdb fxt"
 export CLANG="${CLANG:-clang-19}"
 export FLAGS="-std=c11 -g -O1 -iquote csrc -Icsrc/include -fno-sanitize-recover=all ${CFLAGS-}"
 
@@ -37,6 +38,11 @@ fuzz() {
     objects=$(ls csrc/*/*.c | tr / _ | sed 's|.*|build/fuzz/engine/&.o|')
     $CLANG $FLAGS -fsanitize=fuzzer,address,undefined "tools/fuzz_$(basename "$folder").c" \
         $objects -o "$folder/fuzz"
+    $CLANG $FLAGS -fsanitize=address,undefined tools/exhaust.c \
+        -Dmalloc=__real_malloc -Dcalloc=__real_calloc -Drealloc=__real_realloc \
+        "tools/fuzz_$(basename "$folder").c" $objects -o "$folder/exhaust" \
+        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+    "$folder/exhaust" "$folder"/corpus/seed-*
     "$folder/fuzz" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
         -max_len=65536 -artifact_prefix="$folder/" -print_final_stats=1 "$folder/corpus"
 }

@@ -59,8 +59,8 @@ static uint32_t add_file(gsym_conversion *conversion, fuzz_input *input,
     gsym_error error;
     uint32_t file = 0;
     if (role != GSYM_DWARF_MAIN &&
-        gsym_conversion_add_file(conversion, role, &file, &error) != GSYM_OK)
-        abort();
+        !succeeds(gsym_conversion_add_file(conversion, role, &file, &error)))
+        return 0;
     for (uint32_t which = 0; which < GSYM_DEBUG_SECTION_COUNT; which++) {
         gsym_object_section section = {0};
         gsym_debug_section kind = (gsym_debug_section)which;
@@ -97,7 +97,7 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
     gsym_debug_map_entry entry;
     uint64_t missing;
     gsym_error error;
-    if (gsym_debug_map_create(object, &map, &error) != GSYM_OK) abort();
+    if (!succeeds(gsym_debug_map_create(object, &map, &error))) return;
     for (size_t i = 0; i < gsym_debug_map_count(map) && i < 4; i++) {
         gsym_debug_map_entry_at(map, i, &entry);
         (void)gsym_conversion_add_debug_map(conversion, 0, map, i, object, &missing, &error);
@@ -148,12 +148,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         .flags = GSYM_CONVERT_CALL_SITES | GSYM_CONVERT_KEEP_WARNINGS,
         .thread_count = 1,
         .big_endian = header.big_endian};
-    gsym_creator *creator;
-    gsym_conversion *conversion;
+    gsym_creator *creator = NULL;
+    gsym_conversion *conversion = NULL;
     fuzz_input input = {.object = object, .data = data, .size = size};
-    if (gsym_creator_create(&output, &creator, &error) != GSYM_OK) abort();
-    if (gsym_conversion_create(creator, &options, &conversion, &error) != GSYM_OK) abort();
-    if (convert(conversion, creator, &input) == GSYM_OK) {
+    if (succeeds(gsym_creator_create(&output, &creator, &error)) &&
+        succeeds(gsym_conversion_create(creator, &options, &conversion, &error)) &&
+        convert(conversion, creator, &input) == GSYM_OK) {
         size_t file_size;
         uint8_t *file = read_finished(creator, &file_size);
         decode_whole(file, file_size);

@@ -117,7 +117,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_image_header(image, &header);
     for (uint32_t i = 0; i < header.section_count; i++)
         (void)gsym_image_section(image, i, &section, &error);
-    if (gsym_record_create(&record, &error) != GSYM_OK) return 0;
+    if (gsym_record_create(&record, &error) != GSYM_OK) {
+        gsym_image_close(image);
+        return 0;
+    }
     for (uint32_t i = 0; i < header.num_addresses && i < ENTRY_LIMIT; i++) {
         const gsym_function *function;
         uint64_t address;

@@ -1,5 +1,5 @@
-/* fuzz_output.h - what fuzz targets demand of a file that they have made: that the
- * engine can decode all of it. */
+/* fuzz_output.h - what fuzz targets demand of the engine: that it can decode all of a file
+ * that it has made, and that nothing but a lack of memory (exhaust.c) fails without input. */
 #ifndef GSYM_FUZZ_OUTPUT_H
 #define GSYM_FUZZ_OUTPUT_H
 
@@ -8,8 +8,15 @@
 
 #include <gsym/gsym.h>
 
-/* A finished file in memory of its own, so that a read past its end is seen. */
-static uint8_t *read_finished(gsym_creator *creator, size_t *size_ret) {
+/* Whether a call succeeded that only a lack of memory may keep from it. */
+static inline int succeeds(gsym_status status) {
+    if (status != GSYM_OK && status != GSYM_E_NO_MEMORY) abort();
+    return status == GSYM_OK;
+}
+
+/* A finished file in memory of its own, so that a read past its end is seen; NULL: out of
+ * memory. */
+static inline uint8_t *read_finished(gsym_creator *creator, size_t *size_ret) {
     uint8_t *file = NULL;
     size_t size = 0, capacity = 0, got;
     gsym_error error;
@@ -19,26 +26,31 @@ static uint8_t *read_finished(gsym_creator *creator, size_t *size_ret) {
             file = realloc(file, capacity);
             if (file == NULL) abort();
         }
-        if (gsym_creator_read(creator, file + size, capacity - size, &got, &error)) abort();
+        if (!succeeds(gsym_creator_read(creator, file + size, capacity - size, &got,
+                                        &error))) {
+            free(file);
+            *size_ret = 0;
+            return NULL;
+        }
         size += got;
     } while (got > 0);
     *size_ret = size;
     return realloc(file, size);
 }
 
-static void decode_whole(const uint8_t *file, size_t size) {
+static inline void decode_whole(const uint8_t *file, size_t size) {
     gsym_image *image;
     gsym_record *record;
     gsym_header header;
     gsym_error error;
-    if (gsym_image_open(file, size, &image, &error) != GSYM_OK) abort();
-    if (gsym_record_create(&record, &error) != GSYM_OK) abort();
-    gsym_image_header(image, &header);
-    for (uint32_t i = 0; i < header.num_addresses; i++) {
+    if (file == NULL || !succeeds(gsym_image_open(file, size, &image, &error))) return;
+    if (succeeds(gsym_record_create(&record, &error))) {
         const gsym_function *function;
-        if (gsym_record_decode(record, image, i, &function, &error) != GSYM_OK) abort();
+        gsym_image_header(image, &header);
+        for (uint32_t i = 0; i < header.num_addresses; i++)
+            if (!succeeds(gsym_record_decode(record, image, i, &function, &error))) break;
+        gsym_record_destroy(record);
     }
-    gsym_record_destroy(record);
     gsym_image_close(image);
 }
 

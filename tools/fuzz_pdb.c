@@ -9,13 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void convert(gsym_pdb *pdb, uint32_t version) {
     gsym_creator_options made = {.version = version, .has_base_address = 1};
     gsym_conversion_options options = {.thread_count = 1};
-    gsym_creator *creator;
-    gsym_conversion *conversion;
+    gsym_creator *creator = NULL;
+    gsym_conversion *conversion = NULL;
     gsym_creator_report report;
     gsym_error error;
-    if (gsym_creator_create(&made, &creator, &error) != GSYM_OK) abort();
-    if (gsym_conversion_create(creator, &options, &conversion, &error)) abort();
-    if (gsym_conversion_set_pdb(conversion, pdb, 0x140000000, &error) == GSYM_OK &&
+    if (succeeds(gsym_creator_create(&made, &creator, &error)) &&
+        succeeds(gsym_conversion_create(creator, &options, &conversion, &error)) &&
+        gsym_conversion_set_pdb(conversion, pdb, 0x140000000, &error) == GSYM_OK &&
         gsym_conversion_work(conversion, &error) == GSYM_OK &&
         gsym_conversion_collect(conversion, &error) == GSYM_OK &&
         gsym_conversion_add_pdb_publics(conversion, &error) == GSYM_OK &&

@@ -138,6 +138,7 @@ def traces() -> Iterator[tuple[str, bytes]]:
 
 SEEDS: dict[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
     "image": images,
+    "bulk": images,
     "convert": programs,
     "breakpad": symbol_files,
     "pdb": pdb_files,

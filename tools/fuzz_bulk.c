@@ -1,0 +1,71 @@
+/* fuzz_bulk.c - libFuzzer target: bytes that claim to be a GSYM file, asked in bulk.
+ *
+ * Looks up rows of two modules, the file twice, in two bulks that share what is known, and
+ * demands that a row of the second has the same stack as in the first, as its views show.
+ * tools/fuzz.sh builds and runs this under sanitizers. */
+#include <string.h>
+
+#include "fuzz_output.h"
+
+enum { ENTRIES = 24, ROWS = 4 * ENTRIES, MODULES = 2 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What a bulk made; *sum_ret adds up what its views show, so that all of it is read. */
+static gsym_status answer(const gsym_image *image, const gsym_rows *rows, gsym_known *known,
+                          uint32_t *stacks_ret, uint64_t *sum_ret) {
+    gsym_bulk *bulk = NULL;
+    gsym_bulk_columns columns;
+    gsym_error error;
+    int32_t offsets[ROWS + 1];
+    gsym_status status = gsym_bulk_create(rows, known, &bulk, &error);
+    if (!succeeds(status)) return status;
+    for (uint32_t module = 0; module < MODULES && status == GSYM_OK; ++module)
+        status = gsym_bulk_look_up(bulk, module, module, image, &error);
+    if (status == GSYM_OK) status = gsym_bulk_offsets(bulk, 1, offsets, &error);
+    if (status == GSYM_OK) {
+        gsym_bulk_view(bulk, &columns);
+        memcpy(stacks_ret, columns.stacks, rows->count * sizeof *stacks_ret);
+        for (size_t i = 0; i < columns.frame_count; ++i)
+            *sum_ret += columns.lines[i] + columns.offsets[i] + columns.inlined[i] +
+                        (uint32_t)columns.name_texts.offsets[columns.names[i]] +
+                        (uint32_t)columns.file_texts.offsets[columns.files[i]];
+        for (int32_t i = 0; i < columns.name_texts.offsets[columns.name_texts.count]; ++i)
+            *sum_ret += (uint8_t)columns.name_texts.bytes[i];
+    }
+    gsym_bulk_destroy(bulk);
+    return status;
+}
+
+static void ask(const gsym_image *image) {
+    uint64_t addresses[ROWS] = {0}, bases[ROWS] = {0}, record_offset, sum = 0;
+    uint32_t modules[ROWS], stacks[2][ROWS];
+    uint8_t returns[ROWS], has_address[ROWS];
+    gsym_known *known = NULL;
+    gsym_status first, second;
+    gsym_error error;
+    for (uint32_t i = 0; i < ROWS; ++i) {
+        (void)gsym_image_entry(image, i % ENTRIES, &addresses[i], &record_offset, &error);
+        addresses[i] += i / ENTRIES;
+        modules[i] = i % 7 == 6 ? UINT32_MAX : i % MODULES;
+        returns[i] = i % 5 == 0;
+        has_address[i] = i % 11 != 10;
+    }
+    const gsym_rows rows = {ROWS, addresses, has_address, modules, bases, returns, MODULES};
+    if (!succeeds(gsym_known_create(&known, &error))) return;
+    first = answer(image, &rows, known, stacks[0], &sum);
+    second = answer(image, &rows, known, stacks[1], &sum);
+    if (first == GSYM_OK && second == GSYM_OK &&
+        memcmp(stacks[0], stacks[1], sizeof stacks[0]) != 0)
+        abort();
+    gsym_known_destroy(known);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    gsym_image *image;
+    gsym_error error;
+    if (gsym_image_open(data, size, &image, &error) != GSYM_OK) return 0;
+    ask(image);
+    gsym_image_close(image);
+    return 0;
+}
