@@ -24,6 +24,7 @@ EXTRAS = {
     "asm": "disassembly",
     "demangle": "names of Rust, Swift, D and of Microsoft's compilers",
     "proto": "pprof and OTLP profiles",
+    "otlp": "profiles received and sent on by gsym serve",
 }
 _MOST_FILES = 200_000  # that are counted of a folder
 _REQUIREMENT = re.compile(r"([\w.-]+).*\bextra *== *['\"]([\w-]+)['\"]")

@@ -198,7 +198,7 @@ def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
         originals={
             kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
         },
-        gsym_size=sizes[GSYM_FILE],
+        gsym_size=sizes.get(GSYM_FILE, 0),  # 0 of an executable alone
     )
     write_sidecar(folder, made, sizes)
     return made
@@ -227,6 +227,7 @@ def _combined(folder: str, best: Entry, other: Entry) -> Entry:
         originals={
             kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
         },
+        gsym_size=sizes[GSYM_FILE],
     )
     os.unlink(os.path.join(folder, SIDECAR))
     write_sidecar(folder, made, sizes)

@@ -14,6 +14,7 @@ from gsym.errors import FormatError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey
+from tests.fault_server import FaultServer, Reply
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
@@ -114,16 +115,27 @@ def test_the_modules_of_a_list_are_fetched(
 
 
 def test_missing_modules_are_requested_again_on_request(
-    store: Store, tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = module_list(tmp_path, 7)
-    assert prefetch(store, wanted, "--source", str(tree), "-q") == 0
+    with FaultServer() as server:
+        sources = ("--source", server.url)
+        assert prefetch(store, wanted, *sources, "-q") == 0
+        server.replies[f"/app/{debug_id(7)}/app.sym"] = Reply(symbols(7))
+        assert prefetch(store, wanted, *sources, "--strict", "-q") == 3
+        assert prefetch(store, wanted, *sources, "--retry", "--strict") == 0
+    assert "1 fetched" in capsys.readouterr().out
+
+
+def test_missing_modules_of_folders_are_looked_for_again(
+    store: Store, tree: Path, tmp_path: Path
+) -> None:
+    wanted = module_list(tmp_path, 7)
+    assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 3
     folder = tree / "app" / debug_id(7)
     folder.mkdir()
     (folder / "app.sym").write_bytes(symbols(7))
-    assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 3
-    assert prefetch(store, wanted, "--source", str(tree), "--retry", "--strict") == 0
-    assert "1 fetched" in capsys.readouterr().out
+    assert prefetch(store, wanted, "--source", str(tree), "--strict", "-q") == 0
 
 
 def test_list_is_read_from_standard_input_and_answered_as_json(

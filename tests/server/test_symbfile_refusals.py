@@ -169,7 +169,7 @@ def test_a_part_can_be_repeated_after_a_disk_error(
     with running(tmp_path / "store") as server:
         with monkeypatch.context() as patch:
             patch.setattr(
-                "gsym.server.symbfiles.publication.publish_described",
+                "gsym.server.symbfiles.publication.publish_one",
                 lambda *_, **__: raise_(error),
             )
             refused(push(server, 1, ANY), code)
