@@ -244,7 +244,7 @@ def test_a_program_for_arm64ec_has_the_answers_of_llvm(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["x86_64", "x86", "aarch64"])
+@pytest.mark.parametrize("target", ["x86"])  # x86_64 and aarch64 take as long
 def test_a_program_of_zig_has_the_answers_of_llvm(
     target: str, llvm_symbolizer: str, tmp_path: Path
 ) -> None:
