@@ -6,6 +6,7 @@
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make mutants   damaged files of every kind on such an engine, for 60 seconds (SECONDS=)
+#   make analyze   static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
 #   make docs      the manual as HTML, in docs/_build
 #   make wheel     the source distribution and the wheel, checked and tried, in dist
 #   make deb       Debian packages, in build/deb; needs debhelper
@@ -49,7 +50,7 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint sanitize sanitized mutants bench accept docs wheel deb \
+.PHONY: build demo test check lint analyze sanitize sanitized mutants bench accept docs wheel deb \
     libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
@@ -100,6 +101,9 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c))
 	$(CC) $(C_WARNINGS) -DPy_LIMITED_API=0x030A0000 -fsyntax-only cpython/*.c \
 	    -I"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')"
+
+analyze: build
+	$(BIN)/python -m tools.analyze
 
 # A second checkout in build/, so that the engine under test never replaces the one
 # in use. Python itself leaks at exit by design, hence detect_leaks=0; reports go to

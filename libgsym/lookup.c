@@ -28,7 +28,7 @@ static void put_locations(const gsym_file *file, const gsym_frame *frames, size_
 /* More frames than are usual. */
 static gsym_status look_up_deep(const gsym_file *file, uint64_t address, size_t count,
                                 gsym_location *locations, gsym_error *error) {
-    gsym_frame *frames = malloc(count * sizeof *frames);
+    gsym_frame *frames = calloc(count, sizeof *frames);
     gsym_answer answer;
     gsym_status status;
     if (frames == NULL) return gsym_fail_memory(error);

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
-                      const char *format, ...) {
+gsym_status(gsym_fail)(gsym_error *error, gsym_status status, uint64_t offset,
+                       const char *format, ...) {
     va_list arguments;
     error->status = status;
     error->offset = offset;

@@ -11,6 +11,13 @@
 gsym_status gsym_fail(gsym_error *error, gsym_status status, uint64_t offset,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Tells compilers and analyzers, who see one file at a time, that no failure is GSYM_OK. */
+static inline gsym_status gsym_failed(gsym_status status) {
+    if (status == GSYM_OK) __builtin_unreachable();
+    return status;
+}
+#define gsym_fail(...) gsym_failed(gsym_fail(__VA_ARGS__))
+
 static inline gsym_status gsym_fail_memory(gsym_error *error) {
     return gsym_fail(error, GSYM_E_NO_MEMORY, 0, "out of memory");
 }

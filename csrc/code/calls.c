@@ -250,7 +250,7 @@ static gsym_status tidy(gsym_calls *calls, gsym_error *error) {
     if (ascend(items, count)) return GSYM_OK;
     if (count > UINT32_MAX)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "more than 2^32 - 1 call sites");
-    room = malloc(2 * count * sizeof *room);
+    room = calloc(count, 2 * sizeof *room);
     if (room == NULL) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) room[i] = (placed_address){items[i], 0};
     sorted = address_order(room, (uint32_t)count);

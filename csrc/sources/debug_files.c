@@ -98,7 +98,7 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
     if (found == NULL) return error->status;
     if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    if (size >> DWARF_OFFSET_BITS != 0)
+    if ((uint64_t)size >> DWARF_OFFSET_BITS != 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
     found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0};
     creator_supply_strings(conversion_creator(conversion), size);

@@ -15,6 +15,8 @@ from tests.conftest import REPOSITORY, find_peer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import gsym
+
 EXAMPLES = REPOSITORY / "examples/libgsym"
 BUILD = REPOSITORY / "build/libgsym"
 
@@ -22,6 +24,17 @@ BUILD = REPOSITORY / "build/libgsym"
 def words_of(*words: object) -> list[str]:
     """A command, paths and all."""
     return [str(word) for word in words]
+
+
+def expected_frames(reader: gsym.Reader, address: int) -> str:
+    """What the examples print of *address*."""
+    found = reader.lookup(address)
+    lines = [f"{address:#x}"]
+    for frame in found.frames if found else ():
+        place = f" {frame.path}:{frame.line}" if frame.filename else ""
+        call = " (inlined)" if frame.inlined else ""
+        lines.append(f"  {frame.name}+{frame.offset:#x}{place}{call}")
+    return "\n".join(lines if found else [*lines, "  ??"]) + "\n"
 
 
 class Installed(NamedTuple):

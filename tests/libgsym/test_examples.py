@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from tests.conftest import find_peer
-from tests.libgsym.conftest import EXAMPLES, words_of
+from tests.libgsym.conftest import EXAMPLES, expected_frames, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,16 +84,6 @@ def run(installed: Installed, program: Path, *words: object) -> str:
         check=False,
     )
     return done.stdout + done.stderr
-
-
-def expected_frames(reader: gsym.Reader, address: int) -> str:
-    found = reader.lookup(address)
-    lines = [f"{address:#x}"]
-    for frame in found.frames if found else ():
-        place = f" {frame.path}:{frame.line}" if frame.filename else ""
-        call = " (inlined)" if frame.inlined else ""
-        lines.append(f"  {frame.name}+{frame.offset:#x}{place}{call}")
-    return "\n".join(lines if found else [*lines, "  ??"]) + "\n"
 
 
 def test_example_prints_what_the_package_answers(

@@ -1,0 +1,1 @@
+"""Static analysis of the engine and the package."""
