@@ -28,6 +28,7 @@ from tests.inputs.scaled import (
     tiny_units,
     units,
 )
+from tests.inputs.scaled_symbols import SERIES as SYMBOLS
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PDBS = (pdb_modules, pdb_sites, pdb_same_sites, pdb_endless_types)
-SERIES = (*PROGRAMS, *PDBS)
+SERIES = (*PROGRAMS, *PDBS, *SYMBOLS)
 MOST = 2.2  # times as much for twice the input
 DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.
@@ -48,12 +49,22 @@ FIRST_COUNTED = {
     "one_giant_unit": 500,
     "functions_of_a_unit": 1_000,
     "rows_of_a_function": 20_000,
+    "rows_of_one_address": 20_000,
+    "sequences_of_one_address": 2_000,
+    "functions_in_each_other": 4_000,
     "depth_of_inlined_calls": 500,
     "abbreviations": 2_000,
     "pdb_modules": 500,
     "pdb_sites": 1_000,
     "pdb_same_sites": 1_000,
     "pdb_endless_types": 100,
+    "symbols_in_each_other": 2_000,
+    "symbols_of_one_address": 2_000,
+    "breakpad_depth": 500,
+    "breakpad_calls": 1_000,
+    "breakpad_ranges": 1_000,
+    "breakpad_twins": 1_000,
+    "go_functions": 500,
 }
 FIRST_WEIGHED = {
     **FIRST_COUNTED,
@@ -68,7 +79,17 @@ FIRST_WEIGHED = {
     "pdb_sites": 32_000,
     "pdb_same_sites": 32_000,
     "pdb_endless_types": 1_000,
+    "rows_of_one_address": 400_000,
+    "sequences_of_one_address": 32_000,
+    "functions_in_each_other": 32_000,
+    "symbols_in_each_other": 32_000,
+    "symbols_of_one_address": 32_000,
+    "breakpad_depth": 32_000,
+    "breakpad_calls": 32_000,
+    "breakpad_ranges": 32_000,
+    "breakpad_twins": 32_000,
 }
+del FIRST_WEIGHED["go_functions"]  # they would not be in .text
 
 CONVERT = "import gsym, sys\nfor path in sys.argv[1:]: gsym.convert(path, threads=1)"
 # Prints the bytes that the second conversion needs beyond those that it found in use.

@@ -245,6 +245,30 @@ def rows_of_a_function(count: int) -> bytes:
     return _program(_unit(_root("a.c") + die), _table(ops), end)
 
 
+def rows_of_one_address(count: int) -> bytes:
+    """One function of so many rows, all at its start."""
+    ops: list[Op] = [set_address(TEXT), (advance_line(1) + COPY) * count]
+    ops += [advance_pc(FUNCTION_SIZE), END_SEQUENCE]
+    return _program(_unit(_root("a.c") + _function(0)), _table(ops), _end_of(1))
+
+
+def sequences_of_one_address(count: int) -> bytes:
+    """One function, and so many sequences that all begin where it does."""
+    lines = _table(_lines(*[0] * count))
+    return _program(_unit(_root("a.c") + _function(0)), lines, _end_of(1))
+
+
+def functions_in_each_other(count: int) -> bytes:
+    """Functions that all end at one place, with a row each."""
+    end = TEXT + 2 * count
+    dies = [
+        uleb(_LEAF) + cstring(f"f{at}") + _extent(TEXT + at, 2 * count - at)
+        for at in range(count)
+    ]
+    ops: list[Op] = [set_address(TEXT), b"\x4b\x58" * (count // 16), END_SEQUENCE]
+    return _program(_unit(_root("a.c") + b"".join(dies)), _table(ops), end)
+
+
 def depth_of_inlined_calls(count: int) -> bytes:
     """A function with calls in calls, each a byte shorter at both ends."""
     root = _root("a.c")
@@ -283,6 +307,9 @@ SERIES: tuple[Callable[[int], bytes], ...] = (
     one_giant_unit,
     functions_of_a_unit,
     rows_of_a_function,
+    rows_of_one_address,
+    sequences_of_one_address,
+    functions_in_each_other,
     depth_of_inlined_calls,
     abbreviations,
 )
