@@ -28,7 +28,11 @@ from tests.inputs.scaled import (
     tiny_units,
     units,
 )
-from tests.inputs.scaled_symbols import SERIES as SYMBOLS
+from tests.inputs.scaled_symbols import (
+    SERIES as SYMBOLS,
+    breakpad_calls,
+    breakpad_twins,
+)
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -178,10 +182,19 @@ def test_memory_grows_as_the_input(name: str, tmp_path: Path) -> None:
 
 @no_sanitizer
 @knows_peak
-@pytest.mark.parametrize("make", [functions_of_a_unit, tiny_units])
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [
+        (functions_of_a_unit, 800_000),
+        (tiny_units, 800_000),
+        (pdb_modules, 4_000),
+        (breakpad_twins, 200_000),
+        (breakpad_calls, 200_000),
+    ],
+)
 def test_memory_is_bounded_by_the_input(
-    make: Callable[[int], bytes], tmp_path: Path
+    make: Callable[[int], bytes], count: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "app"
-    path.write_bytes(make(800_000))
+    path.write_bytes(make(count))
     assert weigh(str(path), tmp_path) < 6 * path.stat().st_size + (64 << 20)
