@@ -9,8 +9,8 @@ cd "$(dirname "$0")/.."
 cc=${CLANG:-clang-19}
 flags="-O1 -g -fsanitize=thread"
 mkdir -p build/race
-make -s -j "$(getconf _NPROCESSORS_ONLN)" -C libgsym BUILD=../build/race CC="$cc" CFLAGS="$flags" \
-    LDFLAGS=-Wl,-z,undefs # the executable brings the runtime
+make -s -j "$(getconf _NPROCESSORS_ONLN)" -C libgsym BUILD=../build/race CC="$cc" \
+    CFLAGS="$flags" LDFLAGS=-Wl,-z,undefs # the executable brings the runtime
 # shellcheck disable=SC2086 # words
 $cc -std=gnu11 $flags -Ibuild/race/include tools/race.c -o build/race/race \
     build/race/lib/libgsym.a -pthread -ldl

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TARGETS = sorted(REPOSITORY.glob("tools/fuzz_*.c"))
+DRIVERS = [REPOSITORY / "tools" / name for name in ("exhaust.c", "race.c")]
+INCLUDED = ("-iquote", "csrc", "-Icsrc/include", "-Ilibgsym/include")
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("target", [*TARGETS, *DRIVERS], ids=lambda path: path.stem)
 def test_a_fuzz_target_compiles(target: Path, compiler: str) -> None:
-    command = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     done = subprocess.run(
-        [*command, "-iquote", "csrc", "-Icsrc/include", target],
+        [*command, *INCLUDED, target],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
