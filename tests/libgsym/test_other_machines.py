@@ -47,7 +47,7 @@ def source_of(
     path, compiler = folder / "source_of", f"{sys.executable} -m ziglang cc"
     compiler += f" -target {request.param}-linux-musl"
     make = ("make", "-s", "-j2", "-C", REPOSITORY / "libgsym", "objects")
-    command = words_of(*make, f"BUILD={folder}", f"CC={compiler}", "CFLAGS=-O1 -Werror")
+    command = words_of(*make, f"BUILD={folder}", f"CC={compiler}", "CFLAGS=-O0 -Werror")
     subprocess.run(command, check=True)
     flags = (
         "-static",
