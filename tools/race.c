@@ -4,6 +4,8 @@
  *
  * Converts BINARY with eight workers, and lets 32 threads ask all that there is to ask of
  * the one open file, each starting elsewhere: the answers must be the same. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ mkdir -p build/race
 make -s -j "$(getconf _NPROCESSORS_ONLN)" -C libgsym BUILD=../build/race CC="$cc" \
     CFLAGS="$flags" LDFLAGS=-Wl,-z,undefs # the executable brings the runtime
 # shellcheck disable=SC2086 # words
-$cc -std=gnu11 $flags -Ibuild/race/include tools/race.c -o build/race/race \
+$cc -std=c11 $flags -Ibuild/race/include tools/race.c -o build/race/race \
     build/race/lib/libgsym.a -pthread -ldl
 for binary in "$@"; do
     TSAN_OPTIONS=halt_on_error=1 build/race/race "$binary" build/race/output.gsym
