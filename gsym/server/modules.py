@@ -33,6 +33,7 @@ _INFLATED_TIMES = 2  # maximum ratio of inflated to transferred size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from gsym.server.settings import Settings
@@ -104,23 +105,32 @@ def confined_binaries(settings: Settings) -> ConfinedBinaries:
     return ConfinedBinaries(store, child_limits(settings, most), most)
 
 
-def _loose_files(folder: str, settings: Settings) -> LooseFiles:
+def _loose_files(folder: str, settings: Settings, patience: float | None) -> LooseFiles:
     place = sha256(os.path.abspath(folder).encode()).hexdigest()[:_FOLDER_DIGITS]
     records = os.path.join(store_path(settings), _PACKAGES, place)
     return LooseFiles(
         folder,
         max_depth=32,
         max_files=200_000,
-        patience=5.0,
+        patience=patience,
         packages=Packages(confined_binaries(settings), records),
     )
 
 
-def make_symbolizer(settings: Settings) -> Symbolizer:
+def make_symbolizer(
+    settings: Settings,
+    *,
+    folders: Sequence[str] = (os.curdir,),
+    patience: float | None = 5.0,
+) -> Symbolizer:
     """Opens modules from the store, and from the sources if the store lacks them.
 
-    Without configured sources, the current folder is the source. Closing the symbolizer
-    closes the connections of the sources.
+    Closing the symbolizer closes the connections of the sources.
+
+    Args:
+        settings: Names the store and the sources, and has the limits.
+        folders: The sources if it names none.
+        patience: Seconds to wait for the first scan of a folder; None: no limit.
 
     Raises:
         SettingsError: A source is invalid.
@@ -137,13 +147,13 @@ def make_symbolizer(settings: Settings) -> Symbolizer:
         allow_private=settings.allow_private,
     )
     sources: list[Source] = []
-    for text in settings.sources or [os.curdir]:
+    for text in settings.sources or folders:
         try:
             sources += opener.open(text)
         except ValueError as error:
             raise SettingsError(str(error)) from None
         if os.path.isdir(text):
-            sources.append(_loose_files(text, settings))
+            sources.append(_loose_files(text, settings, patience))
     store = Store(store_path(settings))
     misses = negative_cache_of(store, MissLifetimes(missing=limits.missing_time))
     closing = ExitStack()

@@ -234,7 +234,10 @@ def test_batches_of_stacks_have_few_addresses(server: RunningServer) -> None:
     assert max(sizes) * 100 <= 1 << 14
 
 
-def test_a_file_that_was_truncated_is_noticed(store: Store, tmp_path: Path) -> None:
+def test_a_file_that_was_truncated_is_noticed(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")  # of its own
+    for number in range(MODULES):
+        put(store, number)
     with RunningServer(Symbolizer(Resolver(store, []))) as running:
         body = stream(batch())
         wanted = table_of(post(running, body))

@@ -159,7 +159,8 @@ def answer_locally(
     if not sources and not Store(folder).exists():
         raise GsymError("not a store", path=folder)
     read = [_read_job(number, job) for number, job in enumerate(jobs)]
-    symbolizer = make_symbolizer(Settings(store=folder, sources=sources))
+    settings = Settings(store=folder, sources=sources)
+    symbolizer = make_symbolizer(settings, folders=(), patience=None)
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
         work.open_all(symbolizer)
