@@ -314,20 +314,28 @@ static uint64_t index_limit(uint64_t file_size) {
                                       : limit;
 }
 
+/* What is allocated for an image, aligned for both. */
+typedef struct image_memory {
+    gsym_image image;
+    index_cache indexes;
+} image_memory;
+
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error) {
     gsym_status status;
     uint64_t file_offset, file_size;
+    image_memory *memory;
     gsym_image *image;
     GSYM_TRY(gsym_embedded_find(data, size, &file_offset, &file_size, error));
-    image = calloc(1, sizeof *image + sizeof *image->indexes);
-    if (image == NULL) return gsym_fail_memory(error);
+    memory = calloc(1, sizeof *memory);
+    if (memory == NULL) return gsym_fail_memory(error);
+    image = &memory->image;
     image->data = data + file_offset;
     image->size = (size_t)file_size;
     image->available = size - (size_t)file_offset;
     image->header.file_offset = file_offset;
     image->header.file_size = file_size;
-    image->indexes = (index_cache *)(image + 1);
+    image->indexes = &memory->indexes;
     status = open_image(image, error);
     if (status == GSYM_OK &&
         !index_cache_init(image->indexes, image->header.num_addresses,
