@@ -33,7 +33,6 @@ _INFLATED_TIMES = 2  # maximum ratio of inflated to transferred size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from gsym.server.settings import Settings
@@ -117,19 +116,14 @@ def _loose_files(folder: str, settings: Settings, patience: float | None) -> Loo
     )
 
 
-def make_symbolizer(
-    settings: Settings,
-    *,
-    folders: Sequence[str] = (os.curdir,),
-    patience: float | None = 5.0,
-) -> Symbolizer:
+def make_symbolizer(settings: Settings, patience: float | None = 5.0) -> Symbolizer:
     """Opens modules from the store, and from the sources if the store lacks them.
 
-    Closing the symbolizer closes the connections of the sources.
+    Without configured sources, the current folder is the source. Closing the symbolizer
+    closes the connections of the sources.
 
     Args:
         settings: Names the store and the sources, and has the limits.
-        folders: The sources if it names none.
         patience: Seconds to wait for the first scan of a folder; None: no limit.
 
     Raises:
@@ -147,7 +141,7 @@ def make_symbolizer(
         allow_private=settings.allow_private,
     )
     sources: list[Source] = []
-    for text in settings.sources or folders:
+    for text in settings.sources or [os.curdir]:
         try:
             sources += opener.open(text)
         except ValueError as error:

@@ -160,7 +160,7 @@ def answer_locally(
         raise GsymError("not a store", path=folder)
     read = [_read_job(number, job) for number, job in enumerate(jobs)]
     settings = Settings(store=folder, sources=sources)
-    symbolizer = make_symbolizer(settings, folders=(), patience=None)
+    symbolizer = make_symbolizer(settings, patience=None)
     try:
         work = Symbolication([job for job in read if not isinstance(job, str)])
         work.open_all(symbolizer)
