@@ -222,6 +222,7 @@ def test_not_found_is_json_with_a_reason(downloads: RunningServer, path: str) ->
 # ---- HTTP
 
 
+@pytest.mark.confined
 @pytest.mark.parametrize(
     "path",
     [
@@ -344,6 +345,7 @@ def test_head_and_cached_requests_leave_no_file_open(
 # ---- debuginfod
 
 
+@pytest.mark.confined
 def test_debuginfod_files_have_a_name_and_a_size(
     downloads: RunningServer,
 ) -> None:
@@ -359,6 +361,7 @@ def test_debuginfod_files_have_a_name_and_a_size(
 CLIENTS = ["debuginfod-find", "llvm-debuginfod-find-19", "llvm-debuginfod-find"]
 
 
+@pytest.mark.confined
 def test_a_client_of_debuginfod_finds_files(
     downloads: RunningServer, tmp_path: Path
 ) -> None:
