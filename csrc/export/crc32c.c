@@ -9,10 +9,9 @@ static const uint32_t remainders[16] = {
     0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
 };
 
-uint32_t gsym_crc32c(uint32_t crc, const uint8_t *data, size_t size)
-{
+uint32_t gsym_crc32c(uint32_t crc, const uint8_t *data, size_t size) {
     crc = ~crc;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; ++i) {
         crc ^= data[i];
         crc = crc >> 4 ^ remainders[crc & 15];
         crc = crc >> 4 ^ remainders[crc & 15];

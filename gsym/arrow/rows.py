@@ -67,7 +67,7 @@ class AddressRows:
         self.null_lists: Column | None = None
         self._lengths: Column | None = None
         self.parents: Column | None = None
-        if _is_list(pa, addresses.type):
+        if has_lists(pa, addresses.type):
             self._split(addresses)
             addresses = addresses.flatten()
         self._kept: list[object] = []
@@ -115,7 +115,7 @@ class AddressRows:
 
     def _of_rows(self, column: Column, name: str) -> Column:
         """A column of values for rows or for addresses, by address."""
-        if not _is_list(self._pa, column.type):
+        if not has_lists(self._pa, column.type):
             return column if self.parents is None else column.take(self.parents)
         lengths = column.value_lengths().fill_null(0).cast(self._pa.int32())
         if self._lengths is None or not lengths.equals(self._lengths):
@@ -132,7 +132,7 @@ class AddressRows:
     def _encoded(self, column: Column, name: str) -> Column:
         """Numbers of the distinct values; their own number counts as none for null."""
         pa = self._pa
-        is_list = _is_list(pa, column.type)
+        is_list = has_lists(pa, column.type)
         if is_list:
             column = self._of_rows(column, name)
         kind = column.type.value_type if _is_encoded(pa, column.type) else column.type
@@ -186,7 +186,8 @@ def _column(batch: Any, name: str) -> Column:
     return batch.column(index)
 
 
-def _is_list(pa: Any, kind: Any) -> bool:
+def has_lists(pa: Any, kind: Any) -> bool:
+    """Whether a type is one of the lists that a column of stacks may have."""
     return bool(
         pa.types.is_list(kind)
         or pa.types.is_large_list(kind)

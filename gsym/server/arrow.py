@@ -14,6 +14,7 @@ from anyio import fail_after
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
+from gsym.arrow.rows import has_lists
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import GsymError
 from gsym.server.bodies import HeldBody, request_body
@@ -284,7 +285,7 @@ def _contents(
     """The distinct modules, and the number of addresses, or of rows if that is more.
 
     Raises:
-        ServerError: There is no such column, or it is of another type.
+        ServerError: A column is missing, or has another type.
     """
     import pyarrow as pa
     import pyarrow.compute
@@ -293,7 +294,7 @@ def _contents(
     count = 0
     for batch in batches:
         column = _column(batch, module)
-        while hasattr(column, "flatten") and _is_list(pa, column.type):
+        while hasattr(column, "flatten") and has_lists(pa, column.type):
             column = column.flatten()
         if pa.types.is_dictionary(column.type):
             column = column.dictionary
@@ -312,7 +313,7 @@ def _count(batch: Any, address: str) -> int:
     import pyarrow as pa
 
     addresses = _column(batch, address)
-    return len(addresses.flatten() if _is_list(pa, addresses.type) else addresses)
+    return len(addresses.flatten() if has_lists(pa, addresses.type) else addresses)
 
 
 def _parts(batches: list[Any], address: str, most: int | None) -> list[Any]:
@@ -351,7 +352,7 @@ def _unfolded(rows: Any, address: str) -> int:
     import pyarrow.compute
 
     addresses = _column(rows, address)
-    if not _is_list(pa, addresses.type):
+    if not has_lists(pa, addresses.type):
         return 0
     longest = pa.compute.max(addresses.value_lengths()).as_py() or 0
     kept = [
@@ -360,15 +361,6 @@ def _unfolded(rows: Any, address: str) -> int:
         if not (column is addresses or pa.types.is_dictionary(column.type))
     ]
     return int(longest * sum(kept))
-
-
-def _is_list(pa: Any, kind: Any) -> bool:
-    kinds = pa.types
-    return bool(
-        kinds.is_list(kind)
-        or kinds.is_large_list(kind)
-        or kinds.is_fixed_size_list(kind)
-    )
 
 
 def _column(batch: Any, name: str) -> Any:

@@ -69,7 +69,7 @@ class BinaryFiles:
         """The debug file or the executable of a module.
 
         Raises:
-            ServerError: There is none.
+            ServerError: The server has no such file.
         """
         # It may unpack the file, which must not delay answers.
         file, name = await self._service.opening.run(self._open, key, entry, kind)
@@ -82,7 +82,7 @@ class BinaryFiles:
         entry: Entry | None,
         magics: tuple[bytes, ...],
     ) -> Response:
-        """A file of a module that is no ELF file.
+        """A file of a module that is not an ELF file.
 
         Args:
             request: The request.
@@ -91,7 +91,7 @@ class BinaryFiles:
             magics: How the file may start.
 
         Raises:
-            ServerError: There is none.
+            ServerError: The server has no such file.
         """
         file = await self._service.opening.run(self._open_image, key, entry, magics)
         return self._response(request, entry, file, os.path.basename(str(file.name)))

@@ -33,7 +33,7 @@ class SymstoreFile(NamedTuple):
     Attributes:
         key: Its module.
         kind: As of debuginfod.
-        magics: How it may start; () for an ELF file, which is told by its build id.
+        magics: How it may start; () for an ELF file, which has a build id to check.
     """
 
     key: ModuleKey

@@ -183,7 +183,7 @@ class LooseFiles:
         """All files of a module, the best one first.
 
         Raises:
-            SourceError: The folder does not exist.
+            SourceError: The folder does not exist, or is still being read.
         """
         return self._find_all(key, self._patience)
 
@@ -373,7 +373,7 @@ def _index_of(files: dict[str, _File]) -> _Index:
 
 
 def _stamp(entry: os.DirEntry[str]) -> tuple[int, int] | None:
-    """Time and size of a file, which change with it; None if it is none."""
+    """Time and size of a regular file, which change with it; else None."""
     try:
         status = entry.stat()
     except OSError:

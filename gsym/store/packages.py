@@ -152,7 +152,7 @@ class Packages:
         with self._lock:
             self._wanted = dict(packages)
             is_running = self._thread is not None and self._thread.is_alive()
-            if not is_running and (self._next() or self._read.keys() - packages.keys()):
+            if not is_running and (self._due() or self._read.keys() - packages.keys()):
                 name = "gsym-packages"
                 self._thread = threading.Thread(
                     target=self._run, name=name, daemon=True
@@ -173,8 +173,11 @@ class Packages:
         """
         ids = key.code_id.lower(), key.debug_id.upper()
         found = next(filter(None, (self._by_id.get(each) for each in ids)), [])
-        if not found and (left := len(self._wanted.keys() - self._read.keys())):
-            raise SourceError(f"{left} packages are still being read")
+        if not found:
+            with self._lock:
+                left = len(self._due()) if self._thread is not None else 0
+            if left:
+                raise SourceError(f"{left} packages are still being read")
         return sorted(found, key=lambda each: "debuginfo" not in each.kinds)
 
     def all(self) -> Iterator[PackageMember]:
@@ -236,31 +239,31 @@ class Packages:
         except (GsymError, OSError) as error:
             raise SourceError(f"{member.location}: {_reason(error)}") from None
 
-    def _next(self) -> str:
-        """A package to read; "" for none."""
-        for path, stamp in self._wanted.items():
-            known = self._read.get(path)
-            if known is None or known[0] != stamp:
-                return path
-        return ""
+    def _due(self) -> list[tuple[str, _Stamp]]:
+        """The packages that are to be read."""
+        return [
+            (path, stamp)
+            for path, stamp in self._wanted.items()
+            if path not in self._read or self._read[path][0] != stamp
+        ]
 
     def _run(self) -> None:
         while True:
             with self._lock:
-                path = self._next()
-                if not path:
+                due = self._due()
+                if not due:
                     self._forget_others()
                     self._thread = None
                     return
-                stamp = self._wanted[path]
-            found = self._load(path, stamp)
-            with self._lock:
-                is_new = path not in self._read
-                self._read[path] = stamp, found
-                if is_new:
-                    _add_ids(self._by_id, found)
-                else:
-                    self._by_id = _ids_of(self._read)
+            for path, stamp in due:
+                found = self._load(path, stamp)
+                with self._lock:
+                    is_new = path not in self._read
+                    self._read[path] = stamp, found
+                    if is_new:
+                        _add_ids(self._by_id, found)
+                    else:
+                        self._by_id = _ids_of(self._read)
 
     def _forget_others(self) -> None:
         """Forget the packages that have changed or are gone."""

@@ -167,7 +167,7 @@ class Resolver:
     def fetched_files(self, key: ModuleKey, folder: str) -> Iterator[str]:
         """The files of a module in other sources than folders, one at a time.
 
-        They are fetched unchanged, for who wants the file itself.
+        They are fetched unchanged, for clients that want the file itself.
 
         Args:
             key: The module.

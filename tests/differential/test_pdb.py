@@ -244,9 +244,8 @@ def test_a_program_for_arm64ec_has_the_answers_of_llvm(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["x86"])  # x86_64 and aarch64 take as long
 def test_a_program_of_zig_has_the_answers_of_llvm(
-    target: str, llvm_symbolizer: str, tmp_path: Path
+    llvm_symbolizer: str, tmp_path: Path
 ) -> None:
     compiler = zig()
     if not compiler:
@@ -254,7 +253,7 @@ def test_a_program_of_zig_has_the_answers_of_llvm(
     source = tmp_path / "made.zig"
     source.write_text(ZIG)
     made = tmp_path / "made.exe"
-    command = [compiler, "build-exe", str(source), "-target", f"{target}-windows"]
+    command = [compiler, "build-exe", str(source), "-target", "x86-windows"]
     command.append(f"-femit-bin={made}")
     for option in ("--cache-dir", "--global-cache-dir"):
         command += [option, f"{tmp_path}/cache"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.conversion.identity import ModuleIdentity
 from gsym.store.modules import Attempt, Entry, Resolution
+from tests.conftest import find_peer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +19,18 @@ XUL_ID = "44E4EC8C2F41492B9369D6B9A059577C2"
 LIB_ID = "0905AE80CEE75A33E3CAB61C274274DE0"
 BASE = 0x180000000  # of xul.dll
 MISSING_ID = "D74F79EB1F8D4A45ABCD2F476CCABACC2"
+# A program with an inlined call.
+SOURCE = """\
+static inline __attribute__((always_inline)) int square(int x) { return x * x; }
+__attribute__((noinline)) int twice(int x) { return square(x) * 2; }
+int main(int argc, char **argv) { (void)argv; return twice(argc + 1); }
+"""
+
+
+def run(*command: object) -> str:
+    """The output of a tool; skips the test without it."""
+    words = [find_peer(str(command[0])), *map(str, command[1:])]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 class KnownModules:

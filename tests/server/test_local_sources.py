@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +17,7 @@ from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey
 from gsym.store.packages import Packages
 from tests.inputs import packages
+from tests.server.modules import SOURCE, run
 from tests.symbol_files import key as symbol_key, symbols
 
 if TYPE_CHECKING:
@@ -28,21 +28,6 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolizer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine, pytest.mark.confined]
-
-SOURCE = """\
-static inline __attribute__((always_inline)) int square(int x) { return x * x; }
-__attribute__((noinline)) int twice(int x) { return square(x) * 2; }
-int main(int argc, char **argv) { (void)argv; return twice(argc + 1); }
-"""
-
-
-def run(*command: object) -> str:
-    name = shutil.which(str(command[0]))
-    if name is None:
-        pytest.skip(f"{command[0]} is not installed")
-    return subprocess.run(
-        [name, *map(str, command[1:])], capture_output=True, text=True, check=True
-    ).stdout
 
 
 class Program(NamedTuple):

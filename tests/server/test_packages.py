@@ -17,6 +17,7 @@ from gsym.store.modules import ModuleKey
 from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree
 from tests.inputs import elf, packages
+from tests.server.modules import SOURCE, run
 from tests.server.running import RunningServer, made_settings
 from tests.store_modules import build_id
 
@@ -28,21 +29,6 @@ if TYPE_CHECKING:
     from gsym.store.symbolizer import Symbolizer
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine, pytest.mark.confined]
-
-SOURCE = """\
-static inline __attribute__((always_inline)) int square(int x) { return x * x; }
-__attribute__((noinline)) int twice(int x) { return square(x) * 2; }
-int main(int argc, char **argv) { (void)argv; return twice(argc + 1); }
-"""
-
-
-def run(*command: object) -> str:
-    name = shutil.which(str(command[0]))
-    if name is None:
-        pytest.skip(f"{command[0]} is not installed")
-    return subprocess.run(
-        [name, *map(str, command[1:])], capture_output=True, text=True, check=True
-    ).stdout
 
 
 def binary(number: int, size: int = 0x20) -> bytes:

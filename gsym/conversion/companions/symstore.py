@@ -83,7 +83,7 @@ def fetch_from_servers(
 def _fetch_first(
     transfer: Transfer, server: WebAddress, paths: Iterable[str], cache: str
 ) -> tuple[str, str]:
-    """Where the first file is that a server has; if there is none, why."""
+    """The path of the first file that a server has, and the reason if it has none."""
     for path in paths:
         target = os.path.join(cache, path)
         temporary = os.path.join(cache, os.urandom(8).hex())
