@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from struct import calcsize
+
 from gsym.engine.mapped_image import Paths
 from gsym.engine.native import bytes_of, ffi, kept_view, lib, new_object
 from gsym.model import UINT64_MAX, join_path
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 _ADDRESS_SIZE = 8
 _TEXTS = ("name", "file", "reason")
+# Where the engine has a column, and its format.
+_COLUMNS = {
+    "address_index": ("address_index", "I"),
+    "function": ("function", "i"),
+    "name": ("name", "Q"),
+    "file": ("file", "I"),
+    "line": ("line", "I"),
+    "offset": ("offset", "Q"),
+    "inlined": ("inlined", "?"),
+    "reason": ("miss", "B"),
+}
 # The row of an address that no function covers.
 _MISS = dict.fromkeys(("name", "file", "line", "offset", "inlined"), 0)
 _MISS |= {"function": -1, "reason": 1}
@@ -77,6 +90,7 @@ class Frames:
 
     __slots__ = (
         "_addresses",
+        "_columns_of_batch",
         "address_index",
         "answered",
         "batch",
@@ -100,24 +114,12 @@ class Frames:
         *,
         misses: bool = False,
     ) -> None:
-        columns = ffi.new("gsym_columns *")
-        lib.gsym_batch_columns(batch, columns)
-
-        def column(values: CData, size: int, code: str) -> memoryview:
-            return _kept_column(values, columns.count, size, code, batch)
-
         self.tables = tables
         self.batch = batch
+        self._columns_of_batch = columns = ffi.new("gsym_columns *")
+        lib.gsym_batch_columns(batch, columns)
         # A copy: the caller may write to its buffer.
         self._addresses = memoryview(bytes(addresses)).cast("Q")
-        self.address_index = column(columns.address_index, 4, "I")
-        self.function = column(columns.function, 4, "i")
-        self.name = column(columns.name, 8, "Q")
-        self.file = column(columns.file, 4, "I")
-        self.line = column(columns.line, 4, "I")
-        self.offset = column(columns.offset, 8, "Q")
-        self.inlined = column(columns.inlined, 1, "?")
-        self.reason = column(columns.miss, 1, "B")
         self.answered: int = columns.found
         self.damaged: int = columns.damaged
         if left_out:
@@ -140,7 +142,7 @@ class Frames:
         indexes += left_out[:more]
         order = sorted(range(len(indexes)), key=indexes.__getitem__)
         sorted_indexes = array("I", map(indexes.__getitem__, order))
-        self.address_index = memoryview(sorted_indexes).toreadonly()
+        self.address_index: memoryview = memoryview(sorted_indexes).toreadonly()
         for name, miss in _MISS.items():
             column = getattr(self, name)
             values = array(
@@ -149,6 +151,17 @@ class Frames:
             sorted_values = array(values.typecode, map(values.__getitem__, order))
             moved = memoryview(sorted_values).cast("B").cast(column.format)
             setattr(self, name, moved.toreadonly())
+
+    def __getattr__(self, name: str) -> memoryview:
+        # Views take time: only columns that are used have one.
+        if name not in _COLUMNS:
+            raise AttributeError(f"gsym.Frames has no attribute '{name}'")
+        field, code = _COLUMNS[name]
+        columns = self._columns_of_batch
+        values = getattr(columns, field)
+        column = _kept_column(values, columns.count, code, self.batch)
+        setattr(self, name, column)
+        return column
 
     def __repr__(self) -> str:
         asked, answered = len(self._addresses), self.answered
@@ -332,15 +345,24 @@ class Frames:
         Values are in the order of their first use; indexes have 32 bits.
         """
         column: memoryview = getattr(self, name)
-        size = ffi.new("size_t *")
-        distinct = new_object(
-            *("distinct", lib.gsym_distinct_create, lib.gsym_distinct_destroy),
-            *(bytes_of(column), len(column), column.itemsize),
-        )
-        values = lib.gsym_distinct_values(distinct, size)
-        codes = lib.gsym_distinct_codes(distinct)
-        kept = _kept_column(codes, len(column), 4, "I", distinct)
-        return kept, ffi.unpack(values, size[0]) if size[0] else []
+        owner, codes, values = distinct(bytes_of(column), len(column), column.itemsize)
+        return _kept_column(codes, len(column), "I", owner), values
+
+
+def distinct(column: CData, rows: int, size: int) -> tuple[CData, CData, list[int]]:
+    """As `Frames.distinct`, of integers of *size* bytes in the memory of the engine.
+
+    Returns:
+        The owner of the codes, the codes, the values.
+    """
+    count = ffi.new("size_t *")
+    owner = new_object(
+        *("distinct", lib.gsym_distinct_create, lib.gsym_distinct_destroy),
+        *(column, rows, size),
+    )
+    values = lib.gsym_distinct_values(owner, count)
+    codes = lib.gsym_distinct_codes(owner)
+    return owner, codes, ffi.unpack(values, count[0]) if count[0] else []
 
 
 def _imported(package: str, method: str) -> Any:
@@ -356,11 +378,9 @@ def _imported(package: str, method: str) -> Any:
         raise ImportError(reason) from problem
 
 
-def _kept_column(
-    values: CData, count: int, size: int, code: str, owner: CData
-) -> memoryview:
+def _kept_column(values: CData, count: int, code: str, owner: CData) -> memoryview:
     """A view of numbers of the engine, which keeps their owner alive."""
-    view = kept_view(values, count * size, owner)
+    view = kept_view(values, count * calcsize(code), owner)
     return view.cast(code)  # type: ignore[call-overload, no-any-return]
 
 

@@ -9,7 +9,7 @@ import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from gsym.server.errors import endpoint_path, error_response
+from gsym.server.errors import endpoint_path, error_response, header_of
 from gsym.server.logs import LOGGED
 from gsym.server.monitoring import HEALTH_PATHS
 from gsym.server.tokens import READ
@@ -98,7 +98,7 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http" and self._is_on:
-            host = Headers(scope=scope).get("host", "localhost")  # optional in HTTP/1.0
+            host = header_of(scope, b"host", "localhost")  # optional in HTTP/1.0
             if _name_of(host) not in self._names:
                 title = (
                     f"the host '{host[:256]}' is not allowed (see the setting "
@@ -144,12 +144,12 @@ class Cors:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        origin = headers.get("origin", "")
+        origin = header_of(scope, b"origin")
         is_api = endpoint_path(scope) in _API
         is_allowed = is_api and self._origins.allow(origin)
         # Origin is no criterion: a proxy may hide the host name that browsers use.
-        is_own = headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+        site = header_of(scope, b"sec-fetch-site", "none")
+        is_own = site in {"none", "same-origin"}
         if not (is_allowed or is_own or scope["method"] in _SAFE_METHODS):
             title = "pages of other origins may use the symbolication API only"
             if is_api:

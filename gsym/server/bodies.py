@@ -10,7 +10,7 @@ import zlib
 from contextlib import asynccontextmanager
 from io import FileIO
 
-from anyio import fail_after
+from anyio import fail_after, move_on_after
 from starlette.requests import ClientDisconnect
 
 from gsym.errors import LimitError
@@ -104,11 +104,11 @@ async def read_body(
     if coding not in _INFLATERS:
         title = "Content-Encoding must be gzip, zstd or identity"
         raise ServerError(415, title, closes=True)
-    try:
-        with fail_after(seconds):
-            body = await _receive(request.receive, held, limit)
-    except TimeoutError:
-        raise ServerError(408, closes=True) from None
+    body = None
+    with move_on_after(seconds):
+        body = await _receive(request.receive, held, limit)
+    if body is None:
+        raise ServerError(408, closes=True)
     return await _inflate(coding, body, held, limit, run)
 
 

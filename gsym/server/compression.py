@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from starlette.datastructures import Headers, MutableHeaders
 
+from gsym.server.errors import header_of
+
 try:  # part of Python since 3.14
     from compression import zstd
 except ImportError:
@@ -48,9 +50,7 @@ class Compression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        accepted = (
-            Headers(scope=scope).get("accept-encoding", "") if _is_http(scope) else ""
-        )
+        accepted = header_of(scope, b"accept-encoding") if _is_http(scope) else ""
         coding = choose_coding(accepted)
         if coding is None:
             await self._app(scope, receive, send)

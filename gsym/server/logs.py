@@ -11,10 +11,13 @@ import re
 import sys
 import threading
 import time
+from datetime import datetime, timezone
 from functools import partial
 
 import msgspec
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
+
+from gsym.server.errors import header_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        given = Headers(scope=scope).get("x-request-id", "")
+        given = header_of(scope, b"x-request-id")
         request_id = given if _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
         status, size = _NO_ANSWER, 0
 
@@ -71,7 +74,7 @@ def _log_request(
     scope: Scope, request_id: str, status: int, size: int, seconds: float
 ) -> None:
     client = scope.get("client")
-    agent = Headers(scope=scope).get("user-agent", "")
+    agent = header_of(scope, b"user-agent")
     fields = {
         "request_id": request_id,
         "client": client[0] if client else "",
@@ -100,7 +103,10 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(_printable(fields)).decode()
+        try:
+            return msgspec.json.encode(fields).decode()
+        except UnicodeEncodeError:
+            return msgspec.json.encode(_printable(fields)).decode()
 
 
 class _TextLines(logging.Formatter):
@@ -155,6 +161,9 @@ def log_everything() -> None:
 
 def configure_logs(settings: Settings) -> None:
     """Write the logs of this process to standard error."""
+    # No line has these: see "Optimization" in the documentation of logging.
+    logging._srcfile = None  # noqa: SLF001
+    logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_TextLines() if is_for_people(settings) else _JsonLines())
     level = getattr(logging, settings.log_level.upper())
@@ -181,5 +190,5 @@ def _printable(fields: dict[str, object]) -> dict[str, object]:
 
 
 def _time_text(seconds: float) -> str:
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-    return f"{whole}.{int(seconds % 1 * 1000):03d}Z"
+    moment = datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='milliseconds')}Z"

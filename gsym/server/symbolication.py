@@ -7,6 +7,8 @@ would take longer than the answer.
 from __future__ import annotations
 
 from contextlib import suppress
+from time import monotonic
+from typing import TypeVar
 
 from anyio import fail_after
 from starlette.responses import Response
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from gsym.symbolication.symbolication import ModuleWork
 
     Body = bytes | memoryview
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 
 _FEW_BYTES = 4096
 _FEW_FRAMES = 100
 _RETRY_AFTER = 5
 _REPETITIONS = 10  # when a file is truncated meanwhile
+_T = TypeVar("_T")
 _READERS = {"v4": read_v4, "v5": read_v5}
 
 
@@ -53,6 +56,7 @@ class _Answering:
         # Errors of sources contain folders of this machine. A request with an origin
         # comes from a page in a browser, which may belong to any site.
         self._has_errors = service.settings.module_errors and "origin" not in headers
+        self._deadline = monotonic() + service.settings.limits.request_timeout
 
     def begin(self, body: bytes) -> tuple[Symbolication, list[ModuleWork]]:
         """Parse the request; return the work and the modules to fetch."""
@@ -94,11 +98,10 @@ class _Answering:
             TimeoutError: The answer took too long.
             TruncatedFileError: Files are truncated again and again while it is made.
         """
-        with fail_after(self._service.settings.limits.request_timeout):
-            for _ in range(_REPETITIONS):
-                with suppress(TruncatedFileError):
-                    return await self._run_once(body)
-            return await self._run_once(body)
+        for _ in range(_REPETITIONS):
+            with suppress(TruncatedFileError):
+                return await self._run_once(body)
+        return await self._run_once(body)
 
     async def _run_once(self, body: bytes) -> Body:
         service = self._service
@@ -106,13 +109,18 @@ class _Answering:
             if len(body) <= _FEW_BYTES:
                 work, missing = self.begin(body)
             else:
-                work, missing = await service.run(self.begin, body)
+                work, missing = await self._in_time(service.run(self.begin, body))
             if missing:
-                await service.opening.open_all(missing)
+                await self._in_time(service.opening.open_all(missing))
             used += [each.module for each in work.modules.values() if each.module]
             if work.frames <= _FEW_FRAMES:
                 return self.finish(work)
-            return await service.run(self.finish, work)
+            return await self._in_time(service.run(self.finish, work))
+
+    async def _in_time(self, waiting: Awaitable[_T]) -> _T:
+        """Its result; only what waits needs a limit, which takes time itself."""
+        with fail_after(self._deadline - monotonic()):
+            return await waiting
 
 
 def symbolication_routes(service: Service) -> list[Route]:

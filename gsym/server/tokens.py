@@ -91,6 +91,8 @@ class Tokens:
         The token is in `Authorization: Bearer TOKEN`, in `Authorization: APIKey TOKEN`
         as profilers send it, or in `Auth-Token: TOKEN` as for Mozilla's symbol server.
         """
+        if not self._holders:
+            return None
         given = headers.get("auth-token", "")
         authorization = headers.get("authorization", "").strip()
         for scheme in _SCHEMES:

@@ -7,6 +7,7 @@ from itertools import accumulate, chain
 
 from gsym.engine.native import check, ffi, lib
 from gsym.errors import LimitError
+from gsym.reading.frames import distinct
 from gsym.symbolication.answer_texts import quoted
 
 TYPE_CHECKING = False
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.engine.text_buffer import TextBuffer
-    from gsym.reading.frames import Frames
     from gsym.store.symbolizer import OpenModule
     from gsym.symbolication.answer_texts import AnswerTexts
     from gsym.symbolication.request import Job
@@ -67,8 +67,9 @@ class FrameTexts:
             # Offsets outside the address space are not in the engine's columns.
             indexes = self._keep(ffi.from_buffer("uint32_t[]", frames.address_index))
             part.columns.address_index = indexes
-            self._fill(part.names, frames, "name", kept.names)
-            self._fill(part.files, frames, "file", kept.files)
+            columns, rows = part.columns, part.columns.count
+            self._fill(part.names, kept.names, distinct(columns.name, rows, 8))
+            self._fill(part.files, kept.files, distinct(columns.file, rows, 4))
             part.end = first + count
             self.size = self._checked(self.size + lib.gsym_frame_part_size(part))
             self._keep(frames)
@@ -80,16 +81,16 @@ class FrameTexts:
     def _fill(
         self,
         texts: CData,
-        frames: Frames,
-        column: str,
         texts_of: Callable[[list[int]], list[bytes]],
+        column: tuple[CData, CData, list[int]],
     ) -> None:
         """Set the texts of a column."""
-        codes, values = frames.distinct(column)
+        owner, codes, values = column
+        self._keep(owner)
         found = texts_of(values)
         ends = array("Q", accumulate(map(len, found)))
         self._checked(ends[-1] if ends else 0)
-        texts.codes = self._keep(ffi.from_buffer("uint32_t[]", codes))
+        texts.codes = codes
         texts.bytes = self._keep(ffi.from_buffer("char[]", b"".join(found)))
         texts.ends = self._keep(ffi.from_buffer("uint64_t[]", ends))
         texts.count = len(found)
