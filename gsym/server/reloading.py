@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import logging
 import os
 import signal
@@ -13,6 +11,7 @@ from threading import Lock
 from gsym.errors import GsymError
 from gsym.server.application import create_app
 from gsym.server.logs import configure_logs
+from gsym.server.memory import tune_memory
 from gsym.server.modules import make_symbolizer, read_folders
 from gsym.server.otlp.grpc_service import GrpcService
 from gsym.server.upkeep import Upkeep
@@ -27,28 +26,6 @@ if TYPE_CHECKING:
     from gsym.server.service import Service
     from gsym.server.settings import Settings
     from gsym.store.symbolizer import Symbolizer
-
-
-_NEW_OBJECTS = 100_000  # threshold of the garbage collector
-# Parameters of mallopt(3) and their values.
-_MALLOC = (
-    (-1, 64 << 20),  # M_TRIM_THRESHOLD: free bytes above which memory is returned
-    (-3, 32 << 20),  # M_MMAP_THRESHOLD: size from which blocks are mapped separately
-    (-8, 2),  # M_ARENA_MAX: each arena keeps memory of its own
-)
-
-
-def tune_memory() -> None:
-    """Tune garbage collector and malloc of this process after start-up."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS)
-    try:
-        tune = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return  # another C library than glibc
-    for parameter, value in _MALLOC:
-        tune(parameter, value)
 
 
 _LOG = logging.getLogger("gsym.server")

@@ -1,4 +1,4 @@
-"""The upkeep of a server's store: figures, and limits by size, age and free space."""
+"""The upkeep of a server: its store's figures and limits, and memory of the worker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from threading import Event, Thread
 
 from gsym.errors import GsymError
+from gsym.server.memory import trim_memory
 from gsym.server.modules import store_path
 from gsym.store.collection import free_bytes
 from gsym.store.directory import Store
@@ -29,7 +30,7 @@ _LOCK = "upkeep"
 
 
 class Upkeep:
-    """Looks after the store in a thread, in one worker at a time.
+    """Looks after the memory of a worker, and, in one worker at a time, the store.
 
     Args:
         service: Returns the current service, whose settings and metrics it uses.
@@ -58,6 +59,7 @@ class Upkeep:
                 _LOG.error("cannot look after the store: %s", error)
             except Exception:  # noqa: BLE001 - a fault must not end all later rounds
                 _LOG.exception("cannot look after the store")
+            trim_memory()
             pause = max(_PAUSE, _PAUSE_PER_WORK * (time.monotonic() - started))
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.long
+
+FREED = """
+import re
+from gsym.server.memory import trim_memory, tune_memory
+
+def show():
+    with open("/proc/self/smaps_rollup") as file:
+        print(re.search(r"Anonymous: +([0-9]+)", file.read())[1])
+
+tune_memory()
+blocks = [b"x" * number for number in range(60_000, 61_000)]
+del blocks[:-1]
+show()
+trim_memory()
+show()
+"""
 
 
 @pytest.fixture
@@ -136,3 +155,12 @@ def test_a_server_looks_after_its_store_from_its_start(
         until(lambda: not names(store))
     texts = [json.loads(line)["message"] for line in serving.lines]
     assert any(text.startswith("removed 3 modules from the store") for text in texts)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="is of glibc")
+def test_memory_that_answers_needed_is_returned() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FREED], capture_output=True, text=True, check=True
+    )
+    kept, left = map(int, done.stdout.split())
+    assert kept - left > 50_000  # KiB
