@@ -8,43 +8,19 @@ import stat
 import threading
 import time
 from contextlib import suppress
-from itertools import chain
 
-from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
-from gsym.containers.recognition import HEAD_SIZE, recognise
-from gsym.conversion.identity import (
-    ModuleIdentity,
-    codeview_debug_id,
-    uuid_code_id,
-    uuid_debug_id,
-)
-from gsym.errors import GsymError, NotFoundError, SourceError
-from gsym.reading.reader import open as open_reader
+from gsym.errors import NotFoundError, SourceError
 from gsym.records import NamedTuple
-from gsym.store.archives import bare_name
-from gsym.store.module_file import modules_in
+from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file
 from gsym.store.modules import Entry
-from gsym.store.package_formats import is_deb, is_rpm
 from gsym.store.sources.source import FoundFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gsym.store.modules import ModuleKey
     from gsym.store.packages import Packages
-
-
-class _File(NamedTuple):
-    """A file: time and size, its modules, their ids, how much it tells of them."""
-
-    stamp: tuple[int, int]
-    modules: Sequence[ModuleIdentity] = ()
-    ids: Sequence[str] = ()
-    is_debug_file: bool = True
-    rank: int = 1
-    is_package: bool = False
 
 
 class _Index(NamedTuple):
@@ -56,7 +32,7 @@ class _Index(NamedTuple):
         named: Paths of debug files by name.
     """
 
-    files: dict[str, _File]
+    files: dict[str, IndexedFile]
     paths: dict[str, list[str]]
     named: dict[str, list[str]]
 
@@ -65,14 +41,7 @@ _LOG = logging.getLogger("gsym.store")
 _RESCAN_SECONDS = 2.0
 _FAST_SECONDS = 0.1
 _PAUSE_PER_WORK = 20.0
-_GUID_SIZE = 16
-_GUID_DIGITS = 2 * _GUID_SIZE
-_MODULE = b"MODULE "
-_WITH_DWARF = 2
-_DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
-_KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
-
-
+_GUID_DIGITS = 32
 _SUFFIXES = (
     *(".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".pdb", ".ko"),
 )
@@ -167,7 +136,7 @@ class LooseFiles:
         """As `best`, and whether it is a package."""
         path = next(iter(self._find_all(key, patience)), "")
         file = self._index.files.get(path)
-        if self.packages is None or (file is not None and file.rank >= _WITH_DWARF):
+        if self.packages is None or (file is not None and file.rank >= WITH_DWARF):
             return path, False
         try:
             packed = self.packages.find_all(key)
@@ -300,11 +269,11 @@ class LooseFiles:
         started = time.monotonic()
         try:
             before = self._index.files
-            files: dict[str, _File] = {}
+            files: dict[str, IndexedFile] = {}
             for path, stamp in self._walk():
                 known = before.get(path)
                 if known is None or known.stamp != stamp:
-                    known = _read(path, stamp)
+                    known = read_file(path, stamp)
                 files[path] = known
             self._index = _index_of(files)
             if self.packages is not None:
@@ -351,7 +320,7 @@ class LooseFiles:
             _LOG.warning(text, self._path, self._max_files)
 
 
-def _index_of(files: dict[str, _File]) -> _Index:
+def _index_of(files: dict[str, IndexedFile]) -> _Index:
     named: dict[str, list[str]] = {}
     for path, file in files.items():
         if file.is_debug_file:
@@ -381,58 +350,3 @@ def _stamp(entry: os.DirEntry[str]) -> tuple[int, int] | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return status.st_mtime_ns, status.st_size
-
-
-def _is_sym_file(path: str) -> bool:
-    """Whether a file is one of Breakpad, and not a text with a line of one."""
-    with open(path, "rb") as file:
-        return path.endswith(".sym") or file.read(len(_MODULE)) == _MODULE
-
-
-def _read(path: str, stamp: tuple[int, int]) -> _File:
-    """The modules in a file."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            head = file.read(HEAD_SIZE)
-        if is_deb(head) or is_rpm(head):
-            return _File(stamp, is_debug_file=False, is_package=True)
-        kind = recognise(head)
-        if kind == "gsym":
-            return _read_gsym(path, stamp)
-        if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
-            return _File(stamp, is_debug_file=False)
-        modules = [each.identity for each in modules_in(path, ModuleIdentity())]
-        rank = _rank(path) if kind == "object" else 1
-    except (GsymError, OSError, ValueError):
-        return _File(stamp, is_debug_file=False)  # or damaged
-    ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
-    named = [_named(each, path) for each in modules]
-    return _File(stamp, named, [*ids], rank=rank)
-
-
-def _rank(path: str) -> int:
-    """2 for an object file with DWARF, 1 with a symbol table, 0 for a stripped one."""
-    with ObjectFile(map_file(path), path) as binary:
-        if any(map(binary.has_section, _DWARF)):
-            return _WITH_DWARF
-        return int(binary.has_section(b".symtab") or not binary.is_elf)
-
-
-def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
-    """An identity with the name that the module would get in a store."""
-    if identity.debug_file in {"", os.path.basename(path)}:
-        return identity._replace(debug_file=bare_name(path))
-    return identity
-
-
-def _read_gsym(path: str, stamp: tuple[int, int]) -> _File:
-    """The module of a GSYM file, under the debug ids of its UUID on all systems."""
-    with open_reader(path) as reader:
-        uuid, byteorder = reader.uuid, reader.header.byteorder
-    if not uuid:
-        return _File(stamp)
-    guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
-    ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
-    name = bare_name(path).removesuffix(".gsym")
-    module = ModuleIdentity(debug_id=ids[0], debug_file=name)
-    return _File(stamp, [module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()])

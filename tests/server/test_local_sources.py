@@ -179,7 +179,7 @@ def test_a_large_folder_is_read_while_the_server_answers(
         may_read.wait()
         return recognise(head)
 
-    monkeypatch.setattr("gsym.store.loose_files.recognise", slowly)
+    monkeypatch.setattr("gsym.store.indexed_file.recognise", slowly)
     source = LooseFiles(str(tmp_path), patience=0.0)
     source.start()
     with pytest.raises(SourceError, match="is still being read"):
@@ -203,7 +203,7 @@ def test_nobody_waits_for_a_scan_with_much_that_is_new(
         was_free.append(may_read.wait(60))
         return recognise(head)
 
-    monkeypatch.setattr("gsym.store.loose_files.recognise", slowly)
+    monkeypatch.setattr("gsym.store.indexed_file.recognise", slowly)
     (tmp_path / "y.sym").write_bytes(symbols(1))
     source._due = float("-inf")  # noqa: SLF001
     for _ in range(2):

@@ -1,0 +1,109 @@
+"""What a file in a folder of debug files tells of modules."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import HEAD_SIZE, recognise
+from gsym.conversion.identity import (
+    ModuleIdentity,
+    codeview_debug_id,
+    uuid_code_id,
+    uuid_debug_id,
+)
+from gsym.errors import GsymError
+from gsym.reading.reader import open as open_reader
+from gsym.records import NamedTuple
+from gsym.store.archives import bare_name
+from gsym.store.module_file import modules_in
+from gsym.store.package_formats import is_deb, is_rpm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GUID_SIZE = 16
+_MODULE = b"MODULE "
+_DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
+_KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
+WITH_DWARF = 2  # rank
+
+
+class IndexedFile(NamedTuple):
+    """A file.
+
+    Attributes:
+        stamp: Its time in nanoseconds and its size in bytes.
+        modules: What is in it.
+        ids: Debug ids and code ids of these, of a GSYM file those of all systems.
+        is_debug_file: Whether it may be one.
+        rank: Of an object file, `WITH_DWARF`, 1 with a symbol table, 0 if stripped.
+        is_package: Whether it is a Debian or RPM package.
+    """
+
+    stamp: tuple[int, int]
+    modules: Sequence[ModuleIdentity] = ()
+    ids: Sequence[str] = ()
+    is_debug_file: bool = True
+    rank: int = 1
+    is_package: bool = False
+
+
+def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
+    """What is in the file *path*; of a damaged one, nothing."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(HEAD_SIZE)
+        if is_deb(head) or is_rpm(head):
+            return IndexedFile(stamp, is_debug_file=False, is_package=True)
+        kind = recognise(head)
+        if kind == "gsym":
+            return _read_gsym(path, stamp)
+        if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
+            return IndexedFile(stamp, is_debug_file=False)
+        modules = [each.identity for each in modules_in(path, ModuleIdentity())]
+        rank = _rank(path) if kind == "object" else 1
+    except (GsymError, OSError, ValueError):
+        return IndexedFile(stamp, is_debug_file=False)
+    ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
+    named = [_named(each, path) for each in modules]
+    return IndexedFile(stamp, named, [*ids], rank=rank)
+
+
+def _is_sym_file(path: str) -> bool:
+    """Whether a file is one of Breakpad, and not a text with a line of one."""
+    with open(path, "rb") as file:
+        return path.endswith(".sym") or file.read(len(_MODULE)) == _MODULE
+
+
+def _rank(path: str) -> int:
+    """See `IndexedFile`."""
+    with ObjectFile(map_file(path), path) as binary:
+        if any(map(binary.has_section, _DWARF)):
+            return WITH_DWARF
+        return int(binary.has_section(b".symtab") or not binary.is_elf)
+
+
+def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
+    """An identity with the name that the module would get in a store."""
+    if identity.debug_file in {"", os.path.basename(path)}:
+        return identity._replace(debug_file=bare_name(path))
+    return identity
+
+
+def _read_gsym(path: str, stamp: tuple[int, int]) -> IndexedFile:
+    """The module of a GSYM file, under the debug ids of its UUID on all systems."""
+    with open_reader(path) as reader:
+        uuid, byteorder = reader.uuid, reader.header.byteorder
+    if not uuid:
+        return IndexedFile(stamp)
+    guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
+    ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
+    name = bare_name(path).removesuffix(".gsym")
+    module = ModuleIdentity(debug_id=ids[0], debug_file=name)
+    return IndexedFile(
+        stamp, [module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()]
+    )
