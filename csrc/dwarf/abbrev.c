@@ -587,8 +587,8 @@ static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *hea
     return cursor_uleb(&c);
 }
 
-const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
-                                     const dwarf_unit_header *header) {
+static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *input,
+                                      const dwarf_unit_header *header) {
     abbrev_table **slot, *table;
     uint64_t root = 0;
     cursor bytes;
@@ -619,6 +619,13 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
     }
     ++cache->count;
     return *slot = table;
+}
+
+const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *input,
+                                     const dwarf_unit_header *header) {
+    const abbrev_table *table = find_table(cache, input, header);
+    if (table == NULL) cache->failed = true;
+    return table;
 }
 
 void abbrev_cache_deinit(abbrev_cache *cache) {

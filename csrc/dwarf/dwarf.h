@@ -211,6 +211,7 @@ typedef struct abbrev_cache {
     size_t count, capacity;
     size_t limit; /* forget all when this many are held; 0: none */
     bool has_roots; /* tables are compiled as far as root DIEs need, and not kept */
+    bool failed;    /* memory ran out for one; stays set */
     abbrev_table *spare;
 } abbrev_cache;
 

@@ -200,12 +200,11 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     unit->header = header;
     unit->section = header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
     unit->abbrevs = abbrev_cache_get(abbrevs, input, header);
-    if (unit->abbrevs == NULL || unit->abbrevs->is_damaged)
-        dwarf_warn(warnings,
-                   unit->abbrevs != NULL && unit->abbrevs->is_cut ? GSYM_WARN_LIMIT
-                                                                  : GSYM_WARN_ABBREVIATIONS,
-                   header->offset, header->abbrev_offset);
     if (unit->abbrevs == NULL) return false;
+    if (unit->abbrevs->is_damaged)
+        dwarf_warn(warnings,
+                   unit->abbrevs->is_cut ? GSYM_WARN_LIMIT : GSYM_WARN_ABBREVIATIONS,
+                   header->offset, header->abbrev_offset);
     c = dwarf_unit_cursor(unit, root);
     a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
     if (c.failed || a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) {

@@ -18,9 +18,10 @@ typedef struct call_boundaries {
     /* of ranges: the start of range n at 2 * n, its end after; then as much free space */
     LIST(struct placed_address) edges;
     LIST(uint32_t) ranks; /* of each edge among the boundaries */
+    bool failed;          /* memory ran out */
 } call_boundaries;
 
-/* The boundaries of a tree. False if the tree needs too much work, or out of memory. */
+/* The boundaries of a tree. False if the tree needs too much work, or `failed`. */
 bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries);
 void call_boundaries_deinit(call_boundaries *boundaries);
 

@@ -414,9 +414,10 @@ static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
     size_t count = 2 * tree->ranges.count;
     const placed_address *sorted;
     boundaries->edges.count = boundaries->ranks.count = 0;
-    if (!ARRAY_RESERVE(boundaries->edges, 2 * count) ||
-        !ARRAY_RESERVE(boundaries->ranks, count) || !ARRAY_RESERVE(*boundaries, count))
-        return false;
+    boundaries->failed = !ARRAY_RESERVE(boundaries->edges, 2 * count) ||
+                         !ARRAY_RESERVE(boundaries->ranks, count) ||
+                         !ARRAY_RESERVE(*boundaries, count);
+    if (boundaries->failed) return false;
     for (uint32_t i = 0; i < tree->ranges.count; ++i) {
         const call_range *range = &tree->ranges.items[i];
         placed_address *edges = &boundaries->edges.items[2 * (size_t)i];

@@ -230,7 +230,7 @@ static gsym_status list_all_units(debug_files *files, gsym_error *error) {
         if (files->files.items[i]->role == GSYM_DWARF_MAIN)
             status = list_units(files, files->files.items[i], &abbrevs, error);
     abbrev_cache_deinit(&abbrevs);
-    return status;
+    return status == GSYM_OK && abbrevs.failed ? gsym_fail_memory(error) : status;
 }
 
 static int compare_dwo_ids(const void *left, const void *right) {
@@ -474,23 +474,20 @@ static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
 }
 
 /* Each unit completes the first skeleton of its dwo_id. */
-static uint64_t link_units(debug_files *files, debug_file *file) {
-    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
+static uint64_t link_units(debug_files *files, debug_file *file, abbrev_cache *abbrevs) {
     uint64_t matched = 0;
     for (size_t i = 0; i < file->units.count; ++i) {
         const dwarf_unit_header *header = &file->units.items[i];
         skeleton_unit *skeleton;
         uint64_t dwo_id;
-        if (!find_dwo_id(file, header, &abbrevs, &dwo_id)) continue;
+        if (!find_dwo_id(file, header, abbrevs, &dwo_id)) continue;
         skeleton = open_skeleton(files, dwo_id);
         if (skeleton != NULL) matched += link_unit(file, skeleton, header);
     }
-    abbrev_cache_deinit(&abbrevs);
     return matched;
 }
 
-static uint64_t link_package(debug_files *files, debug_file *file) {
-    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
+static uint64_t link_package(debug_files *files, debug_file *file, abbrev_cache *abbrevs) {
     uint64_t matched = 0;
     for (size_t i = 0; i < files->skeletons.count; ++i) {
         skeleton_unit *skeleton = &files->skeletons.items[i];
@@ -499,16 +496,16 @@ static uint64_t link_package(debug_files *files, debug_file *file) {
         if (skeleton == open_skeleton(files, skeleton->dwo_id) &&
             dwarf_package_unit(&file->input, GSYM_DEBUG_CU_INDEX, skeleton->dwo_id,
                                &header) &&
-            find_dwo_id(file, &header, &abbrevs, &dwo_id) && dwo_id == skeleton->dwo_id)
+            find_dwo_id(file, &header, abbrevs, &dwo_id) && dwo_id == skeleton->dwo_id)
             matched += link_unit(file, skeleton, &header);
     }
-    abbrev_cache_deinit(&abbrevs);
     return matched;
 }
 
 gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
                                        uint64_t *matched_ret, gsym_error *error) {
     debug_files *files = conversion_files(conversion);
+    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
     debug_file *split;
     *matched_ret = 0;
     if (file >= files->files.count || files->files.items[file]->role != GSYM_DWARF_SPLIT)
@@ -519,8 +516,9 @@ gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t fil
                          "the scan", file);
     GSYM_TRY(debug_file_scan(split, conversion_warnings(conversion), error));
     if (dwarf_is_package(&split->input))
-        *matched_ret = link_package(files, split);
+        *matched_ret = link_package(files, split, &abbrevs);
     else
-        *matched_ret = link_units(files, split);
-    return GSYM_OK;
+        *matched_ret = link_units(files, split, &abbrevs);
+    abbrev_cache_deinit(&abbrevs);
+    return abbrevs.failed ? gsym_fail_memory(error) : GSYM_OK;
 }

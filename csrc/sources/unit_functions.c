@@ -636,7 +636,8 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     if (!unit_files_reset(result, joiner) ||
         !number_map_reset(&joiner->name_map,
                           walk->functions.count + walk->nodes.count / 4) ||
-        !add_functions(result, joiner) || !note_covered(result, joiner))
+        !add_functions(result, joiner) || joiner->resolver.foreign_abbrevs.failed ||
+        !note_covered(result, joiner))
         return false;
     return !result->is_last ||
            (add_uncovered_lines(result, joiner) &&
@@ -656,7 +657,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->knows_ranges = false;
     joiner->abbrevs.limit = OWN_TABLES;
     joiner->walk.most = PART_FUNCTIONS;
-    if (!open_unit(result, joiner, source)) return true;
+    if (!open_unit(result, joiner, source)) return !joiner->abbrevs.failed;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&

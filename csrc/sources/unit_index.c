@@ -134,6 +134,7 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
         is_made = add_unit(&reader, &source, (uint32_t)i);
         give_back(&reader, debug_file_of(files, source.input));
     }
+    is_made = is_made && !reader.roots.failed && !reader.abbrevs.failed;
     abbrev_cache_deinit(&reader.roots);
     abbrev_cache_deinit(&reader.abbrevs);
     unit_walk_deinit(&reader.walk);

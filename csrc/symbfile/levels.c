@@ -217,7 +217,7 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
         levels->is_complete = false;
         boundaries.count = 0;
     }
-    is_done = flatten(&flat, &boundaries, start, end);
+    is_done = !boundaries.failed && flatten(&flat, &boundaries, start, end);
     if (is_done && !levels->is_complete) { /* again without calls */
         boundaries.count = 0;
         is_done = flatten(&flat, &boundaries, start, end);
