@@ -12,6 +12,11 @@
 
 enum { WIDTH_BITS = 2 };
 
+static bool out_of_memory(index_encoder *encoder) {
+    encoder->failed = true;
+    return false;
+}
+
 /* ---- encode: the boundaries --------------------------------------------------------- */
 
 static uint32_t parent_of(const index_encoder *encoder, uint32_t node) {
@@ -64,7 +69,7 @@ static bool put_group(index_encoder *encoder, call_group group) {
         group = wider;
     }
     if (last != NULL && last->node == group.node && last->at == group.at) return true;
-    return LIST_ADD(encoder->groups, group);
+    return LIST_ADD(encoder->groups, group) || out_of_memory(encoder);
 }
 
 static bool group_boundaries(index_encoder *encoder) {
@@ -90,7 +95,7 @@ static bool group_boundaries(index_encoder *encoder) {
 static bool number_nodes(index_encoder *encoder) {
     size_t count = encoder->source.tree.nodes.count;
     uint32_t *numbers;
-    if (!ARRAY_RESERVE(encoder->numbers, count + 1)) return false;
+    if (!ARRAY_RESERVE(encoder->numbers, count + 1)) return out_of_memory(encoder);
     numbers = encoder->numbers.items;
     memset(numbers, 0, (count + 1) * sizeof *numbers);
     for (size_t i = 0; i < encoder->groups.count; ++i)
@@ -107,7 +112,8 @@ static bool find_groups(index_encoder *encoder) {
     encoder->groups.count = 0;
     encoder->node_count = 0;
     if (encoder->source.calls_size <= INDEX_CALLS_SPACING) return true;
-    if (!call_boundaries_list(tree, &encoder->boundaries)) return false;
+    if (!call_boundaries_list(tree, &encoder->boundaries))
+        return encoder->boundaries.failed && out_of_memory(encoder);
     encoder->steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
     return group_boundaries(encoder) && number_nodes(encoder);
 }
@@ -181,22 +187,30 @@ void index_encoder_deinit(index_encoder *encoder) {
 
 bool function_index_put(index_encoder *encoder, buffer *out) {
     const index_source *source = &encoder->source;
-    if (!function_index_is_worth(source->lines_size, source->calls_size) || source->is_far ||
-        !find_groups(encoder))
+    if (!function_index_is_worth(source->lines_size, source->calls_size) || source->is_far)
         return false;
-    put_index(out, encoder);
-    return true;
+    if (find_groups(encoder)) {
+        put_index(out, encoder);
+        return true;
+    }
+    if (encoder->failed) out->failed = true;
+    return false;
 }
 
-static bool list_record(index_source *source, const cursor *lines, const cursor *calls,
+static bool list_record(index_encoder *encoder, const cursor *lines, const cursor *calls,
                         unsigned strp_size) {
+    index_source *source = &encoder->source;
     index_source_clear(source);
     source->lines_size = cursor_left(lines);
     source->calls_size = cursor_left(calls);
     if (!function_index_is_worth(source->lines_size, source->calls_size)) return false;
-    return (source->lines_size == 0 || line_table_checkpoints(lines, &source->checkpoints)) &&
-           (source->calls_size <= INDEX_CALLS_SPACING ||
-            inline_info_list(calls, strp_size, &source->tree));
+    if (!ARRAY_RESERVE(source->checkpoints, source->lines_size / INDEX_LINE_SPACING))
+        return out_of_memory(encoder);
+    if (source->lines_size > 0 && !line_table_checkpoints(lines, &source->checkpoints))
+        return false;
+    return source->calls_size <= INDEX_CALLS_SPACING ||
+           inline_info_list(calls, strp_size, &source->tree) ||
+           (source->tree.failed && out_of_memory(encoder));
 }
 
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
@@ -205,10 +219,12 @@ bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *re
     record_payloads payloads;
     if (cursor_left(record) < INDEX_LEAST_PAYLOAD) return false;
     cursor_skip(&c, sizeof(uint32_t) + strp_size);
-    return function_info_payloads(&c, &payloads) &&
-           list_record(&encoder->source, &payloads.of[GSYM_INFO_LINE_TABLE],
-                       &payloads.of[GSYM_INFO_INLINE_INFO], strp_size) &&
-           function_index_put(encoder, out);
+    if (function_info_payloads(&c, &payloads) &&
+        list_record(encoder, &payloads.of[GSYM_INFO_LINE_TABLE],
+                    &payloads.of[GSYM_INFO_INLINE_INFO], strp_size))
+        return function_index_put(encoder, out);
+    if (encoder->failed) out->failed = true;
+    return false;
 }
 
 /* ---- query ------------------------------------------------------------------------------ */

@@ -38,6 +38,7 @@ typedef struct call_tree {
     LIST(call_node) nodes;
     LIST(uint32_t) locations; /* of nodes in the payload */
     LIST(call_range) ranges;  /* in order of nodes */
+    bool failed;              /* memory ran out */
 } call_tree;
 
 enum { INDEX_LINE_SPACING = 64 }; /* bytes of opcodes between two checkpoints */
@@ -111,9 +112,9 @@ void function_set_link(function_set *set);
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table: after the first row that
- * ends there or later. False if the table is damaged or not as encoders write it, a row is too far
- * from the function, or out of memory. */
+/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table, for which the list has
+ * memory: after the first row that ends there or later. False if the table is damaged or not as
+ * encoders write it, or a row is too far from the function. */
 bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
 /* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
@@ -187,8 +188,8 @@ typedef struct inline_nodes {
 /* The next node, without its start. */
 bool inline_nodes_next(inline_nodes *walk, inline_match *match_ret);
 
-/* Append all nodes. False if the tree is damaged, is too far from the function, or out of
- * memory. */
+/* Append all nodes. False if the tree is damaged, is too far from the function, or
+ * `failed`. */
 bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree);
 void call_tree_deinit(call_tree *tree);
 /* The node as found by the walk; `start` is that of the function. */

@@ -82,11 +82,12 @@ typedef struct index_encoder {
     LIST(uint32_t) numbers; /* of stored nodes, by number in the tree; 0: not stored */
     uint32_t node_count;
     uint64_t steps; /* remaining */
+    bool failed;    /* memory ran out; stays set */
 } index_encoder;
 
 void index_encoder_deinit(index_encoder *encoder);
 /* Append the index that encoder->source is for. False, and nothing is appended, if the function
- * is not large, or out of memory. */
+ * is not large or has too many calls, or if `out` has failed. */
 bool function_index_put(index_encoder *encoder, buffer *out);
 /* The same for the record at the cursor, which may go on after it; its name need not be known
  * yet. Also false if the record is damaged. */

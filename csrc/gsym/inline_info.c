@@ -264,8 +264,10 @@ static bool list_ranges(cursor *c, uint64_t count, uint32_t base, call_tree *tre
         if (i == 0) tree->nodes.items[number - 1].start = (uint32_t)start;
         if (size == 0) continue;
         if (!LIST_ADD(tree->ranges,
-                      (call_range){(uint32_t)start, (uint32_t)(start + size), number}))
+                      (call_range){(uint32_t)start, (uint32_t)(start + size), number})) {
+            tree->failed = true;
             return false;
+        }
     }
     return true;
 }
@@ -284,10 +286,9 @@ bool inline_info_list(const cursor *payload, unsigned strp_size, call_tree *tree
             if (parent != 0) parent = tree->nodes.items[parent - 1].parent;
             continue;
         }
-        if (!LIST_ADD(tree->locations, at) ||
-            !LIST_ADD(tree->nodes, (call_node){.parent = parent}) ||
-            !list_ranges(&c, range_count, base, tree))
-            return false;
+        tree->failed = !LIST_ADD(tree->locations, at) ||
+                       !LIST_ADD(tree->nodes, (call_node){.parent = parent});
+        if (tree->failed || !list_ranges(&c, range_count, base, tree)) return false;
         node = &tree->nodes.items[tree->nodes.count - 1];
         has_children = cursor_u8(&c) != 0;
         node->fields = (uint32_t)(c.at - payload->at);

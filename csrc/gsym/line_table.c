@@ -442,7 +442,7 @@ bool line_table_checkpoints(const cursor *payload, checkpoint_list *list) {
     gsym_error ignored;
     size_t size = cursor_left(payload), next = INDEX_LINE_SPACING;
     uint64_t address = 0;
-    if (size > UINT32_MAX || !ARRAY_RESERVE(*list, size / INDEX_LINE_SPACING) ||
+    if (size > UINT32_MAX ||
         line_program_begin(&begun, payload, 0, &ignored) != GSYM_OK)
         return false;
     program = begun; /* in registers */

@@ -7,7 +7,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gsym.engine.native import bytes_of, ffi, lib, new_error
+from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.model import UINT64_END
 from gsym.verification.structure import BrokenError, Extent, Finding
 
@@ -182,6 +182,9 @@ def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
 
 
 def _reason(error: Any) -> str:
+    """What is wrong with the file, which is unknown if memory ran out."""
+    if error.status == lib.GSYM_E_NO_MEMORY:
+        check(error.status, error)
     return str(ffi.string(error.what).decode("utf-8", "replace"))
 
 

@@ -1,0 +1,182 @@
+"""Commands in which one allocation of the engine fails, each in turn.
+
+    LD_PRELOAD=ALLOCATOR python -m tests.engine.failing_allocations FOLDER SECTION...
+
+`ALLOCATOR` below, compiled, counts and fails what the engine allocates. The commands
+are those of sections of tests/freeze/made.txt. Each prints and writes what it does with
+enough memory, or says that there is none and writes nothing; in the end the engine has
+freed all. It prints how many allocations failed; what goes wrong is its exit code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import shlex
+import sys
+import tempfile
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.freeze.inputs import write_made_files
+from tests.freeze.transcripts import MAINS, masked, sections
+
+ALLOCATOR = """
+#include <stddef.h>
+#include <stdint.h>
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void __libc_free(void *);
+static uintptr_t start, end; /* of the engine's code */
+static long left;            /* allocations up to the one that fails */
+static long kept;            /* allocations that are not freed */
+void allocator_watch(uintptr_t from, uintptr_t to) { start = from; end = to; }
+void allocator_fail(long number) { left = number; }
+long allocator_left(void) { return left; }
+long allocator_kept(void) { return kept; }
+#define IS_OF_ENGINE ((uintptr_t)__builtin_return_address(0) - start < end - start)
+static int fails(int is_new) {
+    if (__atomic_load_n(&left, __ATOMIC_RELAXED) > 0 &&
+        __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0)
+        return 1;
+    __atomic_add_fetch(&kept, is_new, __ATOMIC_RELAXED);
+    return 0;
+}
+void *malloc(size_t size) {
+    return IS_OF_ENGINE && fails(1) ? NULL : __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size) {
+    return IS_OF_ENGINE && fails(1) ? NULL : __libc_calloc(count, size);
+}
+void *realloc(void *old, size_t size) {
+    return IS_OF_ENGINE && fails(old == NULL) ? NULL : __libc_realloc(old, size);
+}
+void free(void *old) {
+    if (IS_OF_ENGINE && old != NULL) __atomic_sub_fetch(&kept, 1, __ATOMIC_RELAXED);
+    __libc_free(old);
+}
+"""
+MOST_REPORTED = 20
+
+
+class Ending(NamedTuple):
+    """What a command has done."""
+
+    out: bytes
+    err: bytes
+    status: int
+    files: dict[str, bytes]
+
+    def lacks_memory(self, expected: Ending) -> bool:
+        """Whether it was given up for that; the files of before are still there."""
+        is_said = self.status == 1 and b"out of memory" in self.err
+        return is_said and self.files == expected.files
+
+
+class Allocator:
+    """Fails allocations of the engine, in this process."""
+
+    def __init__(self) -> None:
+        self._calls = ctypes.CDLL(None)
+        for name in ("left", "kept"):
+            getattr(self._calls, f"allocator_{name}").restype = ctypes.c_long
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        ours = [line.split()[0].split("-") for line in lines if "/_core." in line]
+        start, end = int(ours[0][0], 16), int(ours[-1][1], 16)
+        self._calls.allocator_watch(ctypes.c_size_t(start), ctypes.c_size_t(end))
+
+    def fail(self, number: int) -> None:
+        """Let the allocation fail that is the *number*-th from now on; 0: none."""
+        self._calls.allocator_fail(ctypes.c_long(number))
+
+    def has_failed(self) -> bool:
+        return int(self._calls.allocator_left()) == 0
+
+    def kept(self) -> int:
+        gc.collect()
+        return int(self._calls.allocator_kept())
+
+
+def run(words: list[str], given: bytes, folder: Path) -> Ending:
+    """Run a command in this process."""
+    saved = sys.stdin, sys.stdout, sys.stderr, sys.argv
+    with ExitStack() as stack:
+        streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        streams[0].write(given)
+        streams[0].seek(0)
+        before = [os.dup(number) for number in range(3)]
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout, sys.stderr = (os.fdopen(i, "w", closefd=False) for i in (1, 2))
+        sys.argv = words
+        try:
+            status = MAINS[words[0]]()  # type: ignore[operator]
+        except SystemExit as request:
+            status = request.code
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            sys.stdin, sys.stdout, sys.stderr, sys.argv = saved
+            for number, old in enumerate(before):
+                os.dup2(old, number)
+                os.close(old)
+        for stream in streams:
+            stream.seek(0)
+        _, out, err = (masked(stream.read(), folder) for stream in streams)
+    return Ending(out, err, status or 0, outputs(words, folder))
+
+
+def outputs(words: list[str], folder: Path) -> dict[str, bytes]:
+    """The files that a command writes."""
+    if "-o" not in words:
+        return {}
+    name = words[words.index("-o") + 1]
+    return {path.name: path.read_bytes() for path in folder.glob(f"{name}*")}
+
+
+def sweep(command: str, allocator: Allocator, folder: Path) -> tuple[int, list[str]]:
+    """The allocations of a command, and what was wrong when one of them failed."""
+    typed, _, source = command.partition(" < ")
+    words = shlex.split(typed)
+    given = (folder / source).read_bytes() if source else b""
+    run(words, given, folder)  # what is imported and cached from now on is there
+    expected = run(words, given, folder)
+    kept, wrong = allocator.kept(), []
+    for number in count(1):
+        allocator.fail(number)
+        found = run(words, given, folder)
+        if not allocator.has_failed():
+            break
+        if found != expected and not found.lacks_memory(expected):
+            wrong.append(f"{command}, allocation {number}: {found}\n")
+    allocator.fail(0)
+    if allocator.kept() > kept:
+        wrong.append(f"{command}: {allocator.kept() - kept} allocations are left\n")
+    return number - 1, wrong
+
+
+def main(folder: Path, names: list[str]) -> int:
+    """Sweep the commands; return the exit code."""
+    write_made_files(folder)
+    os.chdir(folder)
+    os.environ.update(HOME=str(folder), GSYM_STORE=str(folder / "store"), COLUMNS="80")
+    os.fsync = lambda _file: None  # nothing here is about disks
+    allocator = Allocator()
+    gc.freeze()  # only what commands leave is searched for garbage
+    total, wrong = 0, []
+    for name in names:
+        for command in sections("made.txt")[name]:
+            failed, problems = sweep(command, allocator, folder)
+            total += failed
+            wrong += problems
+    print(total)  # noqa: T201 - its output
+    sys.stderr.writelines(wrong[:MOST_REPORTED])
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve(), sys.argv[2:]))
