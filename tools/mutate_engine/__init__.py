@@ -1,0 +1,1 @@
+"""Changed decoders, which tests are to notice."""
