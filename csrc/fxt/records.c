@@ -291,7 +291,7 @@ static const record_field FIELDS[GSYM_FXT_KIND_COUNT][8] = {
 
 static gsym_status put_process(gsym_fxt_reader *reader, fxt_body *body, uint64_t ref,
                                gsym_error *error) {
-    fxt_thread thread = {0, 0};
+    fxt_thread thread;
     if (ref == 0)
         thread.process = cursor_u64(&body->fields);
     else

@@ -346,6 +346,27 @@ def test_a_pdb_of_types_alone_is_refused(convert: Convert) -> None:
         convert(msf(streams))
 
 
+TYPE_STREAMS = [2, 4]
+
+
+@pytest.mark.parametrize("stream", TYPE_STREAMS)
+def test_a_stream_of_types_may_be_empty(convert: Convert, stream: int) -> None:
+    streams = ONE.streams()
+    streams[stream] = b""
+    assert names(convert(msf(streams))) == names(convert(ONE))
+
+
+@pytest.mark.parametrize("stream", TYPE_STREAMS)
+@pytest.mark.parametrize("limits", [(0x0FFF, 0x1000), (0x1001, 0x1000)])
+def test_an_impossible_range_of_types_is_refused(
+    convert: Convert, stream: int, limits: tuple[int, int]
+) -> None:
+    streams = ONE.streams()
+    streams[stream] = streams[stream][:8] + pack("<II", *limits)
+    with pytest.raises(gsym.FormatError, match=f"types in stream {stream} is damaged"):
+        convert(msf(streams))
+
+
 def test_streams_that_share_a_page_are_refused(convert: Convert) -> None:
     data = bytearray(ONE.to_bytes())
     streams = ONE.streams()
