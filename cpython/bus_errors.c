@@ -16,9 +16,10 @@
 
 static atomic_ulong bus_errors;
 static size_t page_size;
+static struct sigaction before; /* such as that of faulthandler, which prints a traceback */
 
-/* Any other bus error ends the process, also one that was sent by `kill`, which no read
- * would repeat. */
+/* Any other bus error is left to the handler of before, which by default ends the process;
+ * it is raised again, since no read would repeat one that was sent by `kill`. */
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     (void)context;
     int kept = errno;
@@ -27,7 +28,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     if (info->si_code != BUS_ADRERR ||
         mmap(page, page_size, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
-        signal(number, SIG_DFL);
+        sigaction(number, &before, NULL);
         raise(number);
     } else {
         atomic_fetch_add(&bus_errors, 1);
@@ -40,8 +41,10 @@ static PyObject *guard(PyObject *module, PyObject *unused) {
     (void)unused;
     page_size = (size_t)sysconf(_SC_PAGESIZE);
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    struct sigaction found;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, &action, NULL)) return PyErr_SetFromErrno(PyExc_OSError);
+    if (sigaction(SIGBUS, &action, &found)) return PyErr_SetFromErrno(PyExc_OSError);
+    if (found.sa_sigaction != on_bus_error) before = found;
     Py_RETURN_NONE;
 }
 

@@ -133,15 +133,24 @@ def test_a_process_that_did_not_ask_for_it_keeps_its_signals(
     assert done.returncode == -signal.SIGBUS
 
 
-def test_a_bus_error_that_was_sent_ends_the_process() -> None:
+@pytest.mark.parametrize(
+    ("option", "is_traced"), [("-E", False), ("-Xfaulthandler", True)]
+)
+def test_a_bus_error_that_was_sent_is_left_to_the_handler_of_before(
+    option: str,
+    is_traced: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
     code = (
         "import os, signal\n"
         "from gsym.server.mapped_files import survive_bus_errors\n"
         "survive_bus_errors()\n"
+        "survive_bus_errors()\n"  # each application of a process asks for it
         "os.kill(os.getpid(), signal.SIGBUS)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False)
+    command = [sys.executable, option, "-c", code]
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
     assert done.returncode == -signal.SIGBUS
+    assert ("Fatal Python error: Bus error" in done.stderr) == is_traced
 
 
 def test_a_file_truncated_while_it_is_converted_is_not_stored(tmp_path: Path) -> None:
