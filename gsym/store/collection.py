@@ -97,7 +97,11 @@ def free_bytes(path: str) -> int:
 
 
 def remove_all_leftovers(store: str) -> list[str]:
-    """Remove folders left by killed processes; return their paths."""
+    """Remove what killed processes have left; return the paths of folders."""
+    for name in names_in(os.path.join(store, LOCKS)):
+        # A lock of another user is left to that.
+        with suppress(OSError), held_at_once([os.path.join(store, LOCKS, name)]):
+            pass
     found = []
     temporary = os.path.join(store, TEMPORARY)
     for name in names_in(temporary):

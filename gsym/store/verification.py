@@ -24,7 +24,7 @@ from gsym.store.layout import (
     names_in,
     normal_debug_id,
 )
-from gsym.store.locking import FileLock, is_abandoned
+from gsym.store.locking import is_abandoned
 from gsym.store.publication import (
     published_folder,
     remove_module,
@@ -261,10 +261,6 @@ class _Verification:
         if self._repair:
             for path in remove_all_leftovers(self._store):
                 yield self._left(path, is_repaired=True)
-            for name in names_in(os.path.join(self._store, LOCKS)):
-                lock = FileLock(os.path.join(self._store, LOCKS, name))
-                if lock.acquire(wait=0):
-                    lock.release()
             return
         for path in sorted(temporary & self.abandoned_folders()):
             yield self._left(path, is_repaired=False)

@@ -73,6 +73,17 @@ def parts(folder: Path, pattern: str = "part-*") -> list[dict[str, Any]]:
     return found
 
 
+def joined(folder: Path) -> list[dict[str, Any]]:
+    """The rows of parts with numbers of frames, with these frames."""
+    found, frames = parts(folder), parts(folder / "frames")
+    by_id = {row.pop("frame_id"): row for row in frames}
+    assert len(by_id) == len(frames)
+    for row in found:
+        ids = row.pop("frame_ids")
+        row["stack"] = None if ids is None else [by_id[each] for each in ids]
+    return found
+
+
 def answers(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(int(row["id"]), row["stack"], row["reason"]) for row in found]
 
@@ -171,13 +182,8 @@ def test_a_killed_run_is_resumed_without_loss_or_repetition(
     assert run(*options, "--resume") == 0
     times = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
     assert complete.items() <= times.items()
-    found, frames = parts(out), parts(out / "frames")
+    found = joined(out)
     assert [row["id"] for row in found] == list(range(3000))
-    by_id = {row.pop("frame_id"): row for row in frames}
-    assert len(by_id) == len(frames)
-    for row in found:
-        ids = row.pop("frame_ids")
-        row["stack"] = None if ids is None else [by_id[each] for each in ids]
     (whole,) = table.combine_chunks().to_batches()
     assert answers(found) == answers(symbolize(whole, Modules(place)).to_pylist())
     assert not list(out.rglob(".part*"))

@@ -1,11 +1,12 @@
 """Processes that work on one store at once, and some that are killed meanwhile.
 
     python -m tests.store.turmoil crash FOLDER SEED KILLS
-    python -m tests.store.turmoil together FOLDER SEED PROCESSES
+    python -m tests.store.turmoil together FOLDER SEED PROCESSES [SECONDS]
     python -m tests.store.turmoil full FOLDER 0 MODULES
 
-The processes are forked by one that has no threads. What goes wrong is printed, and is
-the exit code.
+`together` is 40 steps of each process on two modules, or with SECONDS steps on fifty
+for so long. The processes are forked by one that has no threads. What goes wrong is
+printed, and is the exit code.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MODULES = 2  # so that they get in each other's way
 RESTS = 0.1  # of all calls
 STEPS = 40  # of each process that works together with others
+MANY_MODULES = 50
 # What a killed process may leave, and whoever comes next removes.
 LEFT = {"unused files", "the link is broken"}
 
@@ -45,13 +47,16 @@ def check(store: Store, number: int) -> None:
         answer = reader.lookup(0x1000)
         assert reader.uuid == build_id(number)
         assert answer is not None
-        assert answer.function.name.partition("_")[0] == f"f{number}"
+        name = f"f{number}"  # of a Breakpad file, or of a module with so many functions
+        assert answer.function.name in {name, f"{name}_{len(reader)}"}
         assert len(reader) == entry.quality.functions
 
 
-def step(store: Store, chance: random.Random, folder: str) -> None:
-    """One thing that somebody may do with a store."""
-    number = chance.randrange(MODULES)
+def step(
+    store: Store, chance: random.Random, folder: str, modules: int = MODULES
+) -> None:
+    """One thing that somebody may do with a store of so many modules."""
+    number = chance.randrange(modules)
     kind = chance.randrange(10)
     if kind < 4:
         put(store, number, functions=chance.randrange(1, 9))
@@ -59,12 +64,10 @@ def step(store: Store, chance: random.Random, folder: str) -> None:
         path = write_sym(Path(folder, f"{os.getpid()}.sym"), number)
         add_file(store, path, keep_original=kind == 4)
     elif kind == 6:
-        store.collect(chance.randrange(2000))
-    elif kind < 9:
-        for entry in store.entries():
-            store.remove(entry)
-            break
-    for each in range(MODULES):
+        store.collect(chance.randrange(1000 * modules))
+    elif kind < 9 and (entries := [*store.entries()]):
+        store.remove(chance.choice(entries))
+    for each in chance.sample(range(modules), MODULES):
         check(store, each)
 
 
@@ -130,8 +133,19 @@ def crash(store: Store, folder: str, chance: random.Random, kills: int) -> None:
     assert_clean(store)
 
 
-def together(store: Store, folder: str, chance: random.Random, processes: int) -> None:
-    """Several processes work; none sees anything wrong, and nothing is left."""
+def together(
+    store: Store,
+    folder: str,
+    chance: random.Random,
+    processes: int,
+    seconds: float | None = None,
+) -> None:
+    """Several processes work; none sees anything wrong, and nothing is left.
+
+    It prints how many steps they did.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    listening, telling = os.pipe()
     children = []
     for _ in range(processes):
         seed = chance.random()
@@ -139,12 +153,18 @@ def together(store: Store, folder: str, chance: random.Random, processes: int) -
         def work(seed: float = seed) -> None:
             mine = random.Random(seed)  # noqa: S311 - no secret
             shake(mine)
-            for _ in range(STEPS):
-                step(store, mine, folder)
+            done = 0
+            while done < STEPS if end is None else time.monotonic() < end:
+                step(store, mine, folder, MODULES if end is None else MANY_MODULES)
+                done += 1
+            os.write(telling, b"%d\n" % done)
 
         children.append(fork(work))
     failed = [child for child in children if os.waitpid(child, 0)[1]]
     assert not failed, "a process failed"
+    os.close(telling)
+    with os.fdopen(listening) as told:
+        sys.stdout.write(f"{sum(map(int, told))}\n")
     store.collect(1 << 40)
     assert_clean(store)
 
@@ -189,10 +209,10 @@ def assert_clean(store: Store) -> None:
 
 
 def main() -> None:
-    kind, folder, seed, count = sys.argv[1:]
+    kind, folder, seed, count, *seconds = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
     run = {"crash": crash, "together": together, "full": full}[kind]
-    run(Store(Path(folder, "store")), folder, chance, int(count))
+    run(Store(Path(folder, "store")), folder, chance, int(count), *map(float, seconds))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Commands that are killed or terminated at any instant while they write a file.
+"""Commands that are killed or terminated at any instant.
 
-    python -m tests.writing.killing FOLDER SEED KILLS
+    python -m tests.writing.killing KIND FOLDER SEED KILLS
 
-Each instant is another command, in turn by SIGKILL and SIGTERM. Its output is then the
-file of before or the whole new one, and the next run leaves no other file. The
-processes are forked by one that has no threads. It prints how many were under way; what
-goes wrong is its exit code.
+KIND is `files`, commands that write a file; `batch`; `eviction`, of modules of a store;
+or `uploads`, to a server. Each instant is another command, in turn by SIGKILL and
+SIGTERM. What it leaves is complete or absent, and the next run ends right and leaves no
+other file. The processes are forked by one that has no threads. It prints how many were
+under way; what goes wrong is its exit code.
 """
 
 from __future__ import annotations
@@ -14,26 +15,41 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
+import zipfile
 from contextlib import suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from shutil import copytree, rmtree
+from typing import TYPE_CHECKING
 
+import uvicorn
+
+from benchmarks.serving import HOST, free_port, wait_until_it_answers
 from gsym.cli.main import main as gsym_main
+from gsym.server.workers import _config, bind, worker_app
+from gsym.store.directory import Store
+from gsym.store.verification import verify_store
+from tests import arrow_batches
 from tests.freeze.inputs import gsym_bytes
 from tests.inputs.scaled import functions_of_a_unit
-from tests.store.turmoil import fork
+from tests.server.running import made_settings, token_lines
+from tests.store.turmoil import LEFT, assert_clean, check, fork
+from tests.store_modules import key, put, write_gsym
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FUNCTIONS = 2000  # so that a file is written for some time
+ROWS, ROWS_OF_A_PART = 600, 20
+EVICTED, MODULES = range(10, 40), range(3)
+CLIENTS = 2
+TOKEN = "secret"  # noqa: S105 - of a server that nobody else reaches
+PATIENCE = 20  # seconds
 TERMINATED = 128 + signal.SIGTERM
-
-
-class Task(NamedTuple):
-    """A command, and its output when it ends."""
-
-    words: list[str]
-    output: Path
-    whole: bytes
 
 
 def quiet(words: list[str]) -> int:
@@ -46,8 +62,289 @@ def quiet(words: list[str]) -> int:
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
 
 
-def tasks(folder: Path) -> list[Task]:
-    """Each command once, with its inputs."""
+class Command:
+    """A command that writes a file, in a process of its own.
+
+    Args:
+        words: The command without its output.
+        output: The file.
+
+    Attributes:
+        seconds: How long it takes when it has started.
+    """
+
+    def __init__(self, words: list[str], output: Path) -> None:
+        self.words = [*words, "-o", str(output)]
+        self.output = output
+        self.seconds = 0.0
+        self._old: bytes | None = None
+
+    def measure(self) -> None:
+        """Run it to learn how long it takes, and what it makes."""
+        child = self.start()
+        begin = time.monotonic()
+        assert status(child) == 0, self.words
+        self.seconds = 1.2 * (time.monotonic() - begin)
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep what a run that ended has made."""
+        self._whole = self.output.read_bytes()
+
+    def start(self) -> int:
+        """Start it; the id of the process."""
+        listening, telling = os.pipe()
+
+        def work() -> None:
+            try:
+                os._exit(self.run(lambda: os.write(telling, b".")))
+            except SystemExit as end:  # by SIGTERM
+                os._exit(int(end.code or 0))
+
+        child = fork(work)
+        os.close(telling)
+        os.read(listening, 1)
+        os.close(listening)
+        return child
+
+    def run(self, tell: Callable[[], object]) -> int:
+        """Run it in this process, and tell when it begins."""
+        tell()
+        return quiet(self.words)
+
+    def prepare(self, chance: random.Random) -> None:
+        """Make what the next run finds."""
+        self._old = chance.choice([None, b"old"])
+        self.output.unlink(missing_ok=True)
+        if self._old is not None:
+            self.output.write_bytes(self._old)
+
+    def check(self, code: int) -> None:
+        """Check what a run has left, of which *code* is the exit status."""
+        left = self.output.read_bytes() if self.output.exists() else None
+        assert left in {self._old, self._whole}
+        assert code != 0 or left == self._whole
+
+    def finish(self) -> None:
+        """Run it again to its end, which is right and without other files."""
+        assert status(self.start()) == 0
+        assert self.output.read_bytes() == self._whole
+        stem = f".{self.output.name}."
+        names = [path.name for path in self.output.parent.iterdir()]
+        assert not [name for name in names if name.startswith(stem)], names
+
+
+class Batch(Command):
+    """`gsym batch`, of which each run goes on where the one before was stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        # Needs pyarrow.
+        from tests.arrow.test_batch_job import (  # noqa: PLC0415
+            answers,
+            joined,
+            table_of,
+            write,
+        )
+
+        self._answers_of = lambda: answers(joined(self.output))
+        store = Store(folder / "store")
+        for number in MODULES:
+            arrow_batches.put(store, number)
+        self._rows = folder / "rows.parquet"
+        words = ["batch", str(self._rows), "--modules", store.path, "--jobs=2"]
+        super().__init__([*words, "--answers=ids", "--resume"], folder / "out")
+        write(self._rows, table_of(ROWS), ROWS_OF_A_PART)
+
+    def keep(self) -> None:
+        self._answers = self._answers_of()
+
+    def prepare(self, chance: random.Random) -> None:
+        if chance.random() < 0.5:
+            rmtree(self.output, ignore_errors=True)
+
+    def check(self, code: int) -> None:
+        found = {path.name for path in self.output.glob("part-*")}
+        assert found <= {path.name for path in self.output.glob("frames/part-*")}
+        assert code != 0 or len(found) == ROWS // ROWS_OF_A_PART
+
+    def finish(self) -> None:
+        assert status(self.start()) == 0
+        self.check(0)
+        assert self._answers_of() == self._answers
+        assert not list(self.output.rglob(".*"))
+
+
+class Eviction(Command):
+    """`gsym store gc`, which removes half of the modules."""
+
+    def __init__(self, folder: Path) -> None:
+        self._full, self._store = Store(folder / "full"), Store(folder / "store")
+        for number in EVICTED:
+            put(self._full, number)
+        size = sum(entry.size for entry in self._full.entries()) // 2
+        super().__init__(["store", "gc", f"--max-size={size}"], folder / "unused")
+        self.words[-2:] = ["--store", self._store.path]
+        self._fill()
+
+    def _fill(self) -> None:
+        rmtree(self._store.path, ignore_errors=True)
+        copytree(self._full.path, self._store.path, symlinks=True)
+
+    def keep(self) -> None:
+        self._kept = set(self._store.debug_ids())
+        assert 0 < len(self._kept) < len(EVICTED)
+
+    def prepare(self, chance: random.Random) -> None:
+        assert chance
+        self._fill()
+
+    def check(self, code: int) -> None:
+        fresh = Store(self._store.path)
+        for number in EVICTED:  # in the order of their use, which this is as well
+            check(fresh, number)
+        assert not {each.reason for each in verify_store(fresh)} - LEFT
+        assert set(fresh.debug_ids()) >= self._kept
+        assert code != 0 or set(fresh.debug_ids()) == self._kept
+
+    def finish(self) -> None:
+        assert status(self.start()) == 0
+        assert set(self._store.debug_ids()) == self._kept
+        assert_clean(self._store)
+
+
+class Uploads(Command):
+    """A worker of `gsym serve`, while clients upload modules."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__([], folder / "unused")
+        self.seconds = 0.5
+        self._folder = folder
+        self._store = Store(folder / "store")
+        with self._store.temporary_folder():
+            pass  # which makes the store
+        self._seed = 0
+        # Functions of the richest upload that was answered, by module.
+        self._answered = dict.fromkeys(MODULES, 0)
+        self._clients: list[int] = []
+
+    def measure(self) -> None:
+        """It takes as long as it is let."""
+
+    def run(self, tell: Callable[[], object]) -> int:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        tokens = self._folder / "tokens"
+        tokens.write_text(token_lines({TOKEN: "upload,replace"}))
+        settings = made_settings(
+            port=self._port, store=self._store.path, token_files=[str(tokens)]
+        )
+        config = _config(partial(worker_app, lambda: settings), settings)
+        listener = bind(settings)
+        tell()
+        uvicorn.Server(config).run([listener])
+        return 0
+
+    def start(self) -> int:
+        child = self._serve()
+        self._listening, telling = os.pipe()
+        for _ in range(CLIENTS):
+            self._seed += 1
+            self._clients.append(fork(partial(self._upload, self._seed, telling)))
+        os.close(telling)
+        return child
+
+    def _serve(self) -> int:
+        """Start the server; it removes what one that was killed has left."""
+        self._port = free_port()
+        child = super().start()
+        wait_until_it_answers(self._port)
+        end = time.monotonic() + PATIENCE
+        while self._leftovers():
+            assert time.monotonic() < end, self._leftovers()
+            time.sleep(0.01)
+        return child
+
+    def _leftovers(self) -> list[object]:
+        left: list[object] = list(verify_store(self._store))
+        for name in (".tmp", ".locks"):
+            left += Path(self._store.path, name).glob("*")
+        return left
+
+    def _upload(self, seed: int, telling: int) -> None:
+        """Upload modules, alone and in archives, and tell which were taken."""
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        with tempfile.TemporaryDirectory() as folder:
+            while True:
+                modules = {
+                    number: chance.randrange(1, 250)
+                    for number in chance.sample(MODULES, chance.randrange(1, 3))
+                }
+                paths = [
+                    write_gsym(f"{folder}/{number}.gsym", number, functions)
+                    for number, functions in modules.items()
+                ]
+                try:
+                    if self._post(_archive(paths)) == 503:  # it stops
+                        return
+                except (OSError, HTTPException):
+                    return
+                for number, functions in modules.items():
+                    os.write(telling, bytes([number, functions]))
+
+    def _post(self, body: bytes) -> int:
+        connection = HTTPConnection(HOST, self._port, timeout=PATIENCE)
+        connection.request("POST", "/upload/", body, {"auth-token": TOKEN})
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status in {201, 503}, text
+        return answer.status
+
+    def prepare(self, chance: random.Random) -> None:
+        for number in MODULES:
+            if chance.random() < 0.5 and (entry := self._store.get(key(number))):
+                self._store.remove(entry)
+                self._answered[number] = 0
+
+    def check(self, code: int) -> None:
+        while told := os.read(self._listening, 2):
+            number, functions = told
+            self._answered[number] = max(functions, self._answered[number])
+        os.close(self._listening)
+        for client in self._clients:
+            assert status(client) == 0
+        self._clients.clear()
+        for number, functions in self._answered.items():
+            fresh = Store(self._store.path)
+            check(fresh, number)
+            entry = fresh.get(key(number))
+            assert (entry.quality.functions if entry else 0) >= functions
+        wrong = {each.reason for each in verify_store(self._store)}
+        assert not wrong - (LEFT if code == -signal.SIGKILL else set()), wrong
+
+    def finish(self) -> None:
+        child = self._serve()
+        os.kill(child, signal.SIGTERM)
+        assert status(child) in {0, -signal.SIGTERM}
+        assert_clean(self._store)
+
+
+def _archive(paths: list[str]) -> bytes:
+    """The body of an upload of one file, or of several."""
+    if len(paths) == 1:
+        return Path(paths[0]).read_bytes()
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path in paths:
+            archive.write(path, Path(path).name)
+    return buffer.getvalue()
+
+
+def status(child: int) -> int:
+    """Wait until a process has ended; its exit status, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def files(folder: Path) -> list[Command]:
+    """The commands that write a file, with their inputs."""
     program, other = folder / "program", folder / "other.gsym"
     program.write_bytes(functions_of_a_unit(FUNCTIONS))
     other.write_bytes(gsym_bytes())
@@ -61,66 +358,50 @@ def tasks(folder: Path) -> list[Task]:
         "export.sym": ["export", str(made), "--to=breakpad", f"--binary={program}"],
     }
     assert quiet(["convert", str(program), "-o", str(made)]) == 0
-    found = []
-    for name, words in commands.items():
-        output = outputs / name
-        words += ["-o", str(output)]
-        assert quiet(words) == 0, words
-        found.append(Task(words, output, output.read_bytes()))
-    return found
+    return [Command(words, outputs / name) for name, words in commands.items()]
 
 
-def interrupt(task: Task, chance: random.Random, number: int, longest: float) -> bool:
-    """Kill or terminate a run of *task*; whether it had not ended yet."""
-    old = chance.choice([None, b"old"])
-    task.output.unlink(missing_ok=True)
-    if old is not None:
-        task.output.write_bytes(old)
+KINDS: dict[str, Callable[[Path], list[Command]]] = {
+    "files": files,
+    "batch": lambda folder: [Batch(folder)],
+    "eviction": lambda folder: [Eviction(folder)],
+    "uploads": lambda folder: [Uploads(folder)],
+}
 
-    def work() -> None:
-        try:
-            os._exit(quiet(task.words))
-        except SystemExit as end:  # by SIGTERM
-            os._exit(int(end.code or 0))
 
-    child = fork(work)
-    time.sleep(chance.random() * longest)
+def interrupt(command: Command, chance: random.Random, number: int) -> bool:
+    """Kill or terminate a run of *command*; whether it had not ended yet."""
+    command.prepare(chance)
+    child = command.start()
+    time.sleep(chance.random() * command.seconds)
     how = (signal.SIGKILL, signal.SIGTERM)[number % 2]
     with suppress(ProcessLookupError):
         os.kill(child, how)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in {0, -how, TERMINATED}, (task.words, code)
-    left = task.output.read_bytes() if task.output.exists() else None
-    assert left in {old, task.whole}, (task.words, how)
-    assert code != 0 or left == task.whole
+    code = status(child)
+    assert code in {0, -how, TERMINATED}, (command.words, code)
+    command.check(code)
+    if chance.random() < 0.5:  # else the next run finds what this one left
+        command.finish()
     return code != 0
 
 
-def kill_all(folder: Path, chance: random.Random, kills: int) -> int:
+def kill_all(commands: list[Command], chance: random.Random, kills: int) -> int:
     """Interrupt commands at random; how many were under way."""
-    interrupted = 0
-    all_tasks = tasks(folder)
-    longest = []
-    for task in all_tasks:
-        start = time.monotonic()
-        assert quiet(task.words) == 0
-        longest.append(1.2 * (time.monotonic() - start))
-    for number in range(kills):
-        which = number // 2 % len(all_tasks)
-        task = all_tasks[which]
-        interrupted += interrupt(task, chance, number, longest[which])
-    for task in all_tasks:
-        assert quiet(task.words) == 0
-        assert task.output.read_bytes() == task.whole
-    names = {path.name for path in (folder / "outputs").iterdir()}
-    assert names == {task.output.name for task in all_tasks}, names
+    for command in commands:
+        command.measure()
+    interrupted = sum(
+        interrupt(commands[number // 2 % len(commands)], chance, number)
+        for number in range(kills)
+    )
+    for command in commands:
+        command.finish()
     return interrupted
 
 
 def main() -> None:
-    folder, seed, kills = sys.argv[1:]
+    kind, folder, seed, kills = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
-    interrupted = kill_all(Path(folder), chance, int(kills))
+    interrupted = kill_all(KINDS[kind](Path(folder)), chance, int(kills))
     sys.stdout.write(f"{interrupted}\n")
 
 

@@ -17,16 +17,21 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.long, no_sanitizer]
 
-KILLS = 40
+# How often each kind is interrupted.
+KILLS = {"files": 40, "batch": 20, "eviction": 40, "uploads": 6}
 CALLS = ("write", "fsync", "rename")
 ERRORS = ("ENOSPC", "EIO")
 
 
+@pytest.mark.parametrize("kind", KILLS)
 def test_a_command_killed_at_any_instant_leaves_a_whole_file_or_none(
-    tmp_path: Path,
+    kind: str, tmp_path: Path
 ) -> None:
+    if kind == "batch":
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    command = [sys.executable, "-m", "tests.writing.killing", kind, str(tmp_path), "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.writing.killing", str(tmp_path), "1", str(KILLS)],
+        [*command, str(KILLS[kind])],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
