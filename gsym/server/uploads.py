@@ -27,6 +27,7 @@ from gsym.server.confined_modules import (
 from gsym.server.confined_process import ConfinedError, confinement_report, run_confined
 from gsym.server.errors import ServerError
 from gsym.server.modules import child_limits, store_path
+from gsym.server.monitoring import FOLDER_VARIABLE
 from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upkeep import has_free_space
 from gsym.server.upload_tasks import member_key
@@ -75,7 +76,8 @@ def _confinement(service: Service) -> list[str]:
     settings = service.settings
     limits = child_limits(settings, settings.limits.max_inflated)
     try:
-        with tempfile.TemporaryDirectory(prefix="gsym-probe-") as folder:
+        # In that of the metrics, which the next server removes if this one is killed.
+        with tempfile.TemporaryDirectory(dir=os.environ.get(FOLDER_VARIABLE)) as folder:
             measures = confinement_report(folder, limits)
     except (GsymError, OSError) as error:
         _LOG.error("cannot start processes that read uploads: %s", error)

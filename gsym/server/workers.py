@@ -20,6 +20,7 @@ import ssl
 import sys
 import tempfile
 from functools import partial
+from glob import glob
 
 import msgspec
 import uvicorn
@@ -34,6 +35,7 @@ from gsym.server.monitoring import FOLDER_VARIABLE, count_death
 from gsym.server.protocol import Protocol
 from gsym.server.reloading import reloading_app
 from gsym.server.settings import SettingsError
+from gsym.store.locking import owned_folder, remove_abandoned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,7 +201,11 @@ def _metrics_folder() -> Iterator[None]:
     if FOLDER_VARIABLE in os.environ:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="gsym-metrics-") as folder:
+    stem = os.path.join(tempfile.gettempdir(), "gsym-metrics-")
+    for left in glob(f"{stem}*"):
+        remove_abandoned(left)  # of a server that was killed
+    with owned_folder(stem) as folder:
+        os.chmod(folder, 0o700)
         os.environ[FOLDER_VARIABLE] = folder
         try:
             yield

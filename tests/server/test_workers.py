@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
@@ -116,6 +117,27 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         workers = server.workers()
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
+
+
+def test_a_server_removes_what_one_that_was_killed_left_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    options = ("--store", str(tmp_path / "store"))
+    log = tmp_path / "log"
+    with ServerProcess(*options, log=log) as one, ServerProcess(*options) as other:
+        assert len(list(temporary.glob("gsym-*"))) == 2
+        first, *workers = one.pids()
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
+        assert len(list(temporary.glob("gsym-*"))) == 2
+        with ServerProcess(*options):
+            assert len(list(temporary.glob("gsym-*"))) == 2
+            assert metric(other, "gsym_worker_deaths_total") == 0
+    assert not list(temporary.glob("gsym-*"))
 
 
 def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:

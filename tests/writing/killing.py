@@ -1,18 +1,20 @@
-"""Commands that are killed or terminated at any instant.
+"""Commands that are killed or terminated at any instant, or find the disk full.
 
-    python -m tests.writing.killing KIND FOLDER SEED KILLS
+    python -m tests.writing.killing KIND FOLDER SEED TIMES
 
-KIND is `files`, commands that write a file; `batch`; `eviction`, of modules of a store;
-or `uploads`, to a server. Each instant is another command, in turn by SIGKILL and
-SIGTERM. What it leaves is complete or absent, and the next run ends right and leaves no
-other file. The processes are forked by one that has no threads. It prints how many were
-under way; what goes wrong is its exit code.
+KIND is `files`, commands that write a file; `batch`; `adding` of modules to a store,
+`eviction` from it; or `uploads` to a server. Each time another run is interrupted, in
+turn by SIGKILL, by SIGTERM, and by a limit for the size of files: a write takes the
+bytes up to it, the next one fails. What a run leaves is complete or absent, and the
+next one ends right and leaves no other file. The processes are forked by one that has
+no threads. It prints how many were under way; what goes wrong is its exit code.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -38,7 +40,7 @@ from tests.freeze.inputs import gsym_bytes
 from tests.inputs.scaled import functions_of_a_unit
 from tests.server.running import made_settings, token_lines
 from tests.store.turmoil import LEFT, assert_clean, check, fork
-from tests.store_modules import key, put, write_gsym
+from tests.store_modules import key, put, write_gsym, write_sym
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,7 @@ EVICTED, MODULES = range(10, 40), range(3)
 CLIENTS = 2
 TOKEN = "secret"  # noqa: S105 - of a server that nobody else reaches
 PATIENCE = 20  # seconds
+WAYS = (signal.SIGKILL, signal.SIGTERM, None)
 TERMINATED = 128 + signal.SIGTERM
 
 
@@ -70,13 +73,18 @@ class Command:
         output: The file.
 
     Attributes:
+        ends: Whether it does so by itself.
         seconds: How long it takes when it has started.
+        size: Bytes of the largest file that it writes.
     """
+
+    ends = True
+    seconds = 0.5
+    size = 10_000
 
     def __init__(self, words: list[str], output: Path) -> None:
         self.words = [*words, "-o", str(output)]
         self.output = output
-        self.seconds = 0.0
         self._old: bytes | None = None
 
     def measure(self) -> None:
@@ -90,12 +98,15 @@ class Command:
     def keep(self) -> None:
         """Keep what a run that ended has made."""
         self._whole = self.output.read_bytes()
+        self.size = len(self._whole)
 
-    def start(self) -> int:
-        """Start it; the id of the process."""
+    def start(self, most: int = resource.RLIM_INFINITY) -> int:
+        """Start it, with files of so many bytes at most; the id of the process."""
         listening, telling = os.pipe()
 
         def work() -> None:
+            _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
             try:
                 os._exit(self.run(lambda: os.write(telling, b".")))
             except SystemExit as end:  # by SIGTERM
@@ -157,6 +168,7 @@ class Batch(Command):
 
     def keep(self) -> None:
         self._answers = self._answers_of()
+        self.size = max(path.stat().st_size for path in self.output.glob("part-*"))
 
     def prepare(self, chance: random.Random) -> None:
         if chance.random() < 0.5:
@@ -174,6 +186,45 @@ class Batch(Command):
         assert not list(self.output.rglob(".*"))
 
 
+class Adding(Command):
+    """`gsym store add`, with the original file, of a module that may be there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._store = Store(folder / "store")
+        path = folder / "new.sym"
+        write_sym(path, 0)
+        with path.open("a") as file:
+            for index in range(FUNCTIONS):
+                file.write(f"FUNC {0x2000 + 0x10 * index:x} 10 0 f0\n")
+        self.size = path.stat().st_size
+        super().__init__(["store", "add", str(path), "--keep-original"], folder)
+        self.words[-2:] = ["--store", self._store.path]
+
+    def keep(self) -> None:
+        assert self._functions() > 1
+
+    def _functions(self) -> int:
+        check(self._store, 0)
+        entry = self._store.get(key(0))
+        return entry.quality.functions if entry else 0
+
+    def prepare(self, chance: random.Random) -> None:
+        for entry in self._store.entries():
+            self._store.remove(entry)
+        if chance.random() < 0.5:
+            put(self._store, 0)
+
+    def check(self, code: int) -> None:
+        assert self._functions() in ({0, 1, FUNCTIONS + 1} if code else {FUNCTIONS + 1})
+        assert not {each.reason for each in verify_store(self._store)} - LEFT
+
+    def finish(self) -> None:
+        assert status(self.start()) == 0
+        self.check(0)
+        self._store.collect(1 << 40)
+        assert_clean(self._store)
+
+
 class Eviction(Command):
     """`gsym store gc`, which removes half of the modules."""
 
@@ -182,7 +233,7 @@ class Eviction(Command):
         for number in EVICTED:
             put(self._full, number)
         size = sum(entry.size for entry in self._full.entries()) // 2
-        super().__init__(["store", "gc", f"--max-size={size}"], folder / "unused")
+        super().__init__(["store", "gc", f"--max-size={size}"], folder)
         self.words[-2:] = ["--store", self._store.path]
         self._fill()
 
@@ -215,10 +266,12 @@ class Eviction(Command):
 class Uploads(Command):
     """A worker of `gsym serve`, while clients upload modules."""
 
+    ends = False
+
     def __init__(self, folder: Path) -> None:
-        super().__init__([], folder / "unused")
-        self.seconds = 0.5
-        self._folder = folder
+        super().__init__([], folder)
+        self._tokens = folder / "tokens"
+        self._tokens.write_text(token_lines({TOKEN: "upload,replace"}))
         self._store = Store(folder / "store")
         with self._store.temporary_folder():
             pass  # which makes the store
@@ -232,10 +285,8 @@ class Uploads(Command):
 
     def run(self, tell: Callable[[], object]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        tokens = self._folder / "tokens"
-        tokens.write_text(token_lines({TOKEN: "upload,replace"}))
         settings = made_settings(
-            port=self._port, store=self._store.path, token_files=[str(tokens)]
+            port=self._port, store=self._store.path, token_files=[str(self._tokens)]
         )
         config = _config(partial(worker_app, lambda: settings), settings)
         listener = bind(settings)
@@ -243,8 +294,8 @@ class Uploads(Command):
         uvicorn.Server(config).run([listener])
         return 0
 
-    def start(self) -> int:
-        child = self._serve()
+    def start(self, most: int = resource.RLIM_INFINITY) -> int:
+        child = self._serve(most)
         self._listening, telling = os.pipe()
         for _ in range(CLIENTS):
             self._seed += 1
@@ -252,10 +303,10 @@ class Uploads(Command):
         os.close(telling)
         return child
 
-    def _serve(self) -> int:
+    def _serve(self, most: int = resource.RLIM_INFINITY) -> int:
         """Start the server; it removes what one that was killed has left."""
         self._port = free_port()
-        child = super().start()
+        child = super().start(most)
         wait_until_it_answers(self._port)
         end = time.monotonic() + PATIENCE
         while self._leftovers():
@@ -283,19 +334,21 @@ class Uploads(Command):
                     for number, functions in modules.items()
                 ]
                 try:
-                    if self._post(_archive(paths)) == 503:  # it stops
-                        return
+                    code = self._post(_archive(paths))
                 except (OSError, HTTPException):
                     return
+                if code == 503:  # it stops
+                    return
                 for number, functions in modules.items():
-                    os.write(telling, bytes([number, functions]))
+                    if code == 201:
+                        os.write(telling, bytes([number, functions]))
 
     def _post(self, body: bytes) -> int:
         connection = HTTPConnection(HOST, self._port, timeout=PATIENCE)
         connection.request("POST", "/upload/", body, {"auth-token": TOKEN})
         answer = connection.getresponse()
         text = answer.read()
-        assert answer.status in {201, 503}, text
+        assert answer.status in {201, 503, 507}, text
         return answer.status
 
     def prepare(self, chance: random.Random) -> None:
@@ -364,34 +417,38 @@ def files(folder: Path) -> list[Command]:
 KINDS: dict[str, Callable[[Path], list[Command]]] = {
     "files": files,
     "batch": lambda folder: [Batch(folder)],
+    "adding": lambda folder: [Adding(folder)],
     "eviction": lambda folder: [Eviction(folder)],
     "uploads": lambda folder: [Uploads(folder)],
 }
 
 
 def interrupt(command: Command, chance: random.Random, number: int) -> bool:
-    """Kill or terminate a run of *command*; whether it had not ended yet."""
+    """Interrupt a run of *command*; whether it had not ended yet."""
     command.prepare(chance)
-    child = command.start()
-    time.sleep(chance.random() * command.seconds)
-    how = (signal.SIGKILL, signal.SIGTERM)[number % 2]
-    with suppress(ProcessLookupError):
-        os.kill(child, how)
+    how = WAYS[number % len(WAYS)]
+    most = resource.RLIM_INFINITY if how else chance.randrange(command.size)
+    child = command.start(most)
+    if how or not command.ends:
+        time.sleep(chance.random() * command.seconds)
+        with suppress(ProcessLookupError):
+            os.kill(child, how or signal.SIGTERM)
     code = status(child)
-    assert code in {0, -how, TERMINATED}, (command.words, code)
+    expected = {0, -how, TERMINATED} if how else {0, 1, -signal.SIGTERM}
+    assert code in expected, (command.words, code)
     command.check(code)
     if chance.random() < 0.5:  # else the next run finds what this one left
         command.finish()
     return code != 0
 
 
-def kill_all(commands: list[Command], chance: random.Random, kills: int) -> int:
+def kill_all(commands: list[Command], chance: random.Random, times: int) -> int:
     """Interrupt commands at random; how many were under way."""
     for command in commands:
         command.measure()
     interrupted = sum(
-        interrupt(commands[number // 2 % len(commands)], chance, number)
-        for number in range(kills)
+        interrupt(commands[number // len(WAYS) % len(commands)], chance, number)
+        for number in range(times)
     )
     for command in commands:
         command.finish()
@@ -399,9 +456,9 @@ def kill_all(commands: list[Command], chance: random.Random, kills: int) -> int:
 
 
 def main() -> None:
-    kind, folder, seed, kills = sys.argv[1:]
+    kind, folder, seed, times = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
-    interrupted = kill_all(KINDS[kind](Path(folder)), chance, int(kills))
+    interrupted = kill_all(KINDS[kind](Path(folder)), chance, int(times))
     sys.stdout.write(f"{interrupted}\n")
 
 

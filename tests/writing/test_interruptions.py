@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -17,28 +18,70 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.long, no_sanitizer]
 
-# How often each kind is interrupted.
-KILLS = {"files": 40, "batch": 20, "eviction": 40, "uploads": 6}
+# How often runs of each kind are interrupted.
+TIMES = {"files": 40, "batch": 12, "adding": 24, "eviction": 24, "uploads": 6}
+SHORT_WRITES = """
+#define _GNU_SOURCE
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t write(int descriptor, const void *bytes, size_t size) {
+    struct stat status;
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) size -= size / 2;
+    return syscall(SYS_write, descriptor, bytes, size);
+}
+"""
 CALLS = ("write", "fsync", "rename")
 ERRORS = ("ENOSPC", "EIO")
 
 
-@pytest.mark.parametrize("kind", KILLS)
-def test_a_command_killed_at_any_instant_leaves_a_whole_file_or_none(
-    kind: str, tmp_path: Path
-) -> None:
+def interrupt(kind: str, folder: Path, times: int, **environment: str) -> int:
+    """Interrupt runs of a kind; how many were under way."""
     if kind == "batch":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    command = [sys.executable, "-m", "tests.writing.killing", kind, str(tmp_path), "1"]
+    folder.mkdir()
+    command = [sys.executable, "-m", "tests.writing.killing", kind, str(folder), "1"]
     done = subprocess.run(
-        [*command, str(KILLS[kind])],
+        [*command, str(times)],
         cwd=REPOSITORY,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 0  # some were under way
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_a_command_interrupted_at_any_instant_leaves_what_is_complete_or_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    assert interrupt(kind, tmp_path / "kind", TIMES[kind]) > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs LD_PRELOAD")
+@pytest.mark.parametrize("kind", TIMES)
+def test_writes_that_take_half_of_the_bytes_change_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    source, library = tmp_path / "short.c", tmp_path / "short.so"
+    source.write_text(SHORT_WRITES)
+    command = [find_peer("cc", "gcc"), "-shared", "-fPIC", "-o", library, source]
+    subprocess.run(command, check=True)
+    short = {"LD_PRELOAD": str(library)}
+    command = [sys.executable, "-c", "import os; os.write(1, b'1234')"]
+    with (tmp_path / "half").open("wb") as half:
+        subprocess.run(command, env=short, stdout=half, check=True)
+    assert (tmp_path / "half").read_bytes() == b"12"
+    interrupt(kind, tmp_path / "short", 3, **short)
+    if kind == "files":
+        interrupt(kind, tmp_path / "whole", 0)
+        outputs = list(tmp_path.glob("whole/outputs/*"))
+        assert outputs
+        for path in outputs:
+            other = tmp_path / "short" / "outputs" / path.name
+            assert other.read_bytes() == path.read_bytes()
 
 
 def run_with_fault(folder: Path, call: str, error: str, when: int) -> tuple[int, bool]:
