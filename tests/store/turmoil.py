@@ -211,8 +211,14 @@ def assert_clean(store: Store) -> None:
 def main() -> None:
     kind, folder, seed, count, *seconds = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
-    run = {"crash": crash, "together": together, "full": full}[kind]
-    run(Store(Path(folder, "store")), folder, chance, int(count), *map(float, seconds))
+    kinds: dict[str, Callable[..., None]] = {
+        "crash": crash,
+        "together": together,
+        "full": full,
+    }
+    kinds[kind](
+        Store(Path(folder, "store")), folder, chance, int(count), *map(float, seconds)
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
@@ -65,12 +66,11 @@ def quiet(words: list[str]) -> int:
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
 
 
-class Command:
-    """A command that writes a file, in a process of its own.
+class Command(ABC):
+    """A command in a process of its own.
 
     Args:
-        words: The command without its output.
-        output: The file.
+        words: The command.
 
     Attributes:
         ends: Whether it does so by itself.
@@ -82,10 +82,8 @@ class Command:
     seconds = 0.5
     size = 10_000
 
-    def __init__(self, words: list[str], output: Path) -> None:
-        self.words = [*words, "-o", str(output)]
-        self.output = output
-        self._old: bytes | None = None
+    def __init__(self, *words: str) -> None:
+        self.words = list(words)
 
     def measure(self) -> None:
         """Run it to learn how long it takes, and what it makes."""
@@ -93,12 +91,6 @@ class Command:
         begin = time.monotonic()
         assert status(child) == 0, self.words
         self.seconds = 1.2 * (time.monotonic() - begin)
-        self.keep()
-
-    def keep(self) -> None:
-        """Keep what a run that ended has made."""
-        self._whole = self.output.read_bytes()
-        self.size = len(self._whole)
 
     def start(self, most: int = resource.RLIM_INFINITY) -> int:
         """Start it, with files of so many bytes at most; the id of the process."""
@@ -123,67 +115,89 @@ class Command:
         tell()
         return quiet(self.words)
 
+    @abstractmethod
     def prepare(self, chance: random.Random) -> None:
         """Make what the next run finds."""
-        self._old = chance.choice([None, b"old"])
-        self.output.unlink(missing_ok=True)
-        if self._old is not None:
-            self.output.write_bytes(self._old)
 
+    @abstractmethod
     def check(self, code: int) -> None:
         """Check what a run has left, of which *code* is the exit status."""
-        left = self.output.read_bytes() if self.output.exists() else None
-        assert left in {self._old, self._whole}
-        assert code != 0 or left == self._whole
 
+    @abstractmethod
     def finish(self) -> None:
         """Run it again to its end, which is right and without other files."""
+
+
+class Writing(Command):
+    """A command that writes a file.
+
+    Args:
+        words: The command without its output.
+        output: The file.
+    """
+
+    def __init__(self, words: list[str], output: Path) -> None:
+        super().__init__(*words, "-o", str(output))
+        self._output = output
+
+    def measure(self) -> None:
+        super().measure()
+        self._whole = self._output.read_bytes()
+        self.size = len(self._whole)
+
+    def prepare(self, chance: random.Random) -> None:
+        self._old = chance.choice([None, b"old"])
+        self._output.unlink(missing_ok=True)
+        if self._old is not None:
+            self._output.write_bytes(self._old)
+
+    def check(self, code: int) -> None:
+        left = self._output.read_bytes() if self._output.exists() else None
+        assert left in ({self._old, self._whole} if code else {self._whole})
+
+    def finish(self) -> None:
         assert status(self.start()) == 0
-        assert self.output.read_bytes() == self._whole
-        stem = f".{self.output.name}."
-        names = [path.name for path in self.output.parent.iterdir()]
-        assert not [name for name in names if name.startswith(stem)], names
+        self.check(0)
+        assert not list(self._output.parent.glob(f".{self._output.name}.*"))
 
 
 class Batch(Command):
     """`gsym batch`, of which each run goes on where the one before was stopped."""
 
     def __init__(self, folder: Path) -> None:
-        # Needs pyarrow.
-        from tests.arrow.test_batch_job import (  # noqa: PLC0415
-            answers,
-            joined,
-            table_of,
-            write,
-        )
+        from tests.arrow import test_batch_job as jobs  # noqa: PLC0415 - needs pyarrow
 
-        self._answers_of = lambda: answers(joined(self.output))
+        path, self._output = folder / "rows.parquet", folder / "out"
+        jobs.write(path, jobs.table_of(ROWS), ROWS_OF_A_PART)
+        self._jobs = jobs
         store = Store(folder / "store")
         for number in MODULES:
             arrow_batches.put(store, number)
-        self._rows = folder / "rows.parquet"
-        words = ["batch", str(self._rows), "--modules", store.path, "--jobs=2"]
-        super().__init__([*words, "--answers=ids", "--resume"], folder / "out")
-        write(self._rows, table_of(ROWS), ROWS_OF_A_PART)
+        words = ["batch", str(path), "--modules", store.path, "-o", str(self._output)]
+        super().__init__(*words, "--answers=ids", "--resume", "--jobs=2")
 
-    def keep(self) -> None:
-        self._answers = self._answers_of()
-        self.size = max(path.stat().st_size for path in self.output.glob("part-*"))
+    def measure(self) -> None:
+        super().measure()
+        self._answers = self._found()
+        self.size = max(path.stat().st_size for path in self._output.glob("part-*"))
 
     def prepare(self, chance: random.Random) -> None:
         if chance.random() < 0.5:
-            rmtree(self.output, ignore_errors=True)
+            rmtree(self._output, ignore_errors=True)
 
     def check(self, code: int) -> None:
-        found = {path.name for path in self.output.glob("part-*")}
-        assert found <= {path.name for path in self.output.glob("frames/part-*")}
+        found = {path.name for path in self._output.glob("part-*")}
+        assert found <= {path.name for path in self._output.glob("frames/part-*")}
         assert code != 0 or len(found) == ROWS // ROWS_OF_A_PART
 
     def finish(self) -> None:
         assert status(self.start()) == 0
         self.check(0)
-        assert self._answers_of() == self._answers
-        assert not list(self.output.rglob(".*"))
+        assert self._found() == self._answers
+        assert not list(self._output.rglob(".*"))
+
+    def _found(self) -> list[tuple[object, ...]]:
+        return self._jobs.answers(self._jobs.joined(self._output))
 
 
 class Adding(Command):
@@ -197,10 +211,11 @@ class Adding(Command):
             for index in range(FUNCTIONS):
                 file.write(f"FUNC {0x2000 + 0x10 * index:x} 10 0 f0\n")
         self.size = path.stat().st_size
-        super().__init__(["store", "add", str(path), "--keep-original"], folder)
-        self.words[-2:] = ["--store", self._store.path]
+        words = ["store", "add", str(path), "--store", self._store.path]
+        super().__init__(*words, "--keep-original")
 
-    def keep(self) -> None:
+    def measure(self) -> None:
+        super().measure()
         assert self._functions() > 1
 
     def _functions(self) -> int:
@@ -233,20 +248,21 @@ class Eviction(Command):
         for number in EVICTED:
             put(self._full, number)
         size = sum(entry.size for entry in self._full.entries()) // 2
-        super().__init__(["store", "gc", f"--max-size={size}"], folder)
-        self.words[-2:] = ["--store", self._store.path]
+        words = ["store", "gc", "--store", self._store.path]
+        super().__init__(*words, f"--max-size={size}")
         self._fill()
 
     def _fill(self) -> None:
         rmtree(self._store.path, ignore_errors=True)
         copytree(self._full.path, self._store.path, symlinks=True)
 
-    def keep(self) -> None:
+    def measure(self) -> None:
+        super().measure()
         self._kept = set(self._store.debug_ids())
         assert 0 < len(self._kept) < len(EVICTED)
 
     def prepare(self, chance: random.Random) -> None:
-        assert chance
+        del chance
         self._fill()
 
     def check(self, code: int) -> None:
@@ -269,7 +285,7 @@ class Uploads(Command):
     ends = False
 
     def __init__(self, folder: Path) -> None:
-        super().__init__([], folder)
+        super().__init__("serve")
         self._tokens = folder / "tokens"
         self._tokens.write_text(token_lines({TOKEN: "upload,replace"}))
         self._store = Store(folder / "store")
@@ -411,7 +427,7 @@ def files(folder: Path) -> list[Command]:
         "export.sym": ["export", str(made), "--to=breakpad", f"--binary={program}"],
     }
     assert quiet(["convert", str(program), "-o", str(made)]) == 0
-    return [Command(words, outputs / name) for name, words in commands.items()]
+    return [Writing(words, outputs / name) for name, words in commands.items()]
 
 
 KINDS: dict[str, Callable[[Path], list[Command]]] = {

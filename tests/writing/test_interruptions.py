@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, no_sanitizer]
 
 # How often runs of each kind are interrupted.
-TIMES = {"files": 40, "batch": 12, "adding": 24, "eviction": 24, "uploads": 6}
+TIMES = {"files": 40, "batch": 6, "adding": 12, "eviction": 12, "uploads": 6}
+SLOW = pytest.mark.slow
 SHORT_WRITES = """
 #define _GNU_SOURCE
 #include <sys/stat.h>
@@ -53,7 +54,10 @@ def interrupt(kind: str, folder: Path, times: int, **environment: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize(
+    "kind",
+    ["files", "batch", "adding", "eviction", pytest.param("uploads", marks=SLOW)],
+)
 def test_a_command_interrupted_at_any_instant_leaves_what_is_complete_or_nothing(
     kind: str, tmp_path: Path
 ) -> None:
@@ -61,13 +65,21 @@ def test_a_command_interrupted_at_any_instant_leaves_what_is_complete_or_nothing
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs LD_PRELOAD")
-@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "files",
+        "adding",
+        *(pytest.param(kind, marks=SLOW) for kind in ("batch", "uploads")),
+    ],
+)
 def test_writes_that_take_half_of_the_bytes_change_nothing(
     kind: str, tmp_path: Path
 ) -> None:
     source, library = tmp_path / "short.c", tmp_path / "short.so"
     source.write_text(SHORT_WRITES)
-    command = [find_peer("cc", "gcc"), "-shared", "-fPIC", "-o", library, source]
+    compiler = find_peer("cc", "gcc")
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(command, check=True)
     short = {"LD_PRELOAD": str(library)}
     command = [sys.executable, "-c", "import os; os.write(1, b'1234')"]
