@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.verification import verify_store
 from tests.store.turmoil import LEFT, assert_clean, check
-from tests.store_modules import key, put
+from tests.store_modules import key, put, write_sym
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,13 +95,16 @@ def test_full_file_system_is_reported_and_leaves_nothing(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
 
 
-class FullDisk:
-    """Lets one of the calls that need room fail, the others not."""
+class FailingDisk:
+    """Lets one of the calls that need room fail with an error, the others not."""
 
     NAMES = ("mkdir", "symlink", "write", "fsync", "replace", "rename", "open")
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, failing: int, error: int
+    ) -> None:
         self.count = 0
+        self.error = error
         self.failing = failing
         for name in self.NAMES:
             monkeypatch.setattr(os, name, self._counted(getattr(os, name)))
@@ -111,36 +115,42 @@ class FullDisk:
             is_reading = isinstance(flags, int) and not flags & os.O_CREAT
             self.count += not is_reading
             if self.count == self.failing and not is_reading:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise OSError(self.error, os.strerror(self.error))
             return call(*arguments, **options)
 
         return counted
 
 
+def add(store: Store, folder: Path) -> None:
+    add_file(store, write_sym(folder / "new.sym", 1), keep_original=True)
+
+
 @pytest.mark.parametrize("is_new", [True, False])
-def test_full_disk_at_any_call_leaves_nothing(
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_fails_at_any_call_leaves_nothing(
     tmp_path: Path,
+    error: int,
     is_new: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     failing = 1
     while True:
         store = Store(tmp_path / f"store{failing}")
         put(store, 2)
-        before = None if is_new else put(store, 1).entry
+        before = None if is_new else put(store, 1, functions=2).entry
         with pytest.MonkeyPatch.context() as monkeypatch:
-            disk = FullDisk(monkeypatch, failing)
+            disk = FailingDisk(monkeypatch, failing, error)
             try:
-                put(store, 1, functions=2)
-            except OSError as error:
-                assert error.errno == errno.ENOSPC  # noqa: PT017 - it may not fail
+                add(store, tmp_path)
+            except OSError as raised:
+                assert raised.errno == error  # noqa: PT017 - it may not fail
             else:
                 if disk.count < failing:
                     break
         found = store.get(key(1))
         # It may be there: what failed was not needed, or came afterwards.
-        assert found == before or (found and found.quality.functions == 2)
+        assert found == before or (found and found.quality.level == 1)
         assert not {each.reason for each in verify_store(store)} - LEFT
-        put(store, 1, functions=3)
+        add(store, tmp_path)
         assert_clean(store)
         failing += 1
     assert failing > 10
