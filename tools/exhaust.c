@@ -1,11 +1,14 @@
 /* exhaust.c - runs a fuzz target out of memory.
  *
- *     exhaust FILE...
+ *     exhaust STEP FILE...
  *
  * Gives each FILE to the target as often as the engine allocates memory for it, and once
- * more: in run N, allocation N fails. An error is a fine answer; the sanitizers with which
+ * more: in run N, allocation N fails. With a STEP above 1, only every STEP-th does; the first
+ * is another one in the next file. An error is a fine answer; the sanitizers with which
  * tools/fuzz.sh builds this see what is lost or used wrongly. The linker hands the engine's
- * calls of malloc, calloc and realloc to those below; the target calls the real ones. */
+ * calls of malloc, calloc and realloc to those below; the target calls the real ones.
+ * Where a target has several threads, which of them makes allocation N is left to chance. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,10 +21,12 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 
-static unsigned long left; /* allocations up to the one that fails */
+static atomic_ulong left; /* allocations up to the one that fails */
 
 static int fails(void) {
-    return left != 0 && --left == 0;
+    unsigned long now = atomic_load(&left);
+    while (now != 0 && !atomic_compare_exchange_weak(&left, &now, now - 1)) {}
+    return now == 1;
 }
 
 void *__wrap_malloc(size_t size) {
@@ -43,18 +48,20 @@ size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t max_size) {
     return size;
 }
 
-/* How many allocations the target makes, each of which has failed once. */
-static unsigned long exhaust(const unsigned char *data, size_t size) {
-    for (unsigned long number = 1;; ++number) {
-        left = number;
+/* How many allocations of the target failed, of which this is the first. */
+static unsigned long exhaust(const unsigned char *data, size_t size, unsigned long first,
+                             unsigned long step) {
+    for (unsigned long count = 0;; ++count) {
+        atomic_store(&left, first + count * step);
         (void)LLVMFuzzerTestOneInput(data, size);
-        if (left != 0) return number - 1;
+        if (atomic_load(&left) != 0) return count;
     }
 }
 
 int main(int count, char **words) {
-    unsigned long total = 0;
-    for (int i = 1; i < count; ++i) {
+    unsigned long total = 0, step = count < 2 ? 0 : strtoul(words[1], NULL, 10);
+    if (step == 0) return 2;
+    for (int i = 2; i < count; ++i) {
         FILE *file = fopen(words[i], "rb");
         long size;
         unsigned char *data;
@@ -66,10 +73,10 @@ int main(int count, char **words) {
         rewind(file);
         if (data == NULL || fread(data, 1, (size_t)size, file) != (size_t)size) return 1;
         fclose(file);
-        total += exhaust(data, (size_t)size);
+        total += exhaust(data, (size_t)size, 1 + (unsigned long)i % step, step);
         free(data);
     }
     left = 0; /* what runs at exit may allocate */
-    printf("%lu failed allocations of %d files\n", total, count - 1);
+    printf("%lu failed allocations of %d files\n", total, count - 2);
     return 0;
 }

@@ -5,7 +5,9 @@
  * reads. Most mutations stay inside one debug section, so that they get past the
  * container. The one file plays all roles: its NAME.dwo sections and indices are the split
  * file or package, and by its size it is its own supplementary file, or an object file
- * that was linked elsewhere. tools/fuzz.sh builds and runs this under sanitizers. */
+ * that was linked elsewhere; the size also says how many threads work, and whether the units
+ * that have code at some addresses are converted alone. tools/fuzz.sh builds and runs this
+ * under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +35,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return size;
 }
 
-/* The file, and what is copied of it, which lives as long as the conversion. */
+/* The file, what is made of it, and what is copied of it, which lives as long as the
+ * conversion. */
 typedef struct fuzz_input {
     const gsym_object *object;
     const uint8_t *data;
     size_t size;
+    gsym_creator_options output;
+    gsym_conversion_options options;
     uint8_t *copies[3][GSYM_DEBUG_SECTION_COUNT]; /* by role */
 } fuzz_input;
 
@@ -106,6 +111,36 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
     gsym_debug_map_destroy(map);
 }
 
+/* What gsym/conversion/partial.py makes of a scanned conversion: a file for a few addresses. */
+static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
+    static const uint64_t addresses[] = {0x1000, 0x1008, 0x1018};
+    enum { COUNT = sizeof addresses / sizeof *addresses, UNITS = 4 };
+    uint32_t units[UNITS];
+    size_t count;
+    uint64_t size, total;
+    gsym_unit_index *index = NULL;
+    gsym_creator *creator = NULL;
+    gsym_conversion *conversion = NULL;
+    gsym_creator_report report;
+    gsym_error error;
+    if (gsym_unit_index_create(scanned, &index, &error) == GSYM_OK &&
+        succeeds(gsym_unit_index_find(index, addresses, COUNT, units, UNITS, &count, &size,
+                                      &total, &error)) &&
+        succeeds(gsym_creator_create(&input->output, &creator, &error)) &&
+        succeeds(gsym_conversion_create(creator, &input->options, &conversion, &error)) &&
+        gsym_conversion_add_object_text(conversion, input->object, &error) == GSYM_OK &&
+        gsym_conversion_select(conversion, index, units, count < UNITS ? count : UNITS,
+                               &error) == GSYM_OK &&
+        succeeds(gsym_creator_ask(creator, addresses, COUNT, &error)) &&
+        work_together(conversion, input->options.thread_count) == GSYM_OK &&
+        gsym_conversion_collect(conversion, &error) == GSYM_OK &&
+        gsym_conversion_add_object_symbols(conversion, input->object, &error) == GSYM_OK)
+        (void)gsym_creator_finish(creator, &report, &error);
+    gsym_conversion_destroy(conversion);
+    gsym_creator_destroy(creator);
+    gsym_unit_index_destroy(index);
+}
+
 static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
                            fuzz_input *input) {
     const gsym_object *object = input->object;
@@ -119,8 +154,13 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
                                                input->size, &error);
     if (input->size & 8) add_debug_map(conversion, object);
     if (status == GSYM_OK) status = gsym_conversion_scan(conversion, &error);
+    if (status == GSYM_OK && input->size & 128 &&
+        gsym_conversion_skeleton_count(conversion) == 0) {
+        convert_parts(conversion, input);
+        return GSYM_E_EMPTY;
+    }
     if (status == GSYM_OK) link_split(conversion, input);
-    if (status == GSYM_OK) status = gsym_conversion_work(conversion, &error);
+    if (status == GSYM_OK) status = work_together(conversion, input->options.thread_count);
     if (status == GSYM_OK) status = gsym_conversion_collect(conversion, &error);
     if (status == GSYM_OK) {
         uint64_t count;
@@ -128,6 +168,8 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
         (void)gsym_conversion_add_go_functions(conversion, object, only_undescribed,
                                                &count, &error);
     }
+    if (status == GSYM_OK && (input->size & 64))
+        status = gsym_creator_merge_functions(creator, &error);
     if (status == GSYM_OK)
         status = gsym_conversion_add_object_symbols(conversion, object, &error);
     if (status == GSYM_OK) status = gsym_creator_finish(creator, &report, &error);
@@ -140,19 +182,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_object_header header;
     if (gsym_object_open(data, size, &object, &error) != GSYM_OK) return 0;
     gsym_object_header_get(object, &header);
-    gsym_creator_options output = {.version = 1 + (uint32_t)(size & 1),
-                                   .big_endian = header.big_endian,
-                                   .has_base_address = header.has_base_address,
-                                   .base_address = header.base_address};
-    gsym_conversion_options options = {
-        .flags = GSYM_CONVERT_CALL_SITES | GSYM_CONVERT_KEEP_WARNINGS,
-        .thread_count = 1,
-        .big_endian = header.big_endian};
+    fuzz_input input = {
+        .object = object,
+        .data = data,
+        .size = size,
+        .output = {.version = 1 + (uint32_t)(size & 1),
+                   .big_endian = header.big_endian,
+                   .has_base_address = header.has_base_address,
+                   .base_address = header.base_address},
+        .options = {.flags = GSYM_CONVERT_CALL_SITES | GSYM_CONVERT_KEEP_WARNINGS,
+                    .thread_count = size & 32 ? FUZZ_THREADS : 1,
+                    .big_endian = header.big_endian}};
     gsym_creator *creator = NULL;
     gsym_conversion *conversion = NULL;
-    fuzz_input input = {.object = object, .data = data, .size = size};
-    if (succeeds(gsym_creator_create(&output, &creator, &error)) &&
-        succeeds(gsym_conversion_create(creator, &options, &conversion, &error)) &&
+    if (succeeds(gsym_creator_create(&input.output, &creator, &error)) &&
+        succeeds(gsym_conversion_create(creator, &input.options, &conversion, &error)) &&
         convert(conversion, creator, &input) == GSYM_OK) {
         size_t file_size;
         uint8_t *file = read_finished(creator, &file_size);

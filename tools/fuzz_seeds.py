@@ -1,7 +1,6 @@
 """Write small seeds for a fuzz target: `python -m tools.fuzz_seeds TARGET FOLDER`.
 
-TARGET is `image`, `convert`, `breakpad`, `pdb` or `fxt`. Run it from the checkout, as
-tools/fuzz.sh does.
+TARGET is one of `SEEDS`. Run it from the checkout, as tools/fuzz.sh does.
 """
 
 from __future__ import annotations
@@ -13,18 +12,29 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import gsym
+from gsym.symbfile.format import LineTableRow, Range, ReturnPad, ReturnPadEntry, encode
+from tests.conversion.test_debug_map import TEXT, stabs
 from tests.dwarf.test_package import VERSIONS, Made
 from tests.dwarf.test_split import whole_program
 from tests.hostile import small_file
-from tests.inputs.breakpad import Call, Func, Public, Range, Row, Symbols, text_of
+from tests.inputs import breakpad, pe
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import elf_of
 from tests.inputs.fxt import Words, events_of_a_trace
+from tests.inputs.macho import OBJECT, Macho, Symbol, code, debug_sections
 from tests.inputs.pdb_examples import PDBS
 from tests.inputs.program import function, unit
-from tests.inputs.scaled import one_giant_unit, units, units_of_one_line_table
+from tests.inputs.scaled import (
+    depth_of_inlined_calls,
+    one_giant_unit,
+    rows_of_a_function,
+    units,
+    units_of_one_line_table,
+)
+from tests.inputs.scaled_symbols import go_functions, symbols_in_each_other
+from tests.inputs.symbfile import message
 from tests.trace.fxt_cases import OTHERS, UNKNOWN
 
 if TYPE_CHECKING:
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _LARGE = 1000  # bytes of a record that would fill a seed
+_UNKNOWN = 99  # a message of a symbfile
 
 
 def with_split(main: dict[str, bytes], split: dict[str, bytes]) -> bytes:
@@ -43,14 +54,46 @@ def with_split(main: dict[str, bytes], split: dict[str, bytes]) -> bytes:
     return elf_of({**main, **named})
 
 
-def programs() -> Iterator[tuple[str, bytes]]:
-    """Programs, also with split units, packages and a supplementary file.
+_SUPPLEMENTARY, _MOVED, _DEBUG_MAP, _ONLY_GO, _THREADS, _MERGED, _PARTIAL = (
+    1 << bit for bit in range(1, 8)
+)
 
-    The fuzzer takes these from the same input, whose size selects its roles.
+
+def programs() -> Iterator[tuple[str, bytes]]:
+    """Programs, also with split units, packages, a supplementary file and a debug map.
+
+    The fuzzer takes these from the same input, whose size selects its roles, how many
+    threads work, and whether functions are merged.
     """
+    roles = (0, _SUPPLEMENTARY, _MOVED, _SUPPLEMENTARY | _MOVED, _THREADS | _MERGED)
     for name, data in whole_programs():
-        for more in range(0, 8, 2):
-            yield f"{name}-{more}", data + bytes(more)
+        for role in roles:
+            yield f"{name}-{role}", of_role(data, role)
+    for role in (_DEBUG_MAP, _DEBUG_MAP | _THREADS):
+        yield f"debug-map-{role}", of_role(with_debug_map(), role)
+    for role in (0, _PARTIAL, _PARTIAL | _THREADS):
+        yield f"symbols-{role}", of_role(symbols_in_each_other(4), role)
+        yield f"parts-{role}", of_role(units(3), role)
+    for role in (0, _ONLY_GO | _MERGED):
+        yield f"go-{role}", of_role(go_functions(3), role)
+
+
+def of_role(data: bytes, role: int) -> bytes:
+    """The bytes padded to a size that selects *role*."""
+    return data + bytes((role - len(data)) % (2 * _PARTIAL))
+
+
+def with_debug_map() -> bytes:
+    """A linked Mach-O file that is the object file of its debug map, too."""
+    sections = Dwarf(
+        [unit(function("a", 0, 0x10), function("b", 0x10, 0x20))]
+    ).sections()
+    symbols = [
+        *stabs("a.o", {"_a": (TEXT + 0x40, 0x10), "_b": (TEXT + 0x10, 0x10)}),
+        *(Symbol("_a", 0), Symbol("_b", 0x10)),
+    ]
+    parts = [code(0, 0x40), *debug_sections(sections)]
+    return Macho(parts, symbols, base=None, type=OBJECT).to_bytes()
 
 
 def whole_programs() -> Iterator[tuple[str, bytes]]:
@@ -58,6 +101,10 @@ def whole_programs() -> Iterator[tuple[str, bytes]]:
     yield "units", units(3)
     yield "one-line-table", units_of_one_line_table(3)
     yield "one-unit", one_giant_unit(4)
+    debug = Dwarf([unit(function("f", 0x140001000, 0x140001010))]).sections()
+    sections = [pe.Section(name, data) for name, data in debug.items()]
+    symbols = [pe.Symbol("g", 0x20)]
+    yield "pe", pe.Pe([pe.code_section(), *sections], symbols).to_bytes()
     for index_version, version in VERSIONS.items():
         dwarf = Dwarf([whole_program(version)])
         [split] = dwarf.split_sections()
@@ -84,46 +131,76 @@ def whole_programs() -> Iterator[tuple[str, bytes]]:
 
 
 def images() -> Iterator[tuple[str, bytes]]:
-    """GSYM files of both versions and byte orders, and one with indexes."""
+    """GSYM files of both versions and byte orders, and of large functions."""
     for version in (1, 2):
         for byteorder in ("little", "big"):
             yield f"{version}-{byteorder}", small_file(version, byteorder)
     with TemporaryDirectory() as folder:
         program = Path(folder, "program")
-        program.write_bytes(one_giant_unit(3))
-        gsym.convert(program, index=True)
-        yield "index", Path(f"{program}.gsym").read_bytes()
+        for make, count in ((depth_of_inlined_calls, 40), (rows_of_a_function, 600)):
+            program.write_bytes(make(count))
+            for index in (True, False):
+                gsym.convert(program, index=index)
+                data = Path(f"{program}.gsym").read_bytes()
+                yield f"{make.__name__}-{index}", data
 
 
 def symbol_files() -> Iterator[tuple[str, bytes]]:
     """Breakpad files with every record that is read."""
-    extent = Range(0x1000, 0x20)
-    symbols = Symbols(
+    extent = breakpad.Range(0x1000, 0x20)
+    symbols = breakpad.Symbols(
         {0: "a.c", 1: "b.h"},
         {0: "inlined", 1: "deeper"},
         (
-            Func(
+            breakpad.Func(
                 extent,
                 "f",
-                (Row(Range(0x1000, 8), 3, 0), Row(Range(0x1008, 0x18), 7, 1)),
                 (
-                    Call(0, 4, 0, 0, (Range(0x1004, 8),)),
-                    Call(1, 9, 1, 1, (Range(0x1004, 4), Range(0x100A, 2))),
+                    breakpad.Row(breakpad.Range(0x1000, 8), 3, 0),
+                    breakpad.Row(breakpad.Range(0x1008, 0x18), 7, 1),
+                ),
+                (
+                    breakpad.Call(0, 4, 0, 0, (breakpad.Range(0x1004, 8),)),
+                    breakpad.Call(
+                        1,
+                        9,
+                        1,
+                        1,
+                        (breakpad.Range(0x1004, 4), breakpad.Range(0x100A, 2)),
+                    ),
                 ),
             ),
-            Func(extent, "twin", multiple=True),
+            breakpad.Func(extent, "twin", multiple=True),
         ),
-        (Public(0x1020, "public"), Public(0x1030, "other", multiple=True)),
+        (
+            breakpad.Public(0x1020, "public"),
+            breakpad.Public(0x1030, "other", multiple=True),
+        ),
     )
-    yield "unix", text_of(*symbols.records())
-    yield "windows", text_of(*symbols.records(), end="\r\n")
+    yield "unix", breakpad.text_of(*symbols.records())
+    yield "windows", breakpad.text_of(*symbols.records(), end="\r\n")
 
 
 def pdb_files() -> Iterator[tuple[str, bytes]]:
     """PDBs with every record that is read."""
     for name, pdb in PDBS.items():
-        yield name, pdb.to_bytes()
-        yield f"{name}-scattered", replace(pdb, scattered=True).to_bytes()
+        for scattered in (False, True):
+            data = replace(pdb, scattered=scattered).to_bytes()
+            yield f"{name}-{scattered}", data
+            yield f"{name}-{scattered}-threads", data + bytes(-len(data) % 4 + 2)
+
+
+def symbfiles() -> Iterator[tuple[str, bytes]]:
+    """Ranges and return pads, in depth-first order and not."""
+    inner = Range(0x18, 4, "g", "/g.c", "/f.c", 3, 1, (LineTableRow(0, 1),))
+    outer = Range(0x10, 0x20, "f", "/f.c", line_table=(LineTableRow(4, 7),))
+    beside = Range(0x40, 0x60, "h", "/h.c")
+    pad = ReturnPad(0x19, (ReturnPadEntry("f", "/f.c", 3),))
+    in_order = b"".join(encode([outer, inner, pad, beside]))
+    disordered = b"".join(encode([beside, inner, outer]))
+    for more in range(4):  # the size selects the version, and whether there are parts
+        yield f"ordered-{more}", in_order + message(_UNKNOWN, bytes(more))
+    yield "disordered", disordered
 
 
 def traces() -> Iterator[tuple[str, bytes]]:
@@ -143,6 +220,8 @@ SEEDS: dict[str, Callable[[], Iterator[tuple[str, bytes]]]] = {
     "breakpad": symbol_files,
     "pdb": pdb_files,
     "fxt": traces,
+    "text": images,
+    "symbfile": symbfiles,
 }
 
 

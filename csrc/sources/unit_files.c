@@ -108,8 +108,8 @@ static bool find_or_run(shared_lines *lines, const dwarf_unit *unit, dwarf_budge
                         const shared_table **table_ret) {
     uint64_t key = dwarf_key(unit->input, unit->stmt_list), index;
     if (!number_map_find(&lines->known, key, &index))
-        return number_map_set(&lines->known, key, lines->tables.count) &&
-               LIST_ADD(lines->tables, NULL);
+        return LIST_ADD(lines->tables, NULL) &&
+               number_map_set(&lines->known, key, lines->tables.count - 1);
     if (lines->tables.items[index] == NULL)
         lines->tables.items[index] = run(unit, budget);
     if (lines->tables.items[index] == NULL) return false;
