@@ -117,15 +117,21 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
     """
     size = 0
     with open(target, "xb", buffering=0) as file:
-        for piece in pieces:
+        for piece in _within(pieces, most, path):
             size += len(piece)
-            if size > most:
-                reason = f"inflates to more than {most} bytes"
-                raise LimitError(reason, path=path)
             left = memoryview(piece)
             while left:
                 left = left[file.write(left) :]
     return size
+
+
+def _within(pieces: Iterable[bytes], most: int, path: str) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > most:
+            raise LimitError(f"inflates to more than {most} bytes", path=path)
+        yield piece
 
 
 class ArchiveLimits(NamedTuple):
@@ -322,12 +328,18 @@ class _TarStream:
 
 
 def _contents(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """The next *size* bytes of a file, inflated if they are compressed."""
+    """The next *size* bytes of a file, inflated if they are compressed.
+
+    What lies between the files that are wanted is inflated as well, so that the limit
+    is on all of it.
+    """
     start = file.tell()
     inflate = INFLATERS.get(recognise(file.read(min(size, _HEADER_SIZE))))
     file.seek(start)
     pieces = _limited(pieces_of(file), size)
-    return pieces if inflate is None else inflate(pieces)
+    if inflate is None:
+        return pieces
+    return _within(inflate(pieces), believable_size(size, MOST_INFLATED), file.name)
 
 
 def _limited(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:

@@ -19,13 +19,17 @@ import pytest
 
 from gsym.cli.main import main
 from gsym.containers.inflation import believable_size
-from gsym.store.archives import ArchiveLimits, is_archive_file
+from gsym.errors import LimitError
+from gsym.store.archives import INFLATERS, ArchiveLimits, is_archive_file
 from gsym.store.directory import Store
+from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree
+from tests.inputs import packages
+from tests.inputs.cabinet import cabinet
 from tests.store_modules import identity, key, write_gsym, write_sym
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -285,8 +289,8 @@ def test_a_tar_of_zeros_or_holes_fills_no_disk(
     store: Store, tmp_path: Path, *, is_sparse: bool
 ) -> None:
     info = tarfile.TarInfo("a.sym")
-    info.size = 200 << 20
-    data = bytes(200 << 20)
+    info.size = 64 << 20
+    data = bytes(64 << 20)
     if is_sparse:
         info.pax_headers = {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}
         info.size, data = 0, b""
@@ -294,10 +298,57 @@ def test_a_tar_of_zeros_or_holes_fills_no_disk(
     header = info.tobuf(tarfile.PAX_FORMAT)
     path.write_bytes(gzip.compress(header + data + bytes(1024)))
     limits = ArchiveLimits(inflated=1 << 41)
-    (outcome,) = add_tree(store, [path], limits=limits)
-    assert outcome.outcome == "failed"
+    found = list(add_tree(store, [path], limits=limits))
+    assert {each.outcome for each in found} == {"failed"}
     most = believable_size(path.stat().st_size, 1 << 40)
-    assert f"more than {most} bytes" in outcome.reason
+    assert f"more than {most} bytes" in found[0].reason
+
+
+ZEROS = {"a": bytes(32 << 20)}
+BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "a.deb": ("gzip file", lambda: packages.deb(ZEROS, ".gz")),
+    "b.deb": ("zstd file", lambda: packages.deb(ZEROS, ".zst")),
+    "a.rpm": ("zstd file", lambda: packages.rpm(ZEROS)),
+    "a.tar.gz": ("gzip file", lambda: gzip.compress(tar_of_zeros(), 1)),
+    "a.tar.zst": ("zstd file", lambda: bytes(zstd.compress(tar_of_zeros()))),
+    "a.tar.bz2": ("bzip2 file", lambda: bz2.compress(tar_of_zeros())),
+    "a.sym.gz": ("gzip file", lambda: gzip.compress(ZEROS["a"], 1)),
+    "a.pd_": ("cabinet", lambda: cabinet("a.pdb", ZEROS["a"])),
+}
+
+
+def tar_of_zeros() -> bytes:
+    info = tarfile.TarInfo("a")
+    info.size = len(ZEROS["a"])
+    return info.tobuf() + ZEROS["a"] + bytes(1024)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_inflated_no_further_than_is_believable(
+    store: Store, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its file is wanted, or lies before those that are."""
+    kind, make = BOMBS[name]
+    if kind == "cabinet":
+        pytest.importorskip("libarchive", reason="needs the extra cab and libarchive")
+    inflate, inflated = INFLATERS[kind], []
+
+    def counting(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in inflate(pieces):
+            inflated.append(len(piece))
+            yield piece
+
+    monkeypatch.setitem(INFLATERS, kind, counting)
+    path = tmp_path / name
+    path.write_bytes(make())
+    most = believable_size(path.stat().st_size, 1 << 40) + (2 << 20)  # pieces of 1 MiB
+    assert {each.outcome for each in add_tree(store, [path])} == {"failed"}
+    assert (16 << 20) <= sum(inflated) <= most
+    if name.endswith(("deb", "rpm")):
+        inflated.clear()
+        with pytest.raises(LimitError, match="inflates to more than"):
+            index_package(str(path), str(tmp_path))
+        assert sum(inflated) <= most
 
 
 def test_a_header_of_any_size_takes_no_memory(store: Store, tmp_path: Path) -> None:
