@@ -3,11 +3,11 @@
  *     exhaust STEP FILE...
  *
  * Gives each FILE to the target as often as the engine allocates memory for it, and once
- * more: in run N, allocation N fails. With a STEP above 1, only every STEP-th does; the first
- * is another one in the next file. An error is a fine answer; the sanitizers with which
+ * more: in run N, allocation N fails. With a STEP above 1, only every STEP-th does; which
+ * is the first differs from file to file. An error is a fine answer; the sanitizers with which
  * tools/fuzz.sh builds this see what is lost or used wrongly. The linker hands the engine's
  * calls of malloc, calloc and realloc to those below; the target calls the real ones.
- * Where a target has several threads, which of them makes allocation N is left to chance. */
+ * Which of several threads of a target makes allocation N is left to chance. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * reads. Most mutations stay inside one debug section, so that they get past the
  * container. The one file plays all roles: its NAME.dwo sections and indices are the split
  * file or package, and by its size it is its own supplementary file, or an object file
- * that was linked elsewhere; the size also says how many threads work, and whether the units
- * that have code at some addresses are converted alone. tools/fuzz.sh builds and runs this
+ * that was linked elsewhere; the size also says how many threads work, and whether only the
+ * units are converted that have code at some addresses. tools/fuzz.sh builds and runs this
  * under sanitizers. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
     gsym_debug_map_destroy(map);
 }
 
-/* What gsym/conversion/partial.py makes of a scanned conversion: a file for a few addresses. */
+/* A file for a few addresses, as gsym/conversion/partial.py makes it. */
 static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
     static const uint64_t addresses[] = {0x1000, 0x1008, 0x1018};
     enum { COUNT = sizeof addresses / sizeof *addresses, UNITS = 4 };

@@ -201,6 +201,7 @@ def symbfiles() -> Iterator[tuple[str, bytes]]:
     for more in range(4):  # the size selects the version, and whether there are parts
         yield f"ordered-{more}", in_order + message(_UNKNOWN, bytes(more))
     yield "disordered", disordered
+    yield "no-lines", b"".join(encode([beside]))
 
 
 def traces() -> Iterator[tuple[str, bytes]]:

@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The ranges of a file to `functions`, unless that is NULL; *is_disordered: start over. */
 static gsym_status read_symbfile(const uint8_t *data, size_t size,
-                                 gsym_symbfile_functions *functions, uint32_t *is_disordered,
-                                 gsym_error *error) {
+                                 gsym_symbfile_functions *functions,
+                                 uint32_t *is_disordered, gsym_error *error) {
     gsym_symbfile_reader *reader = NULL;
     size_t at = 0, used, wanted = 0;
     gsym_status status = gsym_symbfile_reader_create(&reader, error);

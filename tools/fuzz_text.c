@@ -90,7 +90,8 @@ static void write_lines(printer *this, const char *form) {
     this->size = 0;
     for (uint32_t i = 0; i < ENTRIES; ++i)
         if (gsym_image_entry(this->image, i, &address, &record_offset, &error) == GSYM_OK)
-            this->size += (size_t)snprintf(this->lines + this->size, LINE, form, address + 1);
+            this->size +=
+                (size_t)snprintf(this->lines + this->size, LINE, form, address + 1);
 }
 
 static void answer_lines(printer *this) {
@@ -149,8 +150,8 @@ static void export_breakpad(printer *this) {
     gsym_error error;
     gsym_text_clear(this->text);
     if (!succeeds(gsym_breakpad_export_create(this->image, &exporter, &error))) return;
-    while (!is_done &&
-           gsym_breakpad_export_next(exporter, this->text, LIMIT, &is_done, &error) == GSYM_OK)
+    while (!is_done && gsym_breakpad_export_next(exporter, this->text, LIMIT, &is_done,
+                                                 &error) == GSYM_OK)
         take(this);
     gsym_breakpad_export_destroy(exporter);
 }
@@ -206,7 +207,8 @@ static void answer_request(printer *this) {
     offsets[part.end] = UINT64_MAX;
     ends[0] = queue.count = part.end + 1;
     gsym_text_clear(this->text);
-    if (gsym_image_lookup_many(this->image, offsets, part.end, 1, &batch, &error) != GSYM_OK)
+    if (gsym_image_lookup_many(this->image, offsets, part.end, 1, &batch, &error) !=
+        GSYM_OK)
         return;
     gsym_batch_columns(batch, &part.columns);
     if (part.columns.count <= ENTRIES * NAMES)

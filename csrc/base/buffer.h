@@ -134,6 +134,9 @@ void *zeroed_table(size_t count, size_t item_size);
 #define LIST_ADD(list, ...)                                                              \
     (ARRAY_RESERVE(list, 1) && ((list).items[(list).count++] = (__VA_ARGS__), true))
 
+/* The items from an index on, which may be the end; NULL + 0 is undefined in C. */
+#define LIST_FROM(list, at) ((list).items == NULL ? NULL : (list).items + (at))
+
 /* For qsort: by the uint64_t that items begin with. */
 int compare_first_u64(const void *left, const void *right);
 

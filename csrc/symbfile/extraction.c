@@ -244,7 +244,7 @@ static bool open_ranges(return_pads *pads, const function_levels *levels, size_t
 /* The row of a range at an address, or NULL. */
 static const gsym_symbfile_row *row_at(const function_levels *levels,
                                        const level_range *range, uint64_t address) {
-    const gsym_symbfile_row *rows = levels->rows.items + range->row_first;
+    const gsym_symbfile_row *rows = LIST_FROM(levels->rows, range->row_first);
     size_t low = 0;
     SEARCH_SORTED(low, range->row_count, rows[middle].offset <= address - range->start);
     return low == 0 ? NULL : &rows[low - 1];
@@ -373,7 +373,8 @@ static gsym_status add_range(gsym_symbfile_extraction *extraction,
     gsym_symbfile_range range = {.elf_va = level->start,
                                  .length = level->end - level->start,
                                  .depth = level->depth,
-                                 .rows = extraction->levels.rows.items + level->row_first,
+                                 .rows = LIST_FROM(extraction->levels.rows,
+                                                   level->row_first),
                                  .row_count = level->row_count};
     if (call != NULL) {
         GSYM_TRY(symbfile_names_file(names, writer, call->call_file, &range.call_file,

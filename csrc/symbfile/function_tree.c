@@ -72,7 +72,7 @@ static size_t count_rows(const gathered_row *rows, size_t count, uint64_t offset
 static gsym_status put_rows_of(gsym_symbfile_functions *functions,
                                const gathered_range *range, uint64_t first, uint64_t last,
                                gsym_error *error) {
-    const gathered_row *rows = functions->rows.items + range->row_first;
+    const gathered_row *rows = LIST_FROM(functions->rows, range->row_first);
     size_t count = range->row_count, at = count_rows(rows, count, first - range->start);
     uint32_t file = at == 0 && count != 0 ? 0 : range->file;
     GSYM_TRY(put_row(functions, first, file, at == 0 ? 0 : rows[at - 1].line, error));

@@ -287,7 +287,8 @@ static gsym_status take_range(gsym_symbfile_functions *functions,
     } else if (!functions->waits_for_all) {
         place_call(functions, &range);
     }
-    return add_range(functions, &range, columns->rows + row_first, error);
+    return add_range(functions, &range,
+                     range.row_count == 0 ? NULL : columns->rows + row_first, error);
 }
 
 /* ---- files ------------------------------------------------------------------------ */

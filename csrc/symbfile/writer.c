@@ -218,7 +218,7 @@ static inline uint32_t pad_value(const gsym_symbfile_writer *writer, pad_column 
 
 static uint8_t *put_pad_column(const gsym_symbfile_writer *writer, uint8_t *at,
                                const pending_record *record, pad_column column) {
-    const gsym_symbfile_entry *entries = writer->entries.items + record->columns_at;
+    const gsym_symbfile_entry *entries = LIST_FROM(writer->entries, record->columns_at);
     uint8_t *values, *end;
     size_t size, more;
     if (record->offsets_size == 0) return at;

@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 import time
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -395,6 +396,20 @@ def test_a_million_members_cost_little(uploads: RunningServer) -> None:
     end = struct.pack("<4s4xHHIIH", b"PK\x05\x06", 1, 1, len(directory), 0, 0)
     answer = put(uploads, b"PK\x03\x04" + directory + end)
     assert answer.status in {400, 413}
+
+
+def test_an_upload_of_any_size_takes_24_mebibytes_of_the_server(tmp_path: Path) -> None:
+    """The processes that unpack and convert it have limits of their own."""
+    body = binary(44) + bytes(48 << 20)
+    with running(tmp_path / "store") as server:
+        tracemalloc.start()
+        try:
+            answer = put(server, body)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert answer.status == 201
+    assert peak < 24 << 20
 
 
 def test_a_compressed_body_is_refused(uploads: RunningServer) -> None:

@@ -7,8 +7,11 @@ import gzip
 import io
 import json
 import lzma
+import os
+import random
 import re
 import stat
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -18,14 +21,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
+from gsym.containers.cabinet_library import libarchive
 from gsym.containers.inflation import believable_size
 from gsym.errors import LimitError
 from gsym.store.archives import INFLATERS, ArchiveLimits, is_archive_file
 from gsym.store.directory import Store
 from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree
+from tests.conftest import REPOSITORY
+from tests.engine.test_growth import knows_peak
 from tests.inputs import packages
-from tests.inputs.cabinet import cabinet
+from tests.inputs.cabinet import STORED, cabinet
+from tests.sanitizer import no_sanitizer
 from tests.store_modules import identity, key, write_gsym, write_sym
 
 if TYPE_CHECKING:
@@ -309,18 +316,25 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a.deb": ("gzip file", lambda: packages.deb(ZEROS, ".gz")),
     "b.deb": ("zstd file", lambda: packages.deb(ZEROS, ".zst")),
     "a.rpm": ("zstd file", lambda: packages.rpm(ZEROS)),
-    "a.tar.gz": ("gzip file", lambda: gzip.compress(tar_of_zeros(), 1)),
-    "a.tar.zst": ("zstd file", lambda: bytes(zstd.compress(tar_of_zeros()))),
-    "a.tar.bz2": ("bzip2 file", lambda: bz2.compress(tar_of_zeros())),
+    "a.tar.gz": ("gzip file", lambda: gzip.compress(tar_with(ZEROS["a"]), 1)),
+    "a.tar.zst": ("zstd file", lambda: bytes(zstd.compress(tar_with(ZEROS["a"])))),
+    "a.tar.bz2": ("bzip2 file", lambda: bz2.compress(tar_with(ZEROS["a"]))),
     "a.sym.gz": ("gzip file", lambda: gzip.compress(ZEROS["a"], 1)),
     "a.pd_": ("cabinet", lambda: cabinet("a.pdb", ZEROS["a"])),
 }
 
 
-def tar_of_zeros() -> bytes:
+def tar_with(data: bytes) -> bytes:
     info = tarfile.TarInfo("a")
-    info.size = len(ZEROS["a"])
-    return info.tobuf() + ZEROS["a"] + bytes(1024)
+    info.size = len(data)
+    return info.tobuf() + data + bytes(-len(data) % 512 + 1024)
+
+
+def zip_with(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
+        archive.writestr("a", data)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -329,8 +343,8 @@ def test_a_bomb_is_inflated_no_further_than_is_believable(
 ) -> None:
     """Whether its file is wanted, or lies before those that are."""
     kind, make = BOMBS[name]
-    if kind == "cabinet":
-        pytest.importorskip("libarchive", reason="needs the extra cab and libarchive")
+    if kind == "cabinet" and libarchive is None:
+        pytest.skip("not installed: the extra cab, or libarchive")
     inflate, inflated = INFLATERS[kind], []
 
     def counting(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -359,6 +373,62 @@ def test_a_header_of_any_size_takes_no_memory(store: Store, tmp_path: Path) -> N
     (outcome,) = add_tree(store, [path])
     assert outcome.outcome == "failed"
     assert "archive is damaged: a header of more than" in outcome.reason
+
+
+# Prints the peak of memory while the files of each archive are unpacked.
+UNPACK = """
+import os, sys
+from gsym.containers.cabinet_library import libarchive
+from gsym.store.archives import ArchiveLimits, inflate_file, is_archive_file, members
+def status(field):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if field in line)
+folder, *paths = sys.argv[1:]
+for path in paths:
+    with open("/proc/self/clear_refs", "w") as peak:
+        peak.write("5")
+    before = status("VmRSS:")
+    if is_archive_file(path):
+        for member in members(path, ArchiveLimits()):
+            os.unlink(member.extract(folder))
+    else:
+        os.unlink(inflate_file(path, folder))
+        os.rmdir(folder + "/inflated")
+    print(status("VmHWM:") - before)
+"""
+
+
+@pytest.mark.slow
+@no_sanitizer
+@knows_peak
+def test_unpacking_takes_24_mebibytes_at_most(tmp_path: Path) -> None:
+    data = random.Random(1).randbytes(1 << 19) * 64  # noqa: S311 - no secret
+    tar = tar_with(data)
+    packed = {
+        "a.tar": tar,
+        "a.tar.gz": gzip.compress(tar, 0),
+        "a.tar.xz": lzma.compress(tar, preset=1),
+        "a.tar.zst": bytes(zstd.compress(tar)),
+        "a.zip": zip_with(data),
+        "a.deb": packages.deb({"a": data}, ".zst"),
+        "a.rpm": packages.rpm({"a": data}),
+        "a.sym.gz": gzip.compress(data, 0),
+    }
+    if libarchive is not None:
+        packed["a.pd_"] = cabinet("a.pdb", data, STORED)
+    for name, data in packed.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "unpacked").mkdir()
+    done = subprocess.run(
+        [*(sys.executable, "-c", UNPACK, "unpacked"), *packed],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    peaks = dict(zip(packed, map(int, done.stdout.split()), strict=True))
+    assert max(peaks.values()) < 24 << 20, peaks
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
