@@ -20,7 +20,7 @@ from gsym.arrow.answers import Known
 from gsym.arrow.inputs import batches_of, units_of
 from gsym.arrow.rows import import_pyarrow
 from gsym.arrow.symbolizing import frame_ids, slices_of, symbolize
-from gsym.engine.workers import run_workers
+from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.store.locking import held
@@ -178,11 +178,7 @@ class BatchJob:
 
         def work() -> None:
             answering = _Answering(self._modules, self._options)
-            while waiting:
-                try:
-                    part = waiting.pop()
-                except IndexError:
-                    return
+            for part in taken_from(waiting):
                 try:
                     self._write(answering, *part)
                 except BaseException:

@@ -210,11 +210,12 @@ class _Place:
     def keys(self, name: str) -> list[ModuleKey]:
         """The key of the module called *name*, of several the one added last."""
         now = time.monotonic()
-        if name not in self._known and now >= self._next:
-            self._known = self._read()
+        known = self._known  # another thread may renew it
+        if name not in known and now >= self._next:
+            known = self._known = self._read()
             took = time.monotonic() - now
             self._next = now + max(_RENEW_SECONDS, took / _MOST_RENEWING)
-        return [self._known[name]] if name in self._known else []
+        return [known[name]] if name in known else []
 
     def _read(self) -> dict[str, ModuleKey]:
         from gsym.store.modules import ModuleKey

@@ -15,7 +15,7 @@ from gsym.arguments import paths_of
 from gsym.conversion.input_file import open_input
 from gsym.conversion.job import convert_file
 from gsym.conversion.options import complete_options
-from gsym.engine.workers import core_count, run_workers
+from gsym.engine.workers import core_count, run_workers, taken_from
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import sync
@@ -196,10 +196,10 @@ def run_side_by_side(
         results.put(number, work(number, threads, results.part(number)))
         results.hand_over()
     small = order[alone:]
-    waiting = iter(small)  # which the threads share
+    small.reverse()  # they are taken from its end
 
     def work_off() -> None:
-        for number in waiting:
+        for number in taken_from(small):
             results.put(number, work(number, 1, None))
 
     if small:

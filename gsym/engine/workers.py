@@ -10,7 +10,10 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    Item = TypeVar("Item")
 
 _POLL_SECONDS = 0.1
 
@@ -20,6 +23,19 @@ def core_count() -> int:
     if hasattr(os, "sched_getaffinity"):  # not on every system
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def taken_from(waiting: list[Item]) -> Iterator[Item]:
+    """The items of *waiting*, the last one first, which are removed from it.
+
+    Workers may share the list: each item goes to one of them, also in a Python without
+    the GIL, in which a shared iterator may give an item to two.
+    """
+    try:
+        while True:
+            yield waiting.pop()
+    except IndexError:  # it is empty, or another worker was faster
+        return
 
 
 def run_workers(

@@ -464,15 +464,14 @@ def _joined(
     look_up: Callable[[int, int], CData], count: int, parts: int, path: str | None
 ) -> CData:
     """The batches of several threads as one."""
-    from gsym.engine.workers import run_workers
+    from gsym.engine.workers import run_workers, taken_from
 
     firsts = [count * part // parts for part in range(parts + 1)]
     batches: list[CData] = [None] * parts
     waiting = list(range(parts))
 
     def work() -> None:
-        while waiting:
-            part = waiting.pop()
+        for part in taken_from(waiting):
             first, size = firsts[part], firsts[part + 1] - firsts[part]
             batches[part] = look_up(first, size)
 
@@ -483,8 +482,7 @@ def _joined(
     copying = list(range(parts))
 
     def copy() -> None:
-        while copying:
-            part = copying.pop()
+        for part in taken_from(copying):
             lib.gsym_batch_join(whole, handles, part, firsts[part])
 
     run_workers(copy, parts, None, copying.clear)

@@ -7,7 +7,7 @@ there is one, in about one nanosecond per byte.
 from __future__ import annotations
 
 from gsym.engine.native import check, lib, new_error, new_object
-from gsym.engine.workers import core_count, run_workers
+from gsym.engine.workers import core_count, run_workers, taken_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ def check_records(reader: Reader, threads: int | None = None) -> None:
         error = new_error()
         life = lib.gsym_record_create, lib.gsym_record_destroy
         record = new_object("record", *life, path=path)
-        while waiting:
-            try:
-                first = waiting.pop()
-            except IndexError:  # another thread was faster
-                break
+        for first in taken_from(waiting):
             count = min(_AT_ONCE, len(reader) - first)
             status = lib.gsym_image_check_records(image, record, first, count, error)
             if status:

@@ -16,7 +16,7 @@ from struct import Struct
 
 from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import ffi, lib, new_error
-from gsym.engine.workers import run_workers
+from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import FormatError, LimitError
 from gsym.model import UINT64_MAX
 
@@ -207,10 +207,9 @@ class SparseImage:
     def _read(self, missing: set[int]) -> None:
         """Read blocks, several requests at a time."""
         runs = self._runs(sorted(missing))
-        left = iter(runs)  # which workers share
 
         def work() -> None:
-            for first, end in left:
+            for first, end in taken_from(runs):
                 start = first * _BLOCK
                 size = min(end * _BLOCK, self._file.size) - start
                 self._put(start, self._file.read(start, size))

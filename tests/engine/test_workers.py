@@ -41,3 +41,24 @@ def test_an_interrupt_behind_the_last_worker_does_not_wait_forever(
             lambda: done.append("work"), 2, None, lambda: done.append("cancel")
         )
     assert sorted(done) == ["cancel", "work", "work"]
+
+
+def test_workers_that_share_a_list_take_each_item_once() -> None:
+    waiting = [*range(20_000)]
+    taken: list[int] = []
+
+    def work() -> None:
+        for item in workers.taken_from(waiting):
+            taken.append(item)  # noqa: PERF402 - as they are taken
+
+    workers.run_workers(work, 8, None, waiting.clear)
+    assert sorted(taken) == [*range(20_000)]
+    assert not waiting
+
+
+def test_an_emptied_list_ends_its_workers() -> None:
+    waiting = [1, 2, 3]
+    taken = workers.taken_from(waiting)
+    assert next(taken) == 3
+    waiting.clear()
+    assert list(taken) == []

@@ -15,7 +15,7 @@ from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
-from gsym.engine.workers import run_workers
+from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import EmptyError, FormatError, UnsupportedError
 
 TYPE_CHECKING = False
@@ -296,12 +296,11 @@ def load_debug_sections(
         for which in range(lib.GSYM_DEBUG_SECTION_COUNT)
     }
     # The longest are begun first, for the others fit in beside them.
-    waiting = sorted(sizes, key=sizes.__getitem__, reverse=True)
-    begun = iter(waiting)  # which the threads share
+    waiting = sorted(sizes, key=sizes.__getitem__)
     loaded: dict[int, Section] = {}
 
     def work() -> None:
-        for which in begun:
+        for which in taken_from(waiting):
             section = file.debug_section(which, split=split)
             if section is not None:
                 loaded[which] = section
