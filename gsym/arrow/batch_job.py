@@ -178,12 +178,12 @@ class BatchJob:
 
         def work() -> None:
             answering = _Answering(self._modules, self._options)
-            for part in taken_from(waiting):
-                try:
+            try:
+                for part in taken_from(waiting):
                     self._write(answering, *part)
-                except BaseException:
-                    waiting.clear()
-                    raise
+            except BaseException:
+                waiting.clear()
+                raise
 
         def poll() -> None:
             if progress is not None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,7 +18,11 @@ from typing import NamedTuple
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-INCLUDES = ("-std=c11", "-iquote", "csrc", "-Icsrc/include", "-Ilibgsym/include")
+FOLDERS = ("csrc", "cpython", "libgsym")
+INCLUDES = (
+    *("-std=c11", "-iquote", "csrc", "-Icsrc/include", "-Ilibgsym/include"),
+    f"-isystem{sysconfig.get_path('include')}",
+)
 # The rest of bugprone and cert is of style, or of C++.
 CHECKS = (
     "-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,"
@@ -37,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def _files() -> list[str]:
-    found = [*ROOT.glob("csrc/*/*.c"), *ROOT.glob("libgsym/*.c")]
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.c")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
@@ -45,6 +50,8 @@ def _lines(*command: str) -> list[str]:
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False
     )
+    if done.returncode < 0:
+        sys.exit(f"signal {-done.returncode} has ended: {' '.join(command)}")
     return (done.stdout + done.stderr).splitlines()
 
 
@@ -66,7 +73,7 @@ def _clang_tidy(program: str) -> list[str]:
 def _cppcheck(program: str) -> list[str]:
     words = "--quiet", "--std=c11", "--enable=warning,portability", "--inline-suppr"
     form = "--template={file}:{line}: warning: {message} [{id}]"
-    return _lines(program, *words, form, *INCLUDES[3:], "csrc", "libgsym")
+    return _lines(program, *words, form, *INCLUDES[3:5], *FOLDERS)
 
 
 def _bandit(program: str) -> list[str]:
@@ -78,7 +85,7 @@ def _semgrep(program: str) -> list[str]:
     words = "scan", "--metrics=off", "--disable-version-check", "--emacs", "--quiet"
     rules = FOLDER.relative_to(ROOT) / "rules.yaml"
     found = []
-    for line in _lines(program, *words, f"--config={rules}", "csrc", "libgsym"):
+    for line in _lines(program, *words, f"--config={rules}", *FOLDERS):
         match = re.match(r"(.+?):(\d+):\d+:\w+\(([\w.-]+)\):.*?:(.*)", line)
         if match:
             rule = match[3].rpartition(".")[2]
@@ -93,7 +100,9 @@ TOOLS = {
     "bandit": _bandit,
     "semgrep": _semgrep,
 }
-_FINDING = re.compile(r"(\S+?):(\d+)(?::\d+)?: (?:warning|error): (.*?) ?\[([^][]+)\]$")
+_FINDING = re.compile(
+    r"(\S+?):(\d+)(?::\d+)?: (?:warning|(?:fatal )?error): (.*?)(?: ?\[([^][]+)\])?$"
+)
 
 
 def findings_of(tool: str, program: str) -> list[Finding]:
@@ -103,7 +112,9 @@ def findings_of(tool: str, program: str) -> list[Finding]:
         match = _FINDING.match(line)
         if match:
             path = match[1].removeprefix(f"{ROOT}/").removeprefix("./")
-            finding = Finding(tool, match[4], path, f"{match[2]}: {match[3]}")
+            finding = Finding(
+                tool, match[4] or "error", path, f"{match[2]}: {match[3]}"
+            )
             found[finding] = None
     return list(found)
 

@@ -146,8 +146,12 @@ class FunctionCalls(CallRecorder):
         """Begin.
 
         Raises:
+            GsymError: The interpreter lock, which guards the base, is off.
             ValueError: Another profiler is active.
         """
+        # It is on since the base was imported, unless it must not be.
+        if not getattr(sys, "_is_gil_enabled", lambda: True)():
+            raise GsymError("calls are recorded only with the GIL: unset PYTHON_GIL")
         self.write_to(self._tracer.process.output.records)
         self._tracer.calls = self
         monitoring = getattr(sys, "monitoring", None)
