@@ -56,7 +56,8 @@ class Package(NamedTuple):
     version: str
 
 
-_KERNEL = "linux-image-amd64-dbg"  # depends on the package of the current version
+KERNEL = "linux-image-amd64-dbg"  # depends on the package of the current version
+_KERNELS = re.compile(r"linux-image-\d.*-amd64-dbg")
 _LIBC = Source("libc6-dbg", "libc.so.6", "libc6")
 _JVM = Source("openjdk-17-dbg", "server/libjvm.so", "openjdk-17-jre-headless")
 _CEPH = Source("ceph-osd-dbg", "bin/ceph-osd", "ceph-osd")
@@ -67,7 +68,7 @@ SOURCES = {
     "libjvm.plain": _JVM._replace(inflate=True),
     "ceph-osd.debug": _CEPH,
     "ceph-osd.plain": _CEPH._replace(inflate=True),
-    "vmlinux": Source(_KERNEL, "vmlinux-*"),
+    "vmlinux": Source(KERNEL, "vmlinux-*"),
 }
 
 
@@ -95,6 +96,12 @@ class Corpus:
             print(f"{name} ...", file=sys.stderr)
             self._make(self._folder / "big" / name, SOURCES[name])
 
+    def files(self, package: str, pattern: str) -> list[Path]:
+        """Those of a package that match, the small ones first."""
+        found = self._package(package).rglob(pattern)
+        files = [path for path in found if path.is_file() and not path.is_symlink()]
+        return sorted(files, key=lambda path: (path.stat().st_size, path))
+
     def _make(self, path: Path, source: Source) -> None:
         root = self._package(source.package)
         if source.binary_package:
@@ -110,8 +117,9 @@ class Corpus:
 
     def _package(self, name: str) -> Path:
         """The folder that a package is unpacked in."""
-        if name == _KERNEL:
-            name = _dependency(name)
+        if name == KERNEL:
+            fetched = (each.name for each in self.packages())
+            name = next(filter(_KERNELS.fullmatch, fetched), "") or _dependency(name)
         root = self._unpacked / name
         if not root.exists():
             root.parent.mkdir(parents=True, exist_ok=True)

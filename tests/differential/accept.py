@@ -2,11 +2,12 @@
 
     python -m tests.differential.accept CORPUS [--count N] [--input NAME]... [--write]
 
-CORPUS holds the binaries named below; one that is missing fails the run. Others are
-built: the engine for each of several processors, and the programs of the tests. The
-exit status is 1 if an address is unexplained, a line is lost, one of LLVM's tools reads
-one of our files otherwise than we do, or a verdict does not stand. --write puts the
-tables into docs/acceptance.md.
+CORPUS is a folder that `benchmarks.corpus` fills; what it lacks is fetched. Other
+binaries are real ones of the tests, or are built: the engine for each of several
+processors, and the programs of the tests. Takes an hour on two cores. The exit status
+is 1 if an address is unexplained, a line is lost, one of LLVM's tools reads one of our
+files otherwise than we do, or a verdict does not stand. --write puts the tables into
+docs/acceptance.md.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -16,13 +17,14 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.markdown import table
 from benchmarks.report import ROOT, environment
 from tests.differential import gsymutil_differences, verdicts
-from tests.differential.binaries import PROGRAMS, binaries
+from tests.differential.binaries import binaries
 from tests.differential.compare import Comparison, compare
 from tests.differential.differences import (
     ADDR2LINE,
@@ -35,20 +37,23 @@ from tests.differential.judges import Judgement, Judges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Executor
 
     from tests.differential.binaries import Binary
 
-PROGRAM_COUNT = 2_000  # addresses of a small program
+OF_MANY = 10_000  # addresses of a binary that shares its line with others
 HEAD = (
-    *("input", "addresses", "= llvm-symbolizer", "= addr2line", "= llvm-gsymutil"),
+    *("input", "binaries", "addresses"),
+    *("= llvm-symbolizer", "= addr2line", "= llvm-gsymutil"),
     *("of a class", "unexplained", "row runs on", "no name", "lines lost"),
 )
 DOCUMENT = ROOT / "docs" / "acceptance.md"
 TEXT = """\
 # Acceptance
 
-Random addresses in the code of real binaries, uniformly distributed over its bytes, are
-looked up in the files that gsym writes, and compared with the answers of three peers:
+{addresses:,} addresses in the code of {binaries} binaries, chosen at random among its
+bytes, none twice in a binary, are looked up in the files that gsym writes, and compared
+with the answers of three peers:
 
 - llvm-symbolizer from the DWARF: names, paths, lines, and inline chains;
 - GNU addr2line from the DWARF: names, lines, and inline chains;
@@ -62,8 +67,14 @@ function *runs on* into padding or a few bytes of a symbol; in code that has *no
 neither of a function nor of a symbol; and elsewhere. At {misread} addresses
 llvm-gsymutil or llvm-symbolizer reads our file differently than gsymutil does.
 
-The shared objects are csrc/ of this project, built by zig. The programs are those of
-`tests/differential/builds.py`, in nine languages, together.
+The inputs `big/` are those of the [benchmarks](benchmarks.md). Of the other files in
+their Debian packages, of which the modules of the kernel are relocatable, a part is
+taken that has all sizes. The fixtures are the ELF files with lines that the tests read,
+of many compilers and machines, without two that llvm-symbolizer misreads. The shared objects are csrc/ of this project, built by zig.
+The programs are those of `tests/differential/builds.py`, in several languages; the
+targets are a program for each machine in `tests/differential/targets.py`. Of binaries
+that share a line of the table, {of_many:,} addresses of each are asked, or all if there
+are fewer.
 
 {environment}
 
@@ -104,10 +115,11 @@ def added(found: list[Comparison]) -> Comparison:
     )
 
 
-def input_row(name: str, found: Comparison) -> list[str]:
+def input_row(name: str, binaries: int, found: Comparison) -> list[str]:
     """One line of the table of inputs."""
     lost = found.judges.lines_lost
     figures = [
+        binaries,
         found.addresses,
         *(each.equal for each in found.judgements),
         sum(each.classes.total() for each in found.judgements),
@@ -140,57 +152,74 @@ def class_rows(comparisons: dict[str, Comparison]) -> list[list[str]]:
     return rows
 
 
-def compared(chosen: list[Binary], count: int) -> Iterator[Comparison]:
-    """Each binary that can be had, compared in a folder of its own."""
-    for each in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            binary = each.make(Path(folder))
-            if binary:
-                files = Path(folder) / "files"
-                files.mkdir()
-                yield compare(binary, files, count)
+def compared(binary: Binary, count: int) -> Comparison | None:
+    """A binary, if it can be had, compared in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = binary.make(Path(folder))
+        if path is None:
+            return None
+        files = Path(folder) / "files"
+        files.mkdir()
+        return compare(path, files, count)
+
+
+def all_compared(
+    pool: Executor, known: list[Binary], count: int
+) -> Iterator[tuple[str, list[Comparison]]]:
+    """The binaries of each line of the table."""
+    begun = {}
+    for line, number in Counter(each.line for each in known).items():
+        most = count if number == 1 else min(count, OF_MANY)
+        begun[line] = [
+            pool.submit(compared, each, most) for each in known if each.line == line
+        ]
+    for line, futures in begun.items():
+        found = [each.result() for each in futures]
+        yield line, [each for each in found if each]
 
 
 def main() -> int:
     """Compare, print, and with --write keep the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--count", type=int, default=100_000, help="addresses")
+    parser.add_argument("--count", type=int, default=75_000, help="addresses")
     parser.add_argument("--input", action="append", help="such as big/vmlinux")
+    parser.add_argument("--jobs", type=int, default=2, help="each takes up to 6 GB")
     parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
     arguments = parser.parse_args()
     known = binaries(arguments.corpus)
-    comparisons = {}
-    for name in arguments.input or dict.fromkeys(each.line for each in known):
-        count = min(arguments.count, PROGRAM_COUNT if name == PROGRAMS else 1 << 60)
-        chosen = [each for each in known if each.line == name]
-        found = added(list(compared(chosen, count)))
-        comparisons[name] = found
-        print(" | ".join(input_row(name, found)), file=sys.stderr)
-        for text in (*found.unexplained[:SHOWN], *(found.misread or ())):
-            print(text, file=sys.stderr)
-    rows = [input_row(name, found) for name, found in comparisons.items()]
+    comparisons, rows = {}, []
+    chosen = [each for each in known if each.line in (arguments.input or [each.line])]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        asked = [] if arguments.input else known
+        changed = pool.submit(verdicts.changed, asked)
+        for name, of_line in all_compared(pool, chosen, arguments.count):
+            comparisons[name] = found = added(of_line)
+            rows.append(input_row(name, len(of_line), found))
+            print(" | ".join(rows[-1]), file=sys.stderr)
+            for text in (*found.unexplained[:SHOWN], *(found.misread or ())):
+                print(text, file=sys.stderr)
+    every = added(list(comparisons.values()))
+    number = sum(int(row[1]) for row in rows)
+    rows.append(input_row("all", number, every))
     command = f"python -m tests.differential.accept CORPUS --count {arguments.count}"
     text = TEXT.format(
+        addresses=every.addresses,
+        binaries=number,
         environment=environment(command),
-        misread=sum(sum(found.misread.values()) for found in comparisons.values()),
+        misread=sum(every.misread.values()),
         inputs=table(HEAD, rows),
         classes=table(("class", "peer", "addresses", "where"), class_rows(comparisons)),
         verdicts=verdicts.section(),
+        of_many=OF_MANY,
     )
     print(text)
     if arguments.write:
         DOCUMENT.write_text(text, encoding="utf-8")
-    changed = verdicts.changed(known)
-    for each in changed:
+    for each in changed.result():
         print(each, file=sys.stderr)
-    return int(
-        bool(changed)
-        or any(
-            found.unexplained or found.misread or found.judges.lost_lines
-            for found in comparisons.values()
-        )
-    )
+    failed = every.unexplained or every.misread or every.judges.lost_lines
+    return int(bool(changed.result() or failed))
 
 
 if __name__ == "__main__":

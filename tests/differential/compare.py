@@ -59,29 +59,35 @@ def compare_files(
     """Compare two files made from *binary* at *count* addresses of its code."""
     their_functions = sampling.functions(theirs)
     our_functions = sampling.functions(ours)
-    addresses = sampling.addresses_in(layout.code(binary), count, seed)
+    addresses = sampling.distinct_addresses_in(layout.code(binary), count, seed)
     their_answers = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], theirs, addresses)
     our_answers = peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
     readable = peers.decompressed(binary, ours.parent)
     symbols = layout.symbol_table(binary).symbols
-    cases = [
-        Case(
-            address,
-            peers.parse_frames(their),
-            peers.parse_frames(our),
-            sampling.function_at(their_functions, address),
-            sampling.function_at(our_functions, address),
-            (
-                *layout.symbols_near(symbols, address),
-                *layout.symbols_over(symbols, address),
-            ),
-            readable != binary,
-        )
-        for address, their, our in zip(
-            addresses, their_answers, our_answers, strict=True
-        )
-        if their != our
-    ]
+    kind = layout.kind_of(binary)
+    is_base_wrong = our_functions[0].start < sampling.base_address(theirs)
+    with gsym.open(ours) as reader:
+        cases = [
+            Case(
+                address,
+                peers.parse_frames(their),
+                peers.parse_frames(our),
+                sampling.function_at(their_functions, address),
+                sampling.function_at(our_functions, address),
+                (
+                    *layout.symbols_near(symbols, address),
+                    *layout.symbols_over(symbols, address),
+                ),
+                readable != binary,
+                is_relocatable=kind is not None and kind.is_relocatable,
+                is_before_rows=" @ " not in our and _is_before_rows(reader, address),
+                is_base_wrong=is_base_wrong,
+            )
+            for address, their, our in zip(
+                addresses, their_answers, our_answers, strict=True
+            )
+            if their != our
+        ]
     with Context(binary, ours) as context:
         names = [
             _class(case) or _class(case._replace(copies=context.copies(case.address)))
@@ -102,6 +108,13 @@ def compare_files(
         ),
         _misread(binary, ours, addresses, our_answers),
     )
+
+
+def _is_before_rows(reader: gsym.Reader, address: int) -> bool:
+    """Whether the record at *address* has no row there."""
+    function = reader.function_at(address)
+    rows = function.line_table if function else None
+    return all(address < row.address for row in rows or ())
 
 
 def _class(case: Case) -> str:

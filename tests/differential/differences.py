@@ -8,6 +8,7 @@ none is unexplained.
 
 from __future__ import annotations
 
+import functools
 import os.path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,8 +31,10 @@ class Case(NamedTuple):
     *theirs* are the frames of the reader whose answer differs, *other* those of the
     other reader. *copies* are ours from every description of the function, *symbols*
     those that cover the address, *gap* the bytes around it that neither a symbol nor a
-    function of ours covers, *symbol_files* what the symbol table says of files, and
-    *line_before* that of the code right in front of the symbol.
+    function of ours covers, *symbol_files* and *data* what the symbol table says of
+    files and variables, and *line_before* the line of the code right in front of the
+    symbol. *has_supplement* is set where a part of the DWARF is in another file, and
+    *is_foreign_object* where a file has relocations of a machine that is not this one.
     """
 
     address: int
@@ -42,7 +45,10 @@ class Case(NamedTuple):
     symbols: tuple[Symbol, ...] = ()
     gap: Gap | None = None
     symbol_files: frozenset[str] = frozenset()
+    data: frozenset[str] = frozenset()
     line_before: int = 0
+    has_supplement: bool = False
+    is_foreign_object: bool = False
 
 
 # ---- answers where there is no function --------------------------------------------
@@ -107,6 +113,15 @@ def assembler_label_is_no_name(case: Case) -> bool:
     return _only_names_differ(case, _is_assembler_label)
 
 
+def data_names_no_code(case: Case) -> bool:
+    """A symbol of data inside of a function, such as constants, names nothing."""
+    return (
+        len(case.theirs) == 1
+        and case.theirs[0].name in case.data
+        and not any(frame.line for frame in (*case.theirs, *case.ours))
+    )
+
+
 def scope_is_included(case: Case) -> bool:
     """A name without linkage includes the namespaces and classes around it."""
     return _only_names_differ(case, _has_scope)
@@ -168,6 +183,18 @@ def path_is_joined_differently(case: Case) -> bool:
     )
 
 
+def folder_is_in_supplement(case: Case) -> bool:
+    """llvm-symbolizer does not read the folder of a unit in the other file of dwz."""
+    return (
+        case.has_supplement
+        and len(case.theirs) == len(case.ours) > 0
+        and all(
+            our.line == their.line and our.path.endswith(their.path)
+            for our, their in zip(case.ours, case.theirs, strict=True)
+        )
+    )
+
+
 def symbol_has_no_file(case: Case) -> bool:
     """The file that STT_FILE names is not that of a symbol."""
     return (
@@ -181,10 +208,11 @@ def symbol_has_no_file(case: Case) -> bool:
 def lines_are_missing(case: Case) -> bool:
     """One reader has no lines of a unit, as addr2line 2.40 of 64-bit DWARF 5."""
     return (
-        len(case.theirs) == 1
+        len(case.theirs) == 1 <= len(case.ours)
         and not has_lines(case)
         and (
             [frame.line for frame in case.ours] == [frame.line for frame in case.other]
+            or copy_is_of_another_unit(case._replace(theirs=case.other))
             or call_is_outside_of_caller(case._replace(theirs=case.other))
         )
         and _name_is_explained(
@@ -216,6 +244,11 @@ def row_runs_on_out_of_its_unit(case: Case) -> bool:
     )
 
 
+def relocations_are_applied(case: Case) -> bool:
+    """addr2line does not know the relocations of other machines."""
+    return case.is_foreign_object and case.ours == case.other
+
+
 LLVM_SYMBOLIZER: tuple[Class, ...] = (
     symbol_extends_to_next_function,
     padding_has_no_line,
@@ -226,15 +259,18 @@ LLVM_SYMBOLIZER: tuple[Class, ...] = (
     alias_differs,
     underscore_is_left_out,
     name_is_of_symbol,
+    data_names_no_code,
     scope_is_included,
     row_runs_on_into_symbol,
     copy_is_of_another_unit,
     rows_of_folded_code_differ,
     call_is_outside_of_caller,
+    folder_is_in_supplement,
     symbol_has_no_file,
     lines_are_missing,
 )
 ADDR2LINE: tuple[Class, ...] = (
+    relocations_are_applied,
     *LLVM_SYMBOLIZER,
     inlined_call_has_its_own_name,
     path_is_joined_differently,
@@ -259,7 +295,7 @@ NO_LOSS = {
     for each in (
         *(padding_has_no_line, row_runs_on_into_symbol),
         *(code_has_no_name, rows_of_folded_code_differ),
-        row_runs_on_out_of_its_unit,
+        *(row_runs_on_out_of_its_unit, relocations_are_applied),
     )
 }
 
@@ -293,7 +329,10 @@ def _nowhere(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 
 def _place(frame: Frame) -> tuple[str, int]:
-    return os.path.normpath(frame.path), frame.line
+    return _normal(frame.path), frame.line
+
+
+_normal = functools.cache(os.path.normpath)
 
 
 def _name_is_explained(case: Case, at: int) -> bool:
@@ -308,7 +347,10 @@ def _is_alias(case: Case, at: int) -> bool:
     """Both are names of the function, theirs in the symbol table."""
     our, their = case.ours[at].name, case.theirs[at].name
     names = _symbol_names(case)
-    is_known = our in names or (case.other and case.other[-1].name == our)
+    # Go writes a dot for the middle dot of the DWARF.
+    is_known = our.replace("\u00b7", ".") in names or (
+        case.other and case.other[-1].name == our
+    )
     return their in names and bool(is_known)
 
 

@@ -24,6 +24,9 @@ class Case(NamedTuple):
     Frames are innermost first and none where the address is not found; a function is
     the record that the answer came from. *symbols* are those at or before the address
     that may cover it, *copies* our answers from every description of the function.
+    *is_relocatable* is set for a file that no linker made, *is_before_rows* where our
+    record has no row at or before the address, *is_base_wrong* where code has addresses
+    below the base address of their file.
     """
 
     address: int
@@ -34,6 +37,9 @@ class Case(NamedTuple):
     symbols: tuple[Symbol, ...]
     has_zdebug: bool = False
     copies: tuple[tuple[Frame, ...], ...] = ()
+    is_relocatable: bool = False
+    is_before_rows: bool = False
+    is_base_wrong: bool = False
 
 
 def name_is_qualified(case: Case) -> bool:
@@ -58,7 +64,9 @@ def name_is_of_symbol_table(case: Case) -> bool:
 def path_is_exact(case: Case) -> bool:
     """Paths are unchanged: a file in the root directory has one slash."""
     return len(case.ours) == len(case.theirs) > 0 and all(
-        our == their or our == their._replace(path=their.path.removeprefix("/"))
+        our == their
+        or our == their._replace(path=their.path.removeprefix("/"))
+        or _with_slashes(our) == _with_slashes(their)
         for our, their in zip(case.ours, case.theirs, strict=True)
     )
 
@@ -119,15 +127,50 @@ def rows_after_start_are_kept(case: Case) -> bool:
     ] == [(frame.name, frame.offset) for frame in case.theirs[:1]]
 
 
+def relocatable_file_is_read(case: Case) -> bool:
+    """Symbols and rows of a relocatable file are those of their own section."""
+    return case.is_relocatable and (
+        rows_after_start_are_kept(case)
+        or lines_are_kept(case)
+        or (_is_bare(case) and (not case.ours or _symbol_starts_range(case)))
+    )
+
+
 def declared_line_is_not_given(case: Case) -> bool:
     """Code before the first row has no line, not that of the declaration."""
-    return _is_same_record(case) and len(case.theirs) == 1 and not case.ours
+    return (
+        case.is_before_rows
+        and not _is_bare(case)
+        and case.their_function is not None
+        and case.our_function is not None
+        and case.their_function[:2] == case.our_function[:2]
+    )
+
+
+def code_below_base_is_kept(case: Case) -> bool:
+    """The first segment is not always that with the lowest address."""
+    return case.is_base_wrong and _is_bare(case)
+
+
+def suffix_is_left_out(case: Case) -> bool:
+    """A part `f.cold` without lines has the linkage name in the DWARF, too."""
+    return _differ_only_in_names(case) and all(
+        our.name == their.name or their.name.startswith(our.name + ".")
+        for our, their in zip(case.ours, case.theirs, strict=True)
+    )
 
 
 def label_ends_with_its_function(case: Case) -> bool:
     """A symbol without a size ends with the function that contains it."""
     theirs = case.their_function
-    return not case.ours and theirs is not None and theirs.start == theirs.end
+    return (
+        not case.ours
+        and theirs is not None
+        and (
+            theirs.start == theirs.end
+            or any(each.size == 0 and _starts(each, theirs) for each in case.symbols)
+        )
+    )
 
 
 def first_copy_is_kept(case: Case) -> bool:
@@ -141,11 +184,14 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     name_is_qualified,
     path_is_exact,
     old_compression_is_read,
+    relocatable_file_is_read,
     symbol_without_type_is_added,
     symbol_inside_function_is_dropped,
     inline_below_try_block_is_kept,
     rows_after_start_are_kept,
     declared_line_is_not_given,
+    code_below_base_is_kept,
+    suffix_is_left_out,
     label_ends_with_its_function,
     lines_are_kept,
     first_copy_is_kept,
@@ -156,6 +202,10 @@ def _differ_only_in_names(case: Case) -> bool:
     return len(case.ours) == len(case.theirs) > 0 and all(
         our[1:] == their[1:] for our, their in zip(case.ours, case.theirs, strict=True)
     )
+
+
+def _with_slashes(frame: Frame) -> Frame:
+    return frame._replace(path=frame.path.replace("\\", "/"))
 
 
 def _has_lines(frames: tuple[Frame, ...]) -> bool:
@@ -180,6 +230,7 @@ def _symbol_starts_range(case: Case) -> bool:
     return any(
         symbol.name == case.ours[-1].name and _starts(symbol, case.our_function)
         for symbol in case.symbols
+        if case.ours
     )
 
 

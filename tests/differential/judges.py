@@ -140,6 +140,10 @@ class Context:
     def __init__(self, binary: Path, ours: Path) -> None:
         self._binary = binary
         self._table = layout.symbol_table(binary)
+        self._has_supplement = layout.has_section(
+            binary, ".gnu_debugaltlink", ".debug_sup"
+        )
+        self._kind = layout.kind_of(binary) or layout.Kind()
         self._cover = layout.Cover(
             layout.code(binary), self._table.symbols, sampling.functions(ours)
         )
@@ -161,6 +165,9 @@ class Context:
             symbols=layout.symbols_over(self._table.symbols, address),
             gap=self._cover.gap(address),
             symbol_files=self._table.files,
+            data=self._table.data,
+            has_supplement=self._has_supplement,
+            is_foreign_object=self._kind.is_foreign_object,
         )
 
     def detailed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.differential.peers import run
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 # A symbol further away than this is not looked at.
 _REACH = 1 << 16
 _MOST_PADDING = 64
-_RELOCATABLE = 1  # e_type, in either byte order
+_RELOCATABLE = 1  # e_type
+_ARM = 40  # e_machine
+_INTEL = (3, 62)
+# Where Arm code, Thumb code and data start, not what they are called.
+_MAPPING = re.compile(r"\$[adtx](\.|$)")
+_CONTROL = re.compile(r"\^([@-_])")
 
 
 class Symbol(NamedTuple):
@@ -42,18 +48,47 @@ class Gap(NamedTuple):
 
 
 class SymbolTable(NamedTuple):
-    """The defined symbols that may name code, by address, and the files it names."""
+    """The defined symbols that may name code, by address.
+
+    *files* are the names of files in it, *data* those of variables and constants.
+    """
 
     symbols: list[Symbol]
     files: frozenset[str] = frozenset()
+    data: frozenset[str] = frozenset()
+
+
+class Kind(NamedTuple):
+    """What the header of an ELF file says of it."""
+
+    is_relocatable: bool = False
+    machine: int = 0
+
+    @property
+    def is_foreign_object(self) -> bool:
+        """Whether it has relocations of a machine that few tools know."""
+        return self.is_relocatable and self.machine not in _INTEL
+
+
+def kind_of(binary: Path) -> Kind | None:
+    """That of an ELF file; None for another container."""
+    with binary.open("rb") as file:
+        head = file.read(20)
+    if head[:4] != b"\x7fELF":
+        return None
+    order = "<" if head[5] == 1 else ">"
+    kind, machine = struct.unpack_from(f"{order}HH", head, 16)
+    return Kind(kind == _RELOCATABLE, machine)
 
 
 def symbol_table(binary: Path) -> SymbolTable:
     """The symbols of a file of any container; few of one that is not ELF have sizes."""
-    if not _is_linked_elf(binary):
+    elf = kind_of(binary)
+    if elf is None:
         return SymbolTable(_named_symbols(binary))
+    starts = _section_starts(binary) if elf.is_relocatable else {}
     printed = run("readelf", "--syms", "--wide", str(binary))
-    found, files = set(), set()
+    found, files, data = set(), set(), set()
     for line in printed.splitlines():
         fields = line.split(maxsplit=7)
         if len(fields) != 8:
@@ -61,16 +96,28 @@ def symbol_table(binary: Path) -> SymbolTable:
         _, value, size, kind, _, _, section, name = fields
         if kind == "FILE":
             files.add(name)
-        elif kind in {"FUNC", "NOTYPE", "IFUNC"} and section.isdigit():
+        elif kind == "OBJECT":
+            data.add(name)
+        elif (
+            kind in {"FUNC", "NOTYPE", "IFUNC"}
+            and section.isdigit()
+            and not _MAPPING.match(name)
+        ):
             extent = int(size, 16 if size.startswith("0x") else 10)
-            found.add(Symbol(int(value, 16), extent, kind, name))
-    return SymbolTable(sorted(found), frozenset(files))
+            start = int(value, 16) + starts.get(section, 0)
+            if kind == "FUNC" and elf.machine == _ARM:
+                start &= ~1  # which says that it is Thumb code
+            found.add(Symbol(start, extent, kind, _CONTROL.sub(_unescaped, name)))
+    return SymbolTable(sorted(found), frozenset(files), frozenset(data))
 
 
-def _is_linked_elf(binary: Path) -> bool:
-    with binary.open("rb") as file:
-        head = file.read(18)
-    return head[:4] == b"\x7fELF" and _RELOCATABLE not in {head[16], head[17]}
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(ord(match[1]) - ord("@"))
+
+
+def _section_starts(binary: Path) -> dict[str, int]:
+    """What the addresses of symbols count from, in a relocatable file."""
+    return {number: int(start, 16) for number, start, _, _ in _sections(binary)}
 
 
 def _named_symbols(binary: Path) -> list[Symbol]:
@@ -113,19 +160,34 @@ def symbols_over(by_address: list[Symbol], address: int) -> tuple[Symbol, ...]:
     )
 
 
-_SECTION = re.compile(r"\] \S+ +(?:PROGBITS|NOBITS) +(\w+) \w+ (\w+) \w\w +(\w+) ")
+_SECTION = re.compile(
+    r"^ *\[ *(\d+)\] \S+ +(?:PROGBITS|NOBITS) +(\w+) \w+ (\w+) \w\w +(\w*) ",
+    re.MULTILINE,
+)
+
+
+def _sections(binary: Path) -> list[tuple[str, ...]]:
+    """The sections with contents of an ELF file: number, address, size, flags."""
+    return _SECTION.findall(run("readelf", "--section-headers", "--wide", str(binary)))
 
 
 def code(binary: Path) -> list[tuple[int, int]]:
-    """The sections of a linked ELF file that hold code, as ranges of addresses."""
-    if not _is_linked_elf(binary):
+    """The sections of an ELF file that hold code, as ranges of addresses."""
+    if kind_of(binary) is None:
         return []
-    printed = run("readelf", "--section-headers", "--wide", str(binary))
     ranges = []
-    for start, size, flags in _SECTION.findall(printed):
+    for _, start, size, flags in _sections(binary):
         if {"A", "X"} <= set(flags):
             ranges.append((int(start, 16), int(start, 16) + int(size, 16)))
     return sorted(each for each in ranges if each[0] < each[1])
+
+
+def has_section(binary: Path, *names: str) -> bool:
+    """Whether a file has a section of one of these names, or of a longer one."""
+    if kind_of(binary) is None:
+        return False
+    printed = run("readelf", "--section-headers", "--wide", str(binary))
+    return any(name in printed for name in names)
 
 
 class Cover:

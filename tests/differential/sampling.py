@@ -50,6 +50,14 @@ def functions(gsym: Path) -> list[Function]:
     ]
 
 
+def base_address(gsym: Path) -> int:
+    """What the addresses of a version-1 file count from."""
+    data = gsym.read_bytes()
+    order = "<" if data[:4] == b"MYSG" else ">"
+    _, _, _, _, base, *_ = struct.unpack_from(order + _HEADER, data)
+    return int(base)
+
+
 def union(functions: Iterable[Function]) -> list[tuple[int, int]]:
     """Their addresses as ascending ranges that do not touch.
 
@@ -75,11 +83,26 @@ def random_addresses(functions: Iterable[Function], count: int, seed: int) -> li
 
 def addresses_in(ranges: list[tuple[int, int]], count: int, seed: int) -> list[int]:
     """*count* addresses inside *ranges*, each byte equally likely."""
-    ends = list(itertools.accumulate(end - start for start, end in ranges))
+    size = sum(end - start for start, end in ranges)
     generator = random.Random(seed)  # noqa: S311 - a sample, no secret
+    return _addresses_at(ranges, (generator.randrange(size) for _ in range(count)))
+
+
+def distinct_addresses_in(
+    ranges: list[tuple[int, int]], count: int, seed: int
+) -> list[int]:
+    """*count* addresses inside *ranges*, or all, none twice."""
+    size = sum(end - start for start, end in ranges)
+    generator = random.Random(seed)  # noqa: S311 - a sample, no secret
+    places = generator.sample(range(size), min(count, size))
+    return _addresses_at(ranges, places)
+
+
+def _addresses_at(ranges: list[tuple[int, int]], places: Iterable[int]) -> list[int]:
+    """The addresses of bytes that are counted from the start of the first range."""
+    ends = list(itertools.accumulate(end - start for start, end in ranges))
     addresses = []
-    for _ in range(count):
-        place = generator.randrange(ends[-1])
+    for place in places:
         index = bisect.bisect_right(ends, place)
         addresses.append(ranges[index][1] - (ends[index] - place))
     return addresses

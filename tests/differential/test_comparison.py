@@ -83,6 +83,9 @@ def bare(name: str, path: str = "", line: int = 0) -> tuple[Frame, ...]:
 AT = bare("f", "f.c", 7)
 LABEL = Symbol(0x100, 0, "NOTYPE", "label")
 KNOWN = {
+    "relocations_are_applied": Case(
+        101, AT, bare("g", "f.c", 9), AT, is_foreign_object=True
+    ),
     "padding_has_no_line": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x10A, 0x110)),
     "code_has_no_name": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x102, 0x200)),
     "symbol_before_has_ended": Case(0x10D, (), bare("f"), gap=Gap(0x102, 0x200)),
@@ -98,6 +101,9 @@ KNOWN = {
         *(101, bare("f.isra.0", "f.c", 7), AT, ()),
         symbols=(Symbol(100, 50, "FUNC", "f.isra.0"),),
     ),
+    "data_names_no_code": Case(
+        101, bare("f"), bare("table", "f.c"), data=frozenset(["table"])
+    ),
     "underscore_is_left_out": Case(101, AT, bare("_f", "f.c", 7)),
     "row_runs_on_into_symbol": Case(
         *(0x101, bare("label"), bare("label", "f.c", 7)),
@@ -110,6 +116,9 @@ KNOWN = {
     ),
     "call_is_outside_of_caller": Case(
         101, AT, (Frame("g", "f.c", 7), Frame("f", "", 0))
+    ),
+    "folder_is_in_supplement": Case(
+        101, bare("f", "/src/f.c", 7), AT, has_supplement=True
     ),
     "lines_are_missing": Case(101, AT, bare("f"), AT),
     "inlined_call_has_its_own_name": Case(

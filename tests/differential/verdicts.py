@@ -148,7 +148,8 @@ def changed(known: list[Binary]) -> list[str]:
     """
     by_binary = {each.name: each for each in known}
     found = []
-    for name, group in itertools.groupby(sorted(kept()), key=lambda each: each.binary):
+    asked = sorted(each for each in kept() if each.binary in by_binary)
+    for name, group in itertools.groupby(asked, key=lambda each: each.binary):
         verdicts = list(group)
         addresses = [int(each.address, 16) for each in verdicts]
         now = {each.address: each for each in _of(by_binary[name], addresses)}
