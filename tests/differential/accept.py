@@ -70,11 +70,11 @@ llvm-gsymutil or llvm-symbolizer reads our file differently than gsymutil does.
 The inputs `big/` are those of the [benchmarks](benchmarks.md). Of the other files in
 their Debian packages, of which the modules of the kernel are relocatable, a part is
 taken that has all sizes. The fixtures are the ELF files with lines that the tests read,
-of many compilers and machines, without two that llvm-symbolizer misreads. The shared objects are csrc/ of this project, built by zig.
-The programs are those of `tests/differential/builds.py`, in several languages; the
-targets are a program for each machine in `tests/differential/targets.py`. Of binaries
-that share a line of the table, {of_many:,} addresses of each are asked, or all if there
-are fewer.
+of many compilers and machines, without two that llvm-symbolizer misreads. The shared
+objects are csrc/ of this project, built by zig. The programs are those of
+`tests/differential/builds.py`, in several languages; the targets are a program for each
+machine in `tests/differential/targets.py`. Of binaries that share a line of the table,
+{of_many:,} addresses of each are asked, or all if there are fewer.
 
 {environment}
 

@@ -44,8 +44,8 @@ TRIPLES = (
     *("riscv64-linux-musl", "powerpc64-linux-musl", "s390x-linux-musl"),
     "mips-linux-musleabi",
 )
-# Fixtures that llvm-symbolizer misreads: it takes function descriptors for functions, and
-# of several sections of one name it reads one.
+# Fixtures that llvm-symbolizer misreads: it takes function descriptors for functions,
+# and of several sections of one name it reads one.
 LEFT_OUT = {
     "gsym/shapes-be.o",
     "pyelftools/test/testfiles_for_unittests/gmtime_r.o.elf",
