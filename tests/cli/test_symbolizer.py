@@ -16,6 +16,7 @@ from gsym.cli.dropins.symbolizer_options import Options, help_text, parse
 from gsym.cli.dropins.symbolizer_requests import Request, RequestError, parse_request
 from gsym.cli.grammar import UsageError
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
+from tests.inputs import pe
 from tests.inputs.elf import ABSOLUTE, FILE, LOCAL, OBJECT, Elf, Section, Symbol
 from tests.symbolizer_runs import COMMAND, Printed, Run, install, stream
 
@@ -131,6 +132,7 @@ def test_an_invalid_command_line_is_refused(run: Run) -> None:
         ("-e", "error: -e: missing argument\n"),
         ("--obj", "error: --obj: missing argument\n"),
         ("--build-id=x", "--build-id=: expected a build ID, but got 'x'\n"),
+        ("--build-id=a-b", "--build-id=: expected a build ID, but got 'a-b'\n"),
         ("-e x --build-id=aa", "error: cannot specify both --build-id and --obj\n"),
         (
             "--adjust-vma -1",
@@ -197,13 +199,22 @@ def test_a_line_is_read() -> None:
         ("a operator+", Request("CODE", "a", b"", "operator+", 0)),
         ("a +3", Request("CODE", "a", b"", "+3", 0)),
         ("a 1 and more", Request("CODE", "a", b"", "", 1)),
-        ("CODE", None),
     ]:
-        if expected is None:
-            with pytest.raises(RequestError):
-                parse_request(line)
-        else:
-            assert parse_request(line) == expected
+        assert parse_request(line) == expected
+
+
+def test_an_invalid_line_is_refused_with_the_reason() -> None:
+    for line, reason in [
+        ("CODE", "no module offset has been specified"),
+        ("'a 1", "no input filename has been specified"),
+        ("FILE:", "must be followed by an input file"),
+        ("BUILDID:", "must be followed by a hash"),
+        ("FILE:'a 1", "unbalanced quotes in input file name"),
+        ("BUILDID:ag 1", "wrong format of build-id"),
+        ("FILE:BUILDID:00 1", "duplicate input file specification prefix"),
+    ]:
+        with pytest.raises(RequestError, match=reason):
+            parse_request(line)
 
 
 def test_line_without_a_module_uses_that_of_the_command_line() -> None:
@@ -269,6 +280,14 @@ def test_lines_of_source_are_shown(run: Run, tmp_path: Path) -> None:
     shown = "1  : 1\n2  : 2\n3 >: \n4  : 4\n"
     assert run(*options, "0").out == f"{source}:3:0\n{shown}\n"
     assert run(*options, "8").out == f"{source}:9:0\n\n"
+    (answer,) = json.loads(run(*options, "--output-style=JSON", "0").out)
+    assert answer["Symbol"][0]["Source"] == shown
+    source.write_bytes(b"1\n2\n3\n")
+    assert run(*options, "0").out == f"{source}:3:0\n1  : 1\n2  : 2\n3 >: 3\n\n"
+    source.unlink()
+    assert run(*options, "0").out == f"{source}:3:0\n\n"
+    (answer,) = json.loads(run(*options, "--output-style=JSON", "0").out)
+    assert "Source" not in answer["Symbol"][0]
 
 
 def test_symbols_are_found_by_name(run: Run, file: str) -> None:
@@ -280,6 +299,8 @@ def test_symbols_are_found_by_name(run: Run, file: str) -> None:
 
 def test_variables_of_a_frame_are_not_known(run: Run, file: str) -> None:
     assert run("-e", file, "FRAME 0x1000").out == "??\n\n"
+    (answer,) = json.loads(run("--output-style=JSON", "-e", file, "FRAME 0").out)
+    assert answer == {"Address": "0x0", "Frame": [], "ModuleName": file}
 
 
 def test_data_is_answered_from_symbols(run: Run, tmp_path: Path) -> None:
@@ -302,6 +323,11 @@ def test_data_is_answered_from_symbols(run: Run, tmp_path: Path) -> None:
         "large\n16400 8\n??:?\n\n"
         "endless\n16416 0\n??:?\n\n"
     )
+    local = "local\n16384 4\nfirst.c:0\n\n"
+    assert run("-a", "-e", path, requests[1]).out == f"0x4003\n{local}"
+    assert run("-a", "-p", "-e", path, requests[1]).out == f"0x4003: {local}"
+    (answer,) = json.loads(run("--output-style=JSON", "-e", path, requests[1]).out)
+    assert answer["Data"] == {"Name": "local", "Size": "0x4", "Start": "0x4000"}
 
 
 # ---- modules
@@ -311,6 +337,15 @@ def test_unreadable_module_is_reported_once() -> None:
     done = stream('"/no/file" 1\n"/no/file" 2\n')
     error = "gsym-symbolizer: error: '/no/file': No such file or directory\n"
     assert done == Printed(0, UNKNOWN * 2, error)
+    done = stream('"/no/file" 1\n"/no/file" 2\n', "--output-style=JSON")
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {
+            "Address": "0x1",
+            "Error": {"Message": "No such file or directory"},
+            "ModuleName": "/no/file",
+        },
+        {"Address": "0x2", "ModuleName": "/no/file", "Symbol": []},
+    ]
 
 
 def test_invalid_line_does_not_suppress_the_error_of_its_module() -> None:
@@ -372,6 +407,18 @@ def test_a_gsym_file_is_found_by_its_build_id(
     shutil.move(file, path)
     done = run(f"--gsym-file-directory={tmp_path}/lib", f"BUILDID:{ID.hex()} 0x1000")
     assert done == (0, DIRECT, "")
+
+
+def test_relative_addresses_count_from_the_base_of_an_image(
+    run: Run, tmp_path: Path, file: str
+) -> None:
+    text = pe.Section(".text", bytes(16), 0x1000, pe.CODE)
+    image = pe.Pe([text], [pe.Symbol("f", 0)], image_base=0x400000)
+    path = place(tmp_path / "app.exe", image.to_bytes())
+    assert run("-e", path, "0x401000", "0x1000").out == "f\n??:0:0\n\n" + UNKNOWN
+    relative = ("--relative-address", "-e")
+    assert run(*relative, path, "0x1000").out == "f\n??:0:0\n\n"
+    assert run(*relative, file, "0x1000").out == DIRECT
 
 
 def test_a_damaged_record_is_not_known(run: Run, tmp_path: Path) -> None:
@@ -491,6 +538,23 @@ def test_more_prefixes_than_are_remembered_are_answered(file: str) -> None:
     assert stream("\n".join(lines * 2)).out == DIRECT * len(lines) * 2
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "symbolizer_addresses._MAX_FORMATTERS",
+        "symbolizer_addresses._MAX_NAME_BYTES",
+        "symbolizer_modules._MAX_MODULES",
+    ],
+)
+def test_what_is_remembered_of_modules_is_limited(
+    run: Run, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(f"gsym.cli.dropins.{limit}", 1)
+    other = shutil.copy(file, tmp_path / "other.gsym")
+    lines = [f'"{path}" 0x1000' for path in (file, other)] * 2
+    assert run(*lines).out == DIRECT * 4
+
+
 def test_a_line_without_end_takes_no_memory(file: str) -> None:
     done = stream("x" * 10_000_000, "-e", file)
     assert set(done.out.split("\n\n")) == {UNKNOWN.strip(), ""}
@@ -532,6 +596,18 @@ def test_exact_without_llvm_is_reported_and_answered_here(
     done = run("--exact", "-e", file, "0x1000")
     assert done.out == DIRECT
     assert "llvm-symbolizer is not installed" in done.err
+
+
+def test_exact_with_a_program_that_cannot_run_is_reported_and_answered_here(
+    run: Run, file: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "llvm-symbolizer"
+    place(program, b"\x7fELF of another machine")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("--exact", "-e", file, "0x1000")
+    assert done.out == DIRECT
+    assert f"--exact: {program}: Exec format error" in done.err
 
 
 def test_exact_runs_the_program_with_the_options(tmp_path: Path, file: str) -> None:

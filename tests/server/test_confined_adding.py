@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
 import gsym.reading.reader
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.server.confined_binaries import ConfinedBinaries
 from gsym.server.confined_modules import (
     ConfinedAdder,
     _companions,
@@ -153,6 +155,50 @@ def test_a_forged_description_is_refused(
         read_descriptions(rows, str(place))
     sound = {**SOUND, "path": str(place / "m.gsym")}
     assert read_descriptions([sound], str(place))[0].uuid == b"\xab"
+
+
+@pytest.mark.parametrize("modules", [None, [], [SOUND] * 2, [{**SOUND, "path": None}]])
+def test_a_forged_answer_adds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: object
+) -> None:
+    run = Mock(return_value={"modules": modules})
+    monkeypatch.setattr("gsym.server.confined_modules.run_confined", run)
+    with pytest.raises(FormatError):
+        added(tmp_path, tmp_path / "x")
+    assert Store(tmp_path / "store").get(key(1)) is None
+
+
+FACTS = ["ab", ["executable"], "", [0, 4], True]
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("facts", {}),
+        ("facts", {"facts": FACTS[:4]}),
+        ("facts", {"facts": [*FACTS[:3], [0], True]}),
+        ("facts", {"facts": [*FACTS[:3], ["x", 4], True]}),
+        ("facts", {"facts": [*FACTS[:3], [0, 5], True]}),
+        ("facts", {"facts": [*FACTS[:3], [-1, 4], True]}),
+        ("index", {}),
+        ("index", {"binaries": 3}),
+        ("index", {"binaries": [[1]]}),
+        ("extract", {}),
+        ("extract", {"file": "/etc/passwd"}),
+    ],
+)
+def test_a_forged_answer_about_a_binary_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, answer: dict[str, Any]
+) -> None:
+    run = Mock(return_value=answer)
+    monkeypatch.setattr("gsym.server.confined_binaries.run_confined", run)
+    path, target = tmp_path / "x", tmp_path / "target"
+    path.write_bytes(bytes(4))
+    confined = ConfinedBinaries(Store(tmp_path / "store"), ChildLimits(), 1 << 30)
+    rest = (0, str(target)) if task == "extract" else ()
+    with pytest.raises(FormatError):
+        getattr(confined, task)(str(path), *rest)
+    assert not target.exists()
 
 
 def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.errors import FormatError
+from gsym.server.service import Service
 from gsym.server.settings import Settings, SettingsError, load_settings
+from gsym.store.directory import Store
+from gsym.store.resolver import Resolver
+from gsym.store.symbolizer import Symbolizer
 from tests.conftest import REPOSITORY
+from tests.server.running import made_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,11 +67,28 @@ def test_values_of_the_environment_are_parsed(
         ("nonsense", "1"),
         ("sources", 3),
         ("token_files", [1]),
+        ("limits", 3),
     ],
 )
 def test_an_invalid_value_is_refused_with_its_name(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=rf"the command line: .*'{name}'"):
         load_settings({name: value}, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"grpc_port": 4317}, "setting 'grpc_port': there is no forward_profiles"),
+        ({"forward_profiles": "ftp://a"}, "setting 'forward_profiles': "),
+        ({"forward_profiles": "grpc://a"}, "expected grpc://HOST:PORT"),
+    ],
+)
+def test_where_profiles_go_is_checked_at_the_start(
+    settings: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    symbolizer = Symbolizer(Resolver(Store(tmp_path)))
+    with pytest.raises(ValueError, match=reason):
+        Service(made_settings(**settings), symbolizer)
 
 
 def test_limits_are_merged_from_all_sources(tmp_path: Path) -> None:

@@ -95,6 +95,21 @@ def test_an_invalid_request_is_refused_with_its_code(
     assert is_clean(server)
 
 
+@pytest.mark.parametrize(
+    ("body", "path", "code", "text"),
+    [
+        (ANY, PADS, "1402", "it contains ranges"),
+        (return_pads(1), RANGES, "1402", "it contains return pads"),
+        (zstd.compress(ANY)[:-4], RANGES, "1401", "damaged"),
+    ],
+)
+def test_a_body_is_refused_with_the_reason(
+    server: RunningServer, body: bytes, path: str, code: str, text: str
+) -> None:
+    assert text in refused(push(server, 51, body, path=path), code)
+    assert is_clean(server)
+
+
 def test_a_part_with_different_bytes_is_refused(
     server: RunningServer,
 ) -> None:

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gsym.server.service import Service
-from gsym.server.upkeep import look_after_store
+from gsym.server.upkeep import Upkeep, has_free_space, look_after_store
 from gsym.store.directory import Store
 from gsym.store.locking import held
 from gsym.store.resolver import Resolver
@@ -145,6 +146,38 @@ def test_an_upload_is_refused_while_there_is_too_little_space(
     assert answer.status == 507
     assert len(names(store)) == 3
     assert any("too little free space" in each.getMessage() for each in caplog.records)
+
+
+def test_a_round_that_fails_is_logged_and_does_not_end_the_next(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = Event()
+    reasons = iter([OSError("the disk is gone"), KeyError("a defect")])
+
+    def look_after(_service: Service) -> None:
+        for reason in reasons:
+            raise reason
+        ended.set()
+
+    monkeypatch.setattr("gsym.server.upkeep.look_after_store", look_after)
+    monkeypatch.setattr("gsym.server.upkeep._PAUSE", 0.0)
+    service = Service(made_settings(store=store.path), Symbolizer(Resolver(store)))
+    upkeep = Upkeep(lambda: service)
+    upkeep.start()
+    assert ended.wait(60)
+    upkeep.stop()
+    service.close()
+    first, second = caplog.records
+    assert first.getMessage() == "cannot look after the store: the disk is gone"
+    assert second.exc_info is not None
+
+
+def test_a_store_that_does_not_exist_yet_has_the_space_of_its_folder(
+    tmp_path: Path,
+) -> None:
+    for most, has_space in ((1, True), (1 << 60, False)):
+        settings = made_settings(store=str(tmp_path / "a/b/store"), min_free=most)
+        assert has_free_space(settings, 1) is has_space
 
 
 @pytest.mark.no_engine

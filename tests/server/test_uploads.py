@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -14,10 +15,13 @@ import zipfile
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 import gsym
+from gsym.server.archive_members import ArchiveLimits, unpack
+from gsym.server.upload_tasks import unpack_upload
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
@@ -342,6 +346,97 @@ def test_a_hostile_upload_is_refused_and_leaves_nothing(
     assert answer.status == status, answer.body
     assert set(answer.json) == {"title"}
     assert "/" not in answer.title or "store" not in answer.title
+    assert files_in(uploads) == before
+
+
+def patched(data: bytes, *changes: tuple[bytes, int, str, int]) -> bytes:
+    """*data* with numbers changed: last signature before it, offset, format, value."""
+    archive = bytearray(data)
+    for signature, at, form, value in changes:
+        struct.pack_into(form, archive, data.rfind(signature) + at, value)
+    return bytes(archive)
+
+
+ENTRY, END = b"PK\x01\x02", b"PK\x05\x06"
+# What is made of an archive by someone who writes it by hand, and the reason.
+ARCHIVES: list[tuple[Callable[[], bytes], str]] = [
+    (
+        lambda: patched(zipped(dict.fromkeys("abc", b"")), (END, 10, "<H", 1)),
+        "more than 2 members",
+    ),
+    (
+        lambda: patched(zipped({"a": b"x"}), (END, 12, "<I", 1 << 20)),
+        "more than 2 members",
+    ),
+    (lambda: zipped({"a": b"x"}, compress_type=zipfile.ZIP_BZIP2), "with deflate"),
+    (
+        lambda: patched(zipped({"a": b"x"}), (ENTRY, 24, "<I", 17 << 20)),
+        "'a' has an implausible compression ratio",
+    ),
+    (
+        lambda: patched(zipped({"a": b"x"}), (ENTRY, 42, "<I", 1)),
+        "a member has no header",
+    ),
+    (
+        lambda: patched(zipped({"a": b"x"}), (ENTRY, 8, "<H", 0x20)),
+        "cannot be read: compressed patched data",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "reason"), ARCHIVES)
+def test_an_archive_is_refused_with_the_reason(
+    make: Callable[[], bytes], reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "archive.zip"
+    path.write_bytes(make())
+    with pytest.raises(gsym.GsymError, match=reason):
+        list(unpack(str(path), str(tmp_path), ArchiveLimits(members=2)))
+    assert [*tmp_path.iterdir()] == [path]
+
+
+PART = b"--edge\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "offset"),
+    [
+        (b"", "the form is empty", None),
+        (b"abc", "does not start with its boundary", None),
+        (b"--edge\r\nContent-Disposition: x\r\n", "has no header", 6),
+        (PART, "has no end", PART.index(b"x\r\n")),
+        (PART * 101 + b"--edge--", "more than 100 parts", None),
+    ],
+)
+def test_a_form_is_refused_with_the_reason(
+    body: bytes, reason: str, offset: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "body"
+    path.write_bytes(body)
+    kind = "multipart/form-data; boundary=edge"
+    with pytest.raises(gsym.FormatError, match=reason) as caught:
+        unpack_upload(str(path), kind, "upload", str(tmp_path), [10, LIMIT])
+    assert caught.value.offset == offset
+
+
+def test_a_body_without_a_length_is_read_up_to_the_limit(
+    uploads: RunningServer,
+) -> None:
+    head = "POST /upload/ HTTP/1.1\r\nHost: localhost\r\nAuth-Token: secret\r\n"
+    head += "Transfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", uploads.port), timeout=60) as client:
+        client.sendall(head.encode())
+        client.sendall(b"%x\r\n%s\r\n" % (LIMIT + 1, bytes(LIMIT + 1)))
+        assert b" 413 " in client.recv(1000)
+
+
+def test_a_full_disk_is_not_an_error_of_the_upload(
+    uploads: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = AsyncMock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr("gsym.server.uploads.spool_body", full)
+    before = files_in(uploads)
+    assert put(uploads, binary(43)).status == 507
     assert files_in(uploads) == before
 
 

@@ -25,14 +25,14 @@ def run_llvm_symbolizer(arguments: list[str]) -> str:
     if path is None:
         return f"{_OPTION}: llvm-symbolizer is not installed; answering from GSYM"
     words = [word for word in arguments if word != _OPTION]
-    if _understands(path, _NO_GSYM):
-        words.insert(0, _NO_GSYM)
     environment = {**os.environ, _RUNNING: "1"}
     if _ENVIRONMENT in environment:
         kept = environment[_ENVIRONMENT].split(" ")
         environment[_ENVIRONMENT] = " ".join(w for w in kept if w != _OPTION)
     sys.stdout.flush()
     try:
+        if _understands(path, _NO_GSYM):
+            words.insert(0, _NO_GSYM)
         os.execve(path, [path, *words], environment)  # noqa: S606 - no shell is wanted
     except OSError as error:
         return f"{_OPTION}: {path}: {error.strerror}"
@@ -51,7 +51,11 @@ def _programs() -> Iterator[str]:
 
 
 def _understands(path: str, option: str) -> bool:
-    """Whether the program accepts *option*."""
+    """Whether the program accepts *option*.
+
+    Raises:
+        OSError: It cannot be run, such as one of another machine.
+    """
     from subprocess import DEVNULL, run
 
     asked = [path, option, "--version"]
