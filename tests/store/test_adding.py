@@ -236,6 +236,9 @@ def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> No
     for asked in (key(2), key_of_build_id(build_id(2))):
         with pytest.raises(UuidMismatchError, match=f"{path}: (debug|code) id is"):
             add_file(store, path, key=asked)
+    other = ModuleIdentity(debug_id=identity(2).debug_id)
+    with pytest.raises(UuidMismatchError, match=f"{path}: debug id is"):
+        add_file(store, path, identity=other)
     assert list(store.entries()) == []
     for asked in (key(1), key_of_build_id(build_id(1))):
         assert add_file(store, path, key=asked).entry.identity == identity(1)

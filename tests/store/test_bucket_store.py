@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from gsym.store.sources.settings import (
     source_of_store,
 )
 from gsym.store.symbolizer import Symbolizer
+from gsym.store.tree_export import export_modules
 from tests.creations import create
 from tests.object_server import ObjectServer
 
@@ -71,7 +73,9 @@ def test_a_published_module_is_found_by_its_ids(
     server: ObjectServer, url: str, tmp_path: Path
 ) -> None:
     store, entry = gsym.BucketStore(url), entry_of(tmp_path)
+    assert repr(store) == f"<gsym.store.BucketStore {store.name}>"
     assert store.get(KEY) is None
+    assert store.open(KEY) is None
     assert store.publish(entry)
     assert set(server.objects) == {f"{FOLDER}0/module.gsym", f"{FOLDER}0/module.json"}
     again = gsym.BucketStore(url)
@@ -242,3 +246,17 @@ def test_a_bucket_that_refuses_is_reported(
             call()
         assert "\n" not in str(caught.value)
         assert str(caught.value).startswith("s3://symbols/crash/.debug-id/")
+    (done,) = export_modules([entry], url, kind="gsym")
+    assert "not allowed" in done.reason
+
+
+def test_a_module_that_cannot_be_published_does_not_stop_the_others(
+    server: ObjectServer, url: str, tmp_path: Path
+) -> None:
+    gone, entry = entry_of(tmp_path, "gone"), entry_of(tmp_path)
+    shutil.rmtree(Path(gone.path).parent)
+    found = export_modules([gone, entry], url, kind="gsym")
+    assert [each.reason for each in found] == ["the module was removed meanwhile", ""]
+    assert len(server.objects) == 2
+    with pytest.raises(SourceError, match="s3://: "):
+        list(export_modules([entry], "s3://?secret", kind="gsym"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.main import main
+from gsym.errors import NotFoundError
 from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -105,6 +106,29 @@ def test_a_damaged_module_of_another_store_does_not_stop_its_import(
     Path(entry.path).with_name("module.json").write_text("{")
     for added in ("added", "done"):
         assert counts(run(store, other.path)) == {added: 2, "failed": 1}
+
+
+def test_files_that_cannot_be_read_do_not_stop_an_import(
+    store: Store, tree: Path
+) -> None:
+    (tree / "gone.sym").symlink_to(tree / "nowhere")
+    (tree / "bad_disk.sym").symlink_to("/proc/self/mem")  # has nothing at its start
+    found = run(store, tree)
+    assert counts(found) == {"added": COUNT, "failed": 2, "skipped": 1}
+    reasons = {each.path: each.reason for each in found}
+    assert reasons["bad_disk.sym"] == "Input/output error"
+
+
+def test_a_module_that_is_removed_from_another_store_is_reported(
+    tree: Path, tmp_path: Path
+) -> None:
+    other = Store(tmp_path / "other")
+    published = add_file(other, tree / "app" / debug_id(3) / "app.sym")
+    place = open_import_place(other.path, TransferLimits())
+    (item,) = place.items()
+    other.remove(published.entry)
+    with pytest.raises(NotFoundError, match=f"{item.path}: was removed"):
+        place.take(item, str(tmp_path))
 
 
 def test_another_store_is_imported_with_its_identities(

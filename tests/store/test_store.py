@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, strategies as st
@@ -228,6 +230,32 @@ def test_the_richer_of_two_files_stays(store: Store) -> None:
         assert len(reader) == 3
     shelf = Path(entry.path).parent.parent
     assert [path.name for path in shelf.iterdir()] == [Path(entry.path).parent.name]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_richer_file_joins_the_executable_of_its_module(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
+) -> None:
+    if not has_links:  # as on some network file systems
+        monkeypatch.setattr("os.link", Mock(side_effect=PermissionError))
+    publish(store, identity(1))
+    with store.temporary_folder() as folder:
+        path = write_gsym(f"{folder}/new.gsym", 1)
+        Path(folder, "program").write_bytes(b"program")
+        poor, originals = Quality(0, 1), {"executable": f"{folder}/program"}
+        store.publish(path, identity(1), quality=poor, originals=originals)
+    with store.temporary_folder() as folder:
+        path = write_gsym(f"{folder}/new.gsym", 1)
+        store.publish(path, identity(1), quality=Quality(1, 1))
+    entry = store.get(key(1))
+    assert entry is not None
+    assert entry.quality == Quality(1, 1)
+    assert Path(entry.originals["executable"]).read_bytes() == b"program"
+
+
+def test_a_broken_link_leads_to_no_module(store: Store) -> None:
+    shutil.rmtree(Path(put(store, 1).entry.path).parent)
+    assert store.get(key(1)) is None
 
 
 def test_a_companion_that_stays_unreadable_replaces_nothing(

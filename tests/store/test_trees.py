@@ -124,6 +124,27 @@ def test_bundle_is_one_file_named_after_its_binary(
     assert names == {"CrashProbeiOS", "CrashLibiOS"}
 
 
+def test_a_folder_named_as_a_bundle_is_searched(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "input/odd.dSYM"
+    folder.mkdir(parents=True)
+    write_sym(folder / "one.sym", 1)
+    assert outcomes(store, tmp_path / "input") == {"one.sym": "added"}
+
+
+def test_a_file_without_functions_is_skipped(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "a.sym").write_text(f"MODULE Linux x86_64 {identity(1).debug_id} a\n")
+    (found,) = add_tree(store, [tmp_path / "a.sym"])
+    assert (found.outcome, found.reason) == ("skipped", "it contains no function")
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(
+    store: Store, folder: Path
+) -> None:
+    found = outcomes(store, Path("/proc/self/mem"), folder)
+    assert found["mem"] == "failed"
+    assert found["one.sym"] == "added"
+
+
 def test_damaged_file_is_reported_and_does_not_stop_the_others(
     store: Store, folder: Path
 ) -> None:

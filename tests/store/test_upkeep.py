@@ -395,6 +395,15 @@ def test_module_that_cannot_be_exported_does_not_stop_the_others(
     assert [each.reason for each in found] == [reason, ""]
 
 
+def test_a_module_that_is_removed_does_not_stop_an_export(
+    store: Store, tmp_path: Path
+) -> None:
+    first, second = (put(store, number).entry for number in (1, 2))
+    store.remove(first)
+    found = export_modules([first, second], tmp_path / "out", kind="gsym")
+    assert [each.reason for each in found] == ["the module was removed meanwhile", ""]
+
+
 def test_missing_store_is_not_an_empty_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
