@@ -14,7 +14,7 @@ import gsym
 from gsym.cli.main import main
 from tests import oracle, strategies
 from tests.creations import create, decoded
-from tests.handmade import END, HEAD, file_of, function_of, info, inlined
+from tests.handmade import END, HEAD, ONE, TWO, file_of, function_of, info, inlined
 from tests.hostile import FUNCTIONS, small_file
 from tests.views import boundaries, to_oracle
 
@@ -151,6 +151,17 @@ def test_a_long_uuid_needs_version_2(tmp_path: Path) -> None:
     with pytest.raises(gsym.LimitError, match="version 2"):
         again(tmp_path, data, output_version=1)
     assert oracle.decode_file(again(tmp_path, data)).uuid == bytes(32)
+
+
+def test_functions_of_one_range_are_merged_on_request(tmp_path: Path) -> None:
+    twins = (function_of(name=ONE), function_of(name=TWO))
+    data = oracle.encode_file(file_of(*twins))
+    for options, names in (
+        ({}, [["one"], ["two"]]),
+        ({"merged_functions": True}, [["one", "two"]]),
+    ):
+        found = decoded(again(tmp_path, data, **options))
+        assert [[f.name, *(each.name for each in f.merged)] for f in found] == names
 
 
 def test_the_report_counts_what_went_through(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +14,11 @@ from gsym.cli.grammar import Command
 from gsym.cli.main import find_command
 from gsym.conversion.options import DECLARED, ConvertOptions, engine_flags, read_options
 from gsym.engine.native import lib
+from tests.creations import create
+from tests.inputs.pdb_examples import PDBS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The keywords of `gsym.convert` that are no options: files, and a callback.
 OTHERS = {"input", "output", "name", "progress"}
@@ -80,3 +86,40 @@ def test_a_command_line_gives_only_the_keywords_that_it_names() -> None:
 def test_a_value_out_of_range_is_refused(name: str, value: object, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         read_options({**ConvertOptions()._asdict(), name: value})
+
+
+BREAKPAD = b"MODULE Linux x86_64 0 a\nFUNC 1000 10 0 f\n"
+INPUTS = {
+    "breakpad": BREAKPAD,
+    "gsym": create([gsym.FunctionInfo(0x1000, 0x10, "f")]),
+    "pdb": PDBS["functions"].to_bytes(),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reason"),
+    [
+        ("breakpad", {"data_symbols": True}, "it has no symbols of variables"),
+        ("breakpad", {"no_symbols": True}, "it has no symbol table to leave out"),
+        ("breakpad", {"pclntab": "only"}, "it has no pclntab, its binary has"),
+        ("breakpad", {"member": "a.o"}, "not an archive: it has no members"),
+        ("gsym", {"data_symbols": True}, "it has no symbols of variables"),
+        ("gsym", {"arch": "x86_64"}, "a GSYM file does not contain its architecture"),
+        ("pdb", {"arch": "arm64"}, "is for x86_64, not for arm64"),
+    ],
+)
+def test_an_option_that_an_input_cannot_satisfy_is_refused(
+    tmp_path: Path, kind: str, options: dict[str, Any], reason: str
+) -> None:
+    path, output = tmp_path / "input", tmp_path / "output"
+    path.write_bytes(INPUTS[kind])
+    with pytest.raises(gsym.GsymError, match=f"{path}: {reason}"):
+        gsym.convert(path, output, **options)
+    assert not output.exists()
+
+
+def test_segments_have_no_variables(tmp_path: Path) -> None:
+    path = tmp_path / "a.sym"
+    path.write_bytes(BREAKPAD)
+    with pytest.raises(ValueError, match="data_symbols: segments cannot have them"):
+        gsym.convert(path, tmp_path / "o", data_symbols=True, segment_size=1 << 20)
