@@ -91,6 +91,10 @@ def answer(path: str, options: str, *addresses: str) -> str:
         ("-fpai", "4000", "0x0000000000004000: ?? ??:0\n"),
         ("-f", "bare+4", "bare\n??:?\n"),
         ("-a", "bare+0x14", "0x0000000000002014\n??:0\n"),
+        ("-a", "bare+x", "0x0000000000002000\n??:?\n"),
+        ("-a", "bare+-8", "0x0000000000001ff8\n??:0\n"),
+        ("-a", "bare+010", "0x0000000000002008\n??:?\n"),
+        ("-a", "+x", "0x0000000000000000\n??:0\n"),
         ("-a", "123456789012345678", "0xffffffffffffffff\n??:0\n"),
     ],
 )
@@ -266,6 +270,7 @@ def test_offsets_in_a_section_have_its_address_added(tmp_path: Path) -> None:
     [
         (["-e", "."], "Warning: '.' is a directory"),
         (["-e", "/dev/null"], "Warning: '/dev/null' is not an ordinary file"),
+        (["-e", "empty"], "empty: file is empty"),
         (["-e", "text"], "text: file format not recognized"),
         (["-e", "archive"], "archive: cannot get addresses from archive"),
         (["-e", "app", "-j", ".none"], "app: cannot find section .none"),
