@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from struct import pack
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import gsym
-from gsym.symbolication.memory.frame_info import Step, step
+from gsym.symbolication.memory.frame_info import HEADER_MAGIC, Step, step
 from gsym.symbolication.memory.images import image_in_file
 from gsym.symbolication.memory.walking import X86_64
 
@@ -95,3 +96,140 @@ def test_damaged_tables_raise_nothing(
             assert found is None or found.pc >= 0
     finally:
         library.data[:] = whole
+
+
+# ---- tables made by hand
+
+HEADER, COMMON, ENTRY, START = 0x10000, 0x10040, 0x10400, 0x20000
+PC = START + 4
+VALUES = {3: 0x30, 6: STACK + 0x10, 7: STACK}
+# The frame is 8 above the stack pointer, and what a function returns to below it.
+RULES = bytes.fromhex("0c0708 9001")
+
+
+def tables(
+    function: bytes = b"",
+    *,
+    version: int = 1,
+    augmentation: bytes = b"zR",
+    data: bytes = b"\0",
+    place: bytes = pack("<QQ", START, 0x100),
+) -> dict[int, bytes]:
+    """What is loaded where: the index, a CIE and the FDE of one function."""
+    own = bytes([len(data)]) + data if augmentation.startswith(b"z") else b""
+    head = bytes([version]) + augmentation + bytes.fromhex("00 01 78 10") + own
+    parts = pack("<I", 0) + head + RULES, pack("<I", ENTRY + 4 - COMMON) + place
+    none = b"\0" if own else b""
+    first, second = parts[0], parts[1] + none + function
+    index = HEADER_MAGIC + pack("<iIii", 0, 1, START - HEADER, ENTRY - HEADER)
+    return {
+        HEADER: index,
+        COMMON: pack("<I", len(first)) + first,
+        ENTRY: pack("<I", len(second)) + second,
+        STACK: b"".join(pack("<Q", RETURN + at) for at in range(8)),
+    }
+
+
+def step_in(held: dict[int, bytes]) -> Step | None:
+    def memory(address: int, size: int) -> bytes:
+        for start, data in held.items():
+            if start <= address < start + len(data):
+                return data[address - start : address - start + size]
+        return b""
+
+    return step(HEADER, PC, VALUES, memory, X86_64)
+
+
+@pytest.mark.parametrize(
+    ("instructions", "pc", "changes"),
+    [
+        ("", RETURN, {}),
+        ("00 2d 2e10", RETURN, {}),  # without effect
+        ("48 8602", RETURN, {}),  # of a later address
+        ("42 8601 42 48 0706", RETURN, {6: RETURN}),
+        ("0204 8601", RETURN, {6: RETURN}),
+        ("030400 8601", RETURN, {6: RETURN}),
+        ("0404000000 8601", RETURN, {6: RETURN}),
+        ("8601 c6", RETURN, {}),
+        ("9002 d0", RETURN, {}),
+        ("8601 0606", RETURN, {}),
+        ("8601 0806", RETURN, {}),
+        ("0a 8601 0e10 0b", RETURN, {}),
+        ("050601", RETURN, {6: RETURN}),
+        ("11067f", RETURN, {6: RETURN + 2}),
+        ("0706", RETURN, {6: None}),
+        ("0710", 0, {}),
+        ("091003", VALUES[3], {}),
+        ("140601", RETURN, {6: STACK}),
+        ("15067f", RETURN, {6: STACK + 0x10}),
+        ("0c0718", RETURN + 2, {7: STACK + 0x18}),
+        ("0d06", RETURN + 2, {7: STACK + 0x18}),
+        ("0e10", RETURN + 1, {7: STACK + 0x10}),
+        ("12067f", RETURN + 2, {7: STACK + 0x18}),
+        ("137e", RETURN + 1, {7: STACK + 0x10}),
+        ("0f027708", RETURN, {}),
+        ("0f05 7700 0818 22", RETURN + 2, {7: STACK + 0x18}),
+        ("0f05 7718 0908 1c", RETURN + 1, {7: STACK + 0x10}),
+        # As where functions of other libraries are bound: 8 more at its end.
+        ("0f0b 7708 7300 3f1a 3b2a 3324 22", RETURN, {}),
+        ("0f0b 7708 730c 3f1a 3b2a 3324 22", RETURN + 1, {7: STACK + 0x10}),
+        ("100602 7708", RETURN, {6: RETURN + 1}),
+        ("160603 2308 06", RETURN, {6: RETURN + 2}),
+        ("160602 2308", RETURN, {6: STACK + 0x10}),
+    ],
+)
+def test_a_rule_leads_to_the_caller(
+    instructions: str, pc: int, changes: dict[int, int | None]
+) -> None:
+    found = step_in(tables(bytes.fromhex(instructions)))
+    values = {**VALUES, 7: STACK + 8, **changes}
+    known = {number: value for number, value in values.items() if value is not None}
+    assert found == Step(pc, known, is_signal=False)
+
+
+@pytest.mark.parametrize(
+    ("augmentation", "data", "place"),
+    [
+        (b"", b"", pack("<QQ", START, 0x100)),
+        (b"zRS", b"\0", pack("<QQ", START, 0x100)),
+        (b"zPLR", b"\x1b\0\0\0\0\0\x1b", pack("<ii", START - ENTRY - 8, 0x100)),
+        (b"zR", b"\1", b"\x80\x80\x08\x80\x02"),
+        (b"zR", b"\x09", b"\x80\x80\x08\x80\x02"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 3])
+def test_an_entry_has_the_form_that_its_augmentation_tells(
+    version: int, augmentation: bytes, data: bytes, place: bytes
+) -> None:
+    held = tables(version=version, augmentation=augmentation, data=data, place=place)
+    values = {**VALUES, 7: STACK + 8}
+    assert step_in(held) == Step(RETURN, values, is_signal=b"S" in augmentation)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"function": bytes.fromhex("0b")},  # nothing was remembered
+        {"function": bytes.fromhex("0a") * 33},
+        {"function": bytes.fromhex("3f")},
+        {"function": bytes.fromhex("86")},
+        {"function": bytes.fromhex("8680")},
+        {"function": bytes.fromhex("0410")},
+        {"function": bytes.fromhex("1006057700")},
+        {"function": bytes.fromhex("100601ff")},
+        {"function": bytes.fromhex("0f00")},
+        {"function": bytes.fromhex("0f0122")},
+        {"function": bytes.fromhex("0d28")},  # a register that is not known
+        {"function": bytes.fromhex("0eff7f")},  # beyond the stack
+        {"version": 2},
+        {"augmentation": b"eh"},
+        {"data": b"\x05"},
+        {"data": b"\x50"},
+        {"data": b"\x80"},
+        {"place": pack("<QQ", START + 5, 0x100)},
+        {"place": pack("<QQ", START, 4)},
+        {"place": b""},
+    ],
+)
+def test_a_damaged_or_unknown_entry_leads_nowhere(changes: dict[str, Any]) -> None:
+    assert step_in(tables(**changes)) is None
