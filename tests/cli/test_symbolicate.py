@@ -178,6 +178,7 @@ def test_invalid_inputs_are_reported(
     for text, reason in [
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
+        ("#0 0x1189 in ?? (app+0x1189)", "--source gsym+URL"),
         ("3", "not a symbolication request"),
         ('{"jobs": 3}', "not a symbolication request"),
     ]:

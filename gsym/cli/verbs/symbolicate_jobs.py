@@ -49,7 +49,8 @@ def decode_request(data: bytes, path: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"not JSON: {error}", path=path) from None
+        hint = "a report needs '--source gsym+URL' in place of '--server URL'"
+        raise FormatError(f"not JSON: {error}; {hint}", path=path) from None
 
 
 def symbolicate_jobs(path: str, request: Any, values: Values) -> int:
