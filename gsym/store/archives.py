@@ -177,28 +177,34 @@ class Member:
         self._most = most
         self._open = open_member
 
-    def extract(self, folder: str, magic: bytes = b"") -> str:
+    def extract(self, folder: str, magic: bytes = b"", inflated: int = 0) -> str:
         """Write it to a new file in *folder*, under its own name; return its path.
 
         Args:
             folder: Where it is written.
             magic: What it has to start with; else it is not written, and the path
                 is "". Its name is not used then.
+            inflated: If it is a compressed file, it is inflated to this size or less;
+                0: it is not inflated.
 
         Raises:
             FormatError: It is damaged, or its compression is not supported.
-            LimitError: It is larger than declared or plausible.
+            LimitError: It is larger than declared or plausible, or than *inflated*.
         """
         name = self.name.replace("\\", "/").rpartition("/")[2]
         if not name or magic or name_problem(name):
             name = "member"
         target = os.path.join(folder, name)
         with _archive_errors(self._label), self._open() as source:
-            pieces = pieces_of(source)
+            pieces, most = pieces_of(source), self._most
             first = next(pieces, b"")
+            inflate = INFLATERS.get(recognise(first[:_HEADER_SIZE]))
+            if inflated and inflate is not None:
+                pieces = inflate(chain((first,), pieces))
+                first, most = next(pieces, b""), believable_size(self.size, inflated)
             if not first.startswith(magic):
                 return ""
-            write_limited(chain((first,), pieces), target, self._most, self._label)
+            write_limited(chain((first,), pieces), target, most, self._label)
         return target
 
 

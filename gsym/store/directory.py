@@ -7,6 +7,7 @@ of another module; docs/store.md describes the layout.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import contextmanager
 
 from gsym.cache import BoundedCache
@@ -185,7 +186,8 @@ class Store:
             source: Where the debug information is from.
             originals: Files to move with it, by kind as in `Entry.originals`.
             key: Further names by which the module is found.
-            missing: As `Entry.missing`; truncated if too long.
+            missing: As `Entry.missing`; truncated if too long, and without the paths
+                of temporary folders of the store.
             wanted: As `Entry.wanted`; those that are too long are left out, and those
                 in temporary folders of the store.
             may_replace: Whether to replace a file; else the stored one is kept.
@@ -206,7 +208,7 @@ class Store:
             uuid=uuid,
             quality=quality,
             source=source,
-            missing=tuple(text[:_MAX_NOTE] for text in missing[:_MAX_NOTES]),
+            missing=tuple(map(self._lasting, missing[:_MAX_NOTES])),
             wanted=tuple(each for each in wanted if self._may_appear(each))[
                 :_MAX_WANTED
             ],
@@ -342,6 +344,11 @@ class Store:
     def _may_appear(self, path: str) -> bool:
         """Whether a file may appear at a path, which may be that of an unpacked one."""
         return len(path) <= _MAX_NOTE and not path.startswith(self.path + os.sep)
+
+    def _lasting(self, note: str) -> str:
+        """A message without the paths of temporary folders, which are gone by then."""
+        root = re.escape(os.path.join(self.path, TEMPORARY, ""))
+        return re.sub(f"{root}[^/]*/", "", note)[:_MAX_NOTE]
 
     def _keep(
         self,

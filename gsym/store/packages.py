@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import threading
+import time
 from contextlib import suppress
 from hashlib import sha256
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Protocol
 
+    from gsym.store.archives import Member
     from gsym.store.modules import ModuleKey
 
     class PackageReader(Protocol):
@@ -72,6 +74,7 @@ _BY_ID = ".build-id"  # folder of debug files, which are named by their ids
 _MAX_NAME = 1024
 _MAX_BINARIES = 20_000  # of a package
 _LIMITS = ArchiveLimits()
+_RETRY_SECONDS = 60.0
 _Stamp = tuple[int, int]
 
 
@@ -87,7 +90,7 @@ def index_package(
     """
     found: list[PackageMember] = []
     for number, member in enumerate(members(path, limits)):
-        file = member.extract(folder, _ELF)
+        file = _extract_binary(member, folder, limits)
         if not file:
             continue
         with suppress(GsymError):
@@ -112,10 +115,16 @@ def extract_from_package(
     """
     for each, member in enumerate(members(path, limits)):
         if each == number:
-            if file := member.extract(folder, _ELF):
+            if file := _extract_binary(member, folder, limits):
                 return file
             break
     raise FormatError("the package has changed", path=path)
+
+
+def _extract_binary(member: Member, folder: str, limits: ArchiveLimits) -> str:
+    """Write a member that is a binary; "" for others. Kernel modules are inflated."""
+    is_kernel_module = bare_name(member.name).endswith(".ko")
+    return member.extract(folder, _ELF, limits.inflated if is_kernel_module else 0)
 
 
 def companion_options(path: str) -> dict[str, Any]:
@@ -142,6 +151,8 @@ class Packages:
         self._wanted: dict[str, _Stamp] = {}
         self._read: dict[str, tuple[_Stamp, list[PackageMember]]] = {}
         self._by_id: dict[str, list[PackageMember]] = {}
+        # When those are read again that could not be, as when a disk was full.
+        self._again: dict[str, float] = {}
 
     def update(self, packages: Mapping[str, _Stamp]) -> None:
         """Read these packages, in a thread, and forget others.
@@ -241,10 +252,13 @@ class Packages:
 
     def _due(self) -> list[tuple[str, _Stamp]]:
         """The packages that are to be read."""
+        now = time.monotonic()
         return [
             (path, stamp)
             for path, stamp in self._wanted.items()
-            if path not in self._read or self._read[path][0] != stamp
+            if path not in self._read
+            or self._read[path][0] != stamp
+            or self._again.get(path, now) < now
         ]
 
     def _run(self) -> None:
@@ -270,6 +284,7 @@ class Packages:
         gone = self._read.keys() - self._wanted.keys()
         for path in gone:
             del self._read[path]
+            self._again.pop(path, None)
         if gone:
             self._by_id = _ids_of(self._read)
         self._remove_records()
@@ -281,10 +296,14 @@ class Packages:
             with open(record, "rb") as file:
                 rows = json.loads(file.read())
             return [member_of_row(path, row) for row in rows]
+        is_repeated = self._again.pop(path, None) is not None
         try:
             found = self._reader.index(path)
         except (GsymError, OSError) as error:
-            _LOG.warning("the package %s is not searched: %s", path, _reason(error))
+            if isinstance(error, OSError):
+                self._again[path] = time.monotonic() + _RETRY_SECONDS
+            if not is_repeated:
+                _LOG.warning("the package %s is not searched: %s", path, _reason(error))
             return []
         with suppress(OSError):
             os.makedirs(self._records, exist_ok=True)

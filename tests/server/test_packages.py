@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from errno import ENOSPC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from gsym.conversion.identity import identify
-from gsym.errors import GsymError
+from gsym.errors import FormatError, GsymError
 from gsym.server.modules import confined_binaries, make_symbolizer
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
@@ -121,6 +122,20 @@ def test_a_binary_in_a_package_is_symbolized_and_served(
     assert entry.source == f"{tmp_path / 'packages' / 'any name'}: usr/bin/app"
     assert entry.identity.debug_file == "app"
     symbolizer.close()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_compressed_kernel_modules_are_inflated_and_other_files_are_not(
+    suffix: str, tmp_path: Path
+) -> None:
+    pack = packages.PACKERS[suffix]
+    names = {f"m.ko{suffix}": pack(binary(1)), f"m{suffix}": pack(binary(2))}
+    (tmp_path / "a.deb").write_bytes(packages.deb(names))
+    reader = confined_binaries(made_settings(store=str(tmp_path / "store")))
+    (found,) = reader.index(str(tmp_path / "a.deb"))
+    assert found.name == f"/m.ko{suffix}"
+    reader.extract(found.package, found.number, str(tmp_path / "m.ko"))
+    assert (tmp_path / "m.ko").read_bytes() == binary(1)
 
 
 def test_metadata_lists_names_that_are_no_text(tmp_path: Path) -> None:
@@ -275,6 +290,40 @@ def test_a_package_is_read_once(
     again.close()
 
 
+@pytest.mark.parametrize(
+    ("error", "pause", "reads"),
+    [
+        (OSError(ENOSPC, "full"), 0.0, 2),
+        (OSError(ENOSPC, "full"), 60.0, 1),
+        (FormatError("damaged"), 0.0, 1),
+    ],
+)
+def test_a_package_is_read_again_after_a_failure_that_may_pass(
+    error: Exception,
+    pause: float,
+    reads: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings_of(tmp_path)
+    (tmp_path / "packages" / "a.deb").write_bytes(packages.deb({"a": binary(1)}))
+    read: list[str] = []
+
+    def index(_reader: object, path: str) -> list[PackageMember]:
+        read.append(path)
+        if len(read) == 1:
+            raise error
+        return []
+
+    monkeypatch.setattr("gsym.store.packages._RETRY_SECONDS", pause)
+    monkeypatch.setattr("gsym.server.confined_binaries.ConfinedBinaries.index", index)
+    symbolizer = opened(tmp_path)
+    wait_for(symbolizer)
+    wait_for(symbolizer)
+    assert len(read) == reads
+    symbolizer.close()
+
+
 # ---- hostile packages
 
 GOOD = packages.deb({"a": binary(1)}, "")
@@ -289,6 +338,9 @@ HOSTILE = {
     "huge header": GOOD_RPM[:104] + b"\xff" * 8 + GOOD_RPM[112:],
     "no cpio": GOOD_RPM.replace(b"070701", b"07070X"),
     "signs in numbers": GOOD_RPM.replace(b"00000001", b"-0000001"),
+    "module bomb": packages.deb(
+        {"a.ko.xz": packages.PACKERS[".xz"](binary(1, 64 << 20))}
+    ),
     "bomb": packages.deb({"a": binary(1, 64 << 20)}),
     "rpm bomb": packages.rpm({"a": binary(1, 64 << 20)}),
 }

@@ -275,6 +275,8 @@ def test_a_companion_that_stays_unreadable_replaces_nothing(
     other.touch()
     assert add(broken) == "replaced"
     assert add(broken) == "kept"
+    (entry,) = store.entries()
+    assert entry.missing == (f"split units not found: tried 1.dwo, {broken}",)
 
 
 def test_a_replaced_module_keeps_its_names_and_loses_its_original(store: Store) -> None:

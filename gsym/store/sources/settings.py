@@ -34,8 +34,8 @@ _LAYOUTS["store"] = STORE
 _WEB = ("http://", "https://")
 _UNPACKING_SECONDS = 90.0  # debuginfod servers may need this long to answer
 _FORMATS = (
-    "folders, http(s)://..., debuginfod+http(s)://..., debuginfod, s3://..., "
-    "gs://..., az://... and srv*FOLDER*URL"
+    f"folders, http(s)://..., LAYOUT+http(s)://... ({', '.join(sorted(_LAYOUTS))}), "
+    "debuginfod, s3://..., gs://..., az://... and srv*FOLDER*URL"
 )
 
 
