@@ -241,11 +241,12 @@ class _Workers(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace dead workers and drop their gauges from the metrics."""
-        before = {worker.pid for worker in self.processes}
+        before = {worker.pid: worker for worker in self.processes}
         super().keep_subprocess_alive()
         self._hand_over_pipes()
-        for dead in before - {worker.pid for worker in self.processes}:
-            _LOG.warning("worker %d died and was replaced", dead)
+        for dead in before.keys() - {worker.pid for worker in self.processes}:
+            ending = _ending(before[dead].exitcode)
+            _LOG.warning("worker %d died and was replaced: %s", dead, ending)
             count_death()
             mark_process_dead(dead)  # type: ignore[no-untyped-call]
 
@@ -264,3 +265,11 @@ class _Workers(Multiprocess):
             if worker.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker.pid, signal.SIGHUP)
+
+
+def _ending(status: int | None) -> str:
+    """How a process ended, by the exit code of `multiprocessing`."""
+    if status is not None and status < 0:
+        with contextlib.suppress(ValueError):
+            return signal.Signals(-status).name
+    return f"exit status {status}"

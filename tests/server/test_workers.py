@@ -93,7 +93,7 @@ def test_a_single_worker_that_dies_is_replaced_and_counted(tmp_path: Path) -> No
         wait_for(lambda: metric(server, "gsym_worker_deaths_total") == 1)
         assert server.workers() != [worker]
         text = server.log.read_text(encoding="utf-8")
-    assert f"worker {worker} died and was replaced" in text
+    assert f"worker {worker} died and was replaced: SIGKILL" in text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
