@@ -3,9 +3,10 @@
     LD_PRELOAD=ALLOCATOR python -m tests.engine.failing_allocations FOLDER SECTION...
 
 `ALLOCATOR` below, compiled, counts and fails what the engine allocates. The commands
-are those of sections of tests/freeze/made.txt. Each prints and writes what it does with
-enough memory, or says that there is none and writes nothing; in the end the engine has
-freed all. It prints how many allocations failed; what goes wrong is its exit code.
+are those of sections of tests/freeze/made.txt, and of "inputs". Each prints and writes
+what it does with enough memory, or says that there is none and writes nothing; in the
+end the engine has freed all. It prints how many allocations failed; what goes wrong is
+its exit code.
 """
 
 from __future__ import annotations
@@ -21,8 +22,21 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.freeze.inputs import write_made_files
+from tests.freeze.inputs import ID, write_made_files
 from tests.freeze.transcripts import MAINS, masked, sections
+from tests.inputs import macho, pe
+from tests.inputs.elf import CODE, Elf, Section, Symbol
+from tests.inputs.macho import Macho
+from tests.inputs.pdb_examples import PDBS
+from tests.inputs.pe import Pe
+from tests.inputs.scaled import units
+from tests.inputs.scaled_symbols import (
+    breakpad_calls,
+    breakpad_ranges,
+    breakpad_twins,
+    go_functions,
+    symbols_in_each_other,
+)
 
 ALLOCATOR = """
 #include <stddef.h>
@@ -60,6 +74,49 @@ void free(void *old) {
 }
 """
 MOST_REPORTED = 20
+TEXT = 0x1000
+INPUTS = {
+    "calls.sym": breakpad_calls(20),
+    "code": Elf(
+        [
+            Section(
+                ".text", bytes.fromhex("90 e8 00000000 c3"), flags=CODE, address=TEXT
+            )
+        ],
+        symbols=[Symbol("f", TEXT, 7)],
+    ).to_bytes(),
+    "go": go_functions(20),
+    "macho": Macho(
+        [macho.code(TEXT)], [macho.Symbol("_f", TEXT)], function_starts=[TEXT, TEXT + 8]
+    ).to_bytes(),
+    "pdb": PDBS["functions"].to_bytes(),
+    "pe": Pe(
+        [pe.code_section(TEXT)],
+        [pe.Symbol("f", TEXT)],
+        exports=[pe.Export("e", TEXT + 8)],
+        unwind=[(TEXT, TEXT + 8)],
+    ).to_bytes(),
+    "ranges.sym": breakpad_ranges(20),
+    "symbols": symbols_in_each_other(20),
+    "twins.sym": breakpad_twins(20),
+    "units": units(20),
+}
+"""More files to convert, besides those that the commands of made.txt are about."""
+CONVERSION = (
+    "gsym convert {name} -o made.gsym -j1 --call-sites --merged-functions",
+    "gsym symbfile extract made.gsym -o made.symbfile",
+    "gsym symbfile convert made.symbfile -o again.gsym",
+    "gsym export --to breakpad made.gsym --os Linux --arch x86_64 --debug-id {id}",
+    "gsym lookup --merged-functions made.gsym 0x1000 0x1008",
+)
+OTHERS = (
+    "gsym convert symbols -o made.gsym --output-version 2",
+    "gsym embed --share-strings made.gsym symbols -o embedded",
+    "gsym lookup embedded 0x1008",
+    "gsym symbfile extract code --kind both -o code",
+    "gsym symbfile dump code.returnpads.symbfile",
+    "gsym symbfile stats code.ranges.symbfile",
+)
 
 
 class Ending(NamedTuple):
@@ -159,17 +216,27 @@ def sweep(command: str, allocator: Allocator, folder: Path) -> tuple[int, list[s
     return number - 1, wrong
 
 
+def commands(section: str) -> list[str]:
+    """Those of made.txt, or conversions of all of `INPUTS`."""
+    if section != "inputs":
+        return sections("made.txt")[section]
+    more = [each.format(name=name, id=ID) for name in INPUTS for each in CONVERSION]
+    return [*more, *OTHERS]
+
+
 def main(folder: Path, names: list[str]) -> int:
     """Sweep the commands; return the exit code."""
     write_made_files(folder)
+    for name, data in INPUTS.items():
+        (folder / name).write_bytes(data)
     os.chdir(folder)
     os.environ.update(HOME=str(folder), GSYM_STORE=str(folder / "store"), COLUMNS="80")
-    os.fsync = lambda _file: None  # nothing here is about disks
+    os.fsync = lambda fd: None  # noqa: ARG005 - nothing here is about disks
     allocator = Allocator()
     gc.freeze()  # only what commands leave is searched for garbage
     total, wrong = 0, []
     for name in names:
-        for command in sections("made.txt")[name]:
+        for command in commands(name):
             failed, problems = sweep(command, allocator, folder)
             total += failed
             wrong += problems
