@@ -136,10 +136,11 @@ gsym_status batch_look_up(gsym_batch *batch, const gsym_image *image,
                           bool misses, gsym_error *error) {
     address_sweep sweep = {0};
     gsym_status status = GSYM_OK;
-    size_t block = block_size(image, addresses, count);
+    size_t block;
     if (count == 0) return GSYM_OK;
     if (count > UINT32_MAX - first)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more than 2^32 - 1 addresses");
+    block = block_size(image, addresses, count);
     if (!address_sweep_reserve(&sweep, block)) status = gsym_fail_memory(error);
     for (size_t i = 0; i < count && status == GSYM_OK; i += block) {
         uint32_t size = (uint32_t)(count - i < block ? count - i : block);
