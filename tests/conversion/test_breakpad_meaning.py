@@ -16,6 +16,7 @@ from gsym.conversion.inputs.breakpad import _CATEGORIES
 from gsym.engine.native import lib
 from tests.conversion.breakpad_meaning import answer, frames_of
 from tests.conversions import convert_bytes, describe, settle
+from tests.guarded import GuardedMemory
 from tests.inputs.breakpad import (
     MODULE,
     Call,
@@ -204,6 +205,21 @@ def test_changed_bytes_end_in_an_answer_or_an_error(seed: int, tmp_path: Path) -
             )
         outcomes.append(settle(tmp_path, bytes(damaged)))
     assert outcomes.count(whole) < len(outcomes)
+
+
+@pytest.mark.parametrize("digits", range(1, 9))
+@pytest.mark.parametrize(
+    "record", ["00001000 00000010 00000007 {0}", "INLINE {0} {0} {0} {0} 00001000 {0}"]
+)
+def test_nothing_is_read_after_the_last_number(
+    record: str, digits: int, tmp_path: Path
+) -> None:
+    head = text_of("FILE 0 a.c", "INLINE_ORIGIN 0 i", Func(Range(0x1000, 0x10), "f"))
+    text = head + record.format("0" * digits).encode() + b"\n"
+    output = tmp_path / "made.gsym"
+    gsym.convert(GuardedMemory(len(text)).hold(text), output, name="made.sym")
+    with gsym.open(output) as reader:
+        assert [each.name for each in reader.functions()] == ["f"]
 
 
 def test_lines_cut_and_joined_end_in_an_answer(tmp_path: Path) -> None:
