@@ -231,6 +231,50 @@ def test_types_are_spelled_as_in_cxx(convert: Convert, text: str) -> None:
     assert names(convert(Pdb([Module([function])], types=types))) == [f"f({text})"]
 
 
+BASIC_TYPES = {
+    "void": [0x03],
+    "HRESULT": [0x08],
+    "signed char": [0x10],
+    "unsigned char": [0x20],
+    "char": [0x70],
+    "wchar_t": [0x71],
+    "char16_t": [0x7A],
+    "char32_t": [0x7B],
+    "char8_t": [0x7C],
+    "__int8": [0x68],
+    "unsigned __int8": [0x69],
+    "short": [0x11, 0x72],
+    "unsigned short": [0x21, 0x73],
+    "long": [0x12],
+    "unsigned long": [0x22],
+    "int": [0x74],
+    "unsigned int": [0x75],
+    "__int64": [0x13, 0x76],
+    "unsigned __int64": [0x23, 0x77],
+    "__int128": [0x14, 0x78],
+    "unsigned __int128": [0x24, 0x79],
+    "_Float16": [0x46],
+    "float": [0x40],
+    "double": [0x41, 0x42],
+    "__float128": [0x43],
+    "bool": [0x30],
+}
+
+
+def test_basic_types_have_their_names(convert: Convert) -> None:
+    named = {code: name for name, codes in BASIC_TYPES.items() for code in codes}
+    named |= {code: "?" for code in range(1, 0x80) if code not in named}
+    types = []
+    for code in named:
+        types += [argument_list(code), procedure_type(FIRST_TYPE + len(types))]
+    functions = [
+        Function("f", 16 * number, 16, type=FIRST_TYPE + 2 * number + 1)
+        for number in range(len(named))
+    ]
+    made = names(convert(Pdb([Module(functions)], types=types)))
+    assert made == [f"f({name})" for name in named.values()]
+
+
 # ---- images ----------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from gsym.trace.fxt.decoder import Decoder, Filter
 from gsym.trace.fxt.records import (
@@ -114,6 +114,7 @@ PIECES = st.lists(st.sampled_from(["a", "b", "ü", "*", "?", ""]), max_size=6)
     names=st.lists(st.text("abü", max_size=6), max_size=6),
     patterns=st.lists(PIECES.map("".join), min_size=1, max_size=3),
 )
+@example(names=["a", "a\0", "a\0b"], patterns=["a", "b"])
 def test_patterns_match_like_shell_patterns(
     names: list[str], patterns: list[str]
 ) -> None:

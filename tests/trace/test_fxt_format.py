@@ -82,6 +82,14 @@ def test_all_kinds_in_one_trace_come_in_order(w: Words) -> None:
     assert bare(decoded(data))[1:] == expected
 
 
+def test_reserved_bits_of_a_large_record_are_ignored() -> None:
+    expected, make = OTHERS["a large blob"]
+    data = bytearray(make(LITTLE))
+    data[5] |= 0xF0
+    data[6:8] = b"\xff\xff"
+    assert bare(mended(bytes(data))[0]) == [expected]
+
+
 def test_a_second_trace_may_follow_in_another_byte_order() -> None:
     parts = [w.magic() + w.named_event(0, 5, b"e") for w in (BIG, LITTLE, BIG)]
     assert [event.ticks for event in events(decoded(*parts))] == [5, 5, 5]
