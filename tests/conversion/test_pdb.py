@@ -532,6 +532,18 @@ def test_a_symbol_that_is_cut_off_is_a_warning(convert: Convert, kind: int) -> N
     assert len(convert.report.warnings) >= 1
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_modules_need_no_stream(convert: Convert, count: int) -> None:
+    empty = [Module(name=f"{number}.obj") for number in range(count)]
+    streams = Pdb([*ONE.modules, *empty]).streams()
+    for number in range(11, 11 + count):
+        place = streams[3].index(pack("<34xH", number))
+        streams[3] = (
+            streams[3][:place] + pack("<34xH", 0xFFFF) + streams[3][place + 36 :]
+        )
+    assert names(convert(msf(streams))) == ["f"]
+
+
 def test_the_number_for_no_stream_is_of_none(convert: Convert) -> None:
     """Any number of modules have none; each would read the stream of that number."""
     optimized = Module(name="* CIL *")
