@@ -101,7 +101,8 @@ def inflate_zstd(
         from backports import zstd
     errors = (zstd.ZstdError, EOFError)
     make = zstd.ZstdDecompressor
-    return _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
+    found = _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
+    return _not_empty(found)
 
 
 _FILES = {b"\x1f\x8b": inflate_gzip, _ZSTD_MAGICS[0]: inflate_zstd}
@@ -127,7 +128,8 @@ def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     def make() -> Any:
         return lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
 
-    return _inflate(pieces, make, _XZ_MAGICS, (lzma.LZMAError, EOFError))
+    found = _inflate(pieces, make, _XZ_MAGICS, (lzma.LZMAError, EOFError))
+    return _not_empty(found)
 
 
 def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
@@ -138,7 +140,8 @@ def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     """
     from bz2 import BZ2Decompressor
 
-    return _inflate(pieces, BZ2Decompressor, _BZIP2_MAGICS, (OSError, EOFError))
+    found = _inflate(pieces, BZ2Decompressor, _BZIP2_MAGICS, (OSError, EOFError))
+    return _not_empty(found)
 
 
 def _inflate(
@@ -171,6 +174,11 @@ def _inflate(
         raise ValueError(error) from error
     if not decompressor.eof and not may_be_cut:
         raise ValueError(_TRUNCATED)
+
+
+def _not_empty(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Without empty pieces, which would be the end to those who read a stream."""
+    return filter(None, pieces)
 
 
 def _find_zlib() -> Any:

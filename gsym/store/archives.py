@@ -149,7 +149,7 @@ class ArchiveLimits(NamedTuple):
 
 
 _HEADER_SIZE = 512
-_BLOCK = 1 << 20
+_BLOCK = 1 << 15  # of a tar archive, of which `tarfile` copies the rest for each header
 _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
 _MAX_TAR_HEADER = 16 << 20  # bytes, with long names and extended attributes
@@ -317,16 +317,17 @@ class _TarStream:
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._left = b""
+        self._left = memoryview(b"")
         self.budget = _MAX_TAR_HEADER
 
     def read(self, size: int) -> bytes:
-        while len(self._left) < size:
-            piece = next(self._pieces, b"")
-            if not piece:
-                break
-            self._left += piece
-        data, self._left = self._left[:size], self._left[size:]
+        pieces, missing = [self._left], size - len(self._left)
+        while missing > 0 and (piece := next(self._pieces, b"")):
+            pieces.append(memoryview(piece))
+            missing -= len(piece)
+        if len(pieces) > 1:
+            self._left = memoryview(b"".join(pieces))
+        data, self._left = bytes(self._left[:size]), self._left[size:]
         self.budget -= len(data)
         if self.budget < 0:
             raise ValueError(f"a header of more than {_MAX_TAR_HEADER} bytes")

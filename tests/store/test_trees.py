@@ -227,6 +227,19 @@ def test_archives_in_archives_are_opened_as_deep_as_allowed(
     )
 
 
+@pytest.mark.parametrize("skipped", [0, 3 << 20])
+def test_frames_of_zstd_that_have_nothing_end_no_archive(
+    store: Store, folder: Path, tmp_path: Path, skipped: int
+) -> None:
+    whole = tar_of(folder)
+    frames = [bytes(zstd.compress(part)) for part in (whole[:700], whole[700:])]
+    skippable = b"\x50\x2a\x4d\x18" + skipped.to_bytes(4, "little") + bytes(skipped)
+    path = tmp_path / "a.tar.zst"
+    path.write_bytes(skippable.join(frames))
+    found = outcomes(store, path)
+    assert found["one.sym"] == "added", found
+
+
 def test_compressed_members_are_inflated(store: Store, tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -160,6 +160,6 @@ class CoreNotes:
         table = self._words(contents[2 * size :], 3 * min(count, len(contents)))
         names = bytes(contents[(2 + 3 * count) * size :]).split(b"\0")
         for number, name in zip(range(len(table) // 3), names, strict=False):
-            start, end, offset = table[3 * number :][:3]
+            start, end, offset = table[3 * number : 3 * number + 3]
             path = name.decode("utf-8", "surrogateescape")
             yield MappedFile(start, end, offset * unit, path)
