@@ -338,14 +338,9 @@ class _Sink:
 
     def __init__(self, file: AtomicFile) -> None:
         self._file = file
-        self._size = 0
 
     def write(self, data: Any) -> None:
         self._file.write(data)
-        self._size += len(data)
-
-    def tell(self) -> int:
-        return self._size
 
     def flush(self) -> None:
         """The file is synced when it is published."""

@@ -31,7 +31,6 @@ class Style(NamedTuple):
             values.
         pc_is_outermost: A `pc` shows the name of the outermost function, but the line
             of the innermost one.
-        keeps_malformed: A malformed element stays in the text; otherwise it is dropped.
         keeps_context_text: Text around a contextual element stays; otherwise text after
             it on its line is dropped, and if the element prints nothing, also text
             before it.
@@ -55,7 +54,6 @@ class Style(NamedTuple):
     shows_adjusted: bool
     has_columns: bool
     pc_is_outermost: bool
-    keeps_malformed: bool
     keeps_context_text: bool
     elides_prefixes: bool
     lists_segments: bool
@@ -79,7 +77,6 @@ LLVM = Style(
     shows_adjusted=True,
     has_columns=True,
     pc_is_outermost=True,
-    keeps_malformed=False,
     keeps_context_text=False,
     elides_prefixes=False,
     lists_segments=True,
@@ -99,7 +96,6 @@ SPEC = Style(
     shows_adjusted=False,
     has_columns=False,
     pc_is_outermost=False,
-    keeps_malformed=True,
     keeps_context_text=True,
     elides_prefixes=False,
     lists_segments=True,

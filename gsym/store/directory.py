@@ -107,10 +107,9 @@ class Store:
         """
         import gsym.reading.reader
 
-        for left in reversed(range(_OPEN_TRIES)):
-            entry = self.get(key)
-            if entry is None:
-                return None
+        left = _OPEN_TRIES
+        while (entry := self.get(key)) is not None:
+            left -= 1
             try:
                 return entry, gsym.reading.reader.open(entry.path, read_ahead=False)
             except FileNotFoundError:

@@ -104,7 +104,7 @@ def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
 
 
 def escape_name(name: str) -> str:
-    """*name* as a file name in the store; `unescape_name` is the inverse.
+    """*name* as a file name in the store, which no other name has.
 
     Characters with a meaning to file systems are escaped, and the first character of
     names that the store uses itself.
@@ -113,12 +113,6 @@ def escape_name(name: str) -> str:
     if escaped.startswith(".") or escaped == MARKER:
         return _escape(escaped[0]) + escaped[1:]
     return escaped
-
-
-def unescape_name(escaped: str) -> str:
-    """The inverse of `escape_name`."""
-    first, *rest = escaped.split("%")
-    return first + "".join(chr(int(part[:2], 16)) + part[2:] for part in rest)
 
 
 def link_of_debug_id(debug_id: str) -> str:

@@ -36,9 +36,6 @@ class SourceRoots:
             old, equals, folder = root.rpartition("=")
             self._rules.append((old if equals else "", os.path.realpath(folder)))
 
-    def __bool__(self) -> bool:
-        return bool(self._rules)
-
     def read(self, path: str, most: int) -> bytes | None:
         """The contents of a source file; None if it is in none of the folders.
 

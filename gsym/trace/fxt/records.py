@@ -105,8 +105,7 @@ ARGUMENT_TYPES = (
     "blob",
 )
 THREAD_STATES = ("new", "running", "suspended", "blocked", "dying", "dead")
-# In place of a string or a thread that no earlier record has defined.
-UNKNOWN_STRING = "<unknown>"
+# In place of a thread that no earlier record has defined.
 UNKNOWN_KOID = UINT64_MAX
 
 TYPE_CHECKING = False

@@ -160,11 +160,6 @@ class Units:
         self.skeleton = skeleton
         return Unit(self, self.cu_at(offset), skeleton)
 
-    def open_around(self, die: DIE) -> Unit:
-        """The unit that contains *die*, without releasing another one."""
-        home = _home(die)
-        return Unit(home, home.cu_at(die.cu.cu_offset), home.skeleton)
-
     def split_id(self, offset: int) -> int | None:
         """The number that a skeleton unit and its split unit share; None: no such."""
         try:
