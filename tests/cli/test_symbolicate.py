@@ -15,6 +15,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.store.directory import Store
+from tests.creations import create
 from tests.debuginfod_server import Answer, Server
 from tests.store_modules import identity, put
 
@@ -195,6 +196,23 @@ def test_a_header_without_colon_is_a_wrong_command_line(stacks: str) -> None:
     assert main([*command, stacks]) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--load-address", "x"], "'--load-address': 'x' is not MODULE=ADDRESS"),
+        (["--pid", "1", "--kernel"], "give one of '--pid', '--kernel', '--maps'"),
+        (["--kernel-base", "x"], "option '--kernel-base': 'x' is not an address"),
+    ],
+)
+def test_where_code_is_loaded_is_said_once_and_by_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
+) -> None:
+    report = tmp_path / "crash.txt"
+    report.write_text("[0x401136]\n")
+    assert main(["symbolicate", *options, str(report)]) == 2
+    assert reason in capsys.readouterr().err
+
+
 def test_either_a_server_or_a_store_is_asked(stacks: str) -> None:
     for options in [
         ["--server", "http://127.0.0.1:9", "--store", "x"],
@@ -263,6 +281,26 @@ def test_what_to_do_about_addresses_without_an_answer_is_said(
         shown = capsys.readouterr()
         assert shown.out == text
         assert hint in shown.err
+
+
+def test_what_was_tried_is_explained_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    functions = [gsym.FunctionInfo(0x10, 0x10, "found")]
+    (tmp_path / "near.gsym").write_bytes(create(functions))
+    report = tmp_path / "crash.txt"
+    report.write_text("/nowhere/near(+0x14) [0x401014]\n/nowhere/app(+0x10) [0x1]\n")
+    command = ["symbolicate", "--source", str(tmp_path), str(report)]
+    for option, is_explained in (["--explain"], True), ([], False):
+        assert main([*command, *option]) == 0
+        explained = capsys.readouterr().err
+        for line in (
+            f"near: {tmp_path}/near.gsym, by its name alone",
+            f"/nowhere/near(+0x14): near+0x4 in {tmp_path}/near.gsym",
+            "app: /nowhere/app: No such file or directory",
+            "/nowhere/app(+0x10): no symbols of app",
+        ):
+            assert (f"gsym symbolicate: warning: {line}" in explained) is is_explained
 
 
 def test_frames_of_webassembly_are_named_as_not_supported(

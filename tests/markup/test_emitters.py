@@ -296,6 +296,18 @@ def test_a_logging_handler_symbolizes_messages() -> None:
     assert stream.getvalue() == SUMMARY.decode() + "at first()[/src/a.c:3]\n" + adds
 
 
+def test_a_logging_handler_without_its_stream_does_not_end_the_program(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stream = io.StringIO()
+    handler = MarkupHandler(MarkupFilter(Modules()), stream)
+    stream.close()
+    handler.emit(logging.makeLogRecord({"msg": "text"}))
+    assert "I/O operation on closed file" in capsys.readouterr().err
+    handler.close()
+    assert not capsys.readouterr().err
+
+
 def test_a_formatter_symbolizes_messages_for_any_handler() -> None:
     settings = FilterSettings(context="elide")
     made = MarkupFormatter(
