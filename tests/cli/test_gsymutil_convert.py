@@ -35,6 +35,26 @@ def test_an_input_that_cannot_be_converted_is_named(
     assert printed == (1, f"Input file: {path}\n", f"{path}: {reason}\n")
 
 
+@pytest.mark.parametrize(
+    ("options", "path"),
+    [
+        (["--out-file=small"], "small"),
+        (["--json-summary-file=small"], "small"),
+        (["--callsites-yaml-file=a.yaml", "--out-file=a.yaml"], "a.yaml"),
+        (["--symtab-file=full", "--out-file=full"], "full"),
+    ],
+)
+def test_no_input_is_written_over(
+    options: list[str], path: str, folder: Path, run: Run
+) -> None:
+    for name in ("a.yaml", "full"):
+        (folder / name).write_text("kept")
+    before = (folder / path).read_bytes()
+    printed = run("--convert=small", *options)
+    assert printed == (1, "", f"{path}: the output would replace the input\n")
+    assert (folder / path).read_bytes() == before
+
+
 def test_symbols_are_taken_from_the_file_named_for_them(folder: Path, run: Run) -> None:
     own, other = Symbol("own", 0x1000, 0x10), Symbol("other", 0x1010, 0x10)
     (folder / "app").write_bytes(Elf([code_section()], symbols=[own]).to_bytes())

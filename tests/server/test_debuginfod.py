@@ -170,6 +170,22 @@ def test_a_source_file_is_served_if_the_module_refers_to_it(
     assert server.ask("GET", f"{base}{other}").status == 404
 
 
+def test_the_size_of_a_source_file_is_limited(build: Build, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "store": str(tmp_path / "store"),
+        "enable_source": True,
+        "source_roots": [str(build.source.parent)],
+    }
+    add_file(Store(tmp_path / "store"), build.debug)
+    path = f"/buildid/{build.build_id}/source{build.source}"
+    for most, status in ((len(SOURCE), 200), (len(SOURCE) - 1, 413)):
+        limited = {**settings, "max_source": most}
+        symbolizer = make_symbolizer(made_settings(**limited))
+        with RunningServer(symbolizer, **limited) as running:
+            assert running.ask("GET", path).status == status
+        symbolizer.close()
+
+
 def test_metadata_lists_the_binaries_of_sources(
     server: RunningServer, build: Build
 ) -> None:
@@ -193,7 +209,8 @@ def test_metadata_lists_the_binaries_of_sources(
     assert found["results"] == [of_program]
     path = f"/metadata?key=file&value={build.program}"
     assert server.ask("GET", path).json["results"] == []
-    assert server.ask("GET", "/metadata?key=x&value=y").status == 400
+    for query in ("key=x&value=y", f"key=glob&value={'*' * 1025}"):
+        assert server.ask("GET", f"/metadata?{query}").status == 400
 
 
 @pytest.fixture
