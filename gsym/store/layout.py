@@ -259,6 +259,7 @@ def default_store(environment: Mapping[str, str] = os.environ) -> str:
 
 _LAYOUT = 1
 _MAX_MARKER = 4096
+_OF_FILE_SYSTEM = "lost+found"  # in the root of a disk
 
 
 def is_store(path: str) -> bool:
@@ -286,6 +287,19 @@ def is_store(path: str) -> bool:
     return True
 
 
+def check_place(path: str) -> None:
+    """Check that a folder is a store, or can become one.
+
+    Raises:
+        GsymError: It contains other files, or a store of another layout.
+        OSError: It cannot be read.
+    """
+    names = os.listdir(path) if os.path.lexists(path) else []
+    others = any(name[:1] != "." and name != _OF_FILE_SYSTEM for name in names)
+    if others and not is_store(path):
+        raise GsymError("the folder is not empty and not a store", path=path)
+
+
 def make_store(path: str) -> None:
     """Create a store; other processes may do so at the same time.
 
@@ -295,10 +309,9 @@ def make_store(path: str) -> None:
     from gsym.writing.atomic_file import AtomicFile, sync
 
     os.makedirs(path, exist_ok=True)
-    if any(not name.startswith(".") for name in os.listdir(path)):
-        if is_store(path):  # created meanwhile
-            return
-        raise GsymError("the folder is not empty and not a store", path=path)
+    check_place(path)
+    if is_store(path):  # created meanwhile
+        return
     # In its temporary folder, where files left by a killed process are removed.
     with owned_folder(os.path.join(path, TEMPORARY) + os.sep) as folder:
         new = os.path.join(folder, MARKER)

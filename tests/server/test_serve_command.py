@@ -163,6 +163,16 @@ def test_a_server_for_anybody_is_warned_of(
     assert (text in "".join(serving.lines)) is is_warned
 
 
+@pytest.mark.parametrize(("store", "is_warned"), [("any.sym/s", True), ("s", False)])
+def test_a_store_that_cannot_be_written_to_is_warned_of(
+    store: str, tmp_path: Path, *, is_warned: bool
+) -> None:
+    with Serving(tmp_path, f"--store={store}") as serving:
+        pass
+    text = "warning: the store cannot be written to"
+    assert (text in "".join(serving.lines)) is is_warned
+
+
 def gsym_serve(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gsym", "serve", *arguments],
@@ -195,6 +205,7 @@ def test_the_printed_configuration_is_one_that_can_be_read(tmp_path: Path) -> No
         (("--set=tls_certificate=c.txt",), 2, "setting 'tls_certificate': "),
         (("--set=tls_certificate=missing",), 1, "No such file"),
         (("--source=ftp://h/",), 2, "source 'ftp://h/'"),
+        (("--store=.",), 1, ".: the folder is not empty and not a store"),
         (("--config=c.txt",), 1, "c.txt: invalid TOML"),
     ],
 )

@@ -382,6 +382,11 @@ def test_folder_with_other_files_does_not_become_a_store(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
+def test_a_new_disk_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    assert put(Store(tmp_path), 1).outcome == "added"
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [

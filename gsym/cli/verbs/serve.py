@@ -157,15 +157,19 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
     """Check the configuration, and serve unless that is all.
 
     Raises:
-        GsymError: A setting is invalid, or a package is not installed.
+        GsymError: A setting is invalid, the store has other files, or a package is not
+            installed.
         OSError: A file cannot be read, or the address is in use.
         ValueError: A setting is invalid.
     """
     from gsym.server.confined_process import end_processes
+    from gsym.server.modules import store_path
     from gsym.server.reloading import reloading_app
     from gsym.server.workers import bind, check_grpc_port, check_tls, serve
+    from gsym.store.layout import check_place
 
     check_tls(settings)
+    check_place(store_path(settings))
     app = reloading_app(load)
     if is_check:
         app.close()
@@ -240,9 +244,18 @@ def _greeting(url: str, service: Service) -> list[str]:
     if measures := service.facts.get("confinement"):
         confined = ", ".join(measures)
         lines.append(f"processes that read uploads are confined by: {confined}")
+    if not _can_write(store_path(settings)):
+        lines.append("warning: the store cannot be written to")
     if is_open and not is_loopback(settings.host):
         lines.append(f"warning: anybody who can reach {settings.host} may read")
     return lines
+
+
+def _can_write(folder: str) -> bool:
+    """Whether files can be made in a folder, or the folder itself."""
+    while not os.path.exists(folder):
+        folder = os.path.dirname(os.path.abspath(folder))
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _limits(settings: Settings) -> str:
