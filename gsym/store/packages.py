@@ -220,7 +220,7 @@ class Packages:
 
     def entries(self) -> Iterator[Entry]:
         """The binaries with names of their own, as entries without function counts."""
-        for path, ((time, size), found) in list(self._read.items()):
+        for path, ((modified, size), found) in list(self._read.items()):
             for member in found:
                 if _BY_ID not in member.name:
                     identity = ModuleIdentity(
@@ -231,7 +231,7 @@ class Packages:
                     )
                     source = member.location
                     yield Entry(
-                        path, identity, source=source, size=size, added=time / 1e9
+                        path, identity, source=source, size=size, added=modified / 1e9
                     )
 
     def extract(self, member: PackageMember, folder: str) -> str:
