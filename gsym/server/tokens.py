@@ -8,6 +8,7 @@ contains a token.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from hashlib import sha256
 
 from gsym.errors import FormatError
@@ -89,16 +90,28 @@ class Tokens:
         """Who sent a request with these headers.
 
         The token is in `Authorization: Bearer TOKEN`, in `Authorization: APIKey TOKEN`
-        as profilers send it, or in `Auth-Token: TOKEN` as for Mozilla's symbol server.
+        as profilers send it, in `Auth-Token: TOKEN` as for Mozilla's symbol server, or
+        the password of clients that know only URLs.
         """
         if not self._holders:
             return None
-        given = headers.get("auth-token", "")
         authorization = headers.get("authorization", "").strip()
+        given = headers.get("auth-token") or _password(authorization)
         for scheme in _SCHEMES:
             if authorization[: len(scheme)].lower() == scheme:
                 given = authorization[len(scheme) :].strip()
         return self._holders.get(sha256(given.encode("utf-8", "replace")).hexdigest())
+
+
+def _password(authorization: str) -> str:
+    """The password of basic authorization; "" for none."""
+    scheme, _, pair = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return b64decode(pair).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _problem(words: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,9 @@ def tokens_of(folder: Path, text: str) -> Tokens:
         {"authorization": "bearer  secret "},
         {"authorization": "APIKey secret"},
         {"auth-token": "secret"},
+        {"authorization": f"Basic {b64encode(b'any:secret').decode()}"},
+        {"authorization": f"basic {b64encode(b':secret').decode()}"},
+        {"authorization": "Basic eDp5", "auth-token": "secret"},  # of a proxy
     ],
 )
 def test_a_holder_is_found_by_the_hash_of_its_token(
@@ -54,6 +58,9 @@ def test_a_holder_is_found_by_the_hash_of_its_token(
     [
         {},
         {"authorization": "Basic secret"},
+        {"authorization": "Basic a"},
+        {"authorization": f"Basic {b64encode(b'secret:').decode()}"},
+        {"authorization": f"Basic {b64encode(b'secret').decode()}"},
         {"authorization": "secret"},
         {"authorization": f"Bearer {HASH}"},
         {"auth-token": "Secret"},
