@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
     CHAR,
     CXX,
@@ -17,9 +18,14 @@ from tests.inputs.pdb import (
     FIRST_TYPE,
     GUID,
     INT,
+    LF_ALIAS,
     LF_ARGLIST,
+    LF_ARRAY,
+    LF_ENUM,
     LF_MODIFIER,
     LF_POINTER,
+    LF_STRUCTURE,
+    LF_UNION,
     S_GPROC32,
     S_SEPCODE,
     S_THUNK32,
@@ -218,7 +224,92 @@ SPELLED = {
     "char *, ...": [
         record(LF_POINTER, pack("<II", CHAR, POINTER)),
     ],
+    "char *volatile": [record(LF_POINTER, pack("<II", CHAR, POINTER | 0x200))],
+    "char *const volatile": [record(LF_POINTER, pack("<II", CHAR, POINTER | 0x600))],
+    "char const volatile *": [
+        record(LF_MODIFIER, pack("<IH", CHAR, 3)),
+        record(LF_POINTER, pack("<II", FIRST_TYPE, POINTER)),
+    ],
+    "char (*)[]": [
+        record(LF_ARRAY, pack("<IIH", CHAR, INT, 8) + cstring("")),
+        record(LF_POINTER, pack("<II", FIRST_TYPE, POINTER)),
+    ],
+    "int S::*": [
+        record(LF_STRUCTURE, pack("<HHIIIH", 0, 0, 0, 0, 0, 8) + cstring("S")),
+        record(LF_POINTER, pack("<III", INT, POINTER | 2 << 5, FIRST_TYPE)),
+    ],
+    "int (S::*)(char)": [
+        record(LF_STRUCTURE, pack("<HHIIIH", 0, 0, 0, 0, 0, 8) + cstring("S")),
+        argument_list(CHAR),
+        procedure_type(FIRST_TYPE + 1, INT),
+        record(LF_POINTER, pack("<III", FIRST_TYPE + 2, POINTER | 3 << 5, FIRST_TYPE)),
+    ],
+    "U": [record(LF_UNION, pack("<HHIH", 0, 0, 0, 8) + cstring("U"))],
+    "E": [record(LF_ENUM, pack("<HHII", 0, 0, INT, 0) + cstring("E"))],
+    "Alias": [record(LF_ALIAS, pack("<I", INT) + cstring("Alias"))],
+    "?": [record(0x1234, bytes(8))],
 }
+# Sizes of the numbers that begin with 0x8000, 0x8001 and so on.
+NUMBERS = (1, 2, 2, 4, 4, 4, 8, 10, 16, 8, 8)
+SPELLED |= {
+    f"Sized{kind}": [
+        record(
+            LF_UNION,
+            pack("<HHIH", 0, 0, 0, 0x8000 + kind)
+            + bytes(size)
+            + cstring(f"Sized{kind}"),
+        )
+    ]
+    for kind, size in enumerate(NUMBERS)
+}
+SIMPLE = {
+    0x08: "HRESULT",
+    0x10: "signed char",
+    0x11: "short",
+    0x12: "long",
+    0x13: "__int64",
+    0x14: "__int128",
+    0x20: "unsigned char",
+    0x21: "unsigned short",
+    0x22: "unsigned long",
+    0x23: "unsigned __int64",
+    0x24: "unsigned __int128",
+    0x30: "bool",
+    0x40: "float",
+    0x41: "double",
+    0x42: "double",
+    0x43: "__float128",
+    0x46: "_Float16",
+    0x68: "__int8",
+    0x69: "unsigned __int8",
+    0x70: "char",
+    0x71: "wchar_t",
+    0x72: "short",
+    0x73: "unsigned short",
+    0x74: "int",
+    0x75: "unsigned int",
+    0x76: "__int64",
+    0x77: "unsigned __int64",
+    0x78: "__int128",
+    0x79: "unsigned __int128",
+    0x7A: "char16_t",
+    0x7B: "char32_t",
+    0x7C: "char8_t",
+    0x0103: "std::nullptr_t",
+    0x0403: "void *",  # of 32 bits
+    0x0670: "char *",  # of 64 bits
+    0xFF: "?",
+}
+
+
+def test_simple_types_have_the_names_of_cxx(convert: Convert) -> None:
+    types, functions = [], []
+    for at, simple in enumerate(SIMPLE):
+        types += [argument_list(simple), procedure_type(FIRST_TYPE + 2 * at)]
+        last = FIRST_TYPE + 2 * at + 1
+        functions.append(Function("f", 16 * at, 16, type=last))
+    found = names(convert(Pdb([Module(functions)], types=types)))
+    assert found == [f"f({text})" for text in SIMPLE.values()]
 
 
 @pytest.mark.parametrize("text", SPELLED)
