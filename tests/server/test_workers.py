@@ -119,6 +119,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_server_removes_what_one_that_was_killed_left_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
