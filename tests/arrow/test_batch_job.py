@@ -288,6 +288,9 @@ def test_a_folder_of_something_else_is_left_alone(
     with held(str(out / ".lock")):
         assert run(*options, "--resume") == 1
     assert "another process writes to this folder" in capsys.readouterr().err
+    (out / "manifest.json").write_text("{")
+    assert run(*options, "--resume") == 1
+    assert "manifest.json: the manifest is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", FORMATS)
