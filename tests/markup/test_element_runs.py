@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from html import escape
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,6 +121,23 @@ def test_lines_with_code_locations_are_a_run(
     assert taken == [len(lines) * 2000]
     assert summary == [
         "2000 unresolved in 'a.o' (build id abcdef): no symbol at this address"
+    ]
+
+
+# First bytes of all sizes, and those at the bounds of what may follow them.
+BYTES = {*b"\t &\"'<>~", 0, 0x1F, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2}
+BYTES |= {0xDF, 0xE0, 0xE1, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF}
+PICTURES = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) != "\t"}
+
+
+def test_text_of_a_run_is_escaped_for_html() -> None:
+    texts = [bytes(each) for size in (1, 2, 3) for each in product(BYTES, repeat=size)]
+    texts += [head + b"\x80" for head in texts if len(head) == 3 and head[0] >= 0xF0]
+    log = b"".join(b"%s|{{{pc:0x1011}}}\n" % text for text in texts)
+    lines = filtered(HtmlOutput(), log)[0].split(b"\n")
+    shown = [line.partition(b"|<span")[0] for line in lines if b"|<span" in line]
+    assert [each.decode() for each in shown] == [
+        escape(text.decode("utf-8", "replace")).translate(PICTURES) for text in texts
     ]
 
 
