@@ -30,6 +30,52 @@ NAMES_OF_ALL_KINDS = (
 )
 
 
+DEEP = "a<" + "(" * 254 + ")" * 254 + ">"
+# Demangled names, and what is left of them without template arguments.
+REDUCED = {
+    "A<B<int>, C>::f<char>(D<int>)": "A::f(D)",
+    "f(A<((1)<(2))>)": "f(A)",  # a comparison
+    "f(A<(x)>, B)": "f(A, B)",
+    "operator<< <int>(A<B>)": "operator<<(A)",
+    "operator<<int>(A)": "operator<<int>(A)",
+    "A::operator() <int>()": "A::operator()()",
+    "A::operator()<int>()": "A::operator()()",
+    "my_operator<int>(A)": "my_operator(A)",
+    "operators<int>()": "operators()",
+    "Zoperator<int>()": "Zoperator()",
+    "9operator<int>()": "9operator()",
+    "$operator<int>()": "$operator()",
+    "operator9<int>()": "operator9()",
+    "operator_<int>()": "operator_()",
+    "operatorZ<int>()": "operatorZ()",
+    "operator": "operator",
+    "operator<=>(A<int>)": "operator<=>(A)",
+    "operator->*(A<int>)": "operator->*(A)",
+    "operator[](A<int>)": "operator[](A)",
+    "operator new(A<int>)": "operator new(A)",
+    "auto f()->A<int>": "auto f()->A",
+    "(f)<int>": "(f)<int>",
+    "<int>f": "<int>f",
+    "f>": "f>",
+    DEEP: "a",
+    # Brackets that do not match: nothing is left out.
+    "A<int": "A<int",
+    "A<(int>": "A<(int>",
+    "A<int>::f(": "A<int>::f(",
+    "A<int>)": "A<int>)",
+    "A<int)>": "A<int)>",
+    "A<int>" + "(" * 257 + ")" * 257: "A<int>" + "(" * 257 + ")" * 257,
+    "a" + "<" * 257 + ">" * 257: "a" + "<" * 257 + ">" * 257,
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_template_arguments_are_left_out(name: str) -> None:
+    out = ffi.new("char[]", len(name))
+    size = lib.gsym_name_without_template_arguments(name.encode(), len(name), out)
+    assert ffi.buffer(out, size)[:].decode() == REDUCED[name]
+
+
 @pytest.mark.parametrize("style", ["symblib", "full", "mangled"])
 def test_many_names_at_once_are_written_as_each_of_them(style: str) -> None:
     check_names(list(NAMES_OF_ALL_KINDS), style)
