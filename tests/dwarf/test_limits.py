@@ -14,6 +14,7 @@ from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag
 from tests.inputs.elf import Symbol, elf_of
 from tests.inputs.program import function, inlined, program, unit
+from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +63,18 @@ def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> 
     functions = convert_bytes(tmp_path, program(*units)).functions
     trees = [info.inline for info in functions if info.inline is not None]
     assert [tree.children[0].name for tree in trees] == ["foo", "bar"]
+
+
+def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    """Those that begin when four times the size of all lists has been read are left out."""
+    pieces = [(0x10 * n, 0x10 * n + 8) for n in range(100)]
+    first, *others = (
+        Die(Tag.subprogram, {At.name: f"f{n}", At.ranges: Form.sec_offset(where)})
+        for n, where in enumerate([ranges(*pieces), *[0] * 6])
+    )
+    image = program(unit(first, *others, attributes={At.low_pc: 0x1000}, version=4))
+    warnings = convert_bytes(tmp_path, image).report.warnings
+    assert warnings == {"Limit reached, part of a unit or function is left out": 2}
 
 
 def test_a_function_of_many_ranges_keeps_all_inlined_calls(
