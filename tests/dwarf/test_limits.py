@@ -66,7 +66,7 @@ def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> 
 
 
 def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -> None:
-    """Those that begin when four times the size of all lists has been read are left out."""
+    """None begins when more than four times the size of all lists has been read."""
     pieces = [(0x10 * n, 0x10 * n + 8) for n in range(100)]
     first, *others = (
         Die(Tag.subprogram, {At.name: f"f{n}", At.ranges: Form.sec_offset(where)})
