@@ -201,7 +201,7 @@ def _metrics_folder() -> Iterator[None]:
     if FOLDER_VARIABLE in os.environ:
         yield
         return
-    stem = os.path.join(tempfile.gettempdir(), "gsym-metrics-")
+    stem = os.path.join(tempfile.gettempdir(), "gsym-serve-")
     for left in glob(f"{stem}*"):
         remove_abandoned(left)  # of a server that was killed
     with owned_folder(stem) as folder:
