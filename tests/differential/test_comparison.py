@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import REPOSITORY
-from tests.differential import gsymutil_differences
+from tests.conftest import REPOSITORY, find_peer
+from tests.differential import gsymutil_differences, layout, sampling
 from tests.differential.differences import ADDR2LINE, LLVM_SYMBOLIZER, Case, why
 from tests.differential.gsymutil_differences import CLASSES
 from tests.differential.layout import Gap, Symbol
 from tests.differential.peers import Frame, addr2line_frames, parse_frames
 from tests.differential.sampling import Function
+from tests.inputs import elf
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ANSWERS = (
     ("error: address 0x1 is not in GSYM", ()),
@@ -38,6 +43,44 @@ def test_an_answer_of_addr2line_gives_its_frames() -> None:
     answer = "f\n/a/b.c:3\nmain\n??:?\n"
     assert addr2line_frames(answer) == (Frame("f", "/a/b.c", 3), Frame("main", "", 0))
     assert addr2line_frames("??\n??:0\n") == ()
+
+
+def test_no_address_is_drawn_twice() -> None:
+    ranges = [(0, 10), (20, 25)]
+    everything = [*range(10), *range(20, 25)]
+    assert sorted(sampling.distinct_addresses_in(ranges, 100, seed=1)) == everything
+    assert len(set(sampling.distinct_addresses_in(ranges, 14, seed=1))) == 14
+
+
+@pytest.mark.parametrize(
+    ("symbol", "known"),
+    [
+        (elf.Symbol("thumb", 0x11, 8), layout.Symbol(0x110, 8, "FUNC", "thumb")),
+        (
+            elf.Symbol("a\x02", 0x10, 8, elf.NOTYPE),
+            layout.Symbol(0x110, 8, "NOTYPE", "a\x02"),
+        ),
+        (elf.Symbol("$t", 0x10, 0, elf.NOTYPE), None),
+        (elf.Symbol("$d.4", 0x10, 0, elf.NOTYPE), None),
+        (elf.Symbol("pool", 0x10, 8, elf.OBJECT), None),
+    ],
+)
+def test_symbols_are_those_of_code_at_its_addresses(
+    symbol: elf.Symbol, known: Symbol | None, tmp_path: Path
+) -> None:
+    find_peer("readelf")
+    file = elf.Elf(
+        [elf.code_section(address=0x100, size=0x100)],
+        symbols=[symbol],
+        bits=32,
+        machine=elf.ARM,
+        type=elf.RELOCATABLE,
+    )
+    path = tmp_path / "a.o"
+    path.write_bytes(file.to_bytes())
+    table = layout.symbol_table(path)
+    assert table.symbols == ([known] if known else [])
+    assert table.data == ({"pool"} if symbol.name == "pool" else set())
 
 
 INNER, OUTER = Frame("inner", "i.h", 5, 4), Frame("outer", "o.c", 9, 36)
