@@ -1,4 +1,4 @@
-"""What callers of the engine may not ask for is refused with the reason."""
+"""The engine asked by itself: what is refused, progress, cancellation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import gsym
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error, new_object
 from tests.freeze.inputs import gsym_bytes
 from tests.hostile import small_file
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.program import function, unit
 from tests.inputs.random_program import random_program
 
 if TYPE_CHECKING:
@@ -321,3 +323,41 @@ def test_what_is_too_large_is_refused_before_it_is_read(reason: str) -> None:
 )
 def test_there_may_be_nothing_to_release(name: str) -> None:
     assert getattr(lib, name)(NONE) is None
+
+
+# ---- conversions that are watched ----------------------------------------------------
+
+SECTIONS = Dwarf([unit(function("f", 0x1000, 0x1010), version=4)]).sections()
+
+
+class Watched(Conversion):
+    """A conversion of one function, scanned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = {name: ffi.from_buffer(data) for name, data in SECTIONS.items()}
+        for name, data in self.kept.items():
+            which = getattr(lib, f"GSYM_{name[1:].upper()}")
+            self.ask("set_section", 0, which, ffi.cast("uint8_t *", data), len(data), 0)
+        self.ask("scan")
+
+    def progress(self) -> tuple[int, int]:
+        done, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        lib.gsym_conversion_progress(self.handle, done, total)
+        return done[0], total[0]
+
+
+def test_progress_counts_the_bytes_of_debug_info() -> None:
+    conversion = Watched()
+    size = len(SECTIONS[".debug_info"])
+    assert conversion.progress() == (0, size)
+    conversion.ask("work")
+    assert conversion.progress() == (size, size)
+
+
+def test_a_conversion_that_is_cancelled_converts_no_further_unit() -> None:
+    conversion = Watched()
+    lib.gsym_conversion_cancel(conversion.handle)
+    with pytest.raises(gsym.CancelledError):
+        conversion.ask("work")
+    assert conversion.progress()[0] == 0
