@@ -437,11 +437,8 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
 /* ---- files ---------------------------------------------------------------------------- */
 
 const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none) {
-    *is_none = false;
-    if (table->version < 5) {
-        *is_none = index == 0;
-        --index; /* files count from 1 there; 0 wraps out of range */
-    }
+    *is_none = table->version < 5 && index == 0;
+    if (table->version < 5) --index; /* files count from 1 there; 0 wraps out of range */
     return index < table->files.count ? &table->files.items[index] : NULL;
 }
 

@@ -48,11 +48,11 @@ COMPILE = (
 _OF_FILES = (
     "tests/reading/test_[!fs]*.py tests/engine/test_hostile_records.py "
     "tests/formatting/test_lookup_llvm.py tests/reading/test_f*.py tests/remote "
-    "tests/reading/test_s*.py"
+    "tests/writing/test_shared_strings.py tests/reading/test_s*.py"
 )
 TESTS = {
     "containers/*.c": "tests/containers tests/conversion/test_debug_map.py",
-    "dwarf/*.c": "tests/dwarf/test_[!d]*.py tests/conversion/test_inputs.py",
+    "dwarf/*.c": "tests/dwarf/test_[!d]*.py tests/conversion/test_partial.py",
     "fxt/*.c": "tests/trace/test_fxt*.py tests/trace/test_merging.py",
     "gsym/[fi]*.c": _OF_FILES,
     "gsym/l[io]*.c": _OF_FILES,
