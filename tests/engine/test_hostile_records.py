@@ -272,3 +272,15 @@ def test_a_file_number_outside_the_table_keeps_the_name(version: int) -> None:
         assert answer is not None
         assert answer.frames[0].name == "main"
         assert answer.frames[0].path == ""
+
+
+@every_version
+def test_the_last_of_repeated_tables_is_read(version: int) -> None:
+    first, last = (
+        info(LINE_TABLE, sleb(0) + sleb(1) + uleb(line) + ROWS) for line in (5, 7)
+    )
+    answers = []
+    for tables in (first + last, last):
+        with gsym.Reader(file_with(version, tables + END_OF_LIST)) as reader:
+            answers.append((list(reader.functions()), reader.lookup(START + 3)))
+    assert answers[0] == answers[1]

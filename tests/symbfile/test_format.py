@@ -704,7 +704,7 @@ def test_the_counts_of_a_file() -> None:
     list(decoder.records())
     counts = decoder.counts()
     assert (counts.ranges, counts.return_pads, counts.string_tables) == (1, 1, 1)
-    assert (counts.line_rows, counts.entries) == (3, 2)
+    assert (counts.line_rows, counts.entries, counts.unknown_messages) == (3, 2, 0)
     assert (counts.table_strings, counts.inline_strings, counts.references) == (4, 1, 5)
     sizes = counts.range_bytes + counts.return_pad_bytes + counts.string_table_bytes
     assert sizes == len(file) - len(HEAD)

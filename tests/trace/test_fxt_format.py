@@ -418,6 +418,10 @@ def test_a_record_above_the_size_limit_is_skipped() -> None:
             assert any(isinstance(record, LargeBlob) for record in records) is is_read
             reason = f"a record of {len(large)} bytes is too large for memory: skipped"
             assert decoder.problems == ([] if is_read else [(len(event), reason)])
+    decoder = Decoder(most_record_size=len(large) - 8)
+    assert len(events(decoder.records([event, large[:-24]]))) == 1
+    reason = f"the trace ends inside a record after {len(large) - 24} bytes"
+    assert decoder.problems[-1] == (len(event), reason)
 
 
 def test_a_huge_declared_record_takes_no_memory() -> None:
@@ -545,6 +549,7 @@ def test_columns_have_the_values_of_records() -> None:
         assert columns.event_column("ticks").tolist() == [e.ticks for e in found]
         names = [columns.strings[n] for n in columns.event_column("name")]
         assert names == [e.name for e in found]
+        assert len({*columns.strings}) == len(columns.strings)
         assert [KINDS[kind] for kind in columns.event_kinds()] == [
             e.kind for e in found
         ]
