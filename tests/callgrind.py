@@ -1,7 +1,7 @@
-"""Count the instructions of the engine with valgrind's callgrind.
+"""Count instructions with valgrind's callgrind.
 
-A script runs in a process of its own, and only the calls of the engine count, so that
-Python's instructions, and the machine's load, do not.
+A script runs in a process of its own, and only the calls of the engine count, or the
+parts that the script names, so that the machine's load does not.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -19,7 +20,6 @@ from tests.sanitizer import has_address_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 _SECONDS = 300
 _CALLS = "_cffi_f_gsym_*"  # the binding's functions, which do not call each other
@@ -50,6 +50,19 @@ def count_instructions(
         starts: The functions of the engine whose calls begin a part; what comes before
             the first does not count.
     """
+    options = [
+        *("--collect-atstart=no", f"--toggle-collect={_CALLS}", "--compress-pos=no"),
+        *(f"--dump-before=_cffi_f_{start}" for start in starts),
+    ]
+    output = _run(script, *arguments, folder=folder, options=options)
+    # Each dump has what came before it; the last part is in the file without a number.
+    dumps = len(list(folder.glob("callgrind.out.*")))
+    parts = [folder / f"callgrind.out.{number}" for number in range(2, dumps + 1)]
+    return [_count(part) for part in (*parts, output)]
+
+
+def _run(script: str, *arguments: str, folder: Path, options: Sequence[str]) -> Path:
+    """The file that callgrind writes of a script."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         pytest.skip("not installed: valgrind")
@@ -57,10 +70,7 @@ def count_instructions(
         pytest.skip("valgrind cannot run what has sanitizers")
     output = folder / "callgrind.out"
     command = [
-        *(valgrind, "--tool=callgrind", f"--callgrind-out-file={output}"),
-        *("--collect-atstart=no", f"--toggle-collect={_CALLS}"),
-        *(f"--dump-before=_cffi_f_{start}" for start in starts),
-        "--compress-pos=no",
+        *(valgrind, "--tool=callgrind", f"--callgrind-out-file={output}", *options),
         *(sys.executable, "-c", script, *arguments),
     ]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONHASHSEED": "0"}
@@ -73,10 +83,7 @@ def count_instructions(
         timeout=_SECONDS,
     )
     assert done.returncode == 0, done.stderr
-    # Each dump has what came before it; the last part is in the file without a number.
-    dumps = len(list(folder.glob("callgrind.out.*")))
-    parts = [folder / f"callgrind.out.{number}" for number in range(2, dumps + 1)]
-    return [_count(part) for part in (*parts, output)]
+    return output
 
 
 def _count(profile: Path) -> Count:
@@ -106,3 +113,46 @@ def _own_costs(profile: Path) -> Iterator[tuple[str, int]]:
             if not is_call:
                 yield owner, int(line.split()[1])
             is_call = False
+
+
+_PARTS = """
+#include <valgrind/callgrind.h>
+void begin(void) {
+    CALLGRIND_START_INSTRUMENTATION;
+    CALLGRIND_ZERO_STATS;
+}
+void end(void) {
+    CALLGRIND_DUMP_STATS;
+    CALLGRIND_STOP_INSTRUMENTATION;
+}
+"""
+
+
+def count_parts(script: str, *arguments: str, folder: Path, compiler: str) -> list[int]:
+    """Instructions of parts of a script, those of Python included.
+
+    Args:
+        script: As for `count_instructions`. It calls `part.begin()` and `part.end()`
+            around each part; what is between parts runs uncounted, and faster.
+        arguments: As for `count_instructions`.
+        folder: Likewise.
+        compiler: A C compiler.
+    """
+    source, library = folder / "parts.c", folder / "parts.so"
+    source.write_text(_PARTS)
+    built = subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, source],
+        capture_output=True,
+        check=False,
+    )
+    if built.returncode != 0:
+        pytest.skip("not installed: valgrind/callgrind.h")
+    load = f"import ctypes; part = ctypes.CDLL({str(library)!r})\n{script}"
+    output = _run(load, *arguments, folder=folder, options=["--instr-atstart=no"])
+    parts = len(list(folder.glob(f"{output.name}.*")))
+    return [_total(Path(f"{output}.{part}")) for part in range(1, parts + 1)]
+
+
+def _total(profile: Path) -> int:
+    lines = profile.read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("totals:"))

@@ -102,9 +102,9 @@ def whole_programs() -> Iterator[tuple[str, bytes]]:
     yield "one-line-table", units_of_one_line_table(3)
     yield "one-unit", one_giant_unit(4)
     debug = Dwarf([unit(function("f", 0x140001000, 0x140001010))]).sections()
-    sections = [pe.Section(name, data) for name, data in debug.items()]
+    parts = [pe.Section(name, data) for name, data in debug.items()]
     symbols = [pe.Symbol("g", 0x20)]
-    yield "pe", pe.Pe([pe.code_section(), *sections], symbols).to_bytes()
+    yield "pe", pe.Pe([pe.code_section(), *parts], symbols).to_bytes()
     for index_version, version in VERSIONS.items():
         dwarf = Dwarf([whole_program(version)])
         [split] = dwarf.split_sections()

@@ -9,11 +9,12 @@ import os
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.callgrind import count_instructions
+from tests.callgrind import count_instructions, count_parts
 from tests.conftest import REPOSITORY
 from tests.conversions import SECONDS
 from tests.inputs.pdb_scaled import (
@@ -28,7 +29,9 @@ from tests.inputs.scaled import (
     tiny_units,
     units,
 )
+from tests.inputs.scaled_python import SERIES as READ_BY_PYTHON
 from tests.inputs.scaled_symbols import (
+    COMPANIONS,
     SERIES as SYMBOLS,
     breakpad_calls,
     breakpad_twins,
@@ -37,7 +40,6 @@ from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +70,9 @@ FIRST_COUNTED = {
     "breakpad_calls": 1_000,
     "breakpad_ranges": 1_000,
     "breakpad_twins": 1_000,
+    "breakpad_merged": 1_000,
+    "macho_functions": 500,
+    "macho_objects": 100,
     "go_functions": 500,
 }
 FIRST_WEIGHED = {
@@ -92,10 +97,16 @@ FIRST_WEIGHED = {
     "breakpad_calls": 32_000,
     "breakpad_ranges": 32_000,
     "breakpad_twins": 32_000,
+    "breakpad_merged": 32_000,
 }
 del FIRST_WEIGHED["go_functions"]  # they would not be in .text
+del FIRST_WEIGHED["macho_functions"], FIRST_WEIGHED["macho_objects"]  # slow to write
 
-CONVERT = "import gsym, sys\nfor path in sys.argv[1:]: gsym.convert(path, threads=1)"
+CONVERT = """
+import gsym, sys
+for path in sys.argv[1:]:
+    gsym.convert(path, threads=1, merged_functions="merged" in path)
+"""
 # Prints the bytes that the second conversion needs beyond those that it found in use.
 WEIGH = """
 import gsym, sys
@@ -106,7 +117,7 @@ gsym.convert(sys.argv[1], threads=1)
 with open("/proc/self/clear_refs", "w") as peak:
     peak.write("5")
 before = status("VmRSS:")
-gsym.convert(sys.argv[2], threads=1)
+gsym.convert(sys.argv[2], threads=1, merged_functions="merged" in sys.argv[2])
 print(status("VmHWM:") - before)
 """
 
@@ -128,6 +139,8 @@ def write_series(name: str, first: int, folder: Path) -> list[str]:
     paths = [folder / f"{name}-{factor * first}" for factor in DOUBLINGS]
     for factor, path in zip(DOUBLINGS, paths, strict=True):
         path.write_bytes(make(factor * first))
+        if make in COMPANIONS:
+            Path(f"{path}.o").write_bytes(COMPANIONS[make](factor * first))
     return [str(path) for path in paths]
 
 
@@ -149,6 +162,87 @@ def test_instructions_grow_as_the_input(tmp_path: Path) -> None:
     for at, name in enumerate(FIRST_COUNTED):
         series = counts[step * at : step * (at + 1)]
         assert not steep(series), (name, series)
+
+
+# Reads the first file of each pair once before the reading of both is counted.
+READ = """
+import gc, json, sys
+from tempfile import TemporaryDirectory
+
+def profile(path):
+    from gsym.trace.opening import read_profile
+    from gsym.trace.profiles.firefox import firefox_profile
+    from gsym.trace.profiles.outputs import collapsed_lines, speedscope_file
+    from gsym.trace.profiles.pprof_output import pprof_file
+    found = read_profile(path)
+    list(collapsed_lines(found))
+    speedscope_file(found)
+    pprof_file(found)
+
+def trace(path):
+    from gsym.cli.main import main
+    assert main(["trace", "convert", path, "-o", path + ".json"]) == 0
+
+def log(path):
+    from gsym.markup.filter import MarkupFilter
+    from tests.markup_modules import Modules
+    chosen = MarkupFilter(Modules())
+    with open(path, "rb") as file:
+        chosen.feed(file.read())
+    chosen.finish()
+
+def report(path):
+    from gsym.symbolication.stacks.recognition import parse_report
+    with open(path) as file:
+        parse_report(file.read())
+
+def read_dump(path):
+    from gsym.symbolication.memory.elf_core import is_core, read_core
+    from gsym.symbolication.memory.minidump import read_minidump
+    with open(path, "rb") as file:
+        data = file.read()
+    (read_core if is_core(data) else read_minidump)(memoryview(data), path)
+
+def package(path):
+    from gsym.store.packages import index_package
+    with TemporaryDirectory() as folder:
+        index_package(path, folder)
+
+def compressed(path):
+    from gsym.store.archives import inflate_file
+    with TemporaryDirectory() as folder:
+        inflate_file(path, folder)
+
+gc.disable()
+for at, path in enumerate(sys.argv[1:]):
+    read = globals()[path.rpartition(".")[2]]
+    if at % 2 == 0:
+        read(path)
+    part.begin()
+    read(path)
+    part.end()
+"""
+
+
+def test_instructions_of_python_grow_as_the_input(
+    tmp_path: Path, compiler: str
+) -> None:
+    paths = []
+    for reader, series in READ_BY_PYTHON.items():
+        for make, first in series.items():
+            for count in (first, 2 * first):
+                paths.append(tmp_path / f"{make.__name__}-{count}.{reader}")
+                paths[-1].write_bytes(make(count))
+    names = [str(path) for path in paths]
+    counts = count_parts(READ, *names, folder=tmp_path, compiler=compiler)
+    assert len(counts) == len(paths)
+    costs = {
+        path.name: (small, large)
+        for path, small, large in zip(
+            paths[::2], counts[::2], counts[1::2], strict=True
+        )
+    }
+    assert not {name: each for name, each in costs.items() if steep(each)}, costs
 
 
 def weigh(path: str, folder: Path) -> int:

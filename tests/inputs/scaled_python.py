@@ -1,4 +1,4 @@
-"""What Python reads, whose size is a number: profiles, logs, reports, dumps, packages."""
+"""Profiles, logs, reports, dumps and packages whose size is a number."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from tests.trace.profiles.otlp_messages import first_profile, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _W = Words("little")
-_CODE = 0x400000
+_CODE, _DEPTH = 0x400000, 20
 
 
 # ---- profiles
@@ -44,7 +45,7 @@ def pprof_stack(count: int) -> bytes:
     return bytes(made.SerializeToString())
 
 
-def _pprof(count: int) -> bytes:
+def _pprof(count: int) -> Any:  # noqa: ANN401 - a message of protobuf
     made = new_profile()
     made.string_table.extend([b"", b"samples", b"count"])
     made.sample_type.add(type=1, unit=2)
@@ -74,13 +75,14 @@ def fxt_events(count: int) -> bytes:
 
 
 def fxt_nested(count: int) -> bytes:
-    """Durations in each other."""
-    begins = (_W.named_event(2, at, b"%d" % (at % 100)) for at in range(count))
-    ends = (
-        _W.named_event(3, 2 * count - at, b"%d" % (at % 100))
-        for at in reversed(range(count))
-    )
-    return _W.magic() + b"".join((*begins, *ends))
+    """Durations in each other, twenty deep."""
+    depth = range(_DEPTH)
+    parts = []
+    for first in range(0, 2 * count, 2 * _DEPTH):
+        last = first + 2 * _DEPTH - 1
+        parts += [_W.named_event(2, first + at, b"%d" % at) for at in depth]
+        parts += [_W.named_event(3, last - at, b"%d" % at) for at in reversed(depth)]
+    return _W.magic() + b"".join(parts)
 
 
 def fxt_ends(count: int) -> bytes:
@@ -116,11 +118,13 @@ def collapsed(count: int) -> bytes:
     return b"".join(b"main;f%d;g%d %d\n" % (at % 50, at, at + 1) for at in range(count))
 
 
-def chrome_nested(count: int) -> bytes:
-    """Events that begin and end in each other."""
-    begins = [{"ph": "B", "name": f"f{at % 50}", "ts": at} for at in range(count)]
-    ends = [{"ph": "E", "ts": count + at} for at in range(count)]
-    return json.dumps(chrome(*begins, *ends)).encode()
+def chrome_events(count: int) -> bytes:
+    """Events that begin and end in each other, twenty deep."""
+    events = [
+        {"ph": "BE"[at // _DEPTH % 2], "name": f"f{at % 50}", "ts": at}
+        for at in range(2 * count)
+    ]
+    return json.dumps(chrome(*events)).encode()
 
 
 def v8_calls(count: int) -> bytes:
@@ -194,13 +198,12 @@ def sanitizer_frames(count: int) -> bytes:
 
 
 def report_maps(count: int) -> bytes:
-    """Lines of /proc/PID/maps, and addresses in them."""
+    """Lines of /proc/PID/maps, and a frame in each."""
     line = b"%x-%x r-xp 00000000 08:01 %d /opt/lib%d.so\n"
-    maps = b"".join(
-        line % (at << 16, (at << 16) + 0x1000, at, at) for at in range(1, count + 1)
-    )
-    frames = (b"#%d 0x%x\n" % (at, (at << 16) + 8) for at in range(count))
-    return maps + b"".join(frames)
+    starts = range(0x7F00 << 32, (0x7F00 << 32) + (count << 16), 1 << 16)
+    maps = (line % (at, at + 0x1000, at, at) for at in starts)
+    frames = (b"#%d  0x%x in ?? ()\n" % each for each in enumerate(starts))
+    return b"".join((*maps, *frames))
 
 
 def report_text(count: int) -> bytes:
@@ -239,13 +242,18 @@ def minidump_stack(count: int) -> bytes:
 
 
 def core_threads(count: int) -> bytes:
-    """Threads, and files that are mapped."""
-    files = [
-        ((1 + at) << 32, ((1 + at) << 32) + 0x1000, 0, f"/none/{at}")
-        for at in range(count)
-    ]
-    threads = [note(1, prstatus(at, _CODE, 0x7000, 0x7000)) for at in range(1, count)]
-    return small_core(notes=b"".join([*threads, note(0x46494C45, file_note(*files))]))
+    """Threads of a core file."""
+    threads = (note(1, prstatus(at, _CODE, 0x7000, 0x7000)) for at in range(1, count))
+    return small_core(notes=b"".join(threads))
+
+
+def core_files(count: int) -> bytes:
+    """Files that are mapped in a core file."""
+    files = (
+        (at << 32, (at << 32) + 0x1000, 0, f"/none/{at}") for at in range(1, count)
+    )
+    thread = note(1, prstatus(1, _CODE, 0x7000, 0x7000))
+    return small_core(notes=thread + note(0x46494C45, file_note(*files)))
 
 
 # ---- packages
@@ -283,3 +291,43 @@ def tar_files(count: int) -> bytes:
 def cabinet_blocks(count: int) -> bytes:
     """A file in a cabinet, of blocks of 32 KiB."""
     return cabinet("a.pdb", bytes(count << 15), STORED)
+
+
+# By what reads them, and where each series starts.
+SERIES: dict[str, dict[Callable[[int], bytes], int]] = {
+    "profile": {
+        pprof_samples: 50,
+        pprof_stack: 50,
+        otlp_samples: 50,
+        fxt_nested: 80,
+        fxt_ends: 100,
+        perf_mappings: 30,
+        perf_script: 50,
+        collapsed: 50,
+        chrome_events: 80,
+        v8_calls: 50,
+        firefox_samples: 200,
+    },
+    "trace": {fxt_events: 100},
+    "log": {
+        markup_modules: 20,
+        markup_mappings_over_each_other: 30,
+        markup_elements_of_a_line: 100,
+        markup_open_elements: 200,
+        markup_resets: 40,
+    },
+    "report": {
+        gdb_frames: 50,
+        sanitizer_frames: 30,
+        report_maps: 50,
+        report_text: 50,
+    },
+    "read_dump": {
+        minidump_modules: 40,
+        minidump_stack: 100,
+        core_threads: 40,
+        core_files: 200,
+    },
+    "package": {deb_files: 30, rpm_files: 100, zip_files: 100, tar_files: 50},
+    "compressed": {cabinet_blocks: 50},
+}

@@ -1,10 +1,13 @@
-"""Symbol tables, Breakpad files and Go programs whose size is a number."""
+"""Symbol tables, debug maps, Breakpad files and Go programs whose size is a number."""
 
 from __future__ import annotations
 
+from tests.conversion.test_debug_map import bsd_archive, object_file, stabs
+from tests.inputs import macho
 from tests.inputs.breakpad import Call, Func, Public, Range, Row, text_of
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.go import GoCall, GoFunction, go_elf
+from tests.inputs.program import function
 from tests.inputs.scaled import TEXT
 
 _HEADS = ("FILE 0 a.c", "INLINE_ORIGIN 0 inlined")
@@ -64,6 +67,55 @@ def breakpad_twins(count: int) -> bytes:
     return text_of(*_HEADS, *functions, *publics)
 
 
+def breakpad_merged(count: int) -> bytes:
+    """Functions of one range, which are merged."""
+    functions = [Func(Range(TEXT, 16), f"f{at}", multiple=True) for at in range(count)]
+    return text_of(*_HEADS, *functions)
+
+
+def macho_functions(count: int) -> bytes:
+    """A debug map of one object file, whose functions are in another order there."""
+    functions = {f"_f{at}": (TEXT + 16 * at, 16) for at in reversed(range(count))}
+    return _linked(stabs(f"macho_functions-{count}.o", functions), count)
+
+
+def _object_of_functions(count: int) -> bytes:
+    dies = [function(f"f{at}", 16 * at, 16 * at + 16) for at in range(count)]
+    symbols = [macho.Symbol(f"_f{at}", 16 * at) for at in range(count)]
+    return object_file(*dies, symbols=symbols, size=16 * count)
+
+
+def macho_objects(count: int) -> bytes:
+    """A debug map of so many object files in an archive, with a function each."""
+    groups = (
+        stabs(f"macho_objects-{count}.o(m{at}.o)", {f"_f{at}": (TEXT + 16 * at, 16)})
+        for at in range(count)
+    )
+    return _linked([symbol for group in groups for symbol in group], count)
+
+
+def _archive_of_objects(count: int) -> bytes:
+    objects = {
+        f"m{at}.o": object_file(
+            function(f"f{at}", 0, 16), symbols=[macho.Symbol(f"_f{at}", 0)]
+        )
+        for at in range(count)
+    }
+    return bsd_archive(**objects)
+
+
+def _linked(symbols: list[macho.Symbol], count: int) -> bytes:
+    text = macho.code(TEXT, 16 * count)
+    return macho.Macho([text], symbols, base=TEXT - 0x1000, cpu=macho.X86_64).to_bytes()
+
+
+# What is beside a file, with `.o` after its name.
+COMPANIONS = {
+    macho_functions: _object_of_functions,
+    macho_objects: _archive_of_objects,
+}
+
+
 def go_functions(count: int) -> bytes:
     """Functions with an inlined call each, so small that .text holds all of them."""
     functions = [
@@ -87,5 +139,8 @@ SERIES = (
     breakpad_calls,
     breakpad_ranges,
     breakpad_twins,
+    breakpad_merged,
+    macho_functions,
+    macho_objects,
     go_functions,
 )
