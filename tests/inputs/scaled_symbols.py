@@ -106,7 +106,7 @@ def _archive_of_objects(count: int) -> bytes:
 
 def _linked(symbols: list[macho.Symbol], count: int) -> bytes:
     text = macho.code(TEXT, 16 * count)
-    return macho.Macho([text], symbols, base=TEXT - 0x1000, cpu=macho.X86_64).to_bytes()
+    return macho.Macho([text], symbols, base=TEXT - 0x1000).to_bytes()
 
 
 # What is beside a file, with `.o` after its name.
