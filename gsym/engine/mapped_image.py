@@ -158,8 +158,9 @@ class _Release:
     def __init__(self, data: memoryview) -> None:
         self._data = data
 
-    def __call__(self, image: CData) -> None:
-        lib.gsym_image_close(image)
+    # A default, for at the end of a process the module may be emptied before an image.
+    def __call__(self, image: CData, close: Any = lib.gsym_image_close) -> None:
+        close(image)
 
 
 class MappedImage:

@@ -1,14 +1,20 @@
 """Interpreters besides the main one: with its lock they work, with their own they are
-refused."""
+refused. One that has no lock gets none, and calls are not recorded in it."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from sysconfig import get_config_var
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 READ = """
 import gsym
@@ -32,6 +38,8 @@ for kind in ("legacy", "legacy", "isolated"):
     print(failure and failure.formatted, flush=True)
     interpreters.destroy(made)
 """
+HAS_LOCK = not get_config_var("Py_GIL_DISABLED")
+has_no_lock = pytest.mark.skipif(HAS_LOCK, reason="this Python has a lock")
 
 
 def run(script: str) -> list[str]:
@@ -51,8 +59,48 @@ def test_interpreters_that_share_the_lock_read_files() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="they have another interface")
-def test_an_interpreter_with_a_lock_of_its_own_is_refused() -> None:
-    refused = "ImportError: module gsym.engine._core does not support loading"
-    *worked, failure = run(NEWER)
-    assert worked == ["symbol", "None"] * 2
-    assert failure.startswith(refused)
+def test_interpreters_that_do_not_share_a_lock_are_refused() -> None:
+    *others, isolated = run(NEWER)
+    refused = "ImportError: module {} does not support loading in subinterpreters"
+    if HAS_LOCK:
+        assert others == ["symbol", "None"] * 2
+        assert isolated.startswith(refused.format("gsym.engine._core"))
+    else:
+        assert {*others, isolated} == {refused.format("_core")}
+
+
+WITHOUT_LOCK = """
+import sys, gsym, gsym.cli.verbs.serve, gsym.server._bus_errors
+from tests.hostile import small_file
+reader = gsym.Reader(small_file(1, "little"))  # open until the end
+print(next(reader.functions()).name, sys._is_gil_enabled())
+"""
+
+
+@has_no_lock
+def test_reading_and_converting_leave_the_lock_off() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LOCK],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHON_GIL": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("symbol False\n", "")
+
+
+@has_no_lock
+def test_calls_are_not_recorded_without_the_lock(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.touch()
+    command = (*("-m", "gsym", "trace", "record"), *("-o", str(tmp_path / "trace.fxt")))
+    done = subprocess.run(
+        [sys.executable, "-X", "gil=0", *command, str(script)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "only with the GIL" in done.stderr
