@@ -355,7 +355,7 @@ BASIC_TYPES = {
 def test_basic_types_have_their_names(convert: Convert) -> None:
     named = {code: name for name, codes in BASIC_TYPES.items() for code in codes}
     named |= {code: "?" for code in range(1, 0x80) if code not in named}
-    types = []
+    types: list[bytes] = []
     for code in named:
         types += [argument_list(code), procedure_type(FIRST_TYPE + len(types))]
     functions = [

@@ -135,7 +135,7 @@ def test_a_file_is_read_strictly(tmp_path: Path) -> None:
 def test_the_manual_names_the_settings_that_only_a_start_reads() -> None:
     manual = (REPOSITORY / "docs" / "server.md").read_text(encoding="utf-8")
     told = re.search(
-        r"stay open\.\s(.*?)\stake\s+effect at the next start", manual, re.DOTALL
+        r"stay\s+open\.\s(.*?)\stake\s+effect at the next\s+start", manual, re.DOTALL
     )
     assert told
     read = {
