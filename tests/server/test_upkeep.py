@@ -190,6 +190,7 @@ def test_a_server_looks_after_its_store_from_its_start(
     assert any(text.startswith("removed 3 modules from the store") for text in texts)
 
 
+@pytest.mark.no_engine  # which brings another malloc where it has sanitizers
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="is of glibc")
 def test_memory_that_answers_needed_is_returned() -> None:
     done = subprocess.run(
