@@ -167,11 +167,26 @@ bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {
     return number_map_find(&index->line_tables, key, &count) && count > 1;
 }
 
-/* Whether one of the ascending addresses is in the extent. */
-static bool has_address(const unit_extent *extent, const uint64_t *addresses, size_t count) {
-    size_t low = 0;
-    SEARCH_SORTED(low, count, addresses[middle] < extent->start);
-    return low < count && addresses[low] < extent->end;
+/* Mark the units with code at one of the ascending addresses, or just before one: a symbol
+ * without a size extends to an address only where no function is between them. */
+static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
+                       size_t count, bool *marks) {
+    const unit_extent **last = calloc(count + 1, sizeof *last);
+    if (last == NULL) return false;
+    for (size_t i = 0; i < index->extents.count; ++i) {
+        const unit_extent *extent = &index->extents.items[i];
+        size_t low = 0;
+        SEARCH_SORTED(low, count, addresses[middle] < extent->start);
+        if (low < count && addresses[low] < extent->end) marks[extent->unit] = true;
+        if (last[low] == NULL || last[low]->end < extent->end) last[low] = extent;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (last[i] == NULL) continue;
+        marks[last[i]->unit] = true;
+        if (last[i + 1] == NULL || last[i + 1]->end < last[i]->end) last[i + 1] = last[i];
+    }
+    free(last);
+    return true;
 }
 
 gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
@@ -179,14 +194,13 @@ gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *a
                                  size_t *count_ret, uint64_t *size_ret,
                                  uint64_t *total_ret, gsym_error *error) {
     bool *marks = calloc(index->sizes.count + 1, sizeof *marks);
-    if (marks == NULL) return gsym_fail_memory(error);
+    if (marks == NULL || !mark_units(index, addresses, address_count, marks)) {
+        free(marks);
+        return gsym_fail_memory(error);
+    }
     *count_ret = 0;
     *size_ret = 0;
     *total_ret = index->total_size;
-    for (size_t i = 0; i < index->extents.count; ++i) {
-        const unit_extent *extent = &index->extents.items[i];
-        if (has_address(extent, addresses, address_count)) marks[extent->unit] = true;
-    }
     for (size_t i = 0; i < index->sizes.count; ++i) {
         if (!marks[i]) continue;
         if (*count_ret < capacity) units[*count_ret] = (uint32_t)i;

@@ -29,6 +29,7 @@ from tests.inputs.elf import NOTYPE, Elf, Section, Symbol, code_section
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, program, unit
 from tests.inputs.random_program import random_program
+from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,10 +54,18 @@ SEVERAL = program(
         version=4,
         lines=lines((0x1000, 5), (0x1008, 7), (0x1010, 8), end=0x1030),
     ),
-    unit(version=4, lines=lines((0x1040, 1), (0x1044, 2), end=0x1060)),
+    unit(
+        attributes={At.low_pc: 0x1040, At.ranges: Form.sec_offset(ranges((0, 0x20)))},
+        version=4,
+        lines=lines((0x1040, 1), (0x1044, 2), end=0x1060),
+    ),
     unit(
         function("h", 0x1080, 0x1090),
         function("i", 0x10C0, 0x10D0),
+        attributes={
+            At.low_pc: 0x1080,
+            At.ranges: Form.sec_offset(ranges((0, 0x10), (0x40, 0x50))),
+        },
         version=4,
         lines=lines((0x1080, 3), end=0x10D0),
     ),
