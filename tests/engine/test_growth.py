@@ -45,7 +45,7 @@ pytestmark = pytest.mark.slow
 
 PDBS = (pdb_modules, pdb_sites, pdb_same_sites, pdb_endless_types)
 SERIES = (*PROGRAMS, *PDBS, *SYMBOLS)
-MOST = 2.2  # times as much for twice the input
+MOST = 2.6  # times as much for twice the input
 DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.
 FIRST_COUNTED = {

@@ -45,7 +45,8 @@ def interrupt(kind: str, folder: Path, times: int, **environment: str) -> int:
     done = subprocess.run(
         [*command, str(times)],
         cwd=REPOSITORY,
-        env={**os.environ, **environment},
+        # Byte code would be cut like other files, and stay.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         capture_output=True,
         text=True,
         check=False,
