@@ -63,8 +63,8 @@ SEVERAL = program(
         function("h", 0x1080, 0x1090),
         function("i", 0x10C0, 0x10D0),
         attributes={
-            At.low_pc: 0x1080,
-            At.ranges: Form.sec_offset(ranges((0, 0x10), (0x40, 0x50))),
+            At.low_pc: 0x10C0,
+            At.ranges: Form.sec_offset(ranges((-0x40, -0x30), (0, 0x10))),
         },
         version=4,
         lines=lines((0x1080, 3), end=0x10D0),

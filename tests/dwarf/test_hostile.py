@@ -93,6 +93,12 @@ def test_codes_that_are_declared_twice(tmp_path: Path) -> None:
     assert text == "1000-1010 f\n1f00-1f10 symbol\n"
 
 
+def test_the_first_of_attributes_alike_is_read(tmp_path: Path) -> None:
+    table = UNIT + b"\2" + SUBPROGRAM[:-2] + b"\x03\x08\0\0" + b"\0"
+    text = settle(tmp_path, with_abbreviations(table, b"\1\2" + F + b"g\0" + b"\0"))
+    assert text == "1000-1010 f\n1f00-1f10 symbol\n"
+
+
 ABBREVIATIONS = {
     "empty": b"",
     "no end": UNIT,

@@ -217,6 +217,18 @@ def with_names_in_each_other(count: int) -> bytes:
     return bytes(data)
 
 
+def test_names_that_are_reduced_to_the_same_text_are_one_string() -> None:
+    names = ["_Z1fIiEvv", "_Z1fIcEvv"]
+    functions = [
+        gsym.FunctionInfo(0x1000 + 0x10 * number, 0x10, name)
+        for number, name in enumerate(names)
+    ]
+    decoder = Decoder(symbfile_blocks(gsym.Reader(create(functions)), names="symblib"))
+    found = [each.func for each in decoder.records() if isinstance(each, Range)]
+    assert found == ["void f()"] * 2
+    assert (decoder.counts().table_strings, decoder.counts().inline_strings) == (1, 0)
+
+
 def test_overlapping_names_are_limited() -> None:
     assert (
         sum(len(each.func) for each in ranges_of(with_names_in_each_other(100))) == 5050
