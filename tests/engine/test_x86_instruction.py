@@ -273,7 +273,11 @@ def libraries() -> list[Path]:
     names = (sysconfig.get_config_var("INSTSONAME") or "", "libstdc++.so.6")
     own = Path(sysconfig.get_config_var("LIBDIR") or "/") / names[0]
     found = [system / "libc.so.6", own, *(system / name for name in names)]
-    return [path for path in dict.fromkeys(found) if path.is_file()]
+    return [
+        path
+        for path in dict.fromkeys(found)
+        if path.is_file() and path.suffix != ".a"  # of a Python without a library
+    ]
 
 
 def runs(code: bytes) -> Iterator[tuple[bytes, Found]]:

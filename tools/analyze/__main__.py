@@ -24,7 +24,7 @@ INCLUDES = (
     f"-isystem{sysconfig.get_path('include')}",
 )
 # The rest of bugprone and cert is of style, or of C++. All of this takes 6 minutes of
-# processor time, so that nothing that matters had to be left out.
+# processor time.
 CHECKS = (
     "-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,"
     "-clang-analyzer-deadcode.*,bugprone-infinite-loop,bugprone-integer-division,"
