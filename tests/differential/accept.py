@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
+from collections import ChainMap, Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,7 +102,7 @@ def added(found: list[Comparison]) -> Comparison:
         Judgement(
             sum(each.equal for each in of_peer),
             sum((each.classes for each in of_peer), Counter()),
-            sum((each.lines_lost for each in of_peer), Counter()),
+            dict(ChainMap(*(each.lines_lost for each in of_peer))),
             [text for each in of_peer for text in each.unexplained],
         )
         for of_peer in zip(*(each.judgements for each in found), strict=True)

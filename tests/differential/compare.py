@@ -99,7 +99,7 @@ def compare_files(
         Judgement(
             len(addresses) - len(cases),
             Counter(filter(None, names)),
-            Counter(),
+            {},
             [
                 _describe(case)
                 for case, name in zip(cases, names, strict=True)

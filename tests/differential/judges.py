@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 class Judgement(NamedTuple):
     """What one reader says of our answers.
 
-    *classes* counts the differences by name. *lines_lost* counts those of them where it
-    has a line and we have none, *unexplained* holds as text those of no class.
+    *classes* counts the differences by name. *lines_lost* has, by file and address, the
+    classes of those where it has a line and we have none, *unexplained* holds as text
+    those of no class.
     """
 
     equal: int
     classes: Counter[str]
-    lines_lost: Counter[str]
+    lines_lost: dict[tuple[Path, int], str]
     unexplained: list[str]
 
 
@@ -59,7 +60,8 @@ class Judges(NamedTuple):
     @property
     def lines_lost(self) -> Counter[str]:
         """By class, at how many addresses one has a line and we have none."""
-        return self.llvm_symbolizer.lines_lost | self.addr2line.lines_lost
+        lost = self.addr2line.lines_lost | self.llvm_symbolizer.lines_lost
+        return Counter(lost.values())
 
     @property
     def lost_lines(self) -> dict[str, int]:
@@ -138,7 +140,7 @@ class Context:
     """What tells why an answer differs, beside the answers themselves."""
 
     def __init__(self, binary: Path, ours: Path) -> None:
-        self._binary = binary
+        self.binary = binary
         self._table = layout.symbol_table(binary)
         self._has_supplement = layout.has_section(
             binary, ".gnu_debugaltlink", ".debug_sup"
@@ -181,7 +183,7 @@ class Context:
             for case in cases
         ]
         before = peers.symbolizer_answers(
-            self._binary, [start - 1 for start in starts], "--disable-gsym"
+            self.binary, [start - 1 for start in starts], "--disable-gsym"
         )
         return [
             case._replace(
@@ -195,7 +197,7 @@ class Context:
         """Our answers of the functions with the same range at *address*."""
         if self._merged is None:
             output = f"{self._folder.name}/merged.gsym"
-            gsym.convert(str(self._binary), output, merged_functions=True)
+            gsym.convert(str(self.binary), output, merged_functions=True)
             self._merged = gsym.open(output)
         found = self._merged.lookup(address, merged=True)
         return tuple(map(_frames, (found, *(found.merged or ())))) if found else ()
@@ -212,7 +214,11 @@ def _judged(
     return Judgement(
         len(addresses) - len(found),
         Counter(name for name, _ in found if name),
-        Counter(name for name, case in found if loses_line(case)),
+        {
+            (context.binary, case.address): name
+            for name, case in found
+            if loses_line(case)
+        },
         [describe(case) for name, case in found if not name],
     )
 
