@@ -87,6 +87,7 @@ typedef struct warning_list {
     gsym_warning *items;
     size_t count, capacity;
     bool keep; /* else only count */
+    bool failed; /* out of memory: some were not kept */
     uint32_t file; /* that is being read */
     uint64_t counts[GSYM_WARN_COUNT];
 } warning_list;

@@ -5,7 +5,11 @@
 void dwarf_warn(warning_list *warnings, gsym_warning_category category, uint64_t offset,
                 uint64_t value) {
     ++warnings->counts[category];
-    if (!warnings->keep || !ARRAY_RESERVE(*warnings, 1)) return;
+    if (!warnings->keep) return;
+    if (!ARRAY_RESERVE(*warnings, 1)) {
+        warnings->failed = true;
+        return;
+    }
     warnings->items[warnings->count++] =
         (gsym_warning){(uint32_t)category, warnings->file, offset, value};
 }

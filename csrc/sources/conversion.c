@@ -497,14 +497,12 @@ void gsym_conversion_cancel(gsym_conversion *conversion) {
 
 static gsym_status collect_warnings(warning_list *all, const warning_list *some,
                                     gsym_error *error) {
-    uint64_t total = 0;
-    for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i)
-        total += all->counts[i] += some->counts[i];
-    if (!ARRAY_RESERVE(*all, some->count)) return gsym_fail_memory(error);
+    for (unsigned i = 0; i < GSYM_WARN_COUNT; ++i) all->counts[i] += some->counts[i];
+    if (some->failed || !ARRAY_RESERVE(*all, some->count)) return gsym_fail_memory(error);
     if (some->count > 0)
         memcpy(all->items + all->count, some->items, some->count * sizeof *some->items);
     all->count += some->count;
-    return all->keep && all->count != total ? gsym_fail_memory(error) : GSYM_OK;
+    return GSYM_OK;
 }
 
 /* Whether a record has lines that another unit may have functions for. */

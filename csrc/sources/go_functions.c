@@ -41,7 +41,7 @@ static void deinit(go_reader *reader) {
 
 static gsym_status go_name_number(go_reader *reader, uint32_t place, bool *is_known_ret,
                                   uint64_t *name_ret, gsym_error *error) {
-    uint64_t known; /* plus 1; 0 without a name */
+    uint64_t known; /* plus 1; 0: it has no name */
     if (!number_map_find(&reader->names, place, &known)) {
         size_t size;
         const char *text = go_pclntab_name(&reader->table, place, &size);

@@ -23,7 +23,6 @@ struct gsym_unit_index {
 /* Of line tables that may be run for units without ranges. */
 #define LINE_BYTES (INT64_C(1) << 30)
 
-
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
@@ -167,8 +166,9 @@ bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {
     return number_map_find(&index->line_tables, key, &count) && count > 1;
 }
 
-/* Mark the units with code at one of the ascending addresses, or just before one: a symbol
- * without a size extends to an address only where no function is between them. */
+/* Mark the units with code at one of the ascending addresses, and of those that start
+ * before one the last: a symbol without a size extends to an address only where no function
+ * is between them, and the units with code at the symbol are marked, too. */
 static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
                        size_t count, bool *marks) {
     const unit_extent **last = calloc(count + 1, sizeof *last);
@@ -178,12 +178,12 @@ static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
         size_t low = 0;
         SEARCH_SORTED(low, count, addresses[middle] < extent->start);
         if (low < count && addresses[low] < extent->end) marks[extent->unit] = true;
-        if (last[low] == NULL || last[low]->end < extent->end) last[low] = extent;
+        if (last[low] == NULL || last[low]->start < extent->start) last[low] = extent;
     }
     for (size_t i = 0; i < count; ++i) {
         if (last[i] == NULL) continue;
         marks[last[i]->unit] = true;
-        if (last[i + 1] == NULL || last[i + 1]->end < last[i]->end) last[i + 1] = last[i];
+        if (last[i + 1] == NULL || last[i + 1]->start < last[i]->start) last[i + 1] = last[i];
     }
     free(last);
     return true;

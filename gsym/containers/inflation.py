@@ -1,4 +1,8 @@
-"""Inflates compressed streams and files, within limits."""
+"""Inflates compressed streams and files, within limits.
+
+Streams come and go in pieces. An empty piece, which tells that a pipe is silent, goes
+through; no other piece that is returned is empty.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
 
 
 _MAX_PIECE = 1 << 20
+# What comes after the end of a stream is copied, at most so much: there may be an end
+# every few bytes.
+_SLICE = 16 << 10
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times
 _XZ_MAGICS = (b"\xfd7zXZ\0",)
@@ -65,7 +72,9 @@ def inflate_gzip(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     decompressor = zlib.decompressobj(_GZIP_WINDOW)
     is_begun = False
     try:
-        for piece in pieces:
+        for piece in _sliced(pieces):
+            if not piece:
+                yield b""
             left: Buffer = piece
             while left:
                 if decompressor.eof:
@@ -101,8 +110,7 @@ def inflate_zstd(
         from backports import zstd
     errors = (zstd.ZstdError, EOFError)
     make = zstd.ZstdDecompressor
-    found = _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
-    return _not_empty(found)
+    return _inflate(pieces, make, _ZSTD_MAGICS, errors, may_be_cut=may_be_cut)
 
 
 _FILES = {b"\x1f\x8b": inflate_gzip, _ZSTD_MAGICS[0]: inflate_zstd}
@@ -128,8 +136,7 @@ def inflate_xz(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     def make() -> Any:
         return lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
 
-    found = _inflate(pieces, make, _XZ_MAGICS, (lzma.LZMAError, EOFError))
-    return _not_empty(found)
+    return _inflate(pieces, make, _XZ_MAGICS, (lzma.LZMAError, EOFError))
 
 
 def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
@@ -140,8 +147,7 @@ def inflate_bzip2(pieces: Iterable[Buffer]) -> Iterator[bytes]:
     """
     from bz2 import BZ2Decompressor
 
-    found = _inflate(pieces, BZ2Decompressor, _BZIP2_MAGICS, (OSError, EOFError))
-    return _not_empty(found)
+    return _inflate(pieces, BZ2Decompressor, _BZIP2_MAGICS, (OSError, EOFError))
 
 
 def _inflate(
@@ -155,20 +161,18 @@ def _inflate(
     decompressor = make()
     start = b""  # bytes after a stream that may be the start of another one
     try:
-        for piece in pieces:
-            left = piece
-            while True:
+        for piece in _sliced(pieces):
+            if not piece:
+                yield b""
+            left: Buffer = piece
+            while left:
                 if decompressor.eof:
                     left = (start + bytes(left)).lstrip(b"\0")  # xz pads with zeros
                     if not left.startswith(magics):
                         start = left[: len(magics[0])]
                         break
                     decompressor = make()
-                yield decompressor.decompress(left, _MAX_PIECE)
-                while not decompressor.needs_input and not decompressor.eof:
-                    yield decompressor.decompress(b"", _MAX_PIECE)
-                if not decompressor.eof:
-                    break
+                yield from _decompress(decompressor, left)
                 left, start = decompressor.unused_data, b""
     except errors as error:
         raise ValueError(error) from error
@@ -176,9 +180,21 @@ def _inflate(
         raise ValueError(_TRUNCATED)
 
 
-def _not_empty(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Without empty pieces, which would be the end to those who read a stream."""
-    return filter(None, pieces)
+def _decompress(decompressor: Any, data: Buffer) -> Iterator[bytes]:
+    """All that *data* inflates to, up to the end of the stream."""
+    while True:
+        if inflated := decompressor.decompress(data, _MAX_PIECE):
+            yield inflated
+        if decompressor.needs_input or decompressor.eof:
+            return
+        data = b""
+
+
+def _sliced(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
+    for piece in pieces:
+        view = memoryview(piece)
+        for start in range(0, len(view) or 1, _SLICE):
+            yield view[start : start + _SLICE]
 
 
 def _find_zlib() -> Any:

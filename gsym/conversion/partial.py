@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class UnitSelection(NamedTuple):
-    """The units that may have code at some addresses.
+    """The units that may have code at some addresses, or just before one.
 
     Attributes:
         units: Their numbers, ascending.
@@ -80,7 +80,7 @@ class PartialConversion:
         )
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
-        """The units that may have code at one of *addresses*, which ascend."""
+        """Those for *addresses*, which ascend."""
         asked = ffi.new("uint64_t[]", addresses)
         count, error = ffi.new("size_t *"), new_error()
         size, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")
@@ -101,7 +101,7 @@ class PartialConversion:
 
         Args:
             addresses: Ascending.
-            chosen: The units that may have code there.
+            chosen: `units_at` of them.
 
         Returns:
             None where neither a function nor a symbol is at any of them.

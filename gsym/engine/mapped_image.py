@@ -158,7 +158,8 @@ class _Release:
     def __init__(self, data: memoryview) -> None:
         self._data = data
 
-    # A default, for at the end of a process the module may be emptied before an image.
+    # Bound as a default: when the interpreter exits, the module may be cleared before
+    # the last image is freed.
     def __call__(self, image: CData, close: Any = lib.gsym_image_close) -> None:
         close(image)
 

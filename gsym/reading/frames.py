@@ -105,6 +105,15 @@ class Frames:
         "tables",
     )
 
+    address_index: memoryview
+    function: memoryview
+    name: memoryview
+    file: memoryview
+    line: memoryview
+    offset: memoryview
+    inlined: memoryview
+    reason: memoryview
+
     def __init__(
         self,
         tables: MappedImage,
@@ -142,7 +151,7 @@ class Frames:
         indexes += left_out[:more]
         order = sorted(range(len(indexes)), key=indexes.__getitem__)
         sorted_indexes = array("I", map(indexes.__getitem__, order))
-        self.address_index: memoryview = memoryview(sorted_indexes).toreadonly()
+        self.address_index = memoryview(sorted_indexes).toreadonly()
         for name, miss in _MISS.items():
             column = getattr(self, name)
             values = array(
@@ -152,16 +161,18 @@ class Frames:
             moved = memoryview(sorted_values).cast("B").cast(column.format)
             setattr(self, name, moved.toreadonly())
 
-    def __getattr__(self, name: str) -> memoryview:
-        # Views take time: only columns that are used have one.
-        if name not in _COLUMNS:
-            raise AttributeError(f"gsym.Frames has no attribute '{name}'")
-        field, code = _COLUMNS[name]
-        columns = self._columns_of_batch
-        values = getattr(columns, field)
-        column = _kept_column(values, columns.count, code, self.batch)
-        setattr(self, name, column)
-        return column
+    if not TYPE_CHECKING:  # it would give any name a type
+
+        def __getattr__(self, name: str) -> memoryview:
+            # Views take time: only columns that are used have one.
+            if name not in _COLUMNS:
+                raise AttributeError(f"gsym.Frames has no attribute '{name}'")
+            field, code = _COLUMNS[name]
+            columns = self._columns_of_batch
+            values = getattr(columns, field)
+            column = _kept_column(values, columns.count, code, self.batch)
+            setattr(self, name, column)
+            return column
 
     def __repr__(self) -> str:
         asked, answered = len(self._addresses), self.answered

@@ -177,12 +177,12 @@ def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
     made: Any = ffi.new(f"gsym_{kind} **")
     error: Any = new_error()
     if create(*arguments, made, error) != lib.GSYM_OK:
-        raise BrokenError(error.offset, _reason(error))
+        raise BrokenError(error.offset, _checked_reason(error))
     return ffi.gc(made[0], destroy)
 
 
-def _reason(error: Any) -> str:
-    """What is wrong with the file, which is unknown if memory ran out."""
+def _checked_reason(error: Any) -> str:
+    """What is wrong with the file; raises `MemoryError` if that is unknown."""
     if error.status == lib.GSYM_E_NO_MEMORY:
         check(error.status, error)
     return str(ffi.string(error.what).decode("utf-8", "replace"))
@@ -256,7 +256,9 @@ class _Decoder:
             self._record, self._image, index, function, self._error
         )
         if status != lib.GSYM_OK:
-            yield Finding(self._error.offset, f"record {index}: {_reason(self._error)}")
+            yield Finding(
+                self._error.offset, f"record {index}: {_checked_reason(self._error)}"
+            )
             return
         top = function[0]
         functions = [top] + [top.merged[i] for i in range(top.merged_count)]

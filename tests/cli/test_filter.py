@@ -10,9 +10,10 @@ import re
 import signal
 import subprocess
 import sys
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import given, strategies as st
@@ -24,6 +25,9 @@ from gsym.markup.json_output import JsonOutput
 from gsym.store.directory import Store
 from tests import store_modules
 from tests.markup_modules import CONTEXT, SUMMARY, Modules, write_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.long
 
@@ -334,6 +338,36 @@ def test_a_line_is_answered_before_the_next_one_comes(folder: str) -> None:
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.wait() == 0
+
+
+def flushed_gzip(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+
+def flushed_zstd(data: bytes) -> bytes:
+    packer = pytest.importorskip("backports.zstd").ZstdCompressor()
+    return bytes(packer.compress(data, mode=packer.FLUSH_BLOCK))
+
+
+@pytest.mark.parametrize("pack", [flushed_gzip, flushed_zstd])
+def test_a_compressed_line_is_answered_before_the_next_one_comes(
+    folder: str, pack: Callable[[bytes], bytes]
+) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "--gsym-dir", folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(pack(CONTEXT))
+        assert read_all(process.stdout, len(SUMMARY)) == SUMMARY  # when nothing comes
+        process.stdin.close()
+        assert b"it is truncated" in process.stderr.read()
 
 
 # A process that was started in the background ignores the signal, and so do its own.

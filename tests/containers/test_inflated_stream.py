@@ -121,6 +121,59 @@ def test_concatenated_streams_are_all_inflated(
             list(inflate(cut(data[:-2], size)))
 
 
+STREAMS = pytest.mark.parametrize(
+    ("pack", "inflate"),
+    [
+        (gzip.compress, inflate_gzip),
+        (bz2.compress, inflate_bzip2),
+        (lzma.compress, inflate_xz),
+        (zstd.compress, inflate_zstd),
+    ],
+    ids=["gzip", "bzip2", "xz", "zstd"],
+)
+
+
+@STREAMS
+def test_an_empty_piece_goes_through_and_no_other_is_made(
+    pack: Callable[[bytes], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+) -> None:
+    packed = pack(b"one")
+    pieces = [b"", packed[:9], *[b""] * 50, packed[9:], pack(b""), b"", pack(b"two")]
+    found = list(inflate(iter(pieces)))
+    assert b"".join(found) == b"onetwo"
+    assert found.count(b"") == pieces.count(b"")
+
+
+class Decompressor:
+    """One of xz that counts what it copies after the end of its stream."""
+
+    copied = 0
+    made = lzma.LZMADecompressor
+
+    def __init__(self, memlimit: int) -> None:
+        self._inner = self.made(memlimit=memlimit)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        return self._inner.decompress(data, most)
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self._inner, name)
+        if name == "unused_data":
+            Decompressor.copied += len(value)
+        return value
+
+
+def test_what_comes_after_many_streams_is_not_copied_by_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lzma, "LZMADecompressor", Decompressor)
+    count = 10_000
+    data = lzma.compress(b"") * count
+    assert b"".join(inflate_xz(iter([data]))) == b""
+    assert 0 < Decompressor.copied < count * 16_384 < len(data) * count / 10
+
+
 @pytest.mark.parametrize(
     ("pack", "inflate"), [(lzma.compress, inflate_xz), (zstd.compress, inflate_zstd)]
 )

@@ -147,6 +147,25 @@ def test_random_programs_are_answered_as_a_whole(seed: int, tmp_path: Path) -> N
     compare(tmp_path, random_program(seed))
 
 
+def test_a_symbol_does_not_answer_after_a_unit_inside_of_the_range_of_another(
+    tmp_path: Path,
+) -> None:
+    image = program(
+        unit(
+            function("a", 0x1000, 0x1020),
+            function("z", 0x1F00, 0x1F20),
+            attributes=code(0x1000, 0x1F20),
+            version=4,
+        ),
+        unit(function("b", 0x1200, 0x1210), attributes=code(0x1200, 0x1210), version=4),
+        symbols=[Symbol("asm", 0x1100, 0, NOTYPE)],
+    )
+    compare(tmp_path, image)
+    partial = partial_of(tmp_path / "app", image)
+    found = [each and each.function.name for each in answers(partial, [0x1100, 0x1300])]
+    assert found == ["asm", None]
+
+
 @pytest.mark.parametrize("has_outer_symbol", [False, True])
 def test_a_symbol_inside_of_a_function_does_not_answer_after_it(
     tmp_path: Path,

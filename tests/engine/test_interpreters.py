@@ -103,4 +103,4 @@ def test_calls_are_not_recorded_without_the_lock(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "only with the GIL" in done.stderr
+    assert "only with the interpreter lock" in done.stderr

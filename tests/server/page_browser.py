@@ -78,12 +78,8 @@ class Visit:
         self.page.evaluate("document.getElementById('input').open = true")
         self.page.fill("#text", text)
         self.page.press("#text", "Control+Enter")
-        self.wait_until_idle()
-        self.page.wait_for_selector("#answer .summary")
-
-    def wait_until_idle(self) -> None:
-        """Wait for the end of an answer, which folds the text away."""
         self.page.wait_for_selector("#paste :not([aria-busy]).main", state="attached")
+        self.page.wait_for_selector("#answer .summary")
 
     def texts(self, selector: str) -> list[str]:
         """The text of each element, white space folded."""

@@ -102,8 +102,7 @@ def answers(visit: Visit) -> Iterator[str]:
     yield "threads below the report"
     log = "a line that says nothing of an address\n" * 50_000
     visit.page.evaluate(DROP, f"{log}{FRAME}\n{log}")
-    visit.page.wait_for_selector("#answer .chunk")
-    visit.wait_until_idle()
+    visit.page.wait_for_selector("text=Paste another report")
     yield "long log"
     visit.symbolize("no address")
     yield "no address"

@@ -49,8 +49,10 @@ def decode_request(data: bytes, path: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        hint = "a report needs '--source gsym+URL' in place of '--server URL'"
-        raise FormatError(f"not JSON: {error}; {hint}", path=path) from None
+        reason = f"not JSON: {error}"
+        if not data.lstrip().startswith((b"{", b"[")):
+            reason += "; a report needs '--source gsym+URL' in place of '--server URL'"
+        raise FormatError(reason, path=path) from None
 
 
 def symbolicate_jobs(path: str, request: Any, values: Values) -> int:

@@ -149,9 +149,12 @@ class FunctionCalls(CallRecorder):
             GsymError: The interpreter lock, which guards the base, is off.
             ValueError: Another profiler is active.
         """
-        # It is on since the base was imported, unless it must not be.
+        # Importing the base has switched it on, unless it was forbidden.
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
-            raise GsymError("calls are recorded only with the GIL: unset PYTHON_GIL")
+            remedy = "remove PYTHON_GIL=0 or -X gil=0"
+            raise GsymError(
+                f"calls are recorded only with the interpreter lock: {remedy}"
+            )
         self.write_to(self._tracer.process.output.records)
         self._tracer.calls = self
         monitoring = getattr(sys, "monitoring", None)
