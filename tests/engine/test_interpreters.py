@@ -72,22 +72,26 @@ def test_interpreters_that_do_not_share_a_lock_are_refused() -> None:
 WITHOUT_LOCK = """
 import sys, gsym, gsym.cli.verbs.serve, gsym.server._bus_errors
 from tests.hostile import small_file
+from tests.inputs.scaled import units
 reader = gsym.Reader(small_file(1, "little"))  # open until the end
-print(next(reader.functions()).name, sys._is_gil_enabled())
+with open(sys.argv[1], "wb") as file:
+    file.write(units(3))
+functions = gsym.convert(sys.argv[1], threads=2).functions
+print(next(reader.functions()).name, functions, sys._is_gil_enabled())
 """
 
 
 @has_no_lock
-def test_reading_and_converting_leave_the_lock_off() -> None:
+def test_reading_and_converting_leave_the_lock_off(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_LOCK],
+        [sys.executable, "-c", WITHOUT_LOCK, str(tmp_path / "units")],
         cwd=REPOSITORY,
         env={**os.environ, "PYTHON_GIL": ""},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (done.stdout, done.stderr) == ("symbol False\n", "")
+    assert (done.stdout, done.stderr) == ("symbol 3 False\n", "")
 
 
 @has_no_lock
