@@ -284,3 +284,7 @@ def test_the_last_of_repeated_tables_is_read(version: int) -> None:
         with gsym.Reader(file_with(version, tables + END_OF_LIST)) as reader:
             answers.append((list(reader.functions()), reader.lookup(START + 3)))
     assert answers[0] == answers[1]
+    (function,), answer = answers[0]
+    assert {row.line for row in function.line_table or ()} == {7}
+    assert answer is not None
+    assert answer.frames[0].line == 7
