@@ -147,7 +147,7 @@ def test_a_record_that_is_cut_lacks_the_field_that_llvm_names(
         (info(3, u32(1) + u32(2) + u32(0)[:2]), "missing FunctionInfo Size"),
     ],
 )
-def test_a_record_that_is_damaged_has_the_fault_that_llvm_names(
+def test_a_record_that_is_damaged_has_the_error_that_llvm_names(
     body: bytes, reason: str, run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "damaged.gsym"

@@ -198,7 +198,7 @@ def test_a_rule_leads_to_the_caller(
     ],
 )
 @pytest.mark.parametrize("version", [1, 3])
-def test_an_entry_has_the_form_that_its_augmentation_tells(
+def test_an_entry_has_the_format_of_its_augmentation(
     version: int, augmentation: bytes, data: bytes, place: bytes
 ) -> None:
     held = tables(version=version, augmentation=augmentation, data=data, place=place)
