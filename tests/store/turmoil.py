@@ -97,7 +97,7 @@ def fork(work: Callable[[], None]) -> int:
     try:
         work()
         status = 0
-    except BaseException:  # noqa: BLE001 - told by the exit code
+    except BaseException:  # noqa: BLE001 - reported by the exit code
         traceback.print_exc()
     finally:
         os._exit(status)
@@ -107,19 +107,19 @@ def crash(store: Store, folder: str, chance: random.Random, kills: int) -> None:
     """Kill processes at any instant; the store is right each time, with leftovers."""
 
     put(store, 0)
-    listening, telling = os.pipe()
+    reader, writer = os.pipe()
 
     def work() -> None:
         mine = random.Random(chance.random())  # noqa: S311 - no secret
         while True:
-            os.write(telling, b".")
+            os.write(writer, b".")
             step(store, mine, folder)
 
     for _ in range(kills):
         chance.random()
         child = fork(work)
         for _ in range(chance.randrange(1, 4)):
-            os.read(listening, 1)
+            os.read(reader, 1)
         time.sleep(chance.random() * 0.005)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -145,7 +145,7 @@ def together(
     It prints how many steps they did.
     """
     end = None if seconds is None else time.monotonic() + seconds
-    listening, telling = os.pipe()
+    reader, writer = os.pipe()
     children = []
     for _ in range(processes):
         seed = chance.random()
@@ -157,14 +157,14 @@ def together(
             while done < STEPS if end is None else time.monotonic() < end:
                 step(store, mine, folder, MODULES if end is None else MANY_MODULES)
                 done += 1
-            os.write(telling, b"%d\n" % done)
+            os.write(writer, b"%d\n" % done)
 
         children.append(fork(work))
     failed = [child for child in children if os.waitpid(child, 0)[1]]
     assert not failed, "a process failed"
-    os.close(telling)
-    with os.fdopen(listening) as told:
-        sys.stdout.write(f"{sum(map(int, told))}\n")
+    os.close(writer)
+    with os.fdopen(reader) as reported:
+        sys.stdout.write(f"{sum(map(int, reported))}\n")
     store.collect(1 << 40)
     assert_clean(store)
 

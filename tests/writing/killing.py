@@ -94,25 +94,25 @@ class Command(ABC):
 
     def start(self, most: int = resource.RLIM_INFINITY) -> int:
         """Start it, with files of so many bytes at most; the id of the process."""
-        listening, telling = os.pipe()
+        reader, writer = os.pipe()
 
         def work() -> None:
             _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
             try:
-                os._exit(self.run(lambda: os.write(telling, b".")))
+                os._exit(self.run(lambda: os.write(writer, b".")))
             except SystemExit as end:  # by SIGTERM
                 os._exit(int(end.code or 0))
 
         child = fork(work)
-        os.close(telling)
-        os.read(listening, 1)
-        os.close(listening)
+        os.close(writer)
+        os.read(reader, 1)
+        os.close(reader)
         return child
 
-    def run(self, tell: Callable[[], object]) -> int:
-        """Run it in this process, and tell when it begins."""
-        tell()
+    def run(self, report: Callable[[], object]) -> int:
+        """Run it in this process, and report when it begins."""
+        report()
         return quiet(self.words)
 
     @abstractmethod
@@ -299,24 +299,24 @@ class Uploads(Command):
     def measure(self) -> None:
         """It takes as long as it is let."""
 
-    def run(self, tell: Callable[[], object]) -> int:
+    def run(self, report: Callable[[], object]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         settings = made_settings(
             port=self._port, store=self._store.path, token_files=[str(self._tokens)]
         )
         config = _config(partial(worker_app, lambda: settings), settings)
         listener = bind(settings)
-        tell()
+        report()
         uvicorn.Server(config).run([listener])
         return 0
 
     def start(self, most: int = resource.RLIM_INFINITY) -> int:
         child = self._serve(most)
-        self._listening, telling = os.pipe()
+        self._reader, writer = os.pipe()
         for _ in range(CLIENTS):
             self._seed += 1
-            self._clients.append(fork(partial(self._upload, self._seed, telling)))
-        os.close(telling)
+            self._clients.append(fork(partial(self._upload, self._seed, writer)))
+        os.close(writer)
         return child
 
     def _serve(self, most: int = resource.RLIM_INFINITY) -> int:
@@ -336,8 +336,8 @@ class Uploads(Command):
             left += Path(self._store.path, name).glob("*")
         return left
 
-    def _upload(self, seed: int, telling: int) -> None:
-        """Upload modules, alone and in archives, and tell which were taken."""
+    def _upload(self, seed: int, writer: int) -> None:
+        """Upload modules, alone and in archives, and report which were taken."""
         chance = random.Random(seed)  # noqa: S311 - no secret
         with tempfile.TemporaryDirectory() as folder:
             while True:
@@ -357,7 +357,7 @@ class Uploads(Command):
                     return
                 for number, functions in modules.items():
                     if code == 201:
-                        os.write(telling, bytes([number, functions]))
+                        os.write(writer, bytes([number, functions]))
 
     def _post(self, body: bytes) -> int:
         connection = HTTPConnection(HOST, self._port, timeout=PATIENCE)
@@ -374,10 +374,10 @@ class Uploads(Command):
                 self._answered[number] = 0
 
     def check(self, code: int) -> None:
-        while told := os.read(self._listening, 2):
-            number, functions = told
+        while reported := os.read(self._reader, 2):
+            number, functions = reported
             self._answered[number] = max(functions, self._answered[number])
-        os.close(self._listening)
+        os.close(self._reader)
         for client in self._clients:
             assert status(client) == 0
         self._clients.clear()
