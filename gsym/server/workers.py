@@ -20,7 +20,7 @@ import ssl
 import sys
 import tempfile
 from functools import partial
-from glob import glob
+from glob import escape, glob
 
 import msgspec
 import uvicorn
@@ -201,8 +201,9 @@ def _metrics_folder() -> Iterator[None]:
     if FOLDER_VARIABLE in os.environ:
         yield
         return
-    stem = os.path.join(tempfile.gettempdir(), "gsym-serve-")
-    for left in glob(f"{stem}*"):
+    stem = os.path.join(tempfile.gettempdir(), ".gsym-metrics-")
+    # Exactly the names of `owned_folder`: the folder has those of others, too.
+    for left in glob(escape(stem) + "[0-9a-f]" * 16):
         remove_abandoned(left)  # of a server that was killed
     with owned_folder(stem) as folder:
         os.chmod(folder, 0o700)

@@ -120,25 +120,32 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_server_removes_what_one_that_was_killed_left_elsewhere(
+def test_a_server_removes_what_one_that_was_killed_left_elsewhere_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
+    temporary, digits = tmp_path / "temporary", "0123456789abcdef"
+    others = {"gsym-serve-x", f"gsym-serve-{digits}", f"x.gsym-metrics-{digits}"}
+    others |= {".gsym-metrics-x", f".gsym-metrics-{digits}.old"}
+    for name in others:
+        (temporary / name).mkdir(parents=True)
+
+    def made() -> set[str]:
+        return {each.name for each in temporary.glob("*gsym-*")} - others
+
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
     options = ("--store", str(tmp_path / "store"))
     log = tmp_path / "log"
     with ServerProcess(*options, log=log) as one, ServerProcess(*options) as other:
-        assert len(list(temporary.glob("gsym-*"))) == 2
+        assert len(made()) == 2
         first, *workers = one.pids()
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
-        assert len(list(temporary.glob("gsym-*"))) == 2
+        assert len(made()) == 2
         with ServerProcess(*options):
-            assert len(list(temporary.glob("gsym-*"))) == 2
+            assert len(made()) == 2
             assert metric(other, "gsym_worker_deaths_total") == 0
-    assert not list(temporary.glob("gsym-*"))
+    assert {each.name for each in temporary.iterdir()} == others
 
 
 def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
