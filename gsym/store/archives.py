@@ -108,7 +108,7 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
 
     Args:
         pieces: Its bytes.
-        target: Path of the file.
+        target: Path of the file, which is absent after an error.
         most: Its maximum size in bytes.
         path: Name of the source in errors.
 
@@ -117,11 +117,15 @@ def write_limited(pieces: Iterable[bytes], target: str, most: int, path: str) ->
     """
     size = 0
     with open(target, "xb", buffering=0) as file:
-        for piece in _within(pieces, most, path):
-            size += len(piece)
-            left = memoryview(piece)
-            while left:
-                left = left[file.write(left) :]
+        try:
+            for piece in _within(pieces, most, path):
+                size += len(piece)
+                left = memoryview(piece)
+                while left:
+                    left = left[file.write(left) :]
+        except BaseException:
+            os.unlink(target)
+            raise
     return size
 
 

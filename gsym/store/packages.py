@@ -83,6 +83,8 @@ def index_package(
 ) -> list[PackageMember]:
     """The binaries with a build id in a package; *folder* has one of them at a time.
 
+    Kernel modules whose compressed data is damaged are left out.
+
     Raises:
         FormatError: The package is damaged.
         LimitError: It exceeds *limits*.
@@ -90,7 +92,9 @@ def index_package(
     """
     found: list[PackageMember] = []
     for number, member in enumerate(members(path, limits)):
-        file = _extract_binary(member, folder, limits)
+        file = ""
+        with suppress(FormatError):  # the next step meets damage of the package again
+            file = _extract_binary(member, folder, limits)
         if not file:
             continue
         with suppress(GsymError):

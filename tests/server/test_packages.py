@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import subprocess
 from errno import ENOSPC
@@ -136,6 +137,35 @@ def test_compressed_kernel_modules_are_inflated_and_other_files_are_not(
     assert found.name == f"/m.ko{suffix}"
     reader.extract(found.package, found.number, str(tmp_path / "m.ko"))
     assert (tmp_path / "m.ko").read_bytes() == binary(1)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
+def test_a_damaged_kernel_module_hides_no_other_binary(
+    write: Callable[[dict[str, bytes]], bytes], suffix: str, tmp_path: Path
+) -> None:
+    pack = packages.PACKERS[suffix]
+    whole = pack(binary(2, 3 << 20))  # begins to be written
+    files = {"a.ko": binary(1), f"b.ko{suffix}": whole[:-6], f"c.ko{suffix}": whole}
+    package, folder = tmp_path / "package", tmp_path / "folder"
+    package.write_bytes(write({**files, "d": binary(3)}))
+    folder.mkdir()
+    found = index_package(str(package), str(folder))
+    assert [each.name for each in found] == ["/a.ko", f"/c.ko{suffix}", "/d"]
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [packages.deb, packages.rpm])
+@pytest.mark.parametrize("compression", packages.PACKERS)
+def test_a_package_that_ends_in_a_kernel_module_is_damaged(
+    write: Callable[[dict[str, bytes], str], bytes], compression: str, tmp_path: Path
+) -> None:
+    noise = random.Random(1).randbytes(1 << 16)  # noqa: S311 - no secret
+    files = {"a": binary(1), "b.ko.xz": packages.PACKERS[".xz"](binary(2) + noise)}
+    data = write(files, compression)
+    (tmp_path / "package").write_bytes(data[: len(data) // 2])
+    with pytest.raises(FormatError):
+        index_package(str(tmp_path / "package"), str(tmp_path))
 
 
 def test_metadata_lists_names_that_are_no_text(tmp_path: Path) -> None:
