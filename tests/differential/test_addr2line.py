@@ -15,7 +15,7 @@ import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from tests.addr2line_runs import addr2line
 from tests.differential.differences import ADDR2LINE, why
-from tests.differential.judges import Context, unchanged
+from tests.differential.judges import Context, describe, unchanged
 from tests.differential.layout import symbol_table
 from tests.differential.peers import (
     addr2line_answers,
@@ -96,20 +96,21 @@ def compare(
     lines = b"".join(b"%x\n" % number for number in numbers)
     gnu, ours = map(addr2line_texts, both(path, "-afi", lines, cache))
     llvm = symbolizer_answers(Path(path), numbers, "--disable-gsym")
-    counts: Counter[str] = Counter()
     equal = []
+    cases = []
     with Context(Path(path), converted(path, cache)) as context:
         for number, theirs, own, other in zip(numbers, gnu, ours, llvm, strict=True):
             if theirs == own:
                 equal.append(number)
-                counts["equal"] += 1
                 continue
             frames = (addr2line_frames(own), addr2line_frames(theirs))
-            case = context.case(number, *frames, other)
-            (detailed,) = context.detailed([case], unchanged)
-            reason = why(detailed, ADDR2LINE)
-            assert reason, f"{number:#x}: {theirs!r} is not {own!r}"
-            counts[reason] += 1
+            cases.append(context.case(number, *frames, other))
+        cases = context.detailed(cases, unchanged)
+    counts = Counter(equal=len(equal))
+    for case in cases:
+        reason = why(case, ADDR2LINE)
+        assert reason, describe(case)
+        counts[reason] += 1
     lines = b"".join(b"0x%x\n" % number for number in equal)
     for form in forms:
         theirs, own = both(path, form, lines, cache)

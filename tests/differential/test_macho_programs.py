@@ -23,8 +23,8 @@ PROGRAMS = [
     ("arm64", "shapes.cc", "-O2 -g"),
     ("arm64", "twins.cc", "-O2 -gdwarf-5"),
     ("x86_64", "bare.c", "-O0 -g"),
-    ("x86_64", "shapes.cc", "-O2 -gdwarf-5"),
     ("x86_64", "twins.cc", "-O1 -gdwarf-4"),
+    ("x86_64", "twins.cc", "-O2 -gdwarf-5"),
 ]
 CPUS = {
     "arm64": "arm64-apple-macos11",
