@@ -7,6 +7,7 @@ import json
 import socket
 import tempfile
 import threading
+import time
 from functools import partial
 from hashlib import sha256
 from http.client import HTTPConnection
@@ -19,12 +20,14 @@ from gsym.server.protocol import Protocol
 from gsym.server.settings import Limits, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
 
     from gsym.store.symbolizer import Symbolizer
+
+PATIENCE = 60  # seconds, on a machine that has other work
 
 
 class Answer(NamedTuple):
@@ -52,6 +55,13 @@ def made_settings(**values: Any) -> Settings:
         name: values.pop(name) for name in {*values} & {*Limits.__struct_fields__}
     }
     return Settings(limits=Limits(**limits), **values)
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def token_lines(scopes: Mapping[str, str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +10,16 @@ import pytest
 
 from gsym.server import protocol
 from gsym.store.symbolizer import Symbolizer
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.server.modules import KnownModules
 
 LIMIT = 10_000
 LARGE = 20 << 20  # more than all buffers on the way hold
 FOREVER = 1000.0  # seconds
-PATIENCE = 60  # seconds
 HEAD = b"POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -93,7 +91,7 @@ def test_a_closed_connection_ends_lingering(patient: RunningServer) -> None:
         wire.sendall(HEAD + b"Content-Length: 9999999\r\n\r\nx")
         assert wire.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
         assert patient.connections == 1
-    wait_for(lambda: not patient.connections)
+    wait_until(lambda: not patient.connections)
 
 
 def test_a_complete_request_does_not_linger(patient: RunningServer) -> None:
@@ -102,7 +100,7 @@ def test_a_complete_request_does_not_linger(patient: RunningServer) -> None:
             b"GET /__version__ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )
         assert wire.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
-        wait_for(lambda: not patient.connections)
+        wait_until(lambda: not patient.connections)
 
 
 def test_a_server_that_stops_does_not_linger(
@@ -121,10 +119,3 @@ def test_a_server_that_stops_does_not_linger(
 def send_for_ever(wire: socket.socket) -> None:
     while True:
         wire.sendall(bytes(1 << 20))
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)

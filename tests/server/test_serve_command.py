@@ -13,17 +13,16 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.server.running import token_lines
+from tests.server.running import token_lines, wait_until
 from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -106,13 +105,6 @@ class Serving:
     def symbolicate(self) -> tuple[int, Any]:
         status, body = self.ask("POST", "/symbolicate/v5", REQUEST)
         return status, json.loads(body)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077])
@@ -354,10 +346,10 @@ def test_sighup_reloads_the_configuration(tmp_path: Path) -> None:
         assert status() == 400
         config.write_text("[limits]\nmax_jobs = 2\n")
         serving.process.send_signal(signal.SIGHUP)
-        until(lambda: status() == 200)
+        wait_until(lambda: status() == 200)
         config.write_text("[limits]\nmax_jobs = 0\n")
         serving.process.send_signal(signal.SIGHUP)
-        until(lambda: any("was not reloaded" in line for line in serving.lines))
+        wait_until(lambda: any("was not reloaded" in line for line in serving.lines))
         assert status() == 200
 
 
@@ -375,12 +367,12 @@ def test_several_workers_share_the_work_and_the_metrics(tmp_path: Path) -> None:
             return sum(map(float, counts))
 
         # The other worker may count its last request after it has answered.
-        until(lambda: requests() == 19)
+        wait_until(lambda: requests() == 19)
 
         workers = children(serving.process.pid)
         assert len(workers) == 2
         os.kill(workers[0], signal.SIGKILL)
-        until(lambda: len(set(children(serving.process.pid)) - {workers[0]}) == 2)
+        wait_until(lambda: len(set(children(serving.process.pid)) - {workers[0]}) == 2)
         assert serving.symbolicate()[0] == 200
         assert serving.stop() == 0
     assert any(f"worker {workers[0]} died" in line for line in serving.lines)

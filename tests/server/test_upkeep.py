@@ -20,8 +20,8 @@ from gsym.store.directory import Store
 from gsym.store.locking import held
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
-from tests.server.running import RunningServer, made_settings
-from tests.server.test_serve_command import Serving, until
+from tests.server.running import RunningServer, made_settings, wait_until
+from tests.server.test_serve_command import Serving
 from tests.store_modules import put, write_sym
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def test_a_server_looks_after_its_store_from_its_start(
     store: Store, tmp_path: Path
 ) -> None:
     with Serving(tmp_path, f"--store={store.path}", "--set=max_store=1") as serving:
-        until(lambda: not names(store))
+        wait_until(lambda: not names(store))
     texts = [json.loads(line)["message"] for line in serving.lines]
     assert any(text.startswith("removed 3 modules from the store") for text in texts)
 

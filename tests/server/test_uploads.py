@@ -9,7 +9,6 @@ import json
 import socket
 import struct
 import sys
-import time
 import tracemalloc
 import zipfile
 import zlib
@@ -29,7 +28,7 @@ from tests.debuginfod_server import Answer as Prepared, Server
 from tests.inputs import elf
 from tests.inputs.cabinet import cabinet
 from tests.inputs.pdb_examples import PDBS
-from tests.server.running import RunningServer
+from tests.server.running import RunningServer, wait_until
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 
 pytestmark = [pytest.mark.long, pytest.mark.confined]
@@ -533,13 +532,6 @@ def test_an_aborted_upload_leaves_nothing(tmp_path: Path) -> None:
             wait_until(lambda: place.is_dir() and any(place.iterdir()))
         wait_until(lambda: not any(place.iterdir()))
         assert put(server, binary(46)).status == 201
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_the_number_of_uploads_at_a_time_is_limited(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from benchmarks.http_load import Client, request
 from benchmarks.serving import HOST, ServerProcess, free_port
 from gsym.server.settings import Settings
 from gsym.server.workers import _LONGEST_START, serve
+from tests.server.running import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import uvicorn
 
@@ -90,7 +91,7 @@ def test_a_single_worker_that_dies_is_replaced_and_counted(tmp_path: Path) -> No
     with ServerProcess("--store", str(tmp_path)) as server:
         (worker,) = server.workers()
         os.kill(worker, signal.SIGKILL)
-        wait_for(lambda: metric(server, "gsym_worker_deaths_total") == 1)
+        wait_until(lambda: metric(server, "gsym_worker_deaths_total") == 1)
         assert server.workers() != [worker]
         text = server.log.read_text(encoding="utf-8")
     assert f"worker {worker} died and was replaced: SIGKILL" in text
@@ -106,7 +107,7 @@ def test_a_worker_killed_while_it_is_asked_is_replaced_before_its_time_to_answer
         time.sleep(1.5)  # the supervisor asks twice a second
         os.kill(worker, signal.SIGKILL)
         start = time.monotonic()
-        wait_for(lambda: metric(server, "gsym_worker_deaths_total") == 1)
+        wait_until(lambda: metric(server, "gsym_worker_deaths_total") == 1)
         assert time.monotonic() - start < _LONGEST_START / 2
 
 
@@ -116,7 +117,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
         first, *_ = server.pids()
         workers = server.workers()
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
+        wait_until(lambda: not any(is_there(pid) for pid in workers))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -140,7 +141,7 @@ def test_a_server_removes_what_one_that_was_killed_left_elsewhere_and_no_more(
         assert len(made()) == 2
         first, *workers = one.pids()
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() for pid in workers))
+        wait_until(lambda: not any(is_there(pid) for pid in workers))
         assert len(made()) == 2
         with ServerProcess(*options):
             assert len(made()) == 2
@@ -161,6 +162,10 @@ def test_workers_have_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [config.timeout_worker_healthcheck for config in configs] == [PATIENCE]
 
 
+def is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").exists()
+
+
 def metric(server: ServerProcess, name: str) -> float:
     try:
         with urlopen(f"http://{HOST}:{server.port}/metrics") as answer:
@@ -169,13 +174,6 @@ def metric(server: ServerProcess, name: str) -> float:
         return -1  # nobody is there to tell
     name += " "
     return sum(float(line[len(name) :]) for line in lines if line.startswith(name))
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_requests_of_a_killed_worker_are_not_in_flight(tmp_path: Path) -> None:
@@ -193,10 +191,10 @@ def test_requests_of_a_killed_worker_are_not_in_flight(tmp_path: Path) -> None:
         clients = [socket.create_connection(address) for _ in range(CONNECTIONS)]
         for client in clients:
             client.sendall(sent)
-        wait_for(lambda: metric(server, "gsym_requests_in_flight") == CONNECTIONS)
+        wait_until(lambda: metric(server, "gsym_requests_in_flight") == CONNECTIONS)
         for worker in server.workers():
             os.kill(worker, signal.SIGKILL)
-        wait_for(lambda: metric(server, "gsym_requests_in_flight") == 0)
+        wait_until(lambda: metric(server, "gsym_requests_in_flight") == 0)
         for client in clients:
             client.close()
 
