@@ -7,7 +7,8 @@ KIND is `files`, commands that write a file; `batch`; `adding` of modules to a s
 turn by SIGKILL, by SIGTERM, and by a limit for the size of files: a write takes the
 bytes up to it, the next one fails. What a run leaves is complete or absent, and the
 next one ends right and leaves no other file. The processes are forked by one that has
-no threads. It prints how many were under way; what goes wrong is its exit code.
+no threads. It prints how many a signal ended, and how many the limit; what goes wrong
+is its exit code.
 """
 
 from __future__ import annotations
@@ -29,17 +30,13 @@ from pathlib import Path
 from shutil import copytree, rmtree
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from benchmarks.serving import HOST, free_port, wait_until_it_answers
 from gsym.cli.main import main as gsym_main
-from gsym.server.workers import _config, bind, worker_app
 from gsym.store.directory import Store
 from gsym.store.verification import verify_store
 from tests import arrow_batches
 from tests.freeze.inputs import gsym_bytes
 from tests.inputs.scaled import functions_of_a_unit
-from tests.server.running import made_settings, token_lines
 from tests.store.turmoil import LEFT, assert_clean, check, fork
 from tests.store_modules import key, put, write_gsym, write_sym
 
@@ -51,7 +48,7 @@ ROWS, ROWS_OF_A_PART = 600, 20
 EVICTED, MODULES = range(10, 40), range(3)
 CLIENTS = 2
 TOKEN = "secret"  # noqa: S105 - of a server that nobody else reaches
-PATIENCE = 20  # seconds
+PATIENCE = 20  # seconds until a client is answered
 WAYS = (signal.SIGKILL, signal.SIGTERM, None)
 TERMINATED = 128 + signal.SIGTERM
 
@@ -285,9 +282,16 @@ class Uploads(Command):
     ends = False
 
     def __init__(self, folder: Path) -> None:
+        # These need the extra `server`.
+        import uvicorn  # noqa: PLC0415
+
+        from gsym.server import workers  # noqa: PLC0415
+        from tests.server import running  # noqa: PLC0415
+
         super().__init__("serve")
+        self._uvicorn, self._workers, self._running = uvicorn, workers, running
         self._tokens = folder / "tokens"
-        self._tokens.write_text(token_lines({TOKEN: "upload,replace"}))
+        self._tokens.write_text(running.token_lines({TOKEN: "upload,replace"}))
         self._store = Store(folder / "store")
         with self._store.temporary_folder():
             pass  # which makes the store
@@ -301,13 +305,14 @@ class Uploads(Command):
 
     def run(self, report: Callable[[], object]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        settings = made_settings(
+        settings = self._running.made_settings(
             port=self._port, store=self._store.path, token_files=[str(self._tokens)]
         )
-        config = _config(partial(worker_app, lambda: settings), settings)
-        listener = bind(settings)
+        app = partial(self._workers.worker_app, lambda: settings)
+        config = self._workers._config(app, settings)  # noqa: SLF001 - that of `serve`
+        listener = self._workers.bind(settings)
         report()
-        uvicorn.Server(config).run([listener])
+        self._uvicorn.Server(config).run([listener])
         return 0
 
     def start(self, most: int = resource.RLIM_INFINITY) -> int:
@@ -324,10 +329,7 @@ class Uploads(Command):
         self._port = free_port()
         child = super().start(most)
         wait_until_it_answers(self._port)
-        end = time.monotonic() + PATIENCE
-        while self._leftovers():
-            assert time.monotonic() < end, self._leftovers()
-            time.sleep(0.01)
+        self._running.wait_until(lambda: not self._leftovers())
         return child
 
     def _leftovers(self) -> list[object]:
@@ -439,14 +441,25 @@ KINDS: dict[str, Callable[[Path], list[Command]]] = {
 }
 
 
-def interrupt(command: Command, chance: random.Random, number: int) -> bool:
-    """Interrupt a run of *command*; whether it had not ended yet."""
+def interrupt(
+    command: Command,
+    chance: random.Random,
+    how: signal.Signals | None,
+    instant: float,
+) -> bool:
+    """Interrupt a run of *command*; whether it had not ended yet.
+
+    Args:
+        command: What is run.
+        chance: Selects what it finds, and the limit.
+        how: The signal; None: the limit.
+        instant: When the signal comes, as a part of the time that the command takes.
+    """
     command.prepare(chance)
-    how = WAYS[number % len(WAYS)]
     most = resource.RLIM_INFINITY if how else chance.randrange(command.size)
     child = command.start(most)
     if how or not command.ends:
-        time.sleep(chance.random() * command.seconds)
+        time.sleep(instant * command.seconds)
         with suppress(ProcessLookupError):
             os.kill(child, how or signal.SIGTERM)
     code = status(child)
@@ -458,24 +471,29 @@ def interrupt(command: Command, chance: random.Random, number: int) -> bool:
     return code != 0
 
 
-def kill_all(commands: list[Command], chance: random.Random, times: int) -> int:
-    """Interrupt commands at random; how many were under way."""
+def kill_all(
+    commands: list[Command], chance: random.Random, times: int
+) -> tuple[int, int]:
+    """Interrupt commands at random; how many a signal ended, and how many the limit."""
     for command in commands:
         command.measure()
-    interrupted = sum(
-        interrupt(commands[number // len(WAYS) % len(commands)], chance, number)
-        for number in range(times)
-    )
+    ended = [0] * len(WAYS)
+    for number in range(times):
+        command = commands[number // len(WAYS) % len(commands)]
+        way = number % len(WAYS)
+        instant = (number + chance.random()) / times  # so that the first is in time
+        ended[way] += interrupt(command, chance, WAYS[way], instant)
     for command in commands:
         command.finish()
-    return interrupted
+    *signals, limit = ended
+    return sum(signals), limit
 
 
 def main() -> None:
     kind, folder, seed, times = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
-    interrupted = kill_all(KINDS[kind](Path(folder)), chance, int(times))
-    sys.stdout.write(f"{interrupted}\n")
+    signals, limit = kill_all(KINDS[kind](Path(folder)), chance, int(times))
+    sys.stdout.write(f"{signals} {limit}\n")
 
 
 if __name__ == "__main__":
