@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,6 +109,7 @@ def test_a_damaged_module_of_another_store_does_not_stop_its_import(
         assert counts(run(store, other.path)) == {added: 2, "failed": 1}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_files_that_cannot_be_read_do_not_stop_an_import(
     store: Store, tree: Path
 ) -> None:

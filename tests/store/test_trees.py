@@ -137,6 +137,7 @@ def test_a_file_without_functions_is_skipped(store: Store, tmp_path: Path) -> No
     assert (found.outcome, found.reason) == ("skipped", "it contains no function")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_file_that_cannot_be_read_does_not_stop_the_others(
     store: Store, folder: Path
 ) -> None:
