@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 import gsym
 from gsym.symbfile.format import LineTableRow, Range, ReturnPad, ReturnPadEntry, encode
-from tests.conversion.test_debug_map import TEXT, stabs
-from tests.dwarf.test_package import VERSIONS, Made
-from tests.dwarf.test_split import whole_program
 from tests.hostile import small_file
 from tests.inputs import breakpad, pe
+from tests.inputs.debug_map import TEXT, stabs
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
@@ -34,6 +32,7 @@ from tests.inputs.scaled import (
     units_of_one_line_table,
 )
 from tests.inputs.scaled_symbols import go_functions, symbols_in_each_other
+from tests.inputs.split_examples import VERSIONS, Packaged, whole_program
 from tests.inputs.symbfile import message
 from tests.trace.fxt_cases import OTHERS, UNKNOWN
 
@@ -109,7 +108,7 @@ def whole_programs() -> Iterator[tuple[str, bytes]]:
         dwarf = Dwarf([whole_program(version)])
         [split] = dwarf.split_sections()
         yield f"split-{version}", with_split(dwarf.sections(), split)
-        made = Made(index_version)
+        made = Packaged(index_version)
         sections = with_split(made.main_sections, made.package.encode())
         yield f"package-{version}", sections
     named = Die(

@@ -16,11 +16,11 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.cli.terminal import Progress
-from tests.conversion.test_split_units import build
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import Elf, Section, Symbol, code_section
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, program, unit
+from tests.inputs.split_examples import build
 
 Captured = pytest.CaptureFixture[str]
 

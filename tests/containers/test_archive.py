@@ -6,17 +6,9 @@ import pytest
 
 import gsym
 from gsym.containers.archive import Member, list_members
+from tests.inputs.archive import header, member
 
 LONG = "a_name_of_more_than_fifteen_letters.o"
-
-
-def header(name: str, size: int | str, mtime: int | str = 7) -> bytes:
-    fields = ((name, 16), (mtime, 12), (0, 6), (0, 6), (100644, 8), (size, 10))
-    return b"".join(str(text).encode().ljust(width) for text, width in fields) + b"`\n"
-
-
-def member(name: str, data: bytes) -> bytes:
-    return header(name, len(data)) + data + b"\n" * (len(data) % 2)
 
 
 def list_of(data: bytes) -> list[Member]:

@@ -11,9 +11,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.conftest import find_peer
-from tests.containers.test_archive import header, member
 from tests.conversions import describe, read_functions
 from tests.inputs import pe
+from tests.inputs.archive import header, member
 from tests.inputs.elf import CODE, NOBITS, RELOCATABLE, Elf, Section, Symbol
 
 if TYPE_CHECKING:

@@ -10,9 +10,11 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.conversions import describe, read_functions, words
+from tests.inputs.archive import bsd_archive
+from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Dwarf
-from tests.inputs.dwarf_constants import At, Lang, Tag
+from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.macho import (
     ARM,
@@ -22,10 +24,8 @@ from tests.inputs.macho import (
     N_BNSYM,
     N_ENSYM,
     N_FUN,
-    N_GSYM,
     N_OSO,
     N_SO,
-    OBJECT,
     X86_64,
     Macho,
     Symbol,
@@ -37,77 +37,13 @@ from tests.inputs.program import function, inlined, unit
 from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
 
-TEXT = 0x100001000
 LOCAL = IN_SECTION
 ID = bytes(range(16))
 A_AT, B_AT = TEXT + 0x40, TEXT + 0x10
-
-
-def object_file(  # noqa: PLR0913 - what object files differ in
-    *dies: Die,
-    symbols: Sequence[Symbol],
-    lines: LineProgram | None = None,
-    size: int = 0x40,
-    bits: int = 64,
-    byteorder: ByteOrder = "little",
-    cpu: tuple[int, int] | None = None,
-) -> bytes:
-    main = unit(*dies, version=4, language=Lang.C99, lines=lines)
-    sections = Dwarf([main], byteorder, bits // 8).sections()
-    return Macho(
-        [code(0, size), *debug_sections(sections)],
-        symbols,
-        base=None,
-        bits=bits,
-        byteorder=byteorder,
-        cpu=cpu,
-        type=OBJECT,
-    ).to_bytes()
-
-
-def stabs(
-    path: str, functions: dict[str, tuple[int, int]], mtime: int = 0
-) -> list[Symbol]:
-    """What a linker notes of an object file: (address, size) of its functions."""
-    out = [
-        Symbol("/src/", 0, 0, N_SO),
-        Symbol("a.c", 0, 0, N_SO),
-        Symbol(path, mtime, 0, N_OSO),
-    ]
-    for name, (address, size) in functions.items():
-        out += [
-            Symbol("", address, type=N_BNSYM),
-            Symbol(name, address, type=N_FUN),
-            Symbol("", size, 0, N_FUN),
-            Symbol("", size, type=N_ENSYM),
-        ]
-    return [*out, Symbol("_data", 0, 0, N_GSYM), Symbol("", 0, 0, N_SO)]
-
-
-def executable(  # noqa: PLR0913 - what executables differ in
-    *groups: list[Symbol],
-    symbols: Sequence[Symbol] = (),
-    uuid: bytes | None = None,
-    base: int = TEXT - 0x1000,
-    bits: int = 64,
-    byteorder: ByteOrder = "little",
-    cpu: tuple[int, int] | None = None,
-) -> bytes:
-    every = [symbol for group in groups for symbol in group]
-    return Macho(
-        [code(base + 0x1000, 0x100)],
-        [*every, *symbols],
-        uuid=uuid,
-        base=base,
-        bits=bits,
-        byteorder=byteorder,
-        cpu=cpu,
-    ).to_bytes()
 
 
 LINES = LineProgram(sequence((0, 5), (4, 6), (0x10, 9), (0x20, 12), end=0x40))
@@ -275,20 +211,9 @@ def test_a_relative_path_starts_where_the_binary_is(tmp_path: Path) -> None:
     assert convert(tmp_path, executable(stabs("obj/a.o", A_MAP)))[1] == EXPECTED
 
 
-def bsd_archive(**members: bytes) -> bytes:
-    out = b"!<arch>\n"
-    for name, data in {"__.SYMDEF SORTED": b"index", **members}.items():
-        long = name.encode().ljust(20, b"\0")
-        body = long + data
-        head = b"#1/20".ljust(16) + b"1234".ljust(12) + b"0".ljust(6) * 2
-        head += b"100644".ljust(8) + str(len(body)).encode().ljust(10) + b"`\n"
-        out += head + body + b"\n" * (len(body) % 2)
-    return out
-
-
 def test_object_files_may_be_in_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "lib(1).a"
-    archive.write_bytes(bsd_archive(**{"b.o": b"odd", "a.o": A_O}))
+    archive.write_bytes(bsd_archive(1234, **{"b.o": b"odd", "a.o": A_O}))
     image = executable(
         stabs(f"{archive}(a.o)", A_MAP, 1234),
         stabs(f"{archive}(c.o)", {"_c": (TEXT + 0x80, 0x10)}),

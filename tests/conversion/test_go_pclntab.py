@@ -21,9 +21,13 @@ from gsym.verification.check import compare
 from tests.conversions import Options, convert_bytes, describe, settle, words
 from tests.inputs.elf import ALLOC, PROGBITS, RELA, Elf, Section, Symbol
 from tests.inputs.go import (
+    BARE,
     BUILD_INFO,
     DATA,
+    EXIT,
     GO_VERSIONS,
+    MAIN,
+    PROGRAM,
     TABLE,
     TEXT,
     GoCall,
@@ -39,28 +43,6 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
-MAIN = GoFunction(
-    "main.main",
-    0x40,
-    0x60,
-    rows=(
-        (0, "/go/main.go", 10),
-        (8, "/go/deep.go", 5),
-        (16, "/go/main.go", 11),
-        (24, "/go/lib.go", 30),
-        (40, "/go/main.go", 12),
-        (48, "", 0),
-    ),
-    calls=(
-        GoCall("lib.Outer", 16, "/go/main.go", 11),
-        GoCall("lib.Inner", 8, "/go/deep.go", 5, parent=0),
-        GoCall("main.other", 40, "/go/main.go", 12),
-    ),
-    spans=((0, -1), (8, 0), (16, -1), (24, 1), (32, 0), (36, 2), (40, -1)),
-)
-EXIT = GoFunction("runtime.goexit", 0x20, 0x10, rows=((0, "/go/asm.s", 1700),))
-BARE = GoFunction("go:textfipsstart", 0xA0, 0x20)
-PROGRAM = (EXIT, MAIN, BARE)
 EXPECTED = words("""
     1020-1030 runtime.goexit
       1020 /go/asm.s:1700

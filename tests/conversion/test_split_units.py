@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,106 +14,17 @@ from gsym.cli.main import main
 from tests.companions import debug_link, place
 from tests.conftest import find_peer
 from tests.conversions import describe, read_functions
-from tests.inputs.dies import Die
-from tests.inputs.dwarf import Dwarf
-from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import (
-    RELOCATABLE,
     Compression,
     Elf,
-    Section,
-    Symbol,
     code_section,
 )
-from tests.inputs.split import SplitFile, package, split_unit
+from tests.inputs.split_examples import SYMBOL, build
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
-
-SYMBOL = Symbol("in_binary", 0x1800, 0x10)
-
-
-class Built(NamedTuple):
-    """A binary with skeleton units, and the files that complete them."""
-
-    binary: bytes
-    splits: list[bytes]
-    package: bytes
-
-
-def object_file(
-    sections: dict[str, bytes],
-    kind: int = RELOCATABLE,
-    byteorder: ByteOrder = "little",
-    compression: Compression | None = None,
-) -> bytes:
-    return Elf(
-        [
-            Section(name, data, compression=compression)
-            for name, data in sections.items()
-        ],
-        type=kind,
-        byteorder=byteorder,
-    ).to_bytes()
-
-
-def build(
-    *names: str,
-    version: int = 5,
-    first_id: int = 7,
-    byteorder: ByteOrder = "little",
-    compression: Compression | None = None,
-    separate: bool = False,
-) -> Built:
-    """A unit for each name, with a function of this name.
-
-    All .dwo files are called a.dwo, unless *separate* 0.dwo and so on.
-    """
-    form = Form.GNU_addr_index if version < 5 else Form.addrx
-    units = [
-        split_unit(
-            Die(
-                Tag.subprogram,
-                {
-                    At.name: name,
-                    At.low_pc: form(0x1000 + 0x10 * i),
-                    At.high_pc: Form.data4(0x10),
-                },
-            ),
-            version=version,
-            dwo_id=first_id + i,
-            dwo_name=f"{i}.dwo" if separate else "a.dwo",
-        )
-        for i, name in enumerate(names)
-    ]
-    dwarf = Dwarf(units, byteorder)
-    files = dwarf.split_sections()
-    splits = [SplitFile(first_id + i, each) for i, each in enumerate(files)]
-    pack = package(splits, 2 if version < 5 else 5, byteorder).encode(byteorder)
-    index_names = (".debug_cu_index", ".debug_tu_index")
-    debug = [Section(name, data) for name, data in dwarf.sections().items()]
-    return Built(
-        Elf([code_section(), *debug], symbols=[SYMBOL], byteorder=byteorder).to_bytes(),
-        [
-            object_file(_dwo(each), RELOCATABLE, byteorder, compression)
-            for each in files
-        ],
-        object_file(
-            {
-                name if name in index_names else f"{name}.dwo": data
-                for name, data in pack.items()
-            },
-            byteorder=byteorder,
-            compression=compression,
-        ),
-    )
-
-
-def _dwo(sections: dict[str, bytes]) -> dict[str, bytes]:
-    return {f"{name}.dwo": data for name, data in sections.items()}
-
 
 ONE = build("in_split")
 

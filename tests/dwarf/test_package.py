@@ -8,10 +8,6 @@ import pytest
 
 from tests.conversions import describe, words
 from tests.dwarf_files import SPLIT, DwarfFile, Outcome, convert_files
-from tests.inputs.dies import Die, Ref
-from tests.inputs.dwarf import Dwarf, Unit
-from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType, Value
-from tests.inputs.range_lists import RangeEntry, ranges
 from tests.inputs.split import (
     ABBREV,
     INFO,
@@ -21,11 +17,8 @@ from tests.inputs.split import (
     Index,
     Package,
     Part,
-    SplitFile,
-    TypeUnit,
-    package,
-    split_unit,
 )
+from tests.inputs.split_examples import COUNT, VERSIONS, Packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,75 +27,6 @@ if TYPE_CHECKING:
     from tests.inputs.encoding import ByteOrder
 
 pytestmark = pytest.mark.long
-
-VERSIONS = {2: 4, 5: 5}  # of the index, and of DWARF
-COUNT = 4
-CLASS = 0xC1A55
-
-
-def dwo_id_of(n: int) -> int:
-    """Both halves count, and some meet in one slot."""
-    return 0x1BCDEF0100000000 * n + 80 * n + 1
-
-
-def split_units(index_version: int) -> list[Unit]:
-    """Units that name, list and refer to types by index, each in its own way."""
-    version = VERSIONS[index_version]
-    is_old = version < 5
-    string = Form.GNU_str_index if is_old else Form.strx
-    address = Form.GNU_addr_index if is_old else Form.addrx
-
-    def numbered(n: int) -> Unit:
-        start = 0x1000 + 0x100 * n
-        if is_old:
-            own: Value = Form.sec_offset(ranges((0, 8), (0x40, 0x48)))
-        else:
-            own = Form.rnglistx(
-                ranges(
-                    RangeEntry.startx_length(start, 8),
-                    RangeEntry.startx_length(start + 0x40, 8),
-                )
-            )
-        return split_unit(
-            Die(Tag.variable, {At.name: string(f"v{n}")}),
-            Die(Tag.subprogram, {At.name: string(f"f{n}"), At.ranges: own}),
-            Die(
-                Tag.class_type,
-                {At.declaration: True, At.signature: Form.ref_sig8(CLASS + n)},
-                Die(
-                    Tag.subprogram,
-                    {At.name: string("method"), At.declaration: True},
-                    label=f"m{n}",
-                ),
-            ),
-            Die(
-                Tag.subprogram,
-                {
-                    At.specification: Ref(f"m{n}"),
-                    At.low_pc: address(start + 0x80),
-                    At.high_pc: Form.data4(8),
-                },
-            ),
-            version=version,
-            dwo_id=dwo_id_of(n),
-            low_pc=start,
-            beside=[
-                Unit(
-                    Die(
-                        Tag.type_unit,
-                        {At.language: Lang.C_plus_plus_14},
-                        Die(Tag.class_type, {At.name: f"C{n}"}, label=f"C{n}"),
-                    ),
-                    version=version,
-                    unit_type=UnitType.split_type,
-                    signature=CLASS + n,
-                    type_label=f"C{n}",
-                )
-            ],
-        )
-
-    return [numbered(n) for n in range(COUNT)]
-
 
 EXPECTED = "".join(
     words(f"""
@@ -114,23 +38,12 @@ EXPECTED = "".join(
 )
 
 
-class Made:
-    """The main file and the package of the units above."""
+class Made(Packaged):
+    """Packaged units that can be converted."""
 
     def __init__(self, index_version: int, byteorder: ByteOrder = "little") -> None:
-        self.units = split_units(index_version)
-        dwarf = Dwarf(self.units, byteorder)
-        self.byteorder: ByteOrder = byteorder
-        self.main_sections = dwarf.sections()
+        super().__init__(index_version, byteorder)
         self.main = DwarfFile(self.main_sections)
-        self.splits = dwarf.split_sections()
-        section = ".debug_types" if index_version == 2 else ".debug_info"
-        files = []
-        for n, sections in enumerate(self.splits):
-            start = dwarf.unit_of(f"C{n}")
-            types = [TypeUnit(CLASS + n, start, len(sections[section]) - start)]
-            files.append(SplitFile(dwo_id_of(n), sections, types))
-        self.package: Package = package(files, index_version, byteorder)
 
     def convert(self, folder: Path, changed: Package | None = None) -> Outcome:
         sections = (changed or self.package).encode(self.byteorder)

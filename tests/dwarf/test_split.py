@@ -10,30 +10,16 @@ from tests.conversions import describe, words
 from tests.dwarf_files import SPLIT, DwarfFile, Outcome, Skeleton, convert_files
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf, Unit
-from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType, Value
-from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
 from tests.inputs.program import LAYOUTS, Layout, function, unit
 from tests.inputs.range_lists import RangeEntry, ranges
 from tests.inputs.split import DWO_ID, split_unit
+from tests.inputs.split_examples import addressed, whole_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LINES = LineProgram(
-    ops=sequence((0x1000, 3), (0x1008, 4), end=0x1040),
-    files=(File("a.c"), File("b.h")),
-    directories=("/src",),
-)
-OLD_LINES = LineProgram(
-    ops=sequence((0x1000, 3), (0x1008, 4), end=0x1040),
-    files=(File("a.c"), File("b.h")),
-)
 SPLIT_LAYOUTS = [layout for layout in LAYOUTS if layout.version >= 4]
-
-
-def lines_of(version: int) -> LineProgram:
-    """Rows of two files; file 1 is a.c up to version 4 and b.h from then on."""
-    return LINES if version >= 5 else OLD_LINES
 
 
 def convert(
@@ -49,51 +35,6 @@ def convert(
         DwarfFile(dwarf.sections()),
         *splits,
         big_endian=dwarf.byteorder == "big",
-    )
-
-
-def addressed(version: int, start: int, size: int) -> dict[int, object]:
-    """Code at an address that .debug_addr has."""
-    form = Form.addrx if version >= 5 else Form.GNU_addr_index
-    return {At.low_pc: form(start), At.high_pc: Form.data4(size)}
-
-
-def string(version: int, text: str) -> Value:
-    return (Form.strx if version >= 5 else Form.GNU_str_index)(text)
-
-
-def whole_program(version: int, *, dwarf64: bool = False) -> Unit:
-    """A method in a namespace with two ranges, and a call inlined into it."""
-    if version >= 5:
-        own = Form.rnglistx(
-            ranges(
-                RangeEntry.startx_length(0x1000, 0x10),
-                RangeEntry.base_addressx(0x1000),
-                RangeEntry.offset_pair(0x20, 0x30),
-            )
-        )
-    else:
-        own = Form.sec_offset(ranges((0x0, 0x10), (0x20, 0x30)))
-    inner = Die(
-        Tag.inlined_subroutine,
-        {
-            At.abstract_origin: Ref("g"),
-            **addressed(version, 0x1004, 4),
-            At.call_file: 1,
-            At.call_line: 9,
-        },
-    )
-    return split_unit(
-        Die(
-            Tag.namespace,
-            {At.name: string(version, "N")},
-            Die(Tag.subprogram, {At.name: string(version, "f"), At.ranges: own}, inner),
-        ),
-        Die(Tag.subprogram, {At.name: string(version, "g"), At.inline: 1}, label="g"),
-        Die(Tag.subprogram, {At.name: "h", **addressed(version, 0x1030, 0x10)}),
-        version=version,
-        dwarf64=dwarf64,
-        lines=lines_of(version),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.conversion.test_debug_map import bsd_archive, object_file, stabs
 from tests.inputs import macho
+from tests.inputs.archive import bsd_archive
 from tests.inputs.breakpad import Call, Func, Public, Range, Row, text_of
+from tests.inputs.debug_map import object_file, stabs
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.go import GoCall, GoFunction, go_elf
 from tests.inputs.program import function

@@ -12,8 +12,8 @@ import pytest
 import gsym
 from gsym.symbolication.binary_lookup import BinarySearch, FoundGsym, find_gsym
 from tests.companions import ID, ID_PATH, OTHER_ID, debug_file, place, stripped
-from tests.conversion.test_split_units import build
 from tests.inputs.elf import CODE, Elf, Section
+from tests.inputs.split_examples import build
 
 SEARCH = BinarySearch(debug_file_directories=())
 

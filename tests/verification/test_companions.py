@@ -22,8 +22,8 @@ from tests.companions import (
     shared,
     stripped,
 )
-from tests.conversion.test_split_units import build
 from tests.inputs.elf import Elf, Section, Symbol, code_section
+from tests.inputs.split_examples import build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,17 +8,8 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
-from tests.conversion.test_debug_map import (
-    A_AT,
-    A_MAP,
-    A_O,
-    B_AT,
-    ID,
-    TEXT,
-    executable,
-    object_file,
-    stabs,
-)
+from tests.conversion.test_debug_map import A_AT, A_MAP, A_O, B_AT, ID
+from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.macho import (
     ARM64,

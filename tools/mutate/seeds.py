@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.symbfile.format import LineTableRow, Range, encode
 from gsym.trace.profiles.outputs import write_form
 from tests import report_examples
-from tests.containers.test_archive import member
-from tests.conversion.test_go_pclntab import PROGRAM
-from tests.conversion.test_split_units import build
 from tests.freeze.inputs import gsym_bytes, kind_of
 from tests.inputs import macho, pe, perf_data
+from tests.inputs.archive import member
+from tests.inputs.core import small_core
 from tests.inputs.dies import Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import (
@@ -34,7 +33,7 @@ from tests.inputs.elf import (
     code_section,
     elf_of,
 )
-from tests.inputs.go import GO_VERSIONS, go_elf, go_macho, go_pe
+from tests.inputs.go import GO_VERSIONS, PROGRAM, go_elf, go_macho, go_pe
 from tests.inputs.minidump import (
     ARM64,
     WINDOWS,
@@ -50,7 +49,7 @@ from tests.inputs.minidump import (
 from tests.inputs.program import LAYOUTS, function, inlined, unit
 from tests.inputs.random_program import random_program
 from tests.inputs.scaled import SERIES
-from tests.symbolication.memory.test_core import small_core
+from tests.inputs.split_examples import build
 from tests.trace.profiles import json_profiles, otlp_messages, pprof_messages
 from tests.trace.profiles.profiles import small_profile
 from tests.trace.traces import profile_trace, small_trace

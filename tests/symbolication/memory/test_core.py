@@ -16,6 +16,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.symbolication.memory.elf_core import is_core, read_core
 from tests.conftest import find_peer
+from tests.inputs.core import note, small_core
 from tests.symbolication.memory.running import build, running
 
 pytestmark = pytest.mark.no_engine  # runs programs
@@ -240,58 +241,6 @@ def test_the_option_refuses_a_text_report(
         capsys.readouterr().err
         == f"gsym: error: {text}: not a core file and not a minidump\n"
     )
-
-
-def note(kind: int, contents: bytes, name: bytes = b"CORE\0") -> bytes:
-    padded = contents + bytes(-len(contents) % 4)
-    name_padded = name + bytes(-len(name) % 4)
-    return struct.pack("<III", len(name), len(contents), kind) + name_padded + padded
-
-
-def prstatus(pid: int, pc: int, sp: int, fp: int, signal: int = 11) -> bytes:
-    registers = [0] * 27
-    registers[16], registers[19], registers[4] = pc, sp, fp
-    head = bytes(12) + struct.pack("<hxxQQi", signal, 0, 0, pid).ljust(100, b"\0")
-    return head + struct.pack("<27Q", *registers) + bytes(8)
-
-
-def file_note(*files: tuple[int, int, int, str]) -> bytes:
-    table = b"".join(struct.pack("<QQQ", *each[:3]) for each in files)
-    names = b"".join(each[3].encode() + b"\0" for each in files)
-    return struct.pack("<QQ", len(files), 4096) + table + names
-
-
-def small_core(**fields: bytes) -> bytes:
-    """A core of one thread, whose stack of frame records is at 0x7000."""
-    records = struct.pack("<6Q", 0x7010, 0x401010, 0x7020, 0x402020, 0, 0)
-    parts = [
-        (0x7000, 4 | 2, fields.get("stack", records)),
-        (0x401000, 4 | 1, b""),
-    ]
-    notes = fields.get("notes") or b"".join(
-        (
-            note(1, prstatus(77, 0x401005, 0x7000, 0x7000)),
-            note(
-                0x53494749, struct.pack("<iiiiQ", 11, 0, 1, 0, 0xDEAD).ljust(128, b"\0")
-            ),
-            note(3, bytes(40) + b"app".ljust(16, b"\0") + b"app -x".ljust(80, b"\0")),
-            note(6, struct.pack("<4Q", 33, 0x9000, 0, 0)),
-            note(0x46494C45, file_note((0x401000, 0x403000, 1, "/nowhere/app"))),
-        )
-    )
-    count = len(parts) + 1
-    at = 64 + 56 * count
-    headers = [struct.pack("<II6Q", 4, 0, at, 0, 0, len(notes), 0, 4)]
-    data = notes
-    for address, flags, contents in parts:
-        size = 0x2000
-        place = at + len(data)
-        fields_of = (1, flags, place, address, 0, len(contents), size, 1)
-        headers.append(struct.pack("<II6Q", *fields_of))
-        data += contents
-    ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
-    rest = (4, 62, 1, 0, 64, 0, 0, 64, 56, count, 0, 0, 0)
-    return ident + struct.pack("<HHIQQQIHHHHHH", *rest) + b"".join(headers) + data
 
 
 def test_a_core_is_a_report_of_its_threads(tmp_path: Path) -> None:
