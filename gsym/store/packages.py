@@ -75,6 +75,7 @@ _MAX_NAME = 1024
 _MAX_BINARIES = 20_000  # of a package
 _LIMITS = ArchiveLimits()
 _RETRY_SECONDS = 60.0
+_FORMAT = 2  # of records; raised when more is found in the same package
 _Stamp = tuple[int, int]
 
 
@@ -362,7 +363,8 @@ def member_of_row(path: str, row: Any) -> PackageMember:
 
 
 def _record_name(path: str, stamp: _Stamp) -> str:
-    return sha256(repr((path, stamp)).encode("utf-8", "surrogatepass")).hexdigest()
+    key = repr((_FORMAT, path, stamp))
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _reason(error: Exception) -> str:

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 from errno import ENOSPC
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -16,7 +17,7 @@ from gsym.server.modules import confined_binaries, make_symbolizer
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import ModuleKey
-from gsym.store.packages import index_package
+from gsym.store.packages import Packages, index_package
 from gsym.store.tree_adding import add_tree
 from tests.inputs import elf, packages
 from tests.server.modules import SOURCE, run
@@ -318,6 +319,36 @@ def test_a_package_is_read_once(
     assert list(again.resolver.packaged_files(key(1))) == []
     assert [*tmp_path.glob("store/.packages/*/*")] == []
     again.close()
+
+
+class Reading:
+    """A `PackageReader` that runs something in place of reading, and notes paths."""
+
+    def __init__(self, work: Callable[[str], object] = lambda _path: None) -> None:
+        self.work = work
+        self.paths: list[str] = []
+
+    def index(self, path: str) -> list[PackageMember]:
+        self.paths.append(path)
+        self.work(path)
+        return []
+
+    def extract(self, path: str, number: int, target: str) -> None:
+        raise NotImplementedError
+
+
+def test_a_record_of_an_earlier_version_is_not_used(tmp_path: Path) -> None:
+    stamp = (1, 2)
+    earlier = tmp_path / sha256(repr(("a", stamp)).encode()).hexdigest()
+    earlier.write_text("[]")
+    reader = Reading()
+    for _ in range(2):
+        known = Packages(reader, str(tmp_path))
+        known.update({"a": stamp})
+        known.wait()
+    assert reader.paths == ["a"]
+    assert not earlier.exists()
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
