@@ -167,8 +167,13 @@ class Packages:
         """
         with self._lock:
             self._wanted = dict(packages)
-            is_running = self._thread is not None and self._thread.is_alive()
-            if not is_running and (self._due() or self._read.keys() - packages.keys()):
+            if self._thread is not None and self._thread.is_alive():
+                return  # reads these, too, but none a second time
+            now = time.monotonic()
+            for path, when in self._again.items():
+                if when < now:
+                    self._read.pop(path, None)
+            if self._due() or self._read.keys() - packages.keys():
                 name = "gsym-packages"
                 self._thread = threading.Thread(
                     target=self._run, name=name, daemon=True
@@ -257,13 +262,10 @@ class Packages:
 
     def _due(self) -> list[tuple[str, _Stamp]]:
         """The packages that are to be read."""
-        now = time.monotonic()
         return [
             (path, stamp)
             for path, stamp in self._wanted.items()
-            if path not in self._read
-            or self._read[path][0] != stamp
-            or self._again.get(path, now) < now
+            if path not in self._read or self._read[path][0] != stamp
         ]
 
     def _run(self) -> None:
@@ -275,6 +277,8 @@ class Packages:
                     self._thread = None
                     return
             for path, stamp in due:
+                if self._wanted.get(path) != stamp:
+                    continue  # changed or gone since
                 found = self._load(path, stamp)
                 with self._lock:
                     is_new = path not in self._read
@@ -286,9 +290,9 @@ class Packages:
 
     def _forget_others(self) -> None:
         """Forget the packages that have changed or are gone."""
-        gone = self._read.keys() - self._wanted.keys()
+        gone = (self._read.keys() | self._again.keys()) - self._wanted.keys()
         for path in gone:
-            del self._read[path]
+            self._read.pop(path, None)
             self._again.pop(path, None)
         if gone:
             self._by_id = _ids_of(self._read)
@@ -305,9 +309,10 @@ class Packages:
         try:
             found = self._reader.index(path)
         except (GsymError, OSError) as error:
-            if isinstance(error, OSError):
+            may_pass = isinstance(error, OSError)
+            if may_pass:
                 self._again[path] = time.monotonic() + _RETRY_SECONDS
-            if not is_repeated:
+            if not (is_repeated and may_pass):
                 _LOG.warning("the package %s is not searched: %s", path, _reason(error))
             return []
         with suppress(OSError):

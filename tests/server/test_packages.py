@@ -385,6 +385,73 @@ def test_a_package_is_read_again_after_a_failure_that_may_pass(
     symbolizer.close()
 
 
+def test_packages_that_fail_for_long_are_read_once_for_each_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a round takes, it ends, and the next one is that of an update."""
+
+    def fail(_path: str) -> None:
+        if len(reader.paths) < 10:
+            raise OSError(ENOSPC, "full")
+
+    monkeypatch.setattr("gsym.store.packages._RETRY_SECONDS", -1.0)
+    reader = Reading(fail)
+    known = Packages(reader, str(tmp_path))
+    for rounds in (1, 2):
+        known.update({"a": (1, 1), "b": (1, 1)})
+        known.wait()
+        assert reader.paths == ["a", "b"] * rounds
+        assert known.find_all(key(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("later", "paths"),
+    [
+        ({"a": (1, 1)}, ["a"]),
+        ({"a": (1, 1), "b": (2, 2)}, ["a", "b"]),
+        ({"a": (2, 2), "b": (1, 1)}, ["a", "b", "a"]),
+    ],
+    ids=["removed", "replaced", "replaced while it is read"],
+)
+def test_packages_that_change_during_a_round_are_read_as_they_are(
+    later: dict[str, tuple[int, int]], paths: list[str], tmp_path: Path
+) -> None:
+    reader = Reading(lambda _path: known.update(later))
+    known = Packages(reader, str(tmp_path))
+    known.update({"a": (1, 1), "b": (1, 1)})
+    known.wait()
+    assert reader.paths == paths
+    assert len(list(tmp_path.iterdir())) == len(later)
+
+
+@pytest.mark.parametrize(
+    ("errors", "warnings"),
+    [
+        ([OSError(ENOSPC, "full"), OSError(ENOSPC, "full")], ["full"]),
+        ([OSError(ENOSPC, "full"), FormatError("damaged")], ["full", "damaged"]),
+    ],
+)
+def test_a_failure_that_lasts_is_logged_once_and_another_one_too(
+    errors: list[Exception],
+    warnings: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    left = iter(errors)
+
+    def fail(_path: str) -> None:
+        raise next(left)
+
+    monkeypatch.setattr("gsym.store.packages._RETRY_SECONDS", -1.0)
+    known = Packages(Reading(fail), str(tmp_path))
+    for _ in errors:
+        known.update({"a": (1, 1)})
+        known.wait()
+    told = [f"the package a is not searched: {reason}" for reason in warnings]
+    assert caplog.messages == told
+
+
 # ---- hostile packages
 
 GOOD = packages.deb({"a": binary(1)}, "")
