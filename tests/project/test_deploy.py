@@ -88,6 +88,7 @@ def test_the_settings_are_those_of_the_server(tmp_path: Path) -> None:
     tokens.write_text(token_lines({"secret": "upload"}))
     config = tmp_path / "gsym.toml"
     text = text.replace("/etc/gsym/tokens", str(tokens))
+    text = text.replace("/var/lib/gsym", str(tmp_path / "store"))
     config.write_text(text.replace("/srv/builds", str(tmp_path)))
     settings = load_settings({}, {}, [str(config)])
     assert settings.max_store == 200 << 30
