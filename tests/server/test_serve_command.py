@@ -192,6 +192,8 @@ def test_the_printed_configuration_is_one_that_can_be_read(tmp_path: Path) -> No
     ("flags", "status", "text"),
     [
         ((), 0, "the configuration is valid\n"),
+        (("--store=c.txt/s",), 0, "warning: the store cannot be written to"),
+        (("--host=0.0.0.0",), 0, "warning: anybody who can reach 0.0.0.0 may read"),
         (("--set=token_files=missing",), 1, "missing: No such file"),
         (("--set=token_files=c.txt",), 1, "c.txt: line 1: expected NAME SCOPES HASH"),
         (("--set=tls_certificate=c.txt",), 2, "setting 'tls_certificate': "),
@@ -207,6 +209,7 @@ def test_a_configuration_can_be_checked(
     (tmp_path / "c.txt").write_text("nonsense\n")
     done = gsym_serve("--check-config", *flags, folder=tmp_path)
     assert text in done.stdout + done.stderr
+    assert ("warning" in done.stderr) == text.startswith("warning")
     assert done.returncode == status
 
 

@@ -173,6 +173,7 @@ def _start(load: Callable[[], Settings], settings: Settings, *, is_check: bool) 
     app = reloading_app(load)
     if is_check:
         app.close()
+        _say(settings, _warnings(settings, app.serving.service))
         print("the configuration is valid")
         return 0
     # What the server stores is for its user and group.
@@ -219,13 +220,12 @@ def _flags(values: Values) -> dict[str, object]:
 
 def _greeting(url: str, service: Service) -> list[str]:
     """Lines with the address of the server, its store, its sources and its users."""
-    from gsym.server.access import is_loopback
     from gsym.server.modules import source_names, store_path
     from gsym.server.tokens import READ, UPLOAD
 
     settings, tokens = service.settings, service.tokens
-    is_open = not tokens.is_needed_to_read()
-    readers = "anybody" if is_open else ", ".join(tokens.names(READ))
+    needs_token = tokens.is_needed_to_read()
+    readers = ", ".join(tokens.names(READ)) if needs_token else "anybody"
     profiler = f"https://profiler.firefox.com/from-url/...?symbolServer={url}"
     lines = [
         f"serving at {url}",
@@ -244,9 +244,18 @@ def _greeting(url: str, service: Service) -> list[str]:
     if measures := service.facts.get("confinement"):
         confined = ", ".join(measures)
         lines.append(f"processes that read uploads are confined by: {confined}")
+    return lines + _warnings(settings, service)
+
+
+def _warnings(settings: Settings, service: Service) -> list[str]:
+    """Lines about settings that are valid, and perhaps not intended."""
+    from gsym.server.access import is_loopback
+    from gsym.server.modules import store_path
+
+    lines = []
     if not _can_write(store_path(settings)):
         lines.append("warning: the store cannot be written to")
-    if is_open and not is_loopback(settings.host):
+    if not service.tokens.is_needed_to_read() and not is_loopback(settings.host):
         lines.append(f"warning: anybody who can reach {settings.host} may read")
     return lines
 
