@@ -76,8 +76,11 @@ def _confinement(service: Service) -> list[str]:
     settings = service.settings
     limits = child_limits(settings, settings.limits.max_inflated)
     try:
-        # In that of the metrics, which the next server removes if this one is killed.
-        with tempfile.TemporaryDirectory(dir=os.environ.get(FOLDER_VARIABLE)) as folder:
+        # If the folder of the metrics is the server's own, the next server removes it
+        # should this one be killed.
+        with tempfile.TemporaryDirectory(
+            prefix="gsym-probe-", dir=os.environ.get(FOLDER_VARIABLE)
+        ) as folder:
             measures = confinement_report(folder, limits)
     except (GsymError, OSError) as error:
         _LOG.error("cannot start processes that read uploads: %s", error)
