@@ -18,7 +18,7 @@ static atomic_ulong bus_errors;
 static size_t page_size;
 static struct sigaction before; /* such as that of faulthandler, which prints a traceback */
 
-/* Any other bus error is left to the handler of before, which by default ends the process;
+/* Any other bus error is passed to the previous handler, which by default ends the process;
  * it is raised again, since no read would repeat one that was sent by `kill`. */
 static void on_bus_error(int number, siginfo_t *info, void *context) {
     (void)context;

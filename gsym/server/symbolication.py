@@ -118,7 +118,10 @@ class _Answering:
             return await self._in_time(service.run(self.finish, work))
 
     async def _in_time(self, waiting: Awaitable[_T]) -> _T:
-        """Its result; only what waits needs a limit, which takes time itself."""
+        """Await *waiting* until the deadline.
+
+        The rest has no cancel scope, since one costs time.
+        """
         with fail_after(self._deadline - monotonic()):
             return await waiting
 

@@ -99,7 +99,7 @@ def free_bytes(path: str) -> int:
 def remove_all_leftovers(store: str) -> list[str]:
     """Remove what killed processes have left; return the paths of folders."""
     for name in names_in(os.path.join(store, LOCKS)):
-        # A lock of another user is left to that.
+        # Locks of other users cannot be opened, and remain.
         with suppress(OSError), held_at_once([os.path.join(store, LOCKS, name)]):
             pass
     found = []

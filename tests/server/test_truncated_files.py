@@ -136,7 +136,7 @@ def test_a_process_that_did_not_ask_for_it_keeps_its_signals(
 @pytest.mark.parametrize(
     ("option", "is_traced"), [("-E", False), ("-Xfaulthandler", True)]
 )
-def test_a_bus_error_that_was_sent_is_left_to_the_handler_of_before(
+def test_a_bus_error_that_was_sent_is_passed_to_the_previous_handler(
     option: str,
     is_traced: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
