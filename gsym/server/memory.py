@@ -28,7 +28,10 @@ def tune_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Return free memory to the system, which malloc keeps for the next answer."""
+    """Return free memory to the system, which malloc keeps for the next answer.
+
+    Other threads that need memory wait meanwhile.
+    """
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):
