@@ -1,6 +1,7 @@
 """Commands that are killed or terminated at any instant, or find the disk full.
 
     python -m tests.writing.killing KIND FOLDER SEED TIMES
+    LD_PRELOAD=DISK python -m tests.writing.killing KIND FOLDER SEED calls
 
 KIND is `files`, commands that write a file; `batch`; `adding` of modules to a store,
 `eviction` from it; or `uploads` to a server. Each time another run is interrupted, in
@@ -9,10 +10,15 @@ bytes up to it, the next one fails. What a run leaves is complete or absent, and
 next one ends right and leaves no other file. The processes are forked by one that has
 no threads. It prints how many a signal ended, and how many the limit; what goes wrong
 is its exit code.
+
+In the second form each call that writes fails once for each error, with the library
+DISK of `test_interruptions.py`. It prints how many failed, and 0.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import random
 import resource
@@ -26,6 +32,7 @@ from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import TYPE_CHECKING
@@ -41,7 +48,7 @@ from tests.store.turmoil import LEFT, assert_clean, check, fork
 from tests.store_modules import key, put, write_gsym, write_sym
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 FUNCTIONS = 2000  # so that a file is written for some time
 ROWS, ROWS_OF_A_PART = 600, 20
@@ -151,11 +158,12 @@ class Writing(Command):
     def check(self, code: int) -> None:
         left = self._output.read_bytes() if self._output.exists() else None
         assert left in ({self._old, self._whole} if code else {self._whole})
+        if code in {0, 1}:  # not ended by a signal
+            assert not list(self._output.parent.glob(f".{self._output.name}.*"))
 
     def finish(self) -> None:
         assert status(self.start()) == 0
         self.check(0)
-        assert not list(self._output.parent.glob(f".{self._output.name}.*"))
 
 
 class Batch(Command):
@@ -432,7 +440,7 @@ def files(folder: Path) -> list[Command]:
     return [Writing(words, outputs / name) for name, words in commands.items()]
 
 
-KINDS: dict[str, Callable[[Path], list[Command]]] = {
+KINDS: dict[str, Callable[[Path], Sequence[Command]]] = {
     "files": files,
     "batch": lambda folder: [Batch(folder)],
     "adding": lambda folder: [Adding(folder)],
@@ -471,8 +479,31 @@ def interrupt(
     return code != 0
 
 
+def fail_all(commands: Sequence[Command], chance: random.Random) -> int:
+    """Let each call that writes fail once for each error; how many did."""
+    disk = ctypes.CDLL(None)
+    failed = 0
+    for command in commands:
+        command.measure()
+        for error in (errno.ENOSPC, errno.EIO, errno.EINTR):
+            for when in count(1):
+                command.prepare(chance)
+                disk.fail_call(when, error)
+                code = status(command.start())
+                is_over = disk.fail_call(0, 0) > 0
+                command.check(code)
+                # The sync of a folder comes after the renaming.
+                is_right = is_over or error == errno.EINTR
+                assert code in ({0} if is_right else {0, 1}), (command.words, code)
+                if is_over:
+                    break
+                failed += 1
+        command.finish()
+    return failed
+
+
 def kill_all(
-    commands: list[Command], chance: random.Random, times: int
+    commands: Sequence[Command], chance: random.Random, times: int
 ) -> tuple[int, int]:
     """Interrupt commands at random; how many a signal ended, and how many the limit."""
     for command in commands:
@@ -492,7 +523,11 @@ def kill_all(
 def main() -> None:
     kind, folder, seed, times = sys.argv[1:]
     chance = random.Random(int(seed))  # noqa: S311 - no secret
-    signals, limit = kill_all(KINDS[kind](Path(folder)), chance, int(times))
+    commands = KINDS[kind](Path(folder))
+    if times == "calls":
+        signals, limit = fail_all(commands, chance), 0
+    else:
+        signals, limit = kill_all(commands, chance, int(times))
     sys.stdout.write(f"{signals} {limit}\n")
 
 
