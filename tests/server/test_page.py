@@ -49,6 +49,7 @@ DROP = """(text) => {
     data.items.add(new File([text], "crash.txt"));
     dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
 }"""
+BUSY = "#paste [aria-busy]"
 REQUEST = json.dumps({"memoryMap": [["xul.pdb", XUL_ID]], "stacks": [[[0, 0x1004]]]})
 
 
@@ -288,6 +289,28 @@ def test_a_dropped_file_is_read(visit: Visit) -> None:
     assert visit.page.input_value("#text") == BACKTRACE
     visit.page.evaluate(DROP, "\x7fELF\0\0")
     visit.page.wait_for_selector("text=This server takes no uploads.")
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_button_is_busy_until_the_answer_to_a_file_comes_or_another_is_dropped(
+    lines: int, visit: Visit, *, is_replaced: bool
+) -> None:
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    visit.page.route("**/page/symbolize", hold)
+    with visit.page.expect_request("**/page/symbolize"):
+        visit.page.evaluate(DROP, "a line that says nothing\n" * lines + FRAME)
+    assert visit.page.locator(BUSY).count() == 1
+    if is_replaced:
+        visit.page.evaluate(DROP, "\x7fELF\0\0")
+        visit.page.wait_for_selector("text=This server takes no uploads.")
+        visit.page.wait_for_selector(BUSY, state="detached")
+    held[0].continue_()
+    visit.page.wait_for_selector(BUSY, state="detached")
 
 
 def test_a_dropped_debug_file_is_uploaded_with_a_token(

@@ -23,15 +23,14 @@ let answer = null;
 let choices = {};
 let asked = 0;
 
-async function run({ keepsChoices = false } = {}) {
-  if (!text.value.trim()) return;
+// What the page asked for last takes the place of the answer; what it asked for before is dropped.
+async function latest(asking, then) {
   const button = form.querySelector("button");
   const turn = ++asked;
-  if (!keepsChoices) choices = {};
   button.setAttribute("aria-busy", "true");
   try {
-    const found = await symbolize(text.value, module.value, choices);
-    if (turn === asked) show(found);
+    const found = await asking;
+    if (turn === asked) then(found);
   } catch (error) {
     if (turn === asked) fail(error.message);
   } finally {
@@ -39,16 +38,20 @@ async function run({ keepsChoices = false } = {}) {
   }
 }
 
+async function run({ keepsChoices = false } = {}) {
+  if (!text.value.trim()) return;
+  if (!keepsChoices) choices = {};
+  await latest(symbolize(text.value, module.value, choices), show);
+}
+
 // A log that is too long for the field. Only lines that may have an address or a module
 // are sent; the others are empty there, and come back in their places.
 async function runLog(name, content) {
-  const turn = ++asked;
   const lines = content.split("\n");
   const isSent = lines.map((line) => line.length <= LONGEST && MAY_MATTER.test(line));
   place.replaceChildren(element("p", { class: "soft" }, `Reading ${name}…`));
-  try {
-    const found = await symbolize(lines.map((line, at) => (isSent[at] ? line : "")).join("\n"), module.value, {});
-    if (turn !== asked) return;
+  const sent = lines.map((line, at) => (isSent[at] ? line : "")).join("\n");
+  await latest(symbolize(sent, module.value, {}), (found) => {
     let at = 0;
     const restored = (part) => part.split("\n").map((text, index) => {
       if (index) at += 1;
@@ -57,9 +60,7 @@ async function runLog(name, content) {
     if (found.is_verbatim) found.parts = found.parts.map((part) => typeof part === "string" ? restored(part) : part);
     text.value = "";
     show(found);
-  } catch (error) {
-    if (turn === asked) fail(error.message);
-  }
+  });
 }
 
 function fail(message) {
@@ -173,9 +174,8 @@ export function step(forwards) {
 async function readFile(file) {
   const start = await file.slice(0, SNIFFED).text();
   if (start.includes("\0") || /^MODULE \w+ \w+ [0-9A-Fa-f]{33}/.test(start)) {
-    asked += 1;
     answer = null;
-    await offerUpload(file, place).catch((error) => fail(error.message));
+    await latest(offerUpload(file, place), () => {});
     return;
   }
   const content = await file.text();
