@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 
+from gsym.errors import GsymError
 from gsym.records import NamedTuple
 from gsym.trace.profiles.model import Frame
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # What stacks may start with: a frame for the process, one for the thread.
 ROOTS = ("process", "thread")
+_MOST_WEIGHT = (1 << 63) - 1
 
 
 def call_stacks(
@@ -193,6 +195,9 @@ def call_tree(
         profiles: Each has weights of its own in the tree.
         value: Which of their value types is summed, counted from 0.
         roots: Which of `call_tree.ROOTS` each stack begins with.
+
+    Raises:
+        GsymError: The values of a profile add up to more than 63 bits.
     """
     tree = CallTree(len(profiles))
     for profile, weights in zip(profiles, tree.weights, strict=True):
@@ -204,7 +209,10 @@ def call_tree(
             for thread in profile.threads
         ]
         tree.ends = {}
-        for (stack, thread), weight in summed_stacks(profile, value).items():
+        sums = summed_stacks(profile, value)
+        if sum(map(abs, sums.values())) > _MOST_WEIGHT:
+            raise GsymError("the values of the samples add up to more than 63 bits")
+        for (stack, thread), weight in sums.items():
             node = -1
             for function in () if thread is None else fronts[thread]:
                 node = tree.child(node, function)

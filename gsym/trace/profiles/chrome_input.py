@@ -13,7 +13,6 @@ from gsym.trace.profiles.input_bytes import read_pieces
 from gsym.trace.profiles.json_input import (
     Node,
     json_members,
-    line_of,
     number_of,
     text_of,
 )
@@ -24,6 +23,7 @@ from gsym.trace.profiles.model import (
     Mapping,
     ProfileBuilder,
     Thread,
+    line_of,
     placed_frame,
 )
 from gsym.trace.profiles.stack_tree import ROOT, StackTree

@@ -17,7 +17,6 @@ from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.json_input import (
     Node,
-    line_of,
     number_of,
     read_node,
     text_of,
@@ -31,6 +30,7 @@ from gsym.trace.profiles.model import (
     ProfileBuilder,
     Thread,
     ValueType,
+    line_of,
 )
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import Event, begins_trace
 from gsym.trace.profiles.durations import DurationStacks
-from gsym.trace.profiles.model import TIME, Frame, Mapping, ProfileBuilder, Thread
+from gsym.trace.profiles.model import (
+    TIME,
+    Frame,
+    Mapping,
+    ProfileBuilder,
+    Thread,
+    line_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +114,6 @@ def _place(args: Arguments) -> tuple[str, int]:
         value = argument.value
         if argument.name == "file" and isinstance(value, str):
             path = value
-        elif argument.name == "line" and isinstance(value, int):
-            line = value
+        elif argument.name == "line":
+            line = line_of(value)
     return path, line

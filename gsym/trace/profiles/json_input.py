@@ -26,7 +26,6 @@ MOST_VALUE = 64 << 20
 _decode = json.JSONDecoder().raw_decode
 _BLANK = re.compile(r"[ \t\r\n]*")
 _LEAST = 1 << 16  # characters to decode from, where there are so many
-_MOST_LINE = 1 << 31
 _MOST_NUMBER = float(1 << 62)
 
 
@@ -266,11 +265,6 @@ def text_of(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def line_of(value: Any) -> int:
-    """The number of a line; 0 for anything else."""
-    return value if type(value) is int and 0 <= value < _MOST_LINE else 0
 
 
 def number_of(value: Any) -> float | None:

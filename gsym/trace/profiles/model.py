@@ -62,6 +62,14 @@ class Frame(NamedTuple):
     line: int = 0
 
 
+_MOST_LINE = 1 << 31
+
+
+def line_of(value: object) -> int:
+    """The number of a line; 0 for anything else."""
+    return value if type(value) is int and 0 <= value < _MOST_LINE else 0
+
+
 _PLACED = re.compile(r"(?P<name>.+) \((?P<path>[^()]+):(?P<line>[0-9]{1,9})\)")
 
 

@@ -9,7 +9,7 @@ import os
 import re
 
 from gsym.trace.profiles.input_bytes import MOST_BYTES
-from gsym.trace.profiles.json_input import Node, line_of, read_node
+from gsym.trace.profiles.json_input import Node, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
     TIME,
@@ -17,6 +17,7 @@ from gsym.trace.profiles.model import (
     ProfileBuilder,
     Thread,
     ValueType,
+    line_of,
 )
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 
 from gsym.trace.profiles.input_bytes import MOST_BYTES
-from gsym.trace.profiles.json_input import Node, line_of, read_node
+from gsym.trace.profiles.json_input import Node, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
     TIME,
     Frame,
     ProfileBuilder,
     Thread,
+    line_of,
 )
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
+import gsym
 from gsym.trace.profiles.call_tree import (
     OTHERS,
     ROOTS,
@@ -53,6 +54,19 @@ def test_two_profiles_are_columns_of_one_tree() -> None:
     assert paths(tree, 1)["main;outer(int);inner()"] == 1
     assert tree.totals(0)[0] == 8
     assert tree.totals(1)[0] == 1
+
+
+def test_sums_beyond_63_bits_are_refused() -> None:
+    profile = small_profile()
+    first, *others = profile.samples
+    for most, is_refused in ((1 << 62, False), (1 << 63, True)):
+        value = most - sum(each.values[0] for each in others)
+        profile.samples = [first._replace(values=(value,)), *others]
+        if is_refused:
+            with pytest.raises(gsym.GsymError, match="more than 63 bits"):
+                call_tree([profile])
+        else:
+            assert sum(call_tree([profile]).weights[0]) == most
 
 
 @pytest.mark.parametrize(

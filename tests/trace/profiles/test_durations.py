@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.trace.fxt.reader import open_trace
+from gsym.trace.fxt.records import Argument, Event
 from gsym.trace.profiles.durations import UNENDED, DurationStacks
 from gsym.trace.profiles.fxt_durations import read_fxt_durations
 from gsym.trace.profiles.fxt_profile import read_fxt_file
@@ -82,6 +83,15 @@ def test_durations_of_a_trace_have_its_names() -> None:
     assert "read" in names
     assert "io" in {mapping.path for mapping in profile.mappings}
     assert all(thread.process_name for thread in profile.threads)
+
+
+@pytest.mark.parametrize(("value", "line"), [(7, 7), (True, 0), (-1, 0), (1 << 31, 0)])
+def test_the_line_of_a_duration_is_a_number(value: int, line: int) -> None:
+    args = Argument("file", "string", "/a.c"), Argument("line", "int64", value)
+    event = Event("duration_complete", 1, 2, 3, "io", "read", args, end_ticks=5)
+    profile = read_fxt_durations([event._replace(ns=1, end_ns=5)])
+    (location,) = profile.locations
+    assert location.frames == (Frame("read", path="/a.c", line=line),)
 
 
 def test_a_file_of_durations_is_a_profile(tmp_path: Path) -> None:
