@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,6 +88,19 @@ def test_the_second_opinion_knows_rows_after_the_start(tmp_path: Path) -> None:
     with gsym.open(tmp_path / "input.gsym") as reader:
         rows = next(iter(reader.functions())).line_table
     assert [(row.address, row.line) for row in rows or ()] == [(0x1004, 7), (0x1008, 8)]
+
+
+@pytest.mark.parametrize("table", ["directory_format", "file_format"])
+def test_entries_of_line_tables_without_bytes_are_not_read(
+    table: str, tmp_path: Path
+) -> None:
+    lines = LineProgram(sequence((0x1000, 5), end=0x1010), **{table: ()})  # type: ignore[arg-type]
+    for count, is_read in ((0, True), (1000, False)):
+        some = replace(lines, files=(File("a.c"),) * count, directories=("/",) * count)
+        image = program(unit(function("f", 0x1000, 0x1010), lines=some, version=5))
+        found = compare_converted(tmp_path, image)
+        reasons = "".join(found.unread.values())
+        assert ("take no bytes" in reasons) != is_read, reasons
 
 
 def test_no_damaged_binary_stops_the_comparison_but_by_an_error(tmp_path: Path) -> None:

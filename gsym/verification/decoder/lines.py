@@ -6,11 +6,13 @@ op_index in DW_LNS_advance_pc, and keeps an object for each opcode.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from elftools.common.utils import struct_parse
+from elftools.dwarf.enums import ENUM_DW_FORM
 from elftools.dwarf.structs import DWARFStructs
 
 from gsym.model import LineEntry, Range
@@ -31,6 +33,7 @@ _DW_LNE_END_SEQUENCE = 1
 _DW_LNE_SET_ADDRESS = 2
 _DW_LNE_DEFINE_FILE = 3
 _VERSION_5 = 5
+_FORMS = {number: name for name, number in ENUM_DW_FORM.items()}
 _LINE_MASK = 0xFFFF_FFFF
 _IS_64_BIT = 0xFFFF_FFFF  # instead of a 32-bit length
 
@@ -216,6 +219,7 @@ def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
         cu.structs.address_size,
         cu.structs.dwarf_version,
     )
+    _check_tables(same_format.structs, section.stream, begin + (12 if is_64_bit else 4))
     program = cu.dwarfinfo.line_program_for_CU(same_format)
     if program is None:
         raise ValueError("the unit has no line program")
@@ -226,6 +230,37 @@ def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
     section.stream.seek(start)
     size = max(0, after_length + header["unit_length"] - start)
     return header, start, section.stream.read(size)
+
+
+def _check_tables(structs: DWARFStructs, stream: IO[bytes], start: int) -> None:
+    """Refuse entries of directories and files without bytes: there may be any number.
+
+    Args:
+        structs: As the program has them.
+        stream: Of .debug_line.
+        start: Of the header, after its length.
+
+    Raises:
+        ValueError: There are such entries.
+    """
+    number, byte = structs.the_Dwarf_uleb128, structs.the_Dwarf_uint8
+    if struct_parse(structs.the_Dwarf_uint16, stream, start) < _VERSION_5:
+        return
+    # The lengths of the standard opcodes come before the tables.
+    opcode_base = struct_parse(byte, stream, start + 9 + structs.dwarf_format // 8)
+    stream.seek(max(0, opcode_base - 1), os.SEEK_CUR)
+    for _ in ("directories", "files"):
+        forms = []
+        for _ in range(struct_parse(byte, stream)):
+            struct_parse(number, stream)  # the content type
+            name = _FORMS.get(struct_parse(number, stream), "")
+            forms.append(structs.Dwarf_dw_form[name])
+        for _ in range(struct_parse(number, stream)):
+            entry = stream.tell()
+            for form in forms:
+                struct_parse(form, stream)
+            if stream.tell() == entry:
+                raise ValueError("the entries of a line table take no bytes")
 
 
 class _Machine:
