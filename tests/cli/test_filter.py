@@ -231,6 +231,14 @@ def test_unsupported_compression_of_a_log_is_reported(run: Run) -> None:
         assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
 
 
+@pytest.mark.parametrize("form", ["text", "html", "json"])
+def test_the_name_of_a_missing_module_need_not_be_text(run: Run, form: str) -> None:
+    log = CONTEXT.replace(b"a.o", b"a\xff.o").replace(b"abcdef", b"12") + 9 * FRAME
+    done = run(log, f"--to={form}")
+    assert done.status == 0
+    assert done.out.count(b"+0x11") == 9 or form == "json"
+
+
 def test_a_log_compressed_by_zstd(run: Run) -> None:
     zstd = pytest.importorskip("backports.zstd")
     assert run(zstd.compress(CONTEXT + FRAME)).out == SUMMARY + SHOWN
