@@ -249,6 +249,20 @@ def test_make_reads_the_names_of_the_depfile(name: str, tmp_path: Path) -> None:
     assert f"No rule to make target '{source}', needed by '{target}'" in done.stderr
 
 
+def test_a_conversion_that_fails_leaves_the_depfile(
+    binary: str, tmp_path: Path, capsys: Captured
+) -> None:
+    rule = tmp_path / "app.d"
+    arguments = ["convert", "-q", binary, "--depfile", str(rule)]
+    assert main(arguments) == 0
+    before = rule.read_text()
+    assert binary in before
+    Path(binary).write_bytes(b"damaged")
+    assert main(arguments) == 1
+    assert capsys.readouterr().err.startswith(f"gsym: error: {binary}: ")
+    assert rule.read_text() == before
+
+
 def test_the_segments_that_stay_the_same_keep_their_time(binary: str) -> None:
     command = ["convert", "-q", "--if-changed", "--segment-size", "75", binary]
     assert main(command) == 0

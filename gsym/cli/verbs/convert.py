@@ -148,7 +148,7 @@ def convert_all(values: Values) -> int:
         )
     done.append(_try(sync_folders, reports))
     depfile, summary = values.text("--depfile"), values.text("--json-summary")
-    if depfile is not None:
+    if depfile is not None and all(done):  # else that of before has more inputs
         done.append(_try(conversion_report.write_depfile, depfile, reports))
     if summary is not None:
         done.append(_try(conversion_report.write_json, summary, reports))
