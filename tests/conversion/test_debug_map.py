@@ -213,7 +213,7 @@ def test_a_relative_path_starts_where_the_binary_is(tmp_path: Path) -> None:
 
 def test_object_files_may_be_in_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "lib(1).a"
-    archive.write_bytes(bsd_archive(1234, **{"b.o": b"odd", "a.o": A_O}))
+    archive.write_bytes(bsd_archive({"b.o": b"odd", "a.o": A_O}, 1234))
     image = executable(
         stabs(f"{archive}(a.o)", A_MAP, 1234),
         stabs(f"{archive}(c.o)", {"_c": (TEXT + 0x80, 0x10)}),
@@ -378,7 +378,7 @@ def test_damaged_maps_end_in_an_answer(tmp_path: Path) -> None:
 def test_a_file_is_read_once_under_all_of_its_names(tmp_path: Path) -> None:
     (tmp_path / "a.o").write_bytes(A_O)
     (tmp_path / "b.o").symlink_to(tmp_path / "a.o")
-    (tmp_path / "x.a").write_bytes(bsd_archive(**{"a.o": A_O, "b.o": A_O}))
+    (tmp_path / "x.a").write_bytes(bsd_archive({"a.o": A_O, "b.o": A_O}))
     names = ("a.o", "./a.o", "b.o", "x.a(a.o)", "./x.a(b.o)", "./x.a(a.o)")
     groups = [stabs(f"{tmp_path}/{name}", A_MAP) for name in names]
     report, _ = convert(tmp_path, executable(*groups))

@@ -12,7 +12,7 @@ def member(name: str, data: bytes) -> bytes:
     return header(name, len(data)) + data + b"\n" * (len(data) % 2)
 
 
-def bsd_archive(mtime: int = 7, **members: bytes) -> bytes:
+def bsd_archive(members: dict[str, bytes], mtime: int = 7) -> bytes:
     out = b"!<arch>\n"
     for name, data in {"__.SYMDEF SORTED": b"index", **members}.items():
         body = name.encode().ljust(20, b"\0") + data

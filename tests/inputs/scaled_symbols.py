@@ -102,7 +102,7 @@ def _archive_of_objects(count: int) -> bytes:
         )
         for at in range(count)
     }
-    return bsd_archive(**objects)
+    return bsd_archive(objects)
 
 
 def _linked(symbols: list[macho.Symbol], count: int) -> bytes:

@@ -250,7 +250,7 @@ def _check_tables(structs: DWARFStructs, stream: IO[bytes], start: int) -> None:
     opcode_base = struct_parse(byte, stream, start + 9 + structs.dwarf_format // 8)
     stream.seek(max(0, opcode_base - 1), os.SEEK_CUR)
     for _ in ("directories", "files"):
-        forms = []
+        forms: list[Any] = []
         for _ in range(struct_parse(byte, stream)):
             struct_parse(number, stream)  # the content type
             name = _FORMS.get(struct_parse(number, stream), "")
