@@ -25,6 +25,7 @@ from tests.inputs.line_program import (
     set_file,
 )
 from tests.inputs.program import function, program, unit
+from tests.peak_memory import MEASURES
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -207,14 +208,13 @@ def test_units_beyond_what_tables_may_overlap_are_counted(tmp_path: Path) -> Non
 
 
 # Prints the peak memory in bytes, and the error of the conversion.
-CONVERT = """
+CONVERT = f"""
 import gsym, sys
+{MEASURES}
 try:
     gsym.convert(sys.argv[1])
 except gsym.LimitError as error:
-    with open("/proc/self/status") as lines:
-        peak = next(int(line.split()[1]) << 10 for line in lines if "VmHWM:" in line)
-    print(peak, error.reason)
+    print(peak(), error.reason)
 """
 
 

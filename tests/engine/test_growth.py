@@ -36,6 +36,7 @@ from tests.inputs.scaled_symbols import (
     breakpad_calls,
     breakpad_twins,
 )
+from tests.peak_memory import MEASURES, knows_peak
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -108,17 +109,13 @@ for path in sys.argv[1:]:
     gsym.convert(path, threads=1, merged_functions="merged" in path)
 """
 # Prints the bytes that the second conversion needs beyond those that it found in use.
-WEIGH = """
+WEIGH = f"""
 import gsym, sys
-def status(field):
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if field in line)
+{MEASURES}
 gsym.convert(sys.argv[1], threads=1)
-with open("/proc/self/clear_refs", "w") as peak:
-    peak.write("5")
-before = status("VmRSS:")
+before = begin()
 gsym.convert(sys.argv[2], threads=1, merged_functions="merged" in sys.argv[2])
-print(status("VmHWM:") - before)
+print(peak() - before)
 """
 
 
@@ -258,11 +255,6 @@ def weigh(path: str, folder: Path) -> int:
         timeout=SECONDS,
     )
     return int(done.stdout)
-
-
-knows_peak = pytest.mark.skipif(
-    not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak is not known"
-)
 
 
 @no_sanitizer

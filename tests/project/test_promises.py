@@ -24,6 +24,7 @@ from tests.conftest import REPOSITORY
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import Compression, Symbol, elf_of
 from tests.inputs.program import function, unit
+from tests.peak_memory import MEASURES
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -225,12 +226,12 @@ def test_memory_follows_the_output(tmp_path: Path) -> None:
     assert not fits(packed, size / 2, nowhere)
 
 
-# Prints the peak of resident memory, mapped files included, in KiB.
-CONVERT_AND_WEIGH = """
+# Prints the peak of resident memory, mapped files included.
+CONVERT_AND_WEIGH = f"""
 import gsym, sys
+{MEASURES}
 gsym.convert(sys.argv[1], threads=1)
-with open("/proc/self/status") as lines:
-    print(next(line.split()[1] for line in lines if "VmHWM:" in line))
+print(peak())
 """
 
 

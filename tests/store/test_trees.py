@@ -29,9 +29,9 @@ from gsym.store.directory import Store
 from gsym.store.packages import index_package
 from gsym.store.tree_adding import add_tree
 from tests.conftest import REPOSITORY
-from tests.engine.test_growth import knows_peak
 from tests.inputs import packages
 from tests.inputs.cabinet import STORED, cabinet
+from tests.peak_memory import MEASURES, knows_peak
 from tests.sanitizer import no_sanitizer
 from tests.store_modules import identity, key, write_gsym, write_sym
 
@@ -411,25 +411,21 @@ def test_a_header_of_any_size_takes_no_memory(store: Store, tmp_path: Path) -> N
 
 
 # Prints the peak of memory while the files of each archive are unpacked.
-UNPACK = """
+UNPACK = f"""
 import os, sys
 from gsym.containers.cabinet_library import libarchive
 from gsym.store.archives import ArchiveLimits, inflate_file, is_archive_file, members
-def status(field):
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if field in line)
+{MEASURES}
 folder, *paths = sys.argv[1:]
 for path in paths:
-    with open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")
-    before = status("VmRSS:")
+    before = begin()
     if is_archive_file(path):
         for member in members(path, ArchiveLimits()):
             os.unlink(member.extract(folder))
     else:
         os.unlink(inflate_file(path, folder))
         os.rmdir(folder + "/inflated")
-    print(status("VmHWM:") - before)
+    print(peak() - before)
 """
 
 
