@@ -8,6 +8,7 @@ import lzma
 import random
 import sys
 import zlib
+from binascii import crc32
 from typing import TYPE_CHECKING
 
 import pytest
@@ -183,3 +184,39 @@ def test_bytes_after_the_streams_are_left_out(
 ) -> None:
     for size in (1, 1 << 30):
         assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"
+
+
+def xz_of_dictionary(size: int) -> bytes:
+    """An xz stream of "x" that asks for a dictionary of this power of two."""
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 12}]
+    data = bytearray(lzma.compress(b"x", filters=filters))
+    header = slice(12, 12 + 4 * (data[12] + 1))  # after that of the stream
+    data[header.start + 4] = 2 * (size.bit_length() - 13)
+    data[header.stop - 4 : header.stop] = crc32(
+        data[header.start : header.stop - 4]
+    ).to_bytes(4, "little")
+    return bytes(data)
+
+
+def zstd_of_window(size: int) -> bytes:
+    """A zstd frame of "x" that asks for a window of this power of two."""
+    window = bytes([0, size.bit_length() - 11 << 3])
+    return b"\x28\xb5\x2f\xfd" + window + b"\x09\0\0" + b"x"
+
+
+@pytest.mark.parametrize(
+    ("make", "inflate", "most"),
+    [
+        (xz_of_dictionary, inflate_xz, 128 << 20),  # with the rest less than 256
+        (zstd_of_window, inflate_zstd, 128 << 20),
+    ],
+)
+def test_the_window_of_a_compression_is_limited(
+    make: Callable[[int], bytes],
+    inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    most: int,
+) -> None:
+    assert b"".join(inflate(iter([make(most)]))) == b"x"
+    for size in (2 * most, 4 * most):
+        with pytest.raises(ValueError, match=r"[Mm]emory"):
+            list(inflate(iter([make(size)])))
