@@ -46,7 +46,9 @@ pytestmark = pytest.mark.slow
 
 PDBS = (pdb_modules, pdb_sites, pdb_same_sites, pdb_endless_types)
 SERIES = (*PROGRAMS, *PDBS, *SYMBOLS)
-MOST = 2.6  # times as much for twice the input
+MOST = 2.2  # times as much for twice the input
+# Memory of PDB types that refer to each other grows in a step between two of the sizes.
+MOST_IN_STEPS = {"pdb_endless_types": 2.6}
 DOUBLINGS = (1, 2, 4)
 # Where each series starts: large enough for what is the same in all to be little.
 FIRST_COUNTED = {
@@ -98,7 +100,7 @@ FIRST_WEIGHED = {
     "breakpad_calls": 32_000,
     "breakpad_ranges": 32_000,
     "breakpad_twins": 32_000,
-    "breakpad_merged": 32_000,
+    "breakpad_merged": 40_000,
 }
 del FIRST_WEIGHED["go_functions"]  # they would not be in .text
 del FIRST_WEIGHED["macho_functions"], FIRST_WEIGHED["macho_objects"]  # slow to write
@@ -119,10 +121,10 @@ print(peak() - before)
 """
 
 
-def steep(costs: Sequence[int]) -> list[float]:
+def steep(costs: Sequence[int], most: float = MOST) -> list[float]:
     """How many times as much each doubling costs, where that is too much."""
     ratios = [after / before for before, after in pairwise(costs)]
-    return [ratio for ratio in ratios if ratio >= MOST]
+    return [ratio for ratio in ratios if ratio >= most]
 
 
 def test_a_square_is_steep_and_a_line_is_not() -> None:
@@ -263,7 +265,7 @@ def weigh(path: str, folder: Path) -> int:
 def test_memory_grows_as_the_input(name: str, tmp_path: Path) -> None:
     paths = write_series(name, FIRST_WEIGHED[name], tmp_path)
     sizes = [weigh(path, tmp_path) for path in paths]
-    assert not steep(sizes), sizes
+    assert not steep(sizes, MOST_IN_STEPS.get(name, MOST)), sizes
 
 
 @no_sanitizer
