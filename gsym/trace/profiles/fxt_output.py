@@ -118,13 +118,13 @@ def sample_records(
         for begin, end, _, (frame, location), count in _durations(spans, rows):
             yield Event(
                 "duration_complete",
-                begin,
+                min(begin, UINT64_MAX),  # damaged samples may have any times
                 track.process,
                 track.thread,
                 _CATEGORY,
                 frame.name[:_MOST_TEXT],
                 _arguments(frame, location, count),
-                end_ticks=end,
+                end_ticks=min(end, UINT64_MAX),
                 provider=provider,
             )
 

@@ -177,6 +177,12 @@ def test_samples_of_a_thread_with_durations_get_another_track() -> None:
     assert names[track] == "samples of main"
 
 
+def test_times_are_cut_at_64_bits() -> None:
+    last = 2**64 - 1
+    assert drawn(sampled((last - 5, "a"), period=9)) == [("a", last - 5, last)]
+    assert drawn(sampled((last + 5, "a"), period=9)) == [("a", last, last)]
+
+
 @pytest.mark.parametrize("number", [-1, 2**64 - 1])
 def test_thread_ids_are_written_as_64_bits(number: int) -> None:
     profile = sampled((10, "a"))
