@@ -14,6 +14,7 @@ from gsym.cli.main import main
 from gsym.reading.statistics import Footprint, directories, footprints, measure
 from tests import oracle
 from tests.hostile import FUNCTIONS, START, small_file, small_records
+from tests.reading.test_stored_index import with_index
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
@@ -22,16 +23,19 @@ if TYPE_CHECKING:
 KINDS = [(1, "little"), (1, "big"), (2, "little"), (2, "big")]
 
 
-@pytest.mark.parametrize(("version", "byteorder"), KINDS)
-def test_the_parts_add_up_to_the_file(version: int, byteorder: str) -> None:
-    data = small_file(version, byteorder)
+FILES = {str(kind): small_file(*kind) for kind in KINDS}
+FILES |= {f"{kind}, indexed": with_index(small_file(*kind)) for kind in KINDS[:2]}
+
+
+@pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+def test_the_parts_add_up_to_the_file(data: bytes) -> None:
     with gsym.Reader(data) as reader:
         found = measure(reader)
     unknown = sum(size for _, size in found.unknown_sections)
     parts = (
         *(found.header, found.directory, found.uuid_section, found.address_table),
         *(found.address_info_offsets, found.file_table, found.string_table),
-        *(found.function_info, unknown, found.padding),
+        *(found.function_info, found.function_index, unknown, found.padding),
     )
     assert sum(parts) == found.file_size == len(data)
     assert sum(found.own) + found.function_info_padding == found.function_info
