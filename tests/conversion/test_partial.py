@@ -193,6 +193,20 @@ def test_only_units_with_code_at_an_address_are_read(tmp_path: Path) -> None:
     assert 0 < chosen.size < chosen.total
 
 
+def test_the_ranges_of_a_unit_are_those_of_its_root(tmp_path: Path) -> None:
+    places = Form.sec_offset(ranges((0, 0x10), (0x80, 0x90)))
+    image = program(
+        unit(
+            function("f", 0x1000, 0x1010),
+            attributes={At.low_pc: 0x1000, At.ranges: places},
+            version=4,
+        ),
+        unit(function("g", 0x1040, 0x1050), version=4),
+    )
+    partial = partial_of(tmp_path / "app", image)
+    assert partial.units_at([0x1084]).units == [0]
+
+
 @pytest.mark.parametrize("byteorder", ["little", "big"])
 def test_a_root_is_found_after_any_other_abbreviations(
     byteorder: ByteOrder, tmp_path: Path
