@@ -10,6 +10,7 @@ import pytest
 
 from tests.conversions import SECONDS, convert_bytes
 from tests.inputs.dies import SIBLING, Die, Ref
+from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.elf import Symbol, code_section, elf_of
 from tests.inputs.encoding import Encoding, cstring, uleb
@@ -113,6 +114,16 @@ def units_that_share_all_rows(count: int) -> bytes:
         *(unit(die, version=4, attributes=shared) for die in others),
         symbols=[SYMBOL],
     )
+
+
+def units_whose_line_programs_overlap(count: int) -> bytes:
+    """Each line program goes on to the end of the section, over all that follow."""
+    die, rows = function("f", 0x1000, 0x1010), sequence((0x1000, 1), end=0x1010)
+    one = Dwarf([unit(die, version=4, lines=LineProgram(rows))]).sections()
+    size = len(one[".debug_line"])
+    lengths = (size * left - 4 for left in range(count, 0, -1))
+    programs = (LineProgram(rows, length=length) for length in lengths)
+    return program(*(unit(die, version=4, lines=lines) for lines in programs))
 
 
 def methods_of_one_class(count: int) -> bytes:
@@ -224,6 +235,7 @@ except gsym.LimitError as error:
         (functions_in_long_scopes, 200, "its names share their bytes"),
         (files_in_one_long_folder, 3_000, "its names share their bytes"),
         (units_that_share_all_rows, 500, "its line tables share their bytes"),
+        (units_whose_line_programs_overlap, 400, "its line tables share their bytes"),
     ],
 )
 def test_shared_bytes_are_counted_as_they_are_made(
