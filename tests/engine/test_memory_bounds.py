@@ -14,6 +14,7 @@ import pytest
 import gsym
 from gsym.symbfile.extraction import extract
 from gsym.symbfile.to_gsym import convert_symbfiles
+from gsym.trace.fxt.decoder import Filter
 from gsym.trace.fxt.reader import open_trace
 from tests.conftest import REPOSITORY
 from tests.engine.test_hostile_images import REFUSED, patch
@@ -100,7 +101,9 @@ def convert(data: bytes, output: Path) -> None:
 
 
 def read_trace(data: bytes, _output: Path) -> None:
-    list(open_trace(data))
+    chosen = Filter(categories=["*"], names=["*"], processes=[1], threads=[2])
+    for each in (None, Filter(categories=["*"]), chosen):
+        list(open_trace(data, chosen=each))
 
 
 def read_symbfile(data: bytes, output: Path) -> None:
