@@ -200,6 +200,16 @@ def test_a_member_function_that_changes_nothing_is_const(convert: Convert) -> No
     ]
 
 
+@pytest.mark.parametrize(("modifier", "end"), [(2, ""), (3, " const")])
+def test_a_volatile_member_function_is_const_if_it_says_so(
+    modifier: int, end: str, convert: Convert
+) -> None:
+    types = list(TYPES)
+    types[3] = record(LF_MODIFIER, pack("<IH", FIRST_TYPE + 2, modifier))
+    pdb = replace(PDBS["members"], types=types)
+    assert names(convert(pdb))[0] == f"N::S::get(){end}"
+
+
 def test_functions_of_c_have_no_parameters_in_their_names(convert: Convert) -> None:
     function = Function("f", 0, 16, type=0x1001)
     assert names(convert(Pdb([Module([function], language=C)], types=TYPES))) == ["f"]
