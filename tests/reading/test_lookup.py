@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import random
+from itertools import accumulate
 
 import pytest
 
@@ -272,3 +273,18 @@ def test_payloads_of_unknown_kinds_are_found_by_address() -> None:
     assert f is not None
     assert g is not None
     assert (f.extra, g.extra) == ({99: b"payload"}, {})
+
+
+def test_lines_that_lie_far_apart_come_out_as_they_went_in() -> None:
+    """Where special opcodes are best spent on long steps, of which there are many."""
+    numbers = accumulate(1000 * (1 + at % 2) + at % 7 for at in range(600))
+    rows = tuple(
+        gsym.LineEntry(0x1000 + 4 * at, "/a.c", line) for at, line in enumerate(numbers)
+    )
+    with gsym.Creator() as creator:
+        creator.add(gsym.FunctionInfo(0x1000, 4 * 600, "f", line_table=rows))
+        data = creator.to_bytes()
+    with gsym.Reader(data) as reader:
+        (function,) = reader.functions()
+    assert function.line_table == rows
+    assert len(data) < 4000
