@@ -370,6 +370,23 @@ def test_the_ranges_of_symblib_are_those_of_its_file(
     assert all(each.old is None for each in more)
 
 
+def test_the_report_counts_what_the_file_has(tmp_path: Path) -> None:
+    call = gsym.InlineInfo("callee", "b.c", 7, (gsym.Range(0x102, 0x104),))
+    root = gsym.InlineInfo("main", "", 0, (gsym.Range(0x100, 0x110),), (call,))
+    rows = (gsym.LineEntry(0x100, "a.c", 5), gsym.LineEntry(0x108, "a.c", 6))
+    data = create([gsym.FunctionInfo(0x100, 16, "main", rows, root)])
+    (tmp_path / "main.gsym").write_bytes(data)
+    report = extract(tmp_path / "main.gsym", ranges=tmp_path / "ranges")
+    ranges = ranges_of(data)
+    assert report.kinds["ranges"].counts == {
+        "functions": 1,
+        "ranges": len(ranges),
+        "inlined_calls": 1,
+        "line_rows": sum(len(each.line_table) for each in ranges),
+    }
+    assert len(ranges) == 2
+
+
 def test_parts_say_the_same_as_one_file(fixtures: Path, tmp_path: Path) -> None:
     binary = fixtures / "symblib/go-1.22.12"
     whole = extract(binary, ranges=tmp_path / "whole").kinds["ranges"]
