@@ -74,6 +74,14 @@ def test_symbols_within_a_binary_are_compared(tmp_path: Path) -> None:
     assert (found.symbols, found.differences) == (2, [])
 
 
+@pytest.mark.parametrize("name", ["open@@V1", "read@V2", "@plt", "..@1.x"])
+def test_symbols_are_compared_without_their_versions(name: str, tmp_path: Path) -> None:
+    image = Elf([code_section()], symbols=[Symbol(name, 0x1000, 0x10)]).to_bytes()
+    binary = place(tmp_path / "app", image)
+    found = compare(gsym.convert(binary).outputs[0], binary)
+    assert (found.symbols, found.differences) == (1, [])
+
+
 def test_names_in_a_supplementary_file_are_compared(tmp_path: Path) -> None:
     binary = place(tmp_path / "app", referring(altlink("shared")))
     place(tmp_path / "shared", shared())

@@ -89,6 +89,11 @@ def _place_from(
     return addresses, end
 
 
+def _unversioned(name: bytes) -> bytes:
+    """A name without its version, as of `open@@V1`; NASM has labels `..@1.name`."""
+    return name if name[:1] in b".@" else name.partition(b"@")[0]
+
+
 def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[tuple[int, int, int]]:
     """Number, section and value of each symbol that a section defines."""
     extended = next(elf.iter_sections("SHT_SYMTAB_SHNDX"), None)
@@ -187,7 +192,7 @@ class ReferenceElf(ReferenceFile):
                 yield Symbol(
                     address,
                     symbol["st_size"],
-                    name.decode("utf-8", "surrogateescape"),
+                    _unversioned(name).decode("utf-8", "surrogateescape"),
                     str(symbol["st_info"]["type"]),
                 )
 
