@@ -1,7 +1,7 @@
 """Inflates compressed streams and files, within limits.
 
-Streams come and go in pieces. An empty piece, which tells that a pipe is silent, goes
-through; no other piece that is returned is empty.
+Streams are read and returned in pieces. An empty piece means that a pipe is silent: an
+empty piece is returned for it, and for nothing else.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _MAX_PIECE = 1 << 20
-# What comes after the end of a stream is copied, at most so much: there may be an end
-# every few bytes.
+# Each end of a stream copies the rest of the piece, and there may be an end every few
+# bytes.
 _SLICE = 16 << 10
 _GZIP_WINDOW = 31  # of the zlib module: the largest one, with the header of gzip
 _XZ_MEMORY = 256 << 20  # what `xz -9` needs, four times

@@ -195,7 +195,7 @@ class ObjectFile:
         return None if found is None else self.data[slice(*found)]
 
     def stored_range(self, name: bytes) -> tuple[int, int] | None:
-        """Start and end of a section in the file, as stored; None if there is none."""
+        """Start and end of a section in the file, as stored; None if it is absent."""
         section = self._find(name)
         if not section.present:
             return None

@@ -186,10 +186,8 @@ def _module_texts(
     module: LoadedModule, symbols: ModuleSymbols, output: Output
 ) -> tuple[Any, int, Any, Any]:
     """The name of a module with its size, its build id, the reason for no symbols."""
-    name, reason = (
-        module.name,
-        (symbols.reason or NO_SYMBOL).encode("utf-8", "surrogateescape"),
-    )
+    name = module.name
+    reason = (symbols.reason or NO_SYMBOL).encode("utf-8", "surrogateescape")
     if output.quoted is not None:
         name, reason = output.quoted(name), output.quoted(reason)
     texts = name, module.build_id.hex().encode(), reason

@@ -448,8 +448,8 @@ def test_a_failure_that_lasts_is_logged_once_and_another_one_too(
     for _ in errors:
         known.update({"a": (1, 1)})
         known.wait()
-    told = [f"the package a is not searched: {reason}" for reason in warnings]
-    assert caplog.messages == told
+    expected = [f"the package a is not searched: {reason}" for reason in warnings]
+    assert caplog.messages == expected
 
 
 # ---- hostile packages
