@@ -566,11 +566,15 @@ static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
 #define OVERLAPPING_BYTES ((size_t)4 << 20)
 #define LEAST_OVERLAPPING_TABLES 4
 
+static size_t units_of_table(const dwarf_input *input, uint64_t offset) {
+    return units_up_to(input, offset) - (offset == 0 ? 0 : units_up_to(input, offset - 1));
+}
+
 /* The bytes that a table may use. */
 static cursor table_bytes(const dwarf_input *input, uint64_t offset, bool *is_cut) {
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
     size_t next = units_up_to(input, offset);
-    size_t sharing = next - (offset == 0 ? 0 : units_up_to(input, offset - 1));
+    size_t sharing = units_of_table(input, offset);
     size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
     if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
@@ -592,7 +596,6 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     abbrev_table **slot, *table;
     uint64_t root = 0;
     cursor bytes;
-    if (cache->has_roots) forget(cache); /* the next one may have another code */
     if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
     slot = find_slot(cache, input, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
@@ -609,7 +612,7 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
     bytes = table_bytes(input, header->abbrev_offset, &table->is_cut);
-    if (cache->has_roots) {
+    if (cache->has_roots && units_of_table(input, header->abbrev_offset) == 1) {
         root = root_code(input, header);
         bytes = find_code(bytes, root);
     }

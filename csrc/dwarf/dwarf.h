@@ -335,16 +335,6 @@ typedef struct dwarf_unit {
 bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                      const dwarf_unit_header *header, const dwarf_unit *skeleton,
                      abbrev_cache *abbrevs, warning_list *warnings);
-/* Whether a unit may be a skeleton: before version 5 only its root DIE would tell, which
- * is not to be read where no unit has addresses apart. */
-static inline bool dwarf_may_be_skeleton(const dwarf_input *input,
-                                         const dwarf_unit_header *header) {
-    return header->version >= 5 ? header->type == DW_UT_skeleton
-                                : input->sections[GSYM_DEBUG_ADDR].size > 0;
-}
-/* Whether it is one, and has code. Then all but the split unit is filled in. */
-bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
-                         const dwarf_unit_header *header, abbrev_cache *abbrevs);
 /* The addresses that the root DIE claims; to be called with the `abbrevs` that the unit was
  * opened with. False where memory ran out. */
 bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings);
@@ -455,7 +445,6 @@ typedef struct line_sequence {
 
 typedef struct line_table {
     uint16_t version; /* 0: the unit has none */
-    bool has_indexed_strings; /* these belong to the unit that it was read for */
     uint64_t end;     /* in .debug_line */
     LIST(line_file) files;
     LIST(line_string) directories;

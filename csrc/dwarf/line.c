@@ -116,10 +116,6 @@ static bool read_form(const line_header *header, uint16_t form, cursor *c, uint6
     return !c->failed;
 }
 
-static bool is_indexed_string(uint16_t form) {
-    return form == DW_FORM_strx || (form >= DW_FORM_strx1 && form <= DW_FORM_strx4);
-}
-
 /* A directory or file table of version 5. *is_known goes false at a form that
  * cannot be stepped over. False where memory ran out. */
 static bool read_table(line_table *table, const line_header *header, cursor *c,
@@ -130,7 +126,6 @@ static bool read_table(line_table *table, const line_header *header, cursor *c,
     for (unsigned i = 0; i < formats.count; ++i) {
         formats.types[i] = (uint16_t)cursor_uleb(c);
         formats.forms[i] = (uint16_t)cursor_uleb(c);
-        table->has_indexed_strings |= is_indexed_string(formats.forms[i]);
     }
     count = cursor_uleb(c);
     /* Entries without a byte of their own would let `count` alone fill memory. */
@@ -406,7 +401,6 @@ static bool sort_by_high(line_table *table) {
 
 static void clear(line_table *table) {
     table->version = 0;
-    table->has_indexed_strings = false;
     table->end = 0;
     table->files.count = table->directories.count = 0;
     table->sequences.count = table->by_high.count = 0;

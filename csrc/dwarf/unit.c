@@ -251,20 +251,6 @@ bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list 
     return dwarf_read_ranges(unit, &fields, root, ranges, &read, warnings);
 }
 
-bool dwarf_read_skeleton(skeleton_unit *skeleton, const dwarf_input *input,
-                         const dwarf_unit_header *header, abbrev_cache *abbrevs) {
-    warning_list ignored = {0}; /* the unit is read again later */
-    dwarf_unit unit;
-    if (!dwarf_unit_open(&unit, input, header, NULL, abbrevs, &ignored)) return false;
-    if (!unit.has_dwo_id || !unit.has_code) return false; /* such as a Clang module */
-    *skeleton = (skeleton_unit){.input = input,
-                                .header = header,
-                                .dwo_id = unit.dwo_id,
-                                .dwo_name = unit.dwo_name,
-                                .comp_dir = unit.comp_dir};
-    return true;
-}
-
 /* ---- attribute values --------------------------------------------------------------- */
 
 static dwarf_string section_string(const dwarf_input *input, gsym_debug_section which,

@@ -22,7 +22,6 @@ typedef struct unit_span {
     uint32_t worker;
     uint32_t count;
     size_t first;
-    uint64_t lines_key; /* of the unit */
 } unit_span;
 
 typedef struct conversion_worker {
@@ -39,7 +38,6 @@ struct gsym_conversion {
     const gsym_pdb *pdb; /* whose modules are the units instead of those of files; or NULL */
     uint64_t pdb_base;
     shared_lines *lines;
-    const gsym_unit_index *index; /* of all units, where some were selected; or NULL */
     dwarf_budget budget;
     warning_list warnings;
     unit_span *spans;
@@ -184,7 +182,7 @@ static gsym_status create_workers(gsym_conversion *conversion, gsym_error *error
     conversion->parked = calloc(count, sizeof *conversion->parked);
     conversion->span_count = unit_count(conversion);
     conversion->spans = calloc(conversion->span_count + 1, sizeof *conversion->spans);
-    conversion->lines = shared_lines_create();
+    conversion->lines = shared_lines_create(&conversion->files);
     if (conversion->workers == NULL || conversion->results == NULL ||
         conversion->idle == NULL || conversion->parked == NULL ||
         conversion->spans == NULL || conversion->lines == NULL)
@@ -228,7 +226,6 @@ gsym_status gsym_conversion_select(gsym_conversion *conversion,
     gsym_conversion *scanned = unit_index_conversion(index);
     GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
     creator_share_supply(conversion->creator, scanned->creator);
-    conversion->index = index;
     return GSYM_OK;
 }
 
@@ -324,7 +321,6 @@ static gsym_status encode_unit(gsym_conversion *conversion, uint32_t index,
     gsym_status status;
     learn_names(&conversion->workers[index].joiner, unit);
     span->worker = index;
-    span->lines_key = unit->lines_key;
     if (span->count == 0) span->first = encoder->record_count;
     status = unit_encoder_add(encoder, unit, error);
     span->count = (uint32_t)(encoder->record_count - span->first);
@@ -505,15 +501,6 @@ static gsym_status collect_warnings(warning_list *all, const warning_list *some,
     return GSYM_OK;
 }
 
-/* Whether a record has lines that another unit may have functions for. */
-static bool has_shared_lines(const gsym_conversion *conversion, const unit_span *span,
-                             const creator_record *record) {
-    return (record->origin & CREATOR_LINES) != 0 &&
-           (shared_lines_has(conversion->lines, span->lines_key) ||
-            (conversion->index != NULL &&
-             unit_index_shares_lines(conversion->index, span->lines_key)));
-}
-
 /* Hand all records over in the order of the units. */
 static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) {
     for (size_t unit = 0; unit < conversion->span_count; ++unit) {
@@ -521,8 +508,7 @@ static gsym_status keep_records(gsym_conversion *conversion, gsym_error *error) 
         const unit_encoder *encoder = &conversion->workers[span->worker].encoder;
         for (uint32_t i = 0; i < span->count; ++i) {
             const creator_record *record = unit_encoder_record(encoder, span->first + i);
-            if (!has_shared_lines(conversion, span, record))
-                GSYM_TRY(creator_keep(conversion->creator, record, 1, error));
+            GSYM_TRY(creator_keep(conversion->creator, record, 1, error));
         }
     }
     return GSYM_OK;
@@ -544,7 +530,7 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
     end_reading(conversion);
     GSYM_TRY(keep_records(conversion, error));
     end_collecting(conversion);
-    if (conversion->index == NULL) memory_give_back();
+    if (conversion->files.scanned == NULL) memory_give_back();
     return GSYM_OK;
 }
 

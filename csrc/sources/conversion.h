@@ -47,7 +47,5 @@ warning_list *conversion_warnings(gsym_conversion *conversion);
 
 /* The one whose units are indexed. */
 gsym_conversion *unit_index_conversion(const gsym_unit_index *index);
-/* Whether several units name a line table, by its dwarf_key; also those not selected. */
-bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key);
 
 #endif

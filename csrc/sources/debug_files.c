@@ -52,10 +52,12 @@ void debug_files_end(debug_files *files) {
     free(files->units.items);
     free(files->skeletons.items);
     free(files->by_dwo_id);
+    number_map_deinit(&files->line_tables);
     memset(&files->files, 0, sizeof files->files);
     memset(&files->units, 0, sizeof files->units);
     memset(&files->skeletons, 0, sizeof files->skeletons);
     files->by_dwo_id = NULL;
+    files->line_tables = (number_map){0};
     files->supplementary = NULL;
 }
 
@@ -203,28 +205,52 @@ static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
     return list_abbrev_offsets(file, error);
 }
 
-static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *abbrevs,
+/* What dwz moves out of several units has the line table of one of them. */
+static bool add_line_table(debug_files *files, const dwarf_unit *unit) {
+    uint64_t key, count;
+    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
+        unit->tag == DW_TAG_partial_unit)
+        return true;
+    key = dwarf_key(unit->input, unit->stmt_list);
+    if (!number_map_find(&files->line_tables, key, &count)) count = 0;
+    return number_map_set(&files->line_tables, key, count + 1);
+}
+
+/* Add the unit if it is a skeleton with code; that of a Clang module has none. */
+static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
+    bool may_be = unit->header->version >= 5
+                      ? unit->header->type == DW_UT_skeleton
+                      : unit->input->sections[GSYM_DEBUG_ADDR].size > 0;
+    if (!may_be || !unit->has_dwo_id || !unit->has_code) return true;
+    return LIST_ADD(files->skeletons, (skeleton_unit){.input = unit->input,
+                                                      .header = unit->header,
+                                                      .unit = files->units.count - 1,
+                                                      .dwo_id = unit->dwo_id,
+                                                      .dwo_name = unit->dwo_name,
+                                                      .comp_dir = unit->comp_dir});
+}
+
+static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *roots,
                               gsym_error *error) {
     size_t count = file->units.count;
     if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
     file->units_left = count;
     for (size_t i = 0; i < count; ++i) {
         const dwarf_unit_header *header = &file->units.items[i];
-        skeleton_unit skeleton;
+        warning_list ignored = {0}; /* the unit is read again later */
+        dwarf_unit unit;
         files->units.items[files->units.count++] =
             (unit_place){file->input.number, (uint32_t)i};
-        if (!dwarf_may_be_skeleton(&file->input, header) ||
-            !dwarf_read_skeleton(&skeleton, &file->input, header, abbrevs))
-            continue;
-        if (!ARRAY_RESERVE(files->skeletons, 1)) return gsym_fail_memory(error);
-        skeleton.unit = files->units.count - 1;
-        files->skeletons.items[files->skeletons.count++] = skeleton;
+        if (header->type != DW_UT_type && header->type != DW_UT_split_type &&
+            dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
+            !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
+            return gsym_fail_memory(error);
     }
     return GSYM_OK;
 }
 
 static gsym_status list_all_units(debug_files *files, gsym_error *error) {
-    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
+    abbrev_cache abbrevs = {.limit = SCAN_TABLES, .has_roots = true};
     gsym_status status = GSYM_OK;
     for (size_t i = 0; i < files->files.count && status == GSYM_OK; ++i)
         if (files->files.items[i]->role == GSYM_DWARF_MAIN)
@@ -273,6 +299,12 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
     return sort_skeletons(files, error);
 }
 
+bool debug_files_share_lines(const debug_files *files, uint64_t key) {
+    uint64_t count;
+    if (files->scanned != NULL) files = files->scanned;
+    return number_map_find(&files->line_tables, key, &count) && count > 1;
+}
+
 unit_source debug_files_unit(const debug_files *files, size_t index) {
     const unit_place *place = &files->units.items[index];
     const debug_file *file = files->files.items[place->file];
@@ -295,6 +327,7 @@ static gsym_status share_files(debug_files *files, const debug_files *scanned,
         files->files.items[number]->input = file->input;
     }
     files->common = scanned->common;
+    files->scanned = scanned;
     files->is_scanned = true;
     return GSYM_OK;
 }

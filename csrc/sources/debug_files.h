@@ -4,7 +4,7 @@
 
 #include "dwarf/dwarf.h"
 
-#define SCAN_TABLES 8 /* abbreviation tables kept while skeletons are looked for */
+#define SCAN_TABLES 8 /* abbreviation tables kept while root DIEs are read */
 
 /* How far a section has been read by all. */
 typedef struct drop_mark {
@@ -42,6 +42,8 @@ typedef struct debug_files {
     LIST(unit_place) units; /* in their order */
     LIST(skeleton_unit) skeletons; /* by unit */
     skeleton_unit **by_dwo_id;
+    number_map line_tables; /* dwarf_key -> number of units that name it */
+    const struct debug_files *scanned; /* of whose units these are some; or NULL */
 } debug_files;
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error);
@@ -51,7 +53,7 @@ void debug_files_deinit(debug_files *files);
 /* The conversion's; conversion.c owns it. */
 debug_files *conversion_files(gsym_conversion *conversion);
 
-/* Find all units of the main files, and which of them are skeletons. */
+/* Find all units of the main files, which of them are skeletons, and their line tables. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);
 
@@ -63,6 +65,9 @@ static inline debug_file *debug_file_of(const debug_files *files,
                                         const dwarf_input *input) {
     return files->files.items[input->number];
 }
+
+/* Whether several units name a line table, by its dwarf_key; also those not selected. */
+bool debug_files_share_lines(const debug_files *files, uint64_t key);
 
 unit_source debug_files_unit(const debug_files *files, size_t index);
 /* Bytes of DIEs in a unit and its split unit; and in all that are to be read. */

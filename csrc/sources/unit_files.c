@@ -55,25 +55,26 @@ bool unit_files_add(unit_functions *result, unit_joiner *joiner, uint64_t file_i
 /* Line tables that several units name, run once for all of them.
  *
  * Nearly every unit has a line table of its own, which is run by the thread that reads
- * the unit, into memory that serves the next unit as well. A table that a second unit
- * names is run again, and kept until the conversion ends. */
+ * the unit, into memory that serves the next unit as well. A table of several units is kept
+ * until the conversion ends; which unit it is run for makes no difference. */
 
 struct shared_lines {
+    const debug_files *files;
     sync_gate gate;
     number_map known; /* dwarf_key of a table -> its index */
-    LIST(shared_table *) tables; /* NULL: not shared */
+    LIST(shared_table *) tables;
 };
 
-shared_lines *shared_lines_create(void) {
+shared_lines *shared_lines_create(const debug_files *files) {
     shared_lines *lines = calloc(1, sizeof *lines);
     if (lines == NULL) return NULL;
+    lines->files = files;
     if (sync_init(&lines->gate)) return lines;
     free(lines);
     return NULL;
 }
 
 static void destroy(shared_table *shared) {
-    if (shared == NULL) return;
     line_table_deinit(&shared->table);
     free(shared->rows.items);
     free(shared);
@@ -88,12 +89,12 @@ void shared_lines_destroy(shared_lines *lines) {
     free(lines);
 }
 
-static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget) {
-    warning_list ignored = {0}; /* the first unit has reported them */
+static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget,
+                         warning_list *warnings) {
     shared_table *shared = calloc(1, sizeof *shared);
     gsym_line_row *items;
-    if (shared == NULL ||
-        !dwarf_run_line_program(&shared->table, &shared->rows, unit, budget, &ignored)) {
+    if (shared == NULL) return NULL;
+    if (!dwarf_run_line_program(&shared->table, &shared->rows, unit, budget, warnings)) {
         destroy(shared);
         return NULL;
     }
@@ -104,32 +105,28 @@ static shared_table *run(const dwarf_unit *unit, dwarf_budget *budget) {
 }
 
 /* With the gate held. */
-static bool find_or_run(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
-                        const shared_table **table_ret) {
-    uint64_t key = dwarf_key(unit->input, unit->stmt_list), index;
-    if (!number_map_find(&lines->known, key, &index))
-        return LIST_ADD(lines->tables, NULL) &&
-               number_map_set(&lines->known, key, lines->tables.count - 1);
-    if (lines->tables.items[index] == NULL)
-        lines->tables.items[index] = run(unit, budget);
-    if (lines->tables.items[index] == NULL) return false;
-    if (!lines->tables.items[index]->table.has_indexed_strings)
-        *table_ret = lines->tables.items[index];
-    return true;
-}
-
-bool shared_lines_has(const shared_lines *lines, uint64_t key) {
+static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
+                                       const dwarf_unit *unit, dwarf_budget *budget,
+                                       warning_list *warnings) {
+    shared_table *table;
     uint64_t index;
-    return number_map_find(&lines->known, key, &index) && lines->tables.items[index] != NULL;
+    if (number_map_find(&lines->known, key, &index)) return lines->tables.items[index];
+    if (!ARRAY_RESERVE(lines->tables, 1)) return NULL;
+    table = run(unit, budget, warnings);
+    if (table == NULL) return NULL;
+    lines->tables.items[lines->tables.count++] = table;
+    return number_map_set(&lines->known, key, lines->tables.count - 1) ? table : NULL;
 }
 
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
-                       const shared_table **table_ret) {
-    bool is_done;
+                       warning_list *warnings, const shared_table **table_ret) {
+    uint64_t key = dwarf_key(unit->input, unit->stmt_list);
     *table_ret = NULL;
-    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0) return true;
+    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
+        !debug_files_share_lines(lines->files, key))
+        return true;
     sync_lock(&lines->gate);
-    is_done = find_or_run(lines, unit, budget, table_ret);
+    *table_ret = find_or_run(lines, key, unit, budget, warnings);
     sync_unlock(&lines->gate);
-    return is_done;
+    return *table_ret != NULL;
 }

@@ -517,7 +517,8 @@ static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
 /* Whether rows that no function has are added. A table of several units is left out: others
  * may have functions for its rows. */
 static bool adds_uncovered_lines(const unit_joiner *joiner) {
-    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0;
+    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0 &&
+           joiner->line_unit->tag != DW_TAG_partial_unit;
 }
 
 static bool note_covered(const unit_functions *result, unit_joiner *joiner) {
@@ -577,7 +578,7 @@ bool unit_functions_clear(unit_functions *result, size_t index) {
     result->unit_index = index;
     result->is_last = true;
     result->has_linkage_names = false;
-    result->lines_key = result->lines_end = result->lists_end = 0;
+    result->lines_end = result->lists_end = 0;
     result->rows.count = result->file_codes.count = 0;
     return clear(result);
 }
@@ -610,7 +611,8 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     const dwarf_unit *unit = joiner->line_unit;
     const shared_table *shared;
     joiner->warnings->file = unit->input->number;
-    if (!shared_lines_find(joiner->shared_lines, unit, joiner->budget, &shared))
+    if (!shared_lines_find(joiner->shared_lines, unit, joiner->budget, joiner->warnings,
+                           &shared))
         return false;
     joiner->lines = shared != NULL ? &shared->table : &joiner->own_lines;
     joiner->rows = shared != NULL ? &shared->rows : &result->rows;
@@ -620,7 +622,6 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
         return false;
     joiner->warnings->file = result->file;
     result->lines_end = joiner->lines->end;
-    if (unit->has_stmt_list) result->lines_key = dwarf_key(unit->input, unit->stmt_list);
     joiner->table_rows = result->rows.count;
     return true;
 }

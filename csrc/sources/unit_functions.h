@@ -5,7 +5,7 @@
 #ifndef GSYM_SOURCES_UNIT_FUNCTIONS_H
 #define GSYM_SOURCES_UNIT_FUNCTIONS_H
 
-#include "dwarf/dwarf.h"
+#include "sources/debug_files.h"
 
 typedef struct unit_name {
     resolved_name text;
@@ -49,7 +49,6 @@ typedef struct unit_functions {
     bool is_last;     /* of the parts of a unit */
     uint64_t reached; /* offset of the DIE where the next part starts */
     uint32_t file; /* that contains its DIEs */
-    uint64_t lines_key; /* dwarf_key of the line table; 0: none */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     uint64_t lists_end; /* and of .debug_rnglists */
     bool has_linkage_names; /* symbols have better names than DIEs; in Go they have the same */
@@ -128,15 +127,13 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 /* ---- unit_files.c -------------------------------------------------------------- */
 
 /* NULL: out of memory. */
-shared_lines *shared_lines_create(void);
+shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
-/* Find the line table of a unit if another unit has asked for it before. All units that
- * follow get the same table, which does not change. *table_ret is NULL if the unit has to
- * run the line program itself. False if memory ran out or the budget is spent. */
+/* Find the line table of a unit that other units name, too; it does not change. *table_ret
+ * is NULL if the unit has to run the line program itself. False if memory ran out or the
+ * budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
-                       const shared_table **table_ret);
-/* Whether several units have asked for a table, by its dwarf_key. */
-bool shared_lines_has(const shared_lines *lines, uint64_t key);
+                       warning_list *warnings, const shared_table **table_ret);
 
 /* The source files that a unit's functions name, as numbered paths. */
 

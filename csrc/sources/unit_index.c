@@ -17,7 +17,6 @@ struct gsym_unit_index {
     LIST(unit_extent) extents; /* in the order of the units */
     LIST(uint64_t) sizes;      /* of the units, in .debug_info */
     uint64_t total_size;
-    number_map line_tables; /* dwarf_key -> number of units that name it */
 };
 
 /* Of line tables that may be run for units without ranges. */
@@ -35,16 +34,6 @@ typedef struct index_reader {
     dwarf_budget budget;
     warning_list ignored; /* the conversion reports them */
 } index_reader;
-
-static bool add_line_table(gsym_unit_index *index, const dwarf_unit *unit) {
-    uint64_t key, count;
-    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
-        unit->tag == DW_TAG_partial_unit)
-        return true;
-    key = dwarf_key(unit->input, unit->stmt_list);
-    if (!number_map_find(&index->line_tables, key, &count)) count = 0;
-    return number_map_set(&index->line_tables, key, count + 1);
-}
 
 /* Whether a range has code. */
 static bool is_live(const dwarf_input *input, const gsym_range *range) {
@@ -110,9 +99,7 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
                          &reader->ignored))
         return true;
     reader->ranges.count = 0;
-    if (!add_line_table(index, &opened) ||
-        !dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored))
-        return false;
+    if (!dwarf_unit_ranges(&opened, &reader->ranges, &reader->ignored)) return false;
     extent_count = index->extents.count;
     if (!add_extents(reader, source->input, &reader->ranges, unit)) return false;
     return index->extents.count > extent_count || add_contents(reader, source, unit);
@@ -121,7 +108,8 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error) {
     const debug_files *files = conversion_files(conversion);
-    index_reader reader = {.roots = {.has_roots = true}, .abbrevs = {.limit = SCAN_TABLES}};
+    index_reader reader = {.roots = {.limit = SCAN_TABLES, .has_roots = true},
+                           .abbrevs = {.limit = SCAN_TABLES}};
     bool is_made;
     reader.index = calloc(1, sizeof *reader.index);
     atomic_store(&reader.budget.lines, LINE_BYTES);
@@ -153,17 +141,11 @@ void gsym_unit_index_destroy(gsym_unit_index *index) {
     if (index == NULL) return;
     free(index->extents.items);
     free(index->sizes.items);
-    number_map_deinit(&index->line_tables);
     free(index);
 }
 
 gsym_conversion *unit_index_conversion(const gsym_unit_index *index) {
     return index->conversion;
-}
-
-bool unit_index_shares_lines(const gsym_unit_index *index, uint64_t key) {
-    uint64_t count;
-    return number_map_find(&index->line_tables, key, &count) && count > 1;
 }
 
 /* Mark the units with code at one of the ascending addresses, and of those that start

@@ -739,6 +739,41 @@ def test_rows_of_a_table_of_several_units_are_for_functions_only(
     """)
 
 
+def test_rows_of_no_function_leave_nothing_if_units_share_their_table(
+    tmp_path: Path,
+) -> None:
+    """Neither files nor warnings, by which the threads would change the output."""
+    own = sequence((0x1000, 5), end=0x1010)
+    others = sequence((0x1800, 6, 2), (0x1804, 7, 9), end=0x1808)
+    first = unit(function("f", 0x1000, 0x1010), version=4, lines=lines(*own, *others))
+    report = convert_bytes(tmp_path, program(first)).report
+    assert (report.files, report.line_rows_unused) == (3, 1)  # "" is one of them
+    assert list(report.warnings) == ["Invalid file index in DWARF line table"]
+    second = unit(version=4, attributes={At.stmt_list: Form.sec_offset(0)})
+    report = convert_bytes(tmp_path, program(first, second)).report
+    assert (report.files, report.line_rows_unused, report.warnings) == (2, 0, {})
+
+
+def test_a_part_of_several_units_has_no_rows_but_those_of_its_functions(
+    tmp_path: Path,
+) -> None:
+    whole = unit(function("f", 0x1000, 0x1010), version=4, lines=UNCOVERED)
+    part = unit(function("g", 0x1010, 0x1018), version=4)
+    part.root.tag = Tag.partial_unit
+    part.root.attributes[At.stmt_list] = Form.sec_offset(0)
+    symbols = [Symbol("s", 0x1020, 0x10)]
+    both = convert_bytes(tmp_path, program(whole, part, symbols=symbols))
+    assert both.report.line_rows_unused == 0
+    assert describe(both.functions) == words("""
+        1000-1010 f
+          1000 /src/a.c:5
+        1010-1018 g
+          1010 /src/a.c:6
+        1020-1030 s
+          1020 /src/b.h:7
+    """)
+
+
 def copies(*descriptions: tuple[LineProgram, int]) -> bytes:
     """A program of units that describe one function, by rows and a number of calls."""
     return program(

@@ -60,9 +60,10 @@ TESTS = {
     "sources/breakpad*.c": "tests/conversion/test_breakpad*.py",
     "symbfile/*.c": "tests/symbfile",
 }
-# Leaks, and memory that runs out, in every decoder.
-MEMORY_TESTS = (
-    "tests/engine/test_memory_bounds.py tests/engine/test_failed_allocations.py"
+# For every decoder: damage, leaks, and memory that runs out.
+OF_ALL = (
+    "tests/engine/test_damaged_files.py tests/engine/test_memory_bounds.py "
+    "tests/engine/test_failed_allocations.py"
 )
 # A space on each side sets operators with two operands apart.
 _OPERATORS = (
@@ -189,7 +190,7 @@ class Workshop:
             if not self.compile(mutant.path) or compiled.read_bytes() == code:
                 return None
             tests = next(TESTS[each] for each in TESTS if source.match(each))
-            return "survived" if self.passes(f"{tests} {MEMORY_TESTS}") else "killed"
+            return "survived" if self.passes(f"{tests} {OF_ALL}") else "killed"
         finally:
             source.write_text(text, "utf-8")
             compiled.write_bytes(code)
@@ -280,7 +281,7 @@ def main() -> bool:
     free = opened(asked.jobs)
     verdicts: list[tuple[str, Mutant]] = []
     with ThreadPoolExecutor(asked.jobs) as pool:
-        list(pool.map(partial(check, free), [*{*TESTS.values()}, MEMORY_TESTS]))
+        list(pool.map(partial(check, free), [*{*TESTS.values()}, OF_ALL]))
         while lines and len(verdicts) < asked.mutants:
             next_lines = lines[: asked.mutants - len(verdicts)]
             del lines[: len(next_lines)]
