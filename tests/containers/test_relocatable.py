@@ -181,6 +181,12 @@ def test_sections_that_do_not_fit_the_address_space_are_refused(
         convert_bytes(tmp_path, placed_file(sections, bits=bits))
 
 
+def test_a_section_may_end_at_the_last_address(tmp_path: Path) -> None:
+    sections = [code(".text", 0x10), code(".text.b", 0xFFFFFFEF)]
+    found = convert_bytes(tmp_path, placed_file(sections, bits=32)).functions
+    assert describe(found) == words("0-10 text\n10-ffffffff text.b\n")
+
+
 def test_the_placements_are_printed_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

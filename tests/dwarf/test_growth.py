@@ -126,6 +126,18 @@ def units_whose_line_programs_overlap(count: int) -> bytes:
     return program(*(unit(die, version=4, lines=lines) for lines in programs))
 
 
+def line_programs_that_overlap_outside_of_the_code(count: int) -> bytes:
+    """Likewise, but none of their rows is kept."""
+    rows = sequence((0x900000, 1), end=0x900010)
+    size = len(
+        Dwarf([unit(version=4, lines=LineProgram(rows))]).sections()[".debug_line"]
+    )
+    lengths = (size * left - 4 for left in range(count, 0, -1))
+    programs = (LineProgram(rows, length=length) for length in lengths)
+    units = (unit(version=4, lines=lines) for lines in programs)
+    return program(*units, symbols=[SYMBOL])
+
+
 def methods_of_one_class(count: int) -> bytes:
     """A class with many methods, all defined elsewhere, their names qualified."""
     method = {At.name: "f", At.declaration: True}
@@ -236,6 +248,11 @@ except gsym.LimitError as error:
         (files_in_one_long_folder, 3_000, "its names share their bytes"),
         (units_that_share_all_rows, 500, "its line tables share their bytes"),
         (units_whose_line_programs_overlap, 400, "its line tables share their bytes"),
+        (
+            line_programs_that_overlap_outside_of_the_code,
+            400,
+            "its line tables share their bytes",
+        ),
     ],
 )
 def test_shared_bytes_are_counted_as_they_are_made(

@@ -85,6 +85,7 @@ def passing(chosen: Filter, records: list[Any] | None = None) -> list[Any]:
             Filter(from_ns=61, to_ns=80),
             [LONG, SAMPLE, LARGE_TIMED],
         ),
+        (Filter(from_ns=30, to_ns=50), [LONG, SWITCH, WAKEUP, LEGACY]),
         (Filter(from_ns=500, to_ns=599), [LONG]),
         (Filter(from_ns=501), [LATE]),
         (Filter(to_ns=19), [EARLY]),
