@@ -664,7 +664,6 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     while (form == DW_FORM_indirect);
     size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
     constant = form == DW_FORM_implicit_const ? cursor_sleb(c) : 0;
-    if (size == FORM_UNKNOWN) return false;
     op = is_readable(size) ? reading_op((enum dwarf_field)field, form, size, constant)
                            : skipping_op(form, size);
     return run_op(table, &op, c, fields);

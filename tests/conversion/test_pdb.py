@@ -17,6 +17,7 @@ from tests.inputs.pdb import (
     FASTLINK,
     FIRST_TYPE,
     GUID,
+    IMPORTS,
     INT,
     LF_ALIAS,
     LF_ARGLIST,
@@ -39,8 +40,17 @@ from tests.inputs.pdb import (
     msf,
     procedure_type,
     record,
+    subsection,
 )
-from tests.inputs.pdb_examples import IDS, INLINEES, LENGTH, OFFSET, PDBS, TYPES
+from tests.inputs.pdb_examples import (
+    IDS,
+    INLINEES,
+    LENGTH,
+    OFFSET,
+    PDBS,
+    REFERENCE as IMPORTED,
+    TYPES,
+)
 from tests.inputs.pe import CODEVIEW, Pe, Section as PeSection, codeview
 
 if TYPE_CHECKING:
@@ -150,8 +160,21 @@ def test_moved_code_is_found_where_it_was_moved_to(convert: Convert) -> None:
         assert reader.lookup(0x1000) is None
 
 
-def test_ids_of_other_modules_are_resolved(convert: Convert) -> None:
-    with convert(PDBS["imports"]) as reader:
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_ids_of_other_modules_are_resolved(before: int, convert: Convert) -> None:
+    """A reference counts the modules that the list of imports names."""
+    pdb = PDBS["imports"]
+    exporter, importer, last = pdb.modules
+    reference = IMPORTED | before << 20
+    call = Inline(reference, bytes([OFFSET, 8, LENGTH, 8]))
+    others = pack("<IIII", 0, 2, 7, 8) * before
+    importer = replace(
+        importer,
+        functions=[Function("f", 0, 32, [(0, 1)], [call])],
+        inlinees=[(reference, "a.obj", 5)],
+        subsections=subsection(IMPORTS, others + pack("<III", 14, 1, IMPORTED | 1)),
+    )
+    with convert(replace(pdb, modules=[exporter, importer, last])) as reader:
         assert frames(reader, 0x1008)[0][0] == "N::inner(int, char)"
     assert convert.report.warnings == {}
 
@@ -437,6 +460,21 @@ def test_a_jump_of_an_incremental_link_has_the_name_of_its_target(
 def test_fastlink_is_refused_with_advice(convert: Convert) -> None:
     with pytest.raises(gsym.UnsupportedError, match=r"FASTLINK: .* /DEBUG:FULL"):
         convert(replace(ONE, features=[FASTLINK]))
+
+
+def test_the_number_of_a_name_is_not_a_feature(convert: Convert) -> None:
+    assert names(convert(replace(ONE, next_name=FASTLINK))) == names(convert(ONE))
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_damage_is_named_by_its_offset_in_the_file(
+    convert: Convert, *, scattered: bool
+) -> None:
+    pdb = replace(ONE, omap=((0x2000, 1), (0x1000, 1)), scattered=scattered)
+    offset = pdb.to_bytes().index(pack("<II", *pdb.omap[0]))
+    with pytest.raises(gsym.FormatError, match="omap") as refused:
+        convert(pdb)
+    assert refused.value.offset == offset
 
 
 def test_a_pdb_of_types_alone_is_refused(convert: Convert) -> None:

@@ -131,6 +131,7 @@ class Pdb:
     age: int = 1
     machine: int = X86_64
     features: Sequence[int] = ()
+    next_name: int = 0
     page_size: int = 512
     scattered: bool = False  # pages of streams in descending order
     _names: dict[str, int] = field(default_factory=dict, init=False)
@@ -171,7 +172,8 @@ class Pdb:
         table = pack("<IIIII", 1, 1, 1, 1, 0) + pack("<II", 0, 5)
         head = pack("<III", _PDB_VERSION, 0, self.age) + self.guid
         features = b"".join(pack("<I", each) for each in self.features)
-        return head + pack("<I", len(names)) + names + table + bytes(4) + features
+        end = pack("<I", self.next_name) + features
+        return head + pack("<I", len(names)) + names + table + end
 
     def _sections(self, sections: Sequence[tuple[int, int, int]]) -> bytes:
         return b"".join(

@@ -174,14 +174,13 @@ def test_parts_of_one_function_have_lines_of_different_files_side_by_side(
     assert engine_and_second_opinion_agree(records)
 
 
-def test_a_call_after_a_function_of_parts_waits_for_its_own_function() -> None:
-    call = Range(0x108, 4, "g", depth=1)
-    early, caller = Range(0x80, 8, "e"), Range(0x100, 16, "f")
-    first, second = part(0, "/a.c", row(0, 1)), part(1, "/b.c", row(0, 1))
-    *others, last = functions_of(first, second, early, call, caller)
-    assert {each.inline for each in others} == {None}
-    assert last.inline is not None
-    assert engine_and_second_opinion_agree([first, second, early, call, caller])
+def test_functions_after_one_of_parts_may_overlap() -> None:
+    parts = [part(0, "/a.c", row(0, 1)), part(1, "/b.c", row(0, 1))]
+    outer, call = Range(0x100, 16, "f"), Range(0x104, 4, "g", depth=1)
+    records: list[Record] = [*parts, outer, call, Range(0x10A, 16, "h")]
+    *_, last = functions_of(*records)
+    assert (last.address, last.size) == (0x10A, 16)
+    assert engine_and_second_opinion_agree(records)
 
 
 def test_rows_after_the_end_of_their_range_are_left_out() -> None:

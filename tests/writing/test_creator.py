@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -90,6 +91,28 @@ def test_address_offsets_are_as_narrow_as_the_last_start_allows(
         assert file.addr_off_size == width
         assert file.functions[-1].start == 0x10 + span
         assert oracle.encode_file(file) == data
+
+
+FEW, MANY = 40, 600
+STEPS = {
+    "near": [100, 104, 97] * FEW + [3] * FEW,
+    "at the edge of the near ones": [120, 128, 131, -121, -131] * FEW + [127] * FEW,
+    "far": [1000, 1003] * FEW + [5] * FEW,
+    "equally many": [1000] * FEW + [-1000] * FEW + [5] * FEW,
+    "many and far": [5000 + at % 14 for at in range(MANY)] + [9000] * 3,
+    "many and as far apart": [300 * (at % 50) + 400 for at in range(MANY)],
+    "many, and more that are near": [1000 + at % 15 for at in range(400)] + [7] * MANY,
+}
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_the_steps_of_lines_that_are_most_frequent_take_one_byte(
+    steps: list[int],
+) -> None:
+    numbers = accumulate(steps, initial=1 << 20)
+    rows = tuple(LineEntry(0x10 + at, "/a.c", line) for at, line in enumerate(numbers))
+    data = create([FunctionInfo(0x10, len(rows), "f", rows)], index=False)
+    assert oracle.encode_file(oracle.decode_file(data)) == data
 
 
 def test_offsets_count_from_the_base_address_that_was_asked_for() -> None:

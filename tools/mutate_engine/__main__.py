@@ -48,7 +48,8 @@ COMPILE = (
 _OF_FILES = (
     "tests/reading/test_[!fs]*.py tests/engine/test_hostile*.py "
     "tests/formatting/test_lookup_llvm.py tests/reading/test_f*.py tests/remote "
-    "tests/writing/test_shared_strings.py tests/reading/test_s*.py"
+    "tests/writing/test_creator.py tests/writing/test_shared_strings.py "
+    "tests/reading/test_s*.py"
 )
 TESTS = {
     "containers/*.c": "tests/containers tests/conversion/test_debug_map.py",
