@@ -20,10 +20,12 @@ from tests.conftest import REPOSITORY
 from tests.engine.test_hostile_images import REFUSED, patch
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 from tests.hostile import small_file
+from tests.inputs.pdb import CODE, TEXT, Function, Module, Pdb
 from tests.sanitizer import no_sanitizer
 from tools.fuzz_seeds import SEEDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # Runs in a process of its own, because the limit cannot be lifted again.
@@ -123,6 +125,22 @@ USES = {
 }
 
 
+def across_pages() -> Iterator[tuple[str, bytes]]:
+    """PDBs whose tables are on several pages each, which are copied then."""
+    section = (TEXT, 0x1000, CODE)
+    for size in range(0, 512, 20):
+        pdb = Pdb(
+            [Module([Function("f", 0, 16, [(0, 1)])], name="x" * (size + 1))],
+            publics=[(f"public_{number}", 1, number) for number in range(100)],
+            omap=[(TEXT + 8 * number, TEXT + 8 * number) for number in range(100)],
+            sections=[section] * 20,
+            original_sections=[section] * 20,
+            features=range(200),
+            scattered=True,
+        )
+        yield f"across-{size}", pdb.to_bytes()
+
+
 WITHOUT_FUNCTIONS = {"split", "package"}  # their units are in other files
 ROUNDS = 10
 
@@ -136,7 +154,7 @@ def test_what_is_read_or_refused_gives_all_memory_back(
     tmp_path: Path, kind: str
 ) -> None:
     """What is lost is lost each time; what is kept once is not."""
-    seeds = list(SEEDS[kind]())
+    seeds = [*SEEDS[kind](), *(across_pages() if kind == "pdb" else ())]
 
     def use(data: bytes) -> bool:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from struct import pack_into, unpack_from
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from tests import oracle
 from tests.creations import create
 from tests.strategies import function_lists, odd_files, overlapping_lists
 from tests.symbfile.sweep import looked_up, sweep
+from tests.views import to_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,6 +131,19 @@ def spans(ranges: Sequence[Range]) -> list[tuple[int, int, int, str]]:
 
 def table(*rows: tuple[int, int]) -> tuple[LineTableRow, ...]:
     return tuple(LineTableRow(*row) for row in rows)
+
+
+@pytest.mark.parametrize("span", [(0x1008, 0x1008), (0x100001008, 0x100001010)])
+def test_a_range_of_nothing_or_out_of_reach_is_no_call(span: tuple[int, int]) -> None:
+    inner = call("g", (8, 16))
+    root = gsym.InlineInfo("f", "", 0, (gsym.Range(0x1000, 0x1040),), (inner,))
+    file = to_oracle([gsym.FunctionInfo(0x1000, 0x40, "f", None, root)], 1, "little")
+    function = file.functions[0]
+    assert function.inline is not None
+    child = replace(function.inline.children[0], ranges=(span,))
+    inline = replace(function.inline, children=(child,))
+    file = replace(file, functions=(replace(function, inline=inline),))
+    assert [each.func for each in ranges_of(oracle.encode_file(file))] == ["f"]
 
 
 def test_a_level_has_the_lines_that_no_call_in_it_has() -> None:

@@ -571,6 +571,12 @@ def test_parts_are_whole_files_of_whole_functions() -> None:
     assert [record for part in parts for record in decoded(part)] == records
 
 
+def test_a_part_of_several_tables_is_as_small_as_asked_for() -> None:
+    texts = (f"{number:02}" * (1 << 18) for number in range(80))  # 512 KiB each
+    parts = parts_of([Range(at, 1, text) for at, text in enumerate(texts)], 24 << 20)
+    assert [len(part) >> 20 for part in parts] == [23, 16]
+
+
 def test_a_part_size_that_nothing_fits_gives_a_part_for_each_function() -> None:
     records: list[Record] = [Range(1, 1, "f"), Range(1, 1, "g", depth=1), PAD, PAD]
     assert list(map(decoded, parts_of(records, 1))) == [records[:2], [PAD], [PAD]]
