@@ -520,17 +520,17 @@ static abbrev_table **find_slot(const abbrev_cache *cache, const dwarf_input *in
     return &cache->slots[slot];
 }
 
-static bool grow(abbrev_cache *cache) {
-    abbrev_cache grown = {.capacity = cache->capacity == 0 ? 16 : 2 * cache->capacity};
-    grown.slots = calloc(grown.capacity, sizeof(abbrev_table *));
-    if (grown.slots == NULL) return false;
+static bool rehash(abbrev_cache *cache, size_t capacity) {
+    abbrev_cache fresh = {.capacity = capacity};
+    fresh.slots = calloc(capacity, sizeof(abbrev_table *));
+    if (fresh.slots == NULL) return false;
     for (size_t i = 0; i < cache->capacity; ++i)
         if (cache->slots[i] != NULL)
-            *find_slot(&grown, cache->slots[i]->input, cache->slots[i]->offset, NULL) =
+            *find_slot(&fresh, cache->slots[i]->input, cache->slots[i]->offset, NULL) =
                 cache->slots[i];
     free(cache->slots);
-    cache->slots = grown.slots;
-    cache->capacity = grown.capacity;
+    cache->slots = fresh.slots;
+    cache->capacity = capacity;
     return true;
 }
 
@@ -541,15 +541,24 @@ static void table_destroy(abbrev_table *table) {
     free(table);
 }
 
-/* Forget all tables; the memory of one serves the next. */
-static void forget(abbrev_cache *cache) {
+/* Forget the tables of one unit; the memory of one serves the next. False where memory ran
+ * out. */
+static bool forget(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) {
-        if (cache->slots[i] == NULL) continue;
+        if (cache->slots[i] == NULL || cache->slots[i]->is_shared) continue;
         table_destroy(cache->spare);
         cache->spare = cache->slots[i];
         cache->slots[i] = NULL;
     }
-    cache->count = 0;
+    cache->count = cache->shared_count;
+    return rehash(cache, cache->capacity);
+}
+
+/* The tables of one unit that are held. As many as others may be, so that those are moved
+ * rarely. */
+static bool is_full(const abbrev_cache *cache) {
+    return cache->limit != 0 &&
+           cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
 /* The number of units whose table is at or before an offset. */
@@ -566,21 +575,20 @@ static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
 #define OVERLAPPING_BYTES ((size_t)4 << 20)
 #define LEAST_OVERLAPPING_TABLES 4
 
-static size_t units_of_table(const dwarf_input *input, uint64_t offset) {
-    return units_up_to(input, offset) - (offset == 0 ? 0 : units_up_to(input, offset - 1));
-}
-
 /* The bytes that a table may use. */
-static cursor table_bytes(const dwarf_input *input, uint64_t offset, bool *is_cut) {
+static cursor table_bytes(abbrev_table *table) {
+    const dwarf_input *input = table->input;
+    uint64_t offset = table->offset;
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
     size_t next = units_up_to(input, offset);
-    size_t sharing = units_of_table(input, offset);
+    size_t sharing = next - (offset == 0 ? 0 : units_up_to(input, offset - 1));
     size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
     if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
-    *is_cut = most < input->abbrev_offset_count - next && !c.failed &&
-              input->abbrev_offsets[next + most] - offset < cursor_left(&c);
-    if (*is_cut) c.end = c.at + (input->abbrev_offsets[next + most] - offset);
+    table->is_shared = sharing > 1;
+    table->is_cut = most < input->abbrev_offset_count - next && !c.failed &&
+                    input->abbrev_offsets[next + most] - offset < cursor_left(&c);
+    if (table->is_cut) c.end = c.at + (input->abbrev_offsets[next + most] - offset);
     return c;
 }
 
@@ -596,11 +604,13 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     abbrev_table **slot, *table;
     uint64_t root = 0;
     cursor bytes;
-    if (2 * cache->count >= cache->capacity && !grow(cache)) return NULL;
+    if (2 * cache->count >= cache->capacity &&
+        !rehash(cache, cache->capacity == 0 ? 16 : 2 * cache->capacity))
+        return NULL;
     slot = find_slot(cache, input, header->abbrev_offset, header);
     if (*slot != NULL) return *slot;
-    if (cache->limit != 0 && cache->count >= cache->limit) {
-        forget(cache);
+    if (is_full(cache)) {
+        if (!forget(cache)) return NULL;
         slot = find_slot(cache, input, header->abbrev_offset, header);
     }
     table = cache->spare != NULL ? cache->spare : calloc(1, sizeof *table);
@@ -611,8 +621,8 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     table->address_size = header->address_size;
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
-    bytes = table_bytes(input, header->abbrev_offset, &table->is_cut);
-    if (cache->has_roots && units_of_table(input, header->abbrev_offset) == 1) {
+    bytes = table_bytes(table);
+    if (cache->has_roots && !table->is_shared) {
         root = root_code(input, header);
         bytes = find_code(bytes, root);
     }
@@ -621,6 +631,7 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
         return NULL;
     }
     ++cache->count;
+    cache->shared_count += table->is_shared;
     return *slot = table;
 }
 
@@ -632,7 +643,7 @@ const abbrev_table *abbrev_cache_get(abbrev_cache *cache, const dwarf_input *inp
 }
 
 void abbrev_cache_deinit(abbrev_cache *cache) {
-    forget(cache);
+    for (size_t i = 0; i < cache->capacity; ++i) table_destroy(cache->slots[i]);
     table_destroy(cache->spare);
     free(cache->slots);
 }

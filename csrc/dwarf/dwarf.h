@@ -199,6 +199,7 @@ typedef struct abbrev_table {
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
     bool is_cut; /* overlaps more other tables than allowed */
+    bool is_shared; /* of several units */
     const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
@@ -206,12 +207,13 @@ typedef struct abbrev_table {
 } abbrev_table;
 
 /* Compiled tables by their offset. Most units have a table of their own, so those
- * read in order keep few; those that references lead to are all kept. */
+ * read in order keep few; tables of several units, and those that references lead to, are
+ * all kept. */
 typedef struct abbrev_cache {
     abbrev_table **slots;
-    size_t count, capacity;
-    size_t limit; /* forget all when this many are held; 0: none */
-    bool has_roots; /* tables are compiled as far as root DIEs need, and not kept */
+    size_t count, shared_count, capacity;
+    size_t limit; /* forget tables of one unit when this many are held; 0: never */
+    bool has_roots; /* of tables of one unit, only what its root DIE needs is compiled */
     bool failed;    /* memory ran out for one; stays set */
     abbrev_table *spare;
 } abbrev_cache;
@@ -338,6 +340,12 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
 /* The addresses that the root DIE claims; to be called with the `abbrevs` that the unit was
  * opened with. False where memory ran out. */
 bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings);
+/* The dwarf_key of the unit's line table. False where it has none. */
+static inline bool dwarf_lines_key(const dwarf_unit *unit, uint64_t *key_ret) {
+    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0) return false;
+    *key_ret = dwarf_key(unit->input, unit->stmt_list);
+    return true;
+}
 /* A cursor over the unit's DIEs, from `offset` to the unit's end. */
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset);
 uint64_t dwarf_varying_sibling(const dwarf_unit *unit, const abbrev *a,

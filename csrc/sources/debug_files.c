@@ -208,10 +208,7 @@ static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
 /* What dwz moves out of several units has the line table of one of them. */
 static bool add_line_table(debug_files *files, const dwarf_unit *unit) {
     uint64_t key, count;
-    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
-        unit->tag == DW_TAG_partial_unit)
-        return true;
-    key = dwarf_key(unit->input, unit->stmt_list);
+    if (unit->tag == DW_TAG_partial_unit || !dwarf_lines_key(unit, &key)) return true;
     if (!number_map_find(&files->line_tables, key, &count)) count = 0;
     return number_map_set(&files->line_tables, key, count + 1);
 }
@@ -233,6 +230,7 @@ static bool add_skeleton(debug_files *files, const dwarf_unit *unit) {
 static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache *roots,
                               gsym_error *error) {
     size_t count = file->units.count;
+    uint64_t given_back = 0;
     if (!ARRAY_RESERVE(files->units, count)) return gsym_fail_memory(error);
     file->units_left = count;
     for (size_t i = 0; i < count; ++i) {
@@ -245,6 +243,11 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
             dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);
+        /* Around a root DIE the system maps much more of its file. */
+        if (header->end - given_back >= PAGES_DROP_SIZE || i + 1 == count) {
+            debug_file_drop(file);
+            given_back = header->end;
+        }
     }
     return GSYM_OK;
 }

@@ -120,10 +120,10 @@ static const shared_table *find_or_run(shared_lines *lines, uint64_t key,
 
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        warning_list *warnings, const shared_table **table_ret) {
-    uint64_t key = dwarf_key(unit->input, unit->stmt_list);
+    uint64_t key;
     *table_ret = NULL;
-    if (!unit->has_stmt_list || unit->stmt_list >> DWARF_OFFSET_BITS != 0 ||
-        !debug_files_share_lines(lines->files, key))
+    if (!dwarf_lines_key(unit, &key) || (unit->tag != DW_TAG_partial_unit &&
+                                         !debug_files_share_lines(lines->files, key)))
         return true;
     sync_lock(&lines->gate);
     *table_ret = find_or_run(lines, key, unit, budget, warnings);

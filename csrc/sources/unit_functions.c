@@ -517,8 +517,7 @@ static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
 /* Whether rows that no function has are added. A table of several units is left out: others
  * may have functions for its rows. */
 static bool adds_uncovered_lines(const unit_joiner *joiner) {
-    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0 &&
-           joiner->line_unit->tag != DW_TAG_partial_unit;
+    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0;
 }
 
 static bool note_covered(const unit_functions *result, unit_joiner *joiner) {

@@ -87,8 +87,8 @@ def _root(name: str, lines_offset: int = 0) -> bytes:
     return uleb(_UNIT) + cstring(name) + cstring("/src") + offset
 
 
-def _unit(dies: bytes) -> bytes:
-    head = struct.pack("<HIB", _VERSION, 0, 8)
+def _unit(dies: bytes, abbreviations: int = 0) -> bytes:
+    head = struct.pack("<HIB", _VERSION, abbreviations, 8)
     return _ENCODING.with_length(head + dies + _END)
 
 
@@ -300,6 +300,22 @@ def abbreviations(count: int) -> bytes:
     return _program(info, _table([]), _end_of(1), b"".join(table))
 
 
+def units_that_take_turns(count: int) -> bytes:
+    """Units of one function, with twelve large abbreviation tables in turn."""
+    others = (
+        _abbreviation(_OTHERS + number, Tag.variable, children=False)
+        for number in range(count)
+    )
+    rest = b"".join(others) + _END
+    tables = 11 * (rest + _ABBREVIATIONS) + rest[:-1]
+    size = len(_ABBREVIATIONS) + len(rest)
+    info = b"".join(
+        _unit(_root("u.c") + _function(number), number % 12 * size)
+        for number in range(count)
+    )
+    return _program(info, _table([]), _end_of(count), tables)
+
+
 SERIES: tuple[Callable[[int], bytes], ...] = (
     units,
     units_of_one_line_table,
@@ -312,4 +328,5 @@ SERIES: tuple[Callable[[int], bytes], ...] = (
     functions_in_each_other,
     depth_of_inlined_calls,
     abbreviations,
+    units_that_take_turns,
 )

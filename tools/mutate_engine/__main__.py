@@ -61,10 +61,10 @@ TESTS = {
     "sources/breakpad*.c": "tests/conversion/test_breakpad*.py",
     "symbfile/*.c": "tests/symbfile",
 }
-# For every decoder: damage, leaks, and memory that runs out.
+# For every decoder: leaks, memory that runs out, damage.
 OF_ALL = (
-    "tests/engine/test_damaged_files.py tests/engine/test_memory_bounds.py "
-    "tests/engine/test_failed_allocations.py"
+    "tests/engine/test_memory_bounds.py tests/engine/test_failed_allocations.py "
+    "tests/engine/test_damaged_files.py"
 )
 # A space on each side sets operators with two operands apart.
 _OPERATORS = (
