@@ -113,13 +113,15 @@ def test_the_address_of_a_symbol_is_added(
 
 
 @pytest.mark.parametrize(
-    ("cpu", "subtractor"), [((X86_64, 3), 5), ((ARM64, 0), 1)], ids=["x86_64", "arm64"]
+    ("bits", "cpu", "subtractor"),
+    [(64, (X86_64, 3), 5), (64, (ARM64, 0), 1), (32, (ARM64_32, 1), 1)],
+    ids=["x86_64", "arm64", "arm64_32"],
 )
 def test_a_symbol_may_be_subtracted(
-    cpu: tuple[int, int], subtractor: int, tmp_path: Path
+    bits: int, cpu: tuple[int, int], subtractor: int, tmp_path: Path
 ) -> None:
     pair = [Relocation(0, 1, subtractor), Relocation(0, 0)]
-    done = convert(tmp_path, 0x10, pair, cpu=cpu)
+    done = convert(tmp_path, 0x10, pair, bits, cpu=cpu)
     assert "40-50 f\n" in describe(done.functions)
     assert done.report.warnings == {}
 

@@ -549,6 +549,33 @@ def test_damage_of_a_row_is_counted(category: str, tmp_path: Path) -> None:
     assert functions[0].line_table is not None
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [{"version": 77}, {"length": 0x7FFFFFFF}, {"length": 70}],
+    ids=["unknown version", "beyond the section", "cut off in the files"],
+)
+def test_a_damaged_header_costs_its_unit_the_lines(
+    damage: dict[str, int], tmp_path: Path
+) -> None:
+    first, second = (
+        unit(
+            function(name, start, start + 16),
+            version=4,
+            lines=lines(*sequence((start, 5), end=start + 16)),
+        )
+        for name, start in (("f", 0x1000), ("g", 0x1010))
+    )
+    assert second.lines is not None
+    second.lines = replace(second.lines, **damage)
+    report, functions = convert_bytes(tmp_path, program(first, second))
+    assert describe(functions) == words("""
+        1000-1010 f
+          1000 /src/a.c:5
+        1010-1020 g
+    """)
+    assert report.warnings == {"Damaged line program": 1}
+
+
 def test_a_row_without_a_file_keeps_its_line(tmp_path: Path) -> None:
     table = lines(*sequence((0x1000, 5, 1), (0x1008, 6, 0), (0x1010, 7, 1), end=0x1040))
     functions = convert_bytes(tmp_path, f_with(table)).functions

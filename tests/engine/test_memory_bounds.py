@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import subprocess
 import sys
 from sysconfig import get_config_var
@@ -23,6 +24,7 @@ from tests.hostile import small_file
 from tests.inputs.pdb import CODE, TEXT, Function, Module, Pdb
 from tests.sanitizer import no_sanitizer
 from tools.fuzz_seeds import SEEDS
+from tools.mutate.seeds import objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +143,19 @@ def across_pages() -> Iterator[tuple[str, bytes]]:
         yield f"across-{size}", pdb.to_bytes()
 
 
-WITHOUT_FUNCTIONS = {"split", "package"}  # their units are in other files
+def of_other_containers() -> Iterator[tuple[str, bytes]]:
+    """Files of Mach-O, PE and Go, archives, and object files, of every kind once."""
+    kinds = set()
+    for name, data in objects():
+        kind = re.sub(r"[0-9]+", "", name)
+        if not name.startswith(("elf-random", "elf-scaled")) and kind not in kinds:
+            kinds.add(kind)
+            yield f"made-{name}", data
+
+
+MORE = {"pdb": across_pages, "convert": of_other_containers}
+# Their units are in other files, or they need others.
+WITHOUT_FUNCTIONS = {"split", "package", "made"}
 ROUNDS = 10
 
 
@@ -154,7 +168,7 @@ def test_what_is_read_or_refused_gives_all_memory_back(
     tmp_path: Path, kind: str
 ) -> None:
     """What is lost is lost each time; what is kept once is not."""
-    seeds = [*SEEDS[kind](), *(across_pages() if kind == "pdb" else ())]
+    seeds = [*SEEDS[kind](), *MORE.get(kind, list)()]
 
     def use(data: bytes) -> bool:
         try:

@@ -15,7 +15,7 @@ import re
 import sys
 import tempfile
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from gsym.symbfile.format import decode
 from gsym.symbfile.to_gsym import convert_symbfiles
 from gsym.trace.fxt.decoder import Decoder
 from gsym.verification.check import check_structure
+from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 from tests.hostile import ADDRESSES
 from tests.trace.traces import small_trace
 from tools.fuzz_seeds import images, pdb_files, symbol_files, traces
@@ -56,6 +57,7 @@ def seeds() -> Iterator[Seed]:
         (single(name, "object", data) for name, data in programs),
         with_companions(),
         (single(f"gsym-{name}", "gsym", data) for name, data in images()),
+        (single(f"record-{name}", "gsym", data) for name, data in records()),
         (single(name, "symbfile", data) for name, data in symbfiles()),
         (single(f"fxt-{name}", "trace", data) for name, data in traces()),
         (single(f"fxt-{order}", "trace", small_trace(order)) for order in ORDERS),
@@ -65,6 +67,12 @@ def seeds() -> Iterator[Seed]:
         is_left_out = number is not None and int(number[1]) >= _RANDOM
         if not is_left_out and not _COMPRESSED.search(seed.name):
             yield seed
+
+
+def records() -> Iterator[tuple[str, bytes]]:
+    """GSYM files with a damaged record."""
+    for version, (name, body) in product((1, 2), DAMAGED.items()):
+        yield f"{name}-{version}", file_with(version, body + END_OF_LIST)
 
 
 def mutants(seed: Seed) -> Iterator[tuple[str, bytes]]:

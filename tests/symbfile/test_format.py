@@ -533,7 +533,11 @@ def test_a_return_pad_that_no_table_has_room_for_is_not_written() -> None:
 
 def test_strings_of_more_than_16_mib_go_to_several_tables() -> None:
     texts = [f"{index:02}" * (1 << 18) for index in range(40)]  # 512 KiB each
-    records = [Range(index, 1, text, text) for index, text in enumerate(texts)]
+    row = LineTableRow(1, 7)
+    records = [
+        Range(index, 1, text, text, line_table=(LineTableRow(0, index), row))
+        for index, text in enumerate(texts)
+    ]
     file = encoded(records)
     decoder = Decoder([file])
     assert list(decoder.records()) == records
@@ -584,6 +588,16 @@ def test_a_part_size_that_nothing_fits_gives_a_part_for_each_function() -> None:
 
 def test_without_records_there_is_one_part() -> None:
     assert parts_of([], 1000) == [HEAD + message(STRING_TABLE)]
+
+
+def test_what_is_finished_is_finished_once_and_takes_nothing_more() -> None:
+    encoder = Encoder(1000)
+    encoder.add(Range(1, 1, "f"))
+    encoder.finish()
+    encoder.finish()
+    with pytest.raises(ValueError, match="finished"):
+        encoder.add(Range(2, 1, "g"))
+    assert [encoder.take()[1] for _ in range(2)] == [True, False]
 
 
 # ---- properties
