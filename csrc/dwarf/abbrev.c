@@ -144,8 +144,6 @@ static const uint8_t code_fields[STANDARD_ATTRIBUTES] = {
     [DW_AT_abstract_origin] = FIELD_ABSTRACT_ORIGIN + 1,
     [DW_AT_specification] = FIELD_SPECIFICATION + 1,
     [DW_AT_declaration] = FIELD_DECLARATION + 1,
-    [DW_AT_call_file] = FIELD_CALL_FILE + 1,
-    [DW_AT_call_line] = FIELD_CALL_LINE + 1,
     [DW_AT_call_return_pc] = FIELD_CALL_RETURN_PC + 1,
     [DW_AT_call_origin] = FIELD_CALL_ORIGIN + 1,
 };

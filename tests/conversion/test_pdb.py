@@ -13,6 +13,7 @@ import gsym
 from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
     CHAR,
+    CODE,
     CXX,
     FASTLINK,
     FIRST_TYPE,
@@ -30,6 +31,7 @@ from tests.inputs.pdb import (
     S_GPROC32,
     S_SEPCODE,
     S_THUNK32,
+    TEXT,
     C,
     Function,
     Inline,
@@ -146,6 +148,13 @@ def test_publics_name_code_that_no_module_describes(convert: Convert) -> None:
         assert frames(reader, 0x1180) == [("?g@@YAXXZ", "", 0)]
         assert frames(reader, 0x1200) == [("thunk", "", 0)]
         assert frames(reader, 0x1082) == [("plain", A, 3)]
+
+
+@pytest.mark.parametrize(("flags", "count"), [(0x20000020, 2), (0x40000041, 1)])
+def test_publics_name_code_only(flags: int, count: int, convert: Convert) -> None:
+    publics = [("f", 1, 0), ("g", 2, 0)]
+    sections = ((TEXT, 0x1000, CODE), (0x2000, 0x100, flags))
+    assert len(names(convert(Pdb(publics=publics, sections=sections)))) == count
 
 
 def test_a_stripped_pdb_has_its_publics(convert: Convert) -> None:
@@ -516,7 +525,7 @@ def test_streams_that_share_a_page_are_refused(convert: Convert) -> None:
     assert caught.value.offset == 4 * 512
 
 
-@pytest.mark.parametrize("size", [0, 3, 100, 1 << 17])
+@pytest.mark.parametrize("size", [0, 3, 100, 1000, 1 << 17])
 def test_impossible_page_sizes_are_refused(convert: Convert, size: int) -> None:
     data = bytearray(ONE.to_bytes())
     data[32:36] = pack("<I", size)

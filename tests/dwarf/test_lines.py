@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -555,7 +555,7 @@ def test_damage_of_a_row_is_counted(category: str, tmp_path: Path) -> None:
     ids=["unknown version", "beyond the section", "cut off in the files"],
 )
 def test_a_damaged_header_costs_its_unit_the_lines(
-    damage: dict[str, int], tmp_path: Path
+    damage: dict[str, Any], tmp_path: Path
 ) -> None:
     first, second = (
         unit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -190,8 +190,11 @@ def test_the_language_is_that_of_the_split_unit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize(
+    ("attributes", "name"), [({At.name: "C"}, "C::f"), ({At.byte_size: 1}, "f")]
+)
 def test_a_type_unit_beside_it_names_the_class_of_a_method(
-    version: int, tmp_path: Path
+    version: int, attributes: dict[At, Any], name: str, tmp_path: Path
 ) -> None:
     declared = Die(
         Tag.subprogram, {At.name: "f", At.declaration: True}, label="declared"
@@ -209,7 +212,7 @@ def test_a_type_unit_beside_it_names_the_class_of_a_method(
         Die(
             Tag.type_unit,
             {At.language: Lang.C_plus_plus_14},
-            Die(Tag.class_type, {At.name: "C"}, label="C"),
+            Die(Tag.class_type, attributes, label="C"),
         ),
         version=version,
         unit_type=UnitType.split_type,
@@ -217,7 +220,7 @@ def test_a_type_unit_beside_it_names_the_class_of_a_method(
         type_label="C",
     )
     split = split_unit(class_of, f, version=version, beside=[type_unit])
-    assert describe(convert(tmp_path, split).functions) == "1000-1010 C::f\n"
+    assert describe(convert(tmp_path, split).functions) == f"1000-1010 {name}\n"
 
 
 # ---- what does not fit ------------------------------------------------------------

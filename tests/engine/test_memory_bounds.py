@@ -21,7 +21,10 @@ from tests.conftest import REPOSITORY
 from tests.engine.test_hostile_images import REFUSED, patch
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 from tests.hostile import small_file
+from tests.inputs.dies import Die, Ref
+from tests.inputs.dwarf_constants import At, Form, Tag
 from tests.inputs.pdb import CODE, TEXT, Function, Module, Pdb
+from tests.inputs.program import function, program, unit
 from tests.sanitizer import no_sanitizer
 from tools.fuzz_seeds import SEEDS
 from tools.mutate.seeds import objects
@@ -145,6 +148,11 @@ def across_pages() -> Iterator[tuple[str, bytes]]:
 
 def of_other_containers() -> Iterator[tuple[str, bytes]]:
     """Files of Mach-O, PE and Go, archives, and object files, of every kind once."""
+    named = Die(Tag.subprogram, {At.name: "f", At.declaration: True}, label="f")
+    user = function(
+        None, 0x1000, 0x1010, attributes={At.specification: Form.ref_addr(Ref("f"))}
+    )
+    yield "made-references", program(unit(user), unit(named))
     kinds = set()
     for name, data in objects():
         kind = re.sub(r"[0-9]+", "", name)

@@ -287,6 +287,18 @@ def test_any_path_comes_out_as_it_went_in(path: str) -> None:
     assert decoded(create([function])) == [function]
 
 
+@pytest.mark.parametrize(
+    ("addresses", "reason"),
+    [((0x8,), "0x8.*less than the function start"), ((0x13, 0x12), "ascending order")],
+)
+def test_rows_start_in_the_function_and_ascend(
+    addresses: tuple[int, ...], reason: str
+) -> None:
+    rows = tuple(LineEntry(address, "/a.c", 1) for address in addresses)
+    with pytest.raises(ValueError, match=reason):
+        create([FunctionInfo(0x10, 4, "f", rows)])
+
+
 def test_the_empty_path_is_no_file() -> None:
     function = FunctionInfo(0x10, 4, "f", (LineEntry(0x10, "", 1),))
     file = oracle.decode_file(create([function]))
