@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -194,7 +194,7 @@ def test_the_language_is_that_of_the_split_unit(tmp_path: Path) -> None:
     ("attributes", "name"), [({At.name: "C"}, "C::f"), ({At.byte_size: 1}, "f")]
 )
 def test_a_type_unit_beside_it_names_the_class_of_a_method(
-    version: int, attributes: dict[At, Any], name: str, tmp_path: Path
+    version: int, attributes: dict[int, object], name: str, tmp_path: Path
 ) -> None:
     declared = Die(
         Tag.subprogram, {At.name: "f", At.declaration: True}, label="declared"
