@@ -461,9 +461,12 @@ static bool has_details(const gsym_function *function) {
     return function->row_count > 0 || function->node_count > 0;
 }
 
-/* A symbol without a size that has lines reaches up to what follows it, if anything does. */
+/* A symbol without a size that has lines reaches up to what follows it, if that is so near
+ * that readers take the size. */
 static bool has_extent(const gsym_function *function, answer_extent extent) {
-    return function->size != 0 || (has_details(function) && extent.end != UINT64_MAX);
+    return function->size != 0 ||
+           (has_details(function) && extent.end != UINT64_MAX &&
+            extent.end - extent.start <= UINT32_MAX);
 }
 
 static void put_head(gsym_breakpad_export *export, gsym_text *text,

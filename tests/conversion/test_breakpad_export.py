@@ -254,6 +254,22 @@ CASES = [
         {"Name changed: blank, of several lines or not UTF-8": 5},
     ),
     Case(
+        "what follows a symbol without a size may be too far away",
+        [
+            FunctionInfo(0x1000, 0, "near", (LineEntry(0x1000, "/a.c", 1),)),
+            FunctionInfo(0x100000FFF, 0, "far", (LineEntry(0x100000FFF, "/a.c", 2),)),
+            FunctionInfo(0x200000FFF, 0, "last"),
+        ],
+        """
+        FILE 1 /a.c
+        FUNC 0 ffffffff 0 near
+        0 ffffffff 1 1
+        PUBLIC ffffffff 0 far
+        PUBLIC 1ffffffff 0 last
+        """,
+        {"Lines and inlined calls left out: the function has no size": 1},
+    ),
+    Case(
         "call sites, and details of what has no size",
         [
             FunctionInfo(
