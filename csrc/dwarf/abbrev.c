@@ -539,7 +539,7 @@ static void table_destroy(abbrev_table *table) {
     free(table);
 }
 
-/* Forget the tables of one unit; the memory of one serves the next. False where memory ran
+/* Forget the tables that are not shared; the memory of one serves the next. False where memory ran
  * out. */
 static bool forget(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) {
@@ -552,18 +552,17 @@ static bool forget(abbrev_cache *cache) {
     return rehash(cache, cache->capacity);
 }
 
-/* The tables of one unit that are held. As many as others may be, so that those are moved
- * rarely. */
+/* Whether as many tables are held that are not shared as may be: as many as others, so that
+ * those are moved rarely. */
 static bool is_full(const abbrev_cache *cache) {
     return cache->limit != 0 &&
            cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
-/* The number of units whose table is at or before an offset. */
-static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
+/* The number of units whose table is before a place. */
+static size_t units_before(const dwarf_input *input, uint64_t place) {
     size_t low = 0;
-    SEARCH_SORTED(low, input->abbrev_offset_count,
-                  input->abbrev_offsets[middle] <= offset);
+    SEARCH_SORTED(low, input->abbrev_place_count, input->abbrev_places[middle] < place);
     return low;
 }
 
@@ -576,17 +575,19 @@ static size_t units_up_to(const dwarf_input *input, uint64_t offset) {
 /* The bytes that a table may use. */
 static cursor table_bytes(abbrev_table *table) {
     const dwarf_input *input = table->input;
-    uint64_t offset = table->offset;
+    uint64_t offset = table->offset, end;
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
-    size_t next = units_up_to(input, offset);
-    size_t sharing = next - (offset == 0 ? 0 : units_up_to(input, offset - 1));
+    size_t first = units_before(input, abbrev_place(offset, false));
+    size_t next = units_before(input, abbrev_place(offset + 1, false));
+    size_t sharing = next - first;
     size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
     if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
-    table->is_shared = sharing > 1;
-    table->is_cut = most < input->abbrev_offset_count - next && !c.failed &&
-                    input->abbrev_offsets[next + most] - offset < cursor_left(&c);
-    if (table->is_cut) c.end = c.at + (input->abbrev_offsets[next + most] - offset);
+    table->is_shared = units_before(input, abbrev_place(offset, true)) > first + 1;
+    if (c.failed || most >= input->abbrev_place_count - next) return c;
+    end = input->abbrev_places[next + most] >> 1;
+    table->is_cut = end - offset < cursor_left(&c);
+    if (table->is_cut) c.end = c.at + (end - offset);
     return c;
 }
 
@@ -619,6 +620,7 @@ static const abbrev_table *find_table(abbrev_cache *cache, const dwarf_input *in
     table->address_size = header->address_size;
     table->offset_size = header->offset_size;
     table->is_version_2 = header->version == 2;
+    table->is_cut = false;
     bytes = table_bytes(table);
     if (cache->has_roots && !table->is_shared) {
         root = root_code(input, header);

@@ -55,14 +55,20 @@ typedef struct dwarf_input {
     size_t unit_count;
     const struct dwarf_unit_header *type_units; /* by signature */
     size_t type_unit_count;
-    const uint64_t *abbrev_offsets; /* where the tables of all units start, ascending */
-    size_t abbrev_offset_count;
+    /* Where the tables of all units start, as abbrev_place; ascending. */
+    const uint64_t *abbrev_places;
+    size_t abbrev_place_count;
     const path_rule_list *path_rules;
 } dwarf_input;
 
 /* Offsets in all sections are less than this, and so are the numbers of files. */
 #define DWARF_OFFSET_BITS 40
 #define DWARF_FILE_LIMIT (1u << 23)
+
+/* Type units follow other units of the same offset. */
+static inline uint64_t abbrev_place(uint64_t offset, bool is_type_unit) {
+    return offset << 1 | is_type_unit;
+}
 
 /* An offset in a section of one of several files; never 0. */
 static inline uint64_t dwarf_key(const dwarf_input *input, uint64_t offset) {
@@ -199,7 +205,7 @@ typedef struct abbrev_table {
     bool is_sequential; /* codes are 1, 2, 3 ... */
     bool is_damaged;
     bool is_cut; /* overlaps more other tables than allowed */
-    bool is_shared; /* of several units */
+    bool is_shared; /* of several units, type units not counted */
     const dwarf_input *input;
     uint64_t offset;
     uint8_t address_size, offset_size;
@@ -207,13 +213,13 @@ typedef struct abbrev_table {
 } abbrev_table;
 
 /* Compiled tables by their offset. Most units have a table of their own, so those
- * read in order keep few; tables of several units, and those that references lead to, are
+ * read in order keep few; tables that are shared, and those that references lead to, are
  * all kept. */
 typedef struct abbrev_cache {
     abbrev_table **slots;
     size_t count, shared_count, capacity;
-    size_t limit; /* forget tables of one unit when this many are held; 0: never */
-    bool has_roots; /* of tables of one unit, only what its root DIE needs is compiled */
+    size_t limit; /* forget tables that are not shared when this many are held; 0: never */
+    bool has_roots; /* of tables that are not shared, compile only what a root DIE needs */
     bool failed;    /* memory ran out for one; stays set */
     abbrev_table *spare;
 } abbrev_cache;
@@ -265,6 +271,10 @@ typedef struct dwarf_unit_header {
 } dwarf_unit_header;
 
 typedef LIST(dwarf_unit_header) unit_list;
+
+static inline bool dwarf_is_type_unit(const dwarf_unit_header *header) {
+    return header->type == DW_UT_type || header->type == DW_UT_split_type;
+}
 
 /* Find the units of .debug_info and, besides, the type units of .debug_info and
  * .debug_types. What follows a damaged header is given up. */
@@ -387,10 +397,10 @@ bool dwarf_is_package(const dwarf_input *input);
  * dwo_id or type signature. False if there is none or the index is damaged. */
 bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
                         uint64_t signature, dwarf_unit_header *header_ret);
-/* Offsets of the abbreviations of all units that an index names, in their order and
+/* Add the places of the abbreviations of all units that an index names, in their order and
  * repetition. False where memory ran out. */
 bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
-                           offset_list *offsets);
+                           offset_list *places);
 
 /* ---- attribute values ------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
         header->address_size = cursor_u8(c);
         if (header->is_in_types) header->type = DW_UT_type;
     }
-    if (header->type == DW_UT_type || header->type == DW_UT_split_type) {
+    if (dwarf_is_type_unit(header)) {
         header->signature = cursor_u64(c);
         header->type_offset = cursor_uint(c, header->offset_size);
     }
@@ -60,10 +60,6 @@ bool dwarf_is_known_unit(const dwarf_unit_header *header) {
     return header->version >= 2 && header->version <= 5 &&
            (header->address_size == 8 || header->address_size == 4 ||
             header->address_size == 2);
-}
-
-static bool is_type_unit(const dwarf_unit_header *header) {
-    return header->type == DW_UT_type || header->type == DW_UT_split_type;
 }
 
 static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
@@ -99,7 +95,7 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             continue;
         }
         if ((section == GSYM_DEBUG_INFO && !add_unit(units, &header)) ||
-            (is_type_unit(&header) && !add_unit(type_units, &header)))
+            (dwarf_is_type_unit(&header) && !add_unit(type_units, &header)))
             return gsym_fail_memory(error);
     }
     return GSYM_OK;

@@ -43,7 +43,7 @@ void debug_files_end(debug_files *files) {
         debug_file_drop(file);
         free(file->units.items);
         free(file->type_units.items);
-        free(file->abbrev_offsets.items);
+        free(file->abbrev_places.items);
         free(file->spans.items);
         free(file->span_ranges.items);
         free(file);
@@ -168,25 +168,26 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
 
 /* ---- units --------------------------------------------------------------------------- */
 
-static bool add_abbrev_offsets(const unit_list *units, offset_list *offsets) {
-    if (!ARRAY_RESERVE(*offsets, units->count)) return false;
+static bool add_abbrev_places(const unit_list *units, offset_list *places) {
+    if (!ARRAY_RESERVE(*places, units->count)) return false;
     for (size_t i = 0; i < units->count; ++i)
-        offsets->items[offsets->count++] = units->items[i].abbrev_offset;
+        places->items[places->count++] = abbrev_place(
+            units->items[i].abbrev_offset, dwarf_is_type_unit(&units->items[i]));
     return true;
 }
 
 /* Where the abbreviation tables of all units start, ascending. */
-static gsym_status list_abbrev_offsets(debug_file *file, gsym_error *error) {
-    offset_list *offsets = &file->abbrev_offsets;
-    if (!add_abbrev_offsets(&file->units, offsets) ||
-        !add_abbrev_offsets(&file->type_units, offsets) ||
-        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, offsets) ||
-        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, offsets))
+static gsym_status list_abbrev_places(debug_file *file, gsym_error *error) {
+    offset_list *places = &file->abbrev_places;
+    if (!add_abbrev_places(&file->units, places) ||
+        !add_abbrev_places(&file->type_units, places) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, places) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, places))
         return gsym_fail_memory(error);
-    if (offsets->count == 0) return GSYM_OK;
-    qsort(offsets->items, offsets->count, sizeof *offsets->items, compare_first_u64);
-    file->input.abbrev_offsets = offsets->items;
-    file->input.abbrev_offset_count = offsets->count;
+    if (places->count == 0) return GSYM_OK;
+    qsort(places->items, places->count, sizeof *places->items, compare_first_u64);
+    file->input.abbrev_places = places->items;
+    file->input.abbrev_place_count = places->count;
     return GSYM_OK;
 }
 
@@ -196,13 +197,13 @@ static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
     dwarf_input *input = &file->input;
     file->is_scanned = true;
     warnings->file = input->number;
-    if (dwarf_is_package(input)) return list_abbrev_offsets(file, error);
+    if (dwarf_is_package(input)) return list_abbrev_places(file, error);
     GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, warnings, error));
     input->units = file->units.items;
     input->unit_count = file->units.count;
     input->type_units = file->type_units.items;
     input->type_unit_count = file->type_units.count;
-    return list_abbrev_offsets(file, error);
+    return list_abbrev_places(file, error);
 }
 
 /* What dwz moves out of several units has the line table of one of them. */
@@ -239,7 +240,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
         dwarf_unit unit;
         files->units.items[files->units.count++] =
             (unit_place){file->input.number, (uint32_t)i};
-        if (header->type != DW_UT_type && header->type != DW_UT_split_type &&
+        if (!dwarf_is_type_unit(header) &&
             dwarf_unit_open(&unit, &file->input, header, NULL, roots, &ignored) &&
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);

@@ -591,7 +591,7 @@ static bool open_unit(unit_functions *result, unit_joiner *joiner,
     dwarf_unit *whole = is_split ? &joiner->skeleton : &joiner->unit;
     joiner->line_unit = whole;
     result->file = joiner->warnings->file = source->input->number;
-    if (source->header->type == DW_UT_type || source->header->type == DW_UT_split_type ||
+    if (dwarf_is_type_unit(source->header) ||
         !dwarf_unit_open(whole, source->input, source->header, NULL, &joiner->abbrevs,
                          joiner->warnings))
         return false;

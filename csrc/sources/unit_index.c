@@ -94,7 +94,7 @@ static bool add_unit(index_reader *reader, const unit_source *source, uint32_t u
     dwarf_unit opened;
     if (!LIST_ADD(index->sizes, size)) return false;
     index->total_size += size;
-    if (source->header->type == DW_UT_type || source->header->type == DW_UT_split_type ||
+    if (dwarf_is_type_unit(source->header) ||
         !dwarf_unit_open(&opened, source->input, source->header, NULL, &reader->roots,
                          &reader->ignored))
         return true;
