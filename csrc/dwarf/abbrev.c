@@ -539,8 +539,8 @@ static void table_destroy(abbrev_table *table) {
     free(table);
 }
 
-/* Forget the tables that are not shared; the memory of one serves the next. False where memory ran
- * out. */
+/* Forget the tables that are not shared; the memory of one serves the next. False where
+ * memory ran out. */
 static bool forget(abbrev_cache *cache) {
     for (size_t i = 0; i < cache->capacity; ++i) {
         if (cache->slots[i] == NULL || cache->slots[i]->is_shared) continue;
