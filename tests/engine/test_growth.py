@@ -28,6 +28,7 @@ from tests.inputs.scaled import (
     functions_of_a_unit,
     tiny_units,
     units,
+    units_beside_type_units,
 )
 from tests.inputs.scaled_python import SERIES as READ_BY_PYTHON
 from tests.inputs.scaled_symbols import (
@@ -277,6 +278,7 @@ def test_memory_grows_as_the_input(name: str, tmp_path: Path) -> None:
     [
         (functions_of_a_unit, 800_000),
         (tiny_units, 800_000),
+        (units_beside_type_units, 40_000),
         (pdb_modules, 4_000),
         (breakpad_twins, 200_000),
         (breakpad_calls, 200_000),

@@ -122,11 +122,14 @@ def _table(ops: list[Op]) -> bytes:
     return program.encode(_ENCODING, _VERSION, lambda _form, _text: 0)
 
 
-def _program(info: bytes, lines: bytes, end: int, abbreviations: bytes = b"") -> bytes:
+def _program(
+    info: bytes, lines: bytes, end: int, abbreviations: bytes = b"", types: bytes = b""
+) -> bytes:
     sections = {
         ".debug_info": info,
         ".debug_abbrev": _ABBREVIATIONS + abbreviations + _END,
         ".debug_line": lines,
+        **({".debug_types": types} if types else {}),
     }
     return elf_of(sections, code_section(TEXT, end - TEXT))
 
@@ -314,6 +317,23 @@ def units_that_take_turns(count: int) -> bytes:
         for number in range(count)
     )
     return _program(info, _table([]), _end_of(count), tables)
+
+
+def units_beside_type_units(count: int) -> bytes:
+    """Units with a large abbreviation table each, which a type unit has as well."""
+    others = (
+        _abbreviation(_OTHERS + number, Tag.variable, children=False)
+        for number in range(200)
+    )
+    rest = b"".join(others) + _END
+    size = len(_ABBREVIATIONS) + len(rest)
+    info, types = [], []
+    for number in range(count):
+        info.append(_unit(_root("u.c") + _function(number), number * size))
+        head = struct.pack("<HIBQI", _VERSION, number * size, 8, number, 0)
+        types.append(_ENCODING.with_length(head + _END))
+    tables = (count - 1) * (rest + _ABBREVIATIONS) + rest[:-1]
+    return _program(b"".join(info), b"", _end_of(count), tables, b"".join(types))
 
 
 SERIES: tuple[Callable[[int], bytes], ...] = (
