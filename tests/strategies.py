@@ -17,12 +17,13 @@ from tests.views import U64_MAX, smallest_width, to_oracle
 
 if TYPE_CHECKING:
     from tests import oracle
+    from tests.inputs.encoding import ByteOrder
 
 U32_MAX = 2**32 - 1
 
 
 VERSIONS = (1, 2)
-BYTE_ORDERS = ("little", "big")
+BYTE_ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 
 versions = st.sampled_from(VERSIONS)
 byte_orders = st.sampled_from(BYTE_ORDERS)

@@ -552,17 +552,17 @@ static bool forget(abbrev_cache *cache) {
     return rehash(cache, cache->capacity);
 }
 
-/* Whether as many tables are held that are not shared as may be: as many as others, so that
- * those are moved rarely. */
+/* Whether the limit of tables that are not shared is reached. It grows with the number of
+ * shared tables, which forget() has to move. */
 static bool is_full(const abbrev_cache *cache) {
     return cache->limit != 0 &&
            cache->count - cache->shared_count >= cache->limit + cache->shared_count;
 }
 
-/* The number of units whose table is before a place. */
-static size_t units_before(const dwarf_input *input, uint64_t place) {
+/* The number of units with a lesser key. */
+static size_t units_before(const dwarf_input *input, uint64_t key) {
     size_t low = 0;
-    SEARCH_SORTED(low, input->abbrev_place_count, input->abbrev_places[middle] < place);
+    SEARCH_SORTED(low, input->abbrev_key_count, input->abbrev_keys[middle] < key);
     return low;
 }
 
@@ -577,15 +577,15 @@ static cursor table_bytes(abbrev_table *table) {
     const dwarf_input *input = table->input;
     uint64_t offset = table->offset, end;
     cursor c = dwarf_section(input, GSYM_DEBUG_ABBREV, offset);
-    size_t first = units_before(input, abbrev_place(offset, false));
-    size_t next = units_before(input, abbrev_place(offset + 1, false));
+    size_t first = units_before(input, abbrev_key(offset, false));
+    size_t next = units_before(input, abbrev_key(offset + 1, false));
     size_t sharing = next - first;
     size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
     if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
-    table->is_shared = units_before(input, abbrev_place(offset, true)) > first + 1;
-    if (c.failed || most >= input->abbrev_place_count - next) return c;
-    end = input->abbrev_places[next + most] >> 1;
+    table->is_shared = units_before(input, abbrev_key(offset, true)) > first + 1;
+    if (c.failed || most >= input->abbrev_key_count - next) return c;
+    end = input->abbrev_keys[next + most] >> 1;
     table->is_cut = end - offset < cursor_left(&c);
     if (table->is_cut) c.end = c.at + (end - offset);
     return c;

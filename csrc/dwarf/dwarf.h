@@ -55,9 +55,9 @@ typedef struct dwarf_input {
     size_t unit_count;
     const struct dwarf_unit_header *type_units; /* by signature */
     size_t type_unit_count;
-    /* Where the tables of all units start, as abbrev_place; ascending. */
-    const uint64_t *abbrev_places;
-    size_t abbrev_place_count;
+    /* The abbrev_key of each unit, ascending. */
+    const uint64_t *abbrev_keys;
+    size_t abbrev_key_count;
     const path_rule_list *path_rules;
 } dwarf_input;
 
@@ -65,8 +65,8 @@ typedef struct dwarf_input {
 #define DWARF_OFFSET_BITS 40
 #define DWARF_FILE_LIMIT (1u << 23)
 
-/* Type units follow other units of the same offset. */
-static inline uint64_t abbrev_place(uint64_t offset, bool is_type_unit) {
+/* The offset of a unit's abbreviation table; type units follow other units of the same one. */
+static inline uint64_t abbrev_key(uint64_t offset, bool is_type_unit) {
     return offset << 1 | is_type_unit;
 }
 
@@ -397,10 +397,9 @@ bool dwarf_is_package(const dwarf_input *input);
  * dwo_id or type signature. False if there is none or the index is damaged. */
 bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
                         uint64_t signature, dwarf_unit_header *header_ret);
-/* Add the places of the abbreviations of all units that an index names, in their order and
- * repetition. False where memory ran out. */
+/* Add the abbrev_key of each unit that an index names. False where memory ran out. */
 bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
-                           offset_list *places);
+                           offset_list *keys);
 
 /* ---- attribute values ------------------------------------------------------------- */
 

@@ -133,13 +133,13 @@ bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section which,
 }
 
 bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section which,
-                           offset_list *places) {
+                           offset_list *keys) {
     package_index index;
     if (!open_index(&index, input, which)) return true;
-    if (!ARRAY_RESERVE(*places, index.row_count)) return false;
+    if (!ARRAY_RESERVE(*keys, index.row_count)) return false;
     for (uint64_t row = 0; row < index.row_count; ++row)
-        places->items[places->count++] =
-            abbrev_place(cell_at(&index, index.offsets, row, COLUMN_ABBREV),
+        keys->items[keys->count++] =
+            abbrev_key(cell_at(&index, index.offsets, row, COLUMN_ABBREV),
                          which == GSYM_DEBUG_TU_INDEX);
     return true;
 }

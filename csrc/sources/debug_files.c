@@ -43,7 +43,7 @@ void debug_files_end(debug_files *files) {
         debug_file_drop(file);
         free(file->units.items);
         free(file->type_units.items);
-        free(file->abbrev_places.items);
+        free(file->abbrev_keys.items);
         free(file->spans.items);
         free(file->span_ranges.items);
         free(file);
@@ -168,26 +168,26 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
 
 /* ---- units --------------------------------------------------------------------------- */
 
-static bool add_abbrev_places(const unit_list *units, offset_list *places) {
-    if (!ARRAY_RESERVE(*places, units->count)) return false;
+static bool add_abbrev_keys(const unit_list *units, offset_list *keys) {
+    if (!ARRAY_RESERVE(*keys, units->count)) return false;
     for (size_t i = 0; i < units->count; ++i)
-        places->items[places->count++] = abbrev_place(
+        keys->items[keys->count++] = abbrev_key(
             units->items[i].abbrev_offset, dwarf_is_type_unit(&units->items[i]));
     return true;
 }
 
-/* Where the abbreviation tables of all units start, ascending. */
-static gsym_status list_abbrev_places(debug_file *file, gsym_error *error) {
-    offset_list *places = &file->abbrev_places;
-    if (!add_abbrev_places(&file->units, places) ||
-        !add_abbrev_places(&file->type_units, places) ||
-        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, places) ||
-        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, places))
+/* The abbreviation tables of all units, ascending. */
+static gsym_status list_abbrev_keys(debug_file *file, gsym_error *error) {
+    offset_list *keys = &file->abbrev_keys;
+    if (!add_abbrev_keys(&file->units, keys) ||
+        !add_abbrev_keys(&file->type_units, keys) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_CU_INDEX, keys) ||
+        !dwarf_package_abbrevs(&file->input, GSYM_DEBUG_TU_INDEX, keys))
         return gsym_fail_memory(error);
-    if (places->count == 0) return GSYM_OK;
-    qsort(places->items, places->count, sizeof *places->items, compare_first_u64);
-    file->input.abbrev_places = places->items;
-    file->input.abbrev_place_count = places->count;
+    if (keys->count == 0) return GSYM_OK;
+    qsort(keys->items, keys->count, sizeof *keys->items, compare_first_u64);
+    file->input.abbrev_keys = keys->items;
+    file->input.abbrev_key_count = keys->count;
     return GSYM_OK;
 }
 
@@ -197,13 +197,13 @@ static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
     dwarf_input *input = &file->input;
     file->is_scanned = true;
     warnings->file = input->number;
-    if (dwarf_is_package(input)) return list_abbrev_places(file, error);
+    if (dwarf_is_package(input)) return list_abbrev_keys(file, error);
     GSYM_TRY(dwarf_scan_units(input, &file->units, &file->type_units, warnings, error));
     input->units = file->units.items;
     input->unit_count = file->units.count;
     input->type_units = file->type_units.items;
     input->type_unit_count = file->type_units.count;
-    return list_abbrev_places(file, error);
+    return list_abbrev_keys(file, error);
 }
 
 /* What dwz moves out of several units has the line table of one of them. */
@@ -245,7 +245,7 @@ static gsym_status list_units(debug_files *files, debug_file *file, abbrev_cache
             !(add_line_table(files, &unit) && add_skeleton(files, &unit)))
             return gsym_fail_memory(error);
         /* Around a root DIE the system maps much more of its file. */
-        if (header->end - given_back >= PAGES_DROP_SIZE || i + 1 == count) {
+        if (header->end - given_back >= PAGES_DROP_SIZE) {
             debug_file_drop(file);
             given_back = header->end;
         }

@@ -17,7 +17,7 @@ typedef struct debug_file {
     gsym_dwarf_role role;
     bool is_scanned;
     unit_list units, type_units;
-    offset_list abbrev_places;
+    offset_list abbrev_keys;
     LIST(address_span) spans;
     range_list span_ranges; /* what the spans cover */
     drop_mark marks[GSYM_DEBUG_SECTION_COUNT];

@@ -25,6 +25,7 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     unit_walk_deinit(&joiner->walk);
     line_table_deinit(&joiner->own_lines);
     abbrev_cache_deinit(&joiner->abbrevs);
+    abbrev_cache_deinit(&joiner->skeleton_abbrevs);
     name_resolver_deinit(&joiner->resolver);
     number_map_deinit(&joiner->name_map);
     free(joiner->parents.items);
@@ -592,7 +593,8 @@ static bool open_unit(unit_functions *result, unit_joiner *joiner,
     joiner->line_unit = whole;
     result->file = joiner->warnings->file = source->input->number;
     if (dwarf_is_type_unit(source->header) ||
-        !dwarf_unit_open(whole, source->input, source->header, NULL, &joiner->abbrevs,
+        !dwarf_unit_open(whole, source->input, source->header, NULL,
+                         is_split ? &joiner->skeleton_abbrevs : &joiner->abbrevs,
                          joiner->warnings))
         return false;
     if (skeleton == NULL) return true;
@@ -655,9 +657,10 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     if (!unit_functions_clear(result, index)) return false;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
-    joiner->abbrevs.limit = OWN_TABLES;
+    joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
     joiner->walk.most = PART_FUNCTIONS;
-    if (!open_unit(result, joiner, source)) return !joiner->abbrevs.failed;
+    if (!open_unit(result, joiner, source))
+        return !joiner->abbrevs.failed && !joiner->skeleton_abbrevs.failed;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&

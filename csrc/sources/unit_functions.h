@@ -99,6 +99,7 @@ typedef struct unit_joiner {
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* the same */
     abbrev_cache abbrevs;
+    abbrev_cache skeleton_abbrevs; /* its root is read again when the split unit's are held */
     name_resolver resolver;
     warning_list *warnings;
     const gsym_creator *creator; /* what it is not asked for has no contents */
@@ -130,8 +131,8 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
 /* Find the line table of a unit that other units name, too, as those do that dwz moved parts
- * out of; it does not change. *table_ret is NULL if the unit has to run the line program itself. False if memory ran out or the
- * budget is spent. */
+ * out of; it does not change. *table_ret is NULL if the unit has to run the line program
+ * itself. False if memory ran out or the budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        warning_list *warnings, const shared_table **table_ret);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,11 @@ from tests.dwarf_files import SPLIT, DwarfFile, Outcome, Skeleton, convert_files
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf, Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
+from tests.inputs.line_program import sequence
 from tests.inputs.program import LAYOUTS, Layout, function, unit
 from tests.inputs.range_lists import RangeEntry, ranges
 from tests.inputs.split import DWO_ID, split_unit
-from tests.inputs.split_examples import addressed, whole_program
+from tests.inputs.split_examples import addressed, lines_of, whole_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +113,22 @@ def test_children_of_a_skeleton_are_not_read_beside_its_split_unit(
         ),
     )
     assert describe(outcome.functions) == "1000-1010 f\n"
+
+
+@pytest.mark.parametrize("others", range(12))
+def test_rows_after_a_split_function_are_those_of_the_skeleton(
+    others: int, tmp_path: Path
+) -> None:
+    """However many abbreviation tables were read before."""
+    lines = replace(lines_of(5), ops=sequence((0x1000, 5), end=0x1100))
+    f = Die(Tag.subprogram, {At.name: "f", **addressed(5, 0x1000, 16)})
+    before = [
+        unit(function(f"g{number}", 0x1200 + number, 0x1201 + number))
+        for number in range(others)
+    ]
+    outcome = convert(tmp_path, *before, split_unit(f, lines=lines))
+    assert outcome.warnings == []
+    assert describe(outcome.functions[:1]) == "1000-1010 f\n  1000 /src/b.h:5\n"
 
 
 STRING_FORMS = [

@@ -77,7 +77,7 @@ void free(void *old) {
 """
 MOST_REPORTED = 20
 LINK = b"link to "
-CLOCK_STEP = 20_000_000  # nanoseconds: times of files may lag behind the clock
+CLOCK_STEP = 20_000_000  # nanoseconds, the resolution of file times
 TEXT = 0x1000
 INPUTS = {
     "calls.sym": breakpad_calls(20),

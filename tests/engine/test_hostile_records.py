@@ -85,14 +85,14 @@ DAMAGED: dict[str, bytes] = {
     ),
     "a length past the end": u32(99) + u32(2**32 - 1),
     "no end of the list": info(99, b"\x00"),
-    "nothing behind the name": b"",
+    "nothing after the name": b"",
 }
 
 
 @every_version
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_record_raises_and_names_the_place(version: int, name: str) -> None:
-    ends = name not in {"no end of the list", "nothing behind the name"}
+    ends = name not in {"no end of the list", "nothing after the name"}
     data = file_with(version, DAMAGED[name] + (END_OF_LIST if ends else b""))
     ask(data)
     with gsym.Reader(data) as reader:
@@ -121,7 +121,7 @@ LOOKUP_FAILS = [name for name in DAMAGED if "merged" not in name and "call" not 
 @every_version
 @pytest.mark.parametrize("name", LOOKUP_FAILS)
 def test_a_lookup_in_a_damaged_record_raises(version: int, name: str) -> None:
-    ends = name not in {"no end of the list", "nothing behind the name"}
+    ends = name not in {"no end of the list", "nothing after the name"}
     data = file_with(version, DAMAGED[name] + (END_OF_LIST if ends else b""))
     with gsym.Reader(data) as reader:
         with pytest.raises(gsym.FormatError):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from tests.inputs.encoding import ByteOrder
+
     Put = Callable[[Buffer], object]
     # Answers lines with what it gives to the other, and tells how many bytes of them.
     Stream = Callable[[bytes, Put], int]
@@ -152,7 +154,7 @@ def test_blocks_of_random_files_are_answered_as_single_lines(
     style=styles,
 )
 def test_blocks_of_damaged_files_are_answered_as_single_lines(
-    file: tuple[int, str],
+    file: tuple[int, ByteOrder],
     changes: list[tuple[int, int]],
     asked: list[int],
     style: Style,

@@ -14,7 +14,6 @@ import hashlib
 import re
 import sys
 import tempfile
-from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from random import Random
@@ -28,6 +27,7 @@ from gsym.trace.fxt.decoder import Decoder
 from gsym.verification.check import check_structure
 from tests.engine.test_hostile_records import DAMAGED, END_OF_LIST, file_with
 from tests.hostile import ADDRESSES
+from tests.strategies import BYTE_ORDERS
 from tests.trace.traces import small_trace
 from tools.fuzz_seeds import images, pdb_files, symbol_files, traces
 from tools.mutate.seeds import Seed, objects, single, symbfiles, with_companions
@@ -35,11 +35,8 @@ from tools.mutate.seeds import Seed, objects, single, symbfiles, with_companions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.inputs.encoding import ByteOrder
-
     Question = Callable[[Path, int], Iterator[str]]
 
-ORDERS: tuple[ByteOrder, ...] = ("little", "big")
 MUTANTS = 64  # of a seed, at most
 _CUT = 8  # one of so many is cut off
 _RANDOM = 16  # of the random programs
@@ -60,7 +57,7 @@ def seeds() -> Iterator[Seed]:
         (single(f"record-{name}", "gsym", data) for name, data in records()),
         (single(name, "symbfile", data) for name, data in symbfiles()),
         (single(f"fxt-{name}", "trace", data) for name, data in traces()),
-        (single(f"fxt-{order}", "trace", small_trace(order)) for order in ORDERS),
+        (single(f"fxt-{order}", "trace", small_trace(order)) for order in BYTE_ORDERS),
     )
     for seed in plain:
         number = re.fullmatch(r"elf-random-(\d+)", seed.name)
@@ -98,22 +95,23 @@ def outcomes(seed: Seed, folder: Path) -> Iterator[tuple[str, str]]:
         (folder / path).write_bytes(data)
     for number, (damage, data) in enumerate(mutants(seed)):
         (folder / seed.target).write_bytes(data)
-        answers: list[str] = []
-        for question in QUESTIONS[seed.door]:
-            try_question(answers, question, folder / seed.operand, number)
+        operand = folder / seed.operand
+        answers = [
+            answer
+            for question in QUESTIONS[seed.door]
+            for answer in answers_of(question(operand, number))
+        ]
         text = _SEARCHED.sub("", "\n".join(answers).replace(str(folder), ""))
         # Names need not be UTF-8.
         yield damage, text.encode("ascii", "backslashreplace").decode()
 
 
-def try_question(
-    answers: list[str], question: Question, path: Path, number: int
-) -> None:
-    """Add the answers, up to the reason why there is no other."""
+def answers_of(question: Iterator[str]) -> Iterator[str]:
+    """The answers, and the error that ends them if there is one."""
     try:
-        answers += question(path, number)
+        yield from question
     except (gsym.GsymError, ValueError) as error:
-        answers.append(f"{type(error).__name__}: {error}")
+        yield f"{type(error).__name__}: {error}"
 
 
 def converted(path: Path, number: int) -> Iterator[str]:
@@ -143,14 +141,12 @@ def answered(path: Path, _number: int) -> Iterator[str]:
         yield f"{reader.header} {reader.uuid.hex()} {reader.find('full')}"
         yield str(check_structure(str(path)))
         for address in ADDRESSES:
-            answers: list[str] = []
-            try_question(answers, partial(looked_up, reader), path, address)
-            yield from answers
+            yield from answers_of(looked_up(reader, address))
         yield str(reader.lookup_many(ADDRESSES).to_pylist())
         yield from map(str, reader.functions())
 
 
-def looked_up(reader: gsym.Reader, _path: Path, address: int) -> Iterator[str]:
+def looked_up(reader: gsym.Reader, address: int) -> Iterator[str]:
     """The answer for an address."""
     yield str(reader.lookup(address, merged=True))
 

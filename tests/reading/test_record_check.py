@@ -67,7 +67,7 @@ def test_a_sound_file_passes(version: int, byteorder: str) -> None:
 @every_version
 @pytest.mark.parametrize("name", DAMAGED)
 def test_an_incomplete_record_is_reported(version: int, name: str) -> None:
-    ends = name not in {"no end of the list", "nothing behind the name"}
+    ends = name not in {"no end of the list", "nothing after the name"}
     data = file_with(version, DAMAGED[name] + (END_OF_LIST if ends else b""))
     with pytest.raises(gsym.FormatError) as caught:
         checked(data)
