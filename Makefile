@@ -95,6 +95,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python tools/check_c.py
 	$(CC) $(C_WARNINGS) -iquote csrc -Icsrc/include -fsyntax-only \
 	    -Ilibgsym/include $(filter-out $(WITH_LIBRARIES), \
 	    $(wildcard csrc/*/*.c libgsym/*.c benchmarks/*.c tools/*.c))

@@ -93,7 +93,8 @@ static inline int64_t read_sleb(const uint8_t **at) {
 
 static step step_of(const unit *u, uint64_t form) {
     switch (form) {
-        case 0x19: case 0x21: return (step){STEP_FIXED, 0}; /* flag_present, implicit_const */
+        case 0x19: return (step){STEP_FIXED, 0}; /* flag_present */
+        case 0x21: return (step){STEP_FIXED, 0}; /* implicit_const */
         case 0x0b: case 0x0c: case 0x11: case 0x25: case 0x29: return (step){STEP_FIXED, 1};
         case 0x05: case 0x12: case 0x26: case 0x2a: return (step){STEP_FIXED, 2};
         case 0x27: case 0x2b: return (step){STEP_FIXED, 3};
@@ -310,7 +311,9 @@ static uint64_t run_line_programs(section line) {
                 case 2: address += read_uleb(&at) * min_inst_length; break;
                 case 3: number += (uint32_t)read_sleb(&at); break;
                 case 4: file = (uint32_t)read_uleb(&at); break;
-                case 8: address += (255 - opcode_base) / line_range * min_inst_length; break;
+                case 8:
+                    address += (255 - opcode_base) / line_range * min_inst_length;
+                    break;
                 case 9: address += read_uint(&at, 2); break;
                 default:
                     for (unsigned i = operands[opcode - 1]; i > 0; --i)

@@ -1,4 +1,4 @@
-/* dwarf_by_libbacktrace.c - frames from the DWARF of a binary, printed as by `addr2line -fi`.
+/* dwarf_by_libbacktrace.c - frames from the DWARF of a binary, as `addr2line -fi` prints.
  *
  *   dwarf_by_libbacktrace BINARY < ADDRESSES
  *
@@ -39,6 +39,7 @@ int main(int count, char **words) {
     struct backtrace_state *state = backtrace_create_state(words[1], 0, fail, NULL);
     char line[64];
     while (fgets(line, sizeof line, stdin) != NULL)
-        backtrace_pcinfo(state, (uintptr_t)strtoull(line, NULL, 16), print_frame, ignore, state);
+        backtrace_pcinfo(state, (uintptr_t)strtoull(line, NULL, 16), print_frame, ignore,
+                         state);
     return 0;
 }

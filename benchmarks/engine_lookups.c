@@ -6,9 +6,9 @@
  *
  * ADDRESSES and each SAMPLE are files of unsigned 64-bit integers. All of ADDRESSES are
  * looked up once, then ROUNDS times more; those of a sample twice on each of ROUNDS fresh
- * opens, one by one with text, and on as many others in one call. Prints nanoseconds of processor time
- * for an address, medians over the rounds, and a number that must not change from round to
- * round:
+ * opens, one by one with text, and on as many others in one call. Prints nanoseconds of
+ * processor time for an address, medians over the rounds, and a number that must not change
+ * from round to round:
  *
  *   warm, warm with the text of names and files, open, frames
  *   for each sample: first, again, first in one call, again in one call
@@ -98,7 +98,8 @@ static size_t look_up_gsym(void *file, uint64_t address, bool text) {
     gsym_location frames[MOST_FRAMES];
     gsym_error error;
     size_t count, size = 0;
-    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) != GSYM_OK)
+    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) !=
+        GSYM_OK)
         fail(error.what);
     if (text) {
         for (size_t n = 0; n < count && n < MOST_FRAMES; n++)
@@ -174,13 +175,15 @@ static subject load(const char *kind, const char *path) {
         *(void **)&open_theirs = symbol(library, "reader_open");
         *(void **)&reader_lookup = symbol(library, "reader_lookup");
         *(void **)&close_theirs = symbol(library, "reader_close");
-        return (subject){open_other, look_up_reader, look_up_many_reader, close_other, NULL};
+        return (subject){open_other, look_up_reader, look_up_many_reader, close_other,
+                         NULL};
     }
     *(void **)&open_theirs = symbol(library, "symbolic_symcache_open");
     *(void **)&symbolic_lookup = symbol(library, "symbolic_symcache_lookup");
     *(void **)&symbolic_result_free = symbol(library, "symbolic_lookup_result_free");
     *(void **)&close_theirs = symbol(library, "symbolic_symcache_free");
-    return (subject){open_other, look_up_symbolic, look_up_many_symbolic, close_other, NULL};
+    return (subject){open_other, look_up_symbolic, look_up_many_symbolic, close_other,
+                     NULL};
 }
 
 /* ---- measurements ----------------------------------------------------------------- */
@@ -206,7 +209,8 @@ static double time_all(const subject *of, void *opened, address_array asked, boo
     return (now() - start) / (double)asked.count;
 }
 
-static void measure_warm(const subject *of, address_array asked, size_t rounds, double *times) {
+static void measure_warm(const subject *of, address_array asked, size_t rounds,
+                         double *times) {
     size_t frames, again;
     double warm[2];
     void *opened = of->open(of->path);
@@ -229,7 +233,8 @@ static void measure_warm(const subject *of, address_array asked, size_t rounds, 
 }
 
 /* Nanoseconds for one address: in one call, or one by one with text as the others give. */
-static double time_sample(const subject *of, void *opened, address_array sample, bool at_once) {
+static double time_sample(const subject *of, void *opened, address_array sample,
+                          bool at_once) {
     size_t ignored;
     double start = now();
     if (!at_once) return time_all(of, opened, sample, true, &ignored);

@@ -14,7 +14,7 @@ bool is_breakpad(const mapped_file *file) {
     return false;
 }
 
-/* ---- identity ------------------------------------------------------------------------------ */
+/* ---- identity ------------------------------------------------------------------------ */
 
 typedef struct word {
     const char *text;
@@ -68,7 +68,8 @@ static identifier read_hexadecimal(word given, size_t most) {
 }
 
 static bool is_apple(word os) {
-    static const char *const names[] = {"mac", "macos", "ios", "tvos", "watchos", "visionos"};
+    static const char *const names[] = {"mac", "macos", "ios", "tvos", "watchos",
+                                        "visionos"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (is_word(os, names[i])) return true;
     return false;
@@ -114,7 +115,7 @@ static gsym_status set_uuid(const gsym_breakpad *breakpad, gsym_creator *creator
     return gsym_creator_set_uuid(creator, id.bytes, id.size, error);
 }
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------------------- */
 
 /* The functions read so far go to the creator. */
 static gsym_status keep(gsym_breakpad *breakpad, gsym_error *error) {

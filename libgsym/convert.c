@@ -26,7 +26,7 @@ static object_file *dwarf_of(job *of) {
     return of->debug.object != NULL ? &of->debug : &of->binary;
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------- */
 
 typedef struct worker {
     pthread_t thread;
@@ -70,11 +70,12 @@ static uint32_t thread_count(job *of) {
     uint64_t useful = object_file_info_size(dwarf_of(of), false) / BYTES_PER_THREAD;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t count = of->options->thread_count;
-    if (count == 0) count = cores > 0 && (uint64_t)cores < useful ? (uint64_t)cores : useful;
+    if (count == 0)
+        count = cores > 0 && (uint64_t)cores < useful ? (uint64_t)cores : useful;
     return count < 1 ? 1 : count > MOST_THREADS ? MOST_THREADS : (uint32_t)count;
 }
 
-/* ---- the files that belong together ---------------------------------------------------------- */
+/* ---- the files that belong together -------------------------------------------------- */
 
 /* Of another build, a debug file has other addresses. */
 static gsym_status check_identifier(job *of) {
@@ -131,7 +132,7 @@ static gsym_status add_path_map(job *of) {
     return GSYM_OK;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps --------------------------------------------------------------------------- */
 
 static gsym_status create_conversion(job *of) {
     uint32_t flags = of->options->flags;
@@ -210,7 +211,7 @@ static gsym_status convert_object(job *of) {
     return GSYM_OK;
 }
 
-/* ---- one input -------------------------------------------------------------------------------- */
+/* ---- one input ----------------------------------------------------------------------- */
 
 static gsym_status create_creator(const gsym_convert_options *options,
                                   const gsym_object_header *header,
@@ -309,7 +310,8 @@ static gsym_status check_arguments(const char *input, const char *output,
         if (options->reserved[i] != 0)
             return gsym_fail(error, GSYM_E_ARGUMENT, 0, "reserved options are not 0");
     if (options->path_map_count % 2 != 0)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "path_map has a prefix without a new one");
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                         "path_map has a prefix without a new one");
     if (options->debug_file != NULL) is_same |= files_are_same(output, options->debug_file);
     if (options->supplementary_file != NULL)
         is_same |= files_are_same(output, options->supplementary_file);

@@ -22,7 +22,7 @@ gsym_status fail_system(const char *path, const char *action, gsym_error *error)
                    error);
 }
 
-/* ---- in ------------------------------------------------------------------------------- */
+/* ---- in ------------------------------------------------------------------------------ */
 
 static gsym_status map_descriptor(const char *path, int descriptor, mapped_file *file_ret,
                                   gsym_error *error) {
@@ -61,7 +61,7 @@ bool files_are_same(const char *path, const char *other) {
            one.st_ino == two.st_ino;
 }
 
-/* ---- out ------------------------------------------------------------------------------ */
+/* ---- out ----------------------------------------------------------------------------- */
 
 static bool write_all(int descriptor, const uint8_t *bytes, size_t size) {
     while (size != 0) {
@@ -118,7 +118,7 @@ static int create_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
-/* Write a file under another name and rename it to `target`, which is where `path` leads. */
+/* Write a file under another name and rename it to `target`, to which `path` leads. */
 static gsym_status publish(gsym_creator *creator, const char *path, const char *target,
                            gsym_error *error) {
     enum { SUFFIX_SIZE = 40 };

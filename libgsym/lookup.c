@@ -44,8 +44,8 @@ gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
     gsym_frame frames[USUAL_FRAMES];
     gsym_answer answer;
     size_t count;
-    GSYM_TRY(look_up(file, address, frames, capacity < USUAL_FRAMES ? capacity : USUAL_FRAMES,
-                     &answer, error));
+    GSYM_TRY(look_up(file, address, frames,
+                     capacity < USUAL_FRAMES ? capacity : USUAL_FRAMES, &answer, error));
     count = answer.frame_count < capacity ? answer.frame_count : capacity;
     if (count <= USUAL_FRAMES)
         put_locations(file, frames, count, locations);
@@ -59,7 +59,7 @@ gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
     return GSYM_OK;
 }
 
-/* ---- many ------------------------------------------------------------------------------- */
+/* ---- many ---------------------------------------------------------------------------- */
 
 struct gsym_answers {
     size_t count; /* of addresses */
@@ -136,7 +136,7 @@ void gsym_answers_destroy(gsym_answers *answers) {
     free(answers);
 }
 
-/* ---- functions by entry and by name ------------------------------------------------------ */
+/* ---- functions by entry and by name -------------------------------------------------- */
 
 enum { RANGES_AT_ONCE = 64 };
 

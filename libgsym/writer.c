@@ -53,7 +53,7 @@ void gsym_writer_destroy(gsym_writer *writer) {
     free(writer);
 }
 
-/* ---- functions ---------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------------------- */
 
 static void *take(encoded *to, size_t count, size_t item_size) {
     void *place = to->block + to->used;
@@ -204,7 +204,8 @@ static gsym_status add(encoded *to, const gsym_function_info *info) {
 
 gsym_status gsym_writer_add(gsym_writer *writer, const gsym_function_info *info,
                             gsym_error *error) {
-    encoded to = {.writer = writer, .block = malloc(encoded_size(info) + 1), .error = error};
+    encoded to = {.writer = writer, .block = malloc(encoded_size(info) + 1),
+                  .error = error};
     gsym_status status;
     if (to.block == NULL) return gsym_fail_memory(error);
     status = add(&to, info);
@@ -220,7 +221,7 @@ gsym_status gsym_writer_add_file(gsym_writer *writer, const gsym_file *file,
                    error);
 }
 
-/* ---- output ------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------- */
 
 gsym_status gsym_writer_save(gsym_writer *writer, const char *path, gsym_error *error) {
     gsym_creator_report report;

@@ -4,10 +4,10 @@
  *
  * Gives each FILE to the target as often as the engine allocates memory for it, and once
  * more: in run N, allocation N fails. With a STEP above 1, only every STEP-th does; which
- * is the first differs from file to file. An error is a fine answer; the sanitizers with which
- * tools/fuzz.sh builds this see what is lost or used wrongly. The linker hands the engine's
- * calls of malloc, calloc and realloc to those below; the target calls the real ones.
- * Which of several threads of a target makes allocation N is left to chance. */
+ * is the first differs from file to file. An error is a fine answer; the sanitizers with
+ * which tools/fuzz.sh builds this see what is lost or used wrongly. The linker hands the
+ * engine's calls of malloc, calloc and realloc to those below; the target calls the real
+ * ones. Which of several threads of a target makes allocation N is left to chance. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

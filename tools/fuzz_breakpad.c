@@ -1,8 +1,8 @@
 /* fuzz_breakpad.c - libFuzzer target: bytes that claim to be a Breakpad symbol file.
  *
- * Converts them as gsym/conversion/inputs/breakpad.py does, once as a whole and once in blocks
- * of a few bytes, and demands that both make the same file and the same findings, and
- * that the file can be decoded whole. Half of the mutations insert or double words of
+ * Converts them as gsym/conversion/inputs/breakpad.py does, once as a whole and once in
+ * blocks of a few bytes, and demands that both make the same file and the same findings,
+ * and that the file can be decoded whole. Half of the mutations insert or double words of
  * the format. tools/fuzz.sh builds and runs this under sanitizers. */
 #include <string.h>
 

@@ -105,7 +105,8 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
     if (!succeeds(gsym_debug_map_create(object, &map, &error))) return;
     for (size_t i = 0; i < gsym_debug_map_count(map) && i < 4; i++) {
         gsym_debug_map_entry_at(map, i, &entry);
-        (void)gsym_conversion_add_debug_map(conversion, 0, map, i, object, &missing, &error);
+        (void)gsym_conversion_add_debug_map(conversion, 0, map, i, object, &missing,
+                                            &error);
         if (missing > entry.function_count) abort();
     }
     gsym_debug_map_destroy(map);

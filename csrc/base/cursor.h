@@ -166,8 +166,8 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* The same, for mostly one-byte numbers. No function gets the address of the cursor, so a local
- * one stays in registers. */
+/* The same, for mostly one-byte numbers. No function gets the address of the cursor, so a
+ * local one stays in registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
     cursor rest;
     uint64_t value;

@@ -72,8 +72,8 @@ uint64_t string_hash(const char *bytes, size_t size) {
     if (size > 16) {
         for (; end - bytes > 32; bytes += 32) {
             lane = hash_fold(word_at(bytes) ^ HASH_KEY_A, word_at(bytes + 8) ^ lane);
-            other_lane =
-                hash_fold(word_at(bytes + 16) ^ HASH_KEY_B, word_at(bytes + 24) ^ other_lane);
+            other_lane = hash_fold(word_at(bytes + 16) ^ HASH_KEY_B,
+                                   word_at(bytes + 24) ^ other_lane);
         }
         lane += other_lane;
         if (end - bytes > 16)

@@ -30,7 +30,9 @@ static inline void sync_unlock(sync_gate *gate) { pthread_mutex_unlock(&gate->mu
 static inline void sync_wait(sync_gate *gate) {
     pthread_cond_wait(&gate->changed, &gate->mutex);
 }
-static inline void sync_announce(sync_gate *gate) { pthread_cond_broadcast(&gate->changed); }
+static inline void sync_announce(sync_gate *gate) {
+    pthread_cond_broadcast(&gate->changed);
+}
 
 /* Have the system take the whole pages of these bytes, a part of a file that is mapped, out
  * of the memory of the process; they come back when they are read. */

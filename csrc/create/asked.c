@@ -1,9 +1,9 @@
 /* asked.c - leave out the records that affect no requested address.
  *
- * An address is affected by the records that contain it, those with the greatest start at or
- * below it, since an entry without a size ends at the next one, and those with the least
- * start after it. Functions of the debug information are kept anyway, so a symbol may affect
- * an address only where it touches what is between those beside the address. */
+ * An address is affected by the records that contain it, those with the greatest start at
+ * or below it, since an entry without a size ends at the next one, and those with the least
+ * start after it. Functions of the debug information are kept anyway, so a symbol may
+ * affect an address only where it touches what is between those beside the address. */
 #include "create/state.h"
 
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
@@ -106,6 +106,7 @@ void creator_keep_asked(gsym_creator *creator) {
     if (creator->asked.count == 0) return;
     find_neighbours(creator, true);
     for (size_t i = 0; i < records->count; ++i)
-        if (affects(creator, &records->items[i])) records->items[kept++] = records->items[i];
+        if (affects(creator, &records->items[i]))
+            records->items[kept++] = records->items[i];
     records->count = kept;
 }

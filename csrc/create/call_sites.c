@@ -69,7 +69,8 @@ static bool next_child(const gsym_creator *creator, cursor *children,
     if (cursor_left(children) == 0 ||
         merged_functions_next(children, 0, &head, &ignored) != GSYM_OK)
         return false;
-    *child_ret = (creator_record){.blob = head.at, .blob_size = (uint32_t)cursor_left(&head)};
+    *child_ret = (creator_record){.blob = head.at,
+                                  .blob_size = (uint32_t)cursor_left(&head)};
     return function_info_decode_head(&head, creator->strp_size, &size, &child_ret->name,
                                      &ignored) == GSYM_OK;
 }

@@ -80,8 +80,8 @@ typedef enum symbol_binding {
     SYMBOL_GLOBAL,
     SYMBOL_WEAK,
     SYMBOL_LOCAL,
-    /* In addition: without a type or size of its own, so that it yields to any function that
-     * covers its address. */
+    /* In addition: without a type or size of its own, so that it yields to any function
+     * that covers its address. */
     SYMBOL_LABEL = 4
 } symbol_binding;
 

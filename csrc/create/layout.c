@@ -223,7 +223,8 @@ static gsym_status make_index(gsym_creator *creator, gsym_error *error) {
     index_section_begin(index, count);
     add_indexes(creator, index, count);
     creator->options.has_index = index_section_is_worth(index, count);
-    if (!creator->options.has_index) return index->failed ? gsym_fail_memory(error) : GSYM_OK;
+    if (!creator->options.has_index)
+        return index->failed ? gsym_fail_memory(error) : GSYM_OK;
     if (creator->options.version == GSYM_VERSION_1)
         index_section_fill_up(index, align_up(place_parts(creator).file_size,
                                               FOREIGN_ALIGNMENT));
@@ -410,7 +411,8 @@ static uint64_t part_start(const gsym_image *image) {
 static void add_entries(buffer *made, const gsym_image *image) {
     index_encoder encoder = {.node_count = 0};
     /* Records that overlap may stand for more than a file holds. */
-    for (uint32_t i = 0; i < image->header.num_addresses && made->size <= image->size; ++i) {
+    for (uint32_t i = 0; i < image->header.num_addresses && made->size <= image->size;
+         ++i) {
         size_t offset = made->size;
         cursor record;
         gsym_error ignored;

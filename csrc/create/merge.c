@@ -3,8 +3,8 @@
  *
  * In order of address, all functions of one start at a time:
  *   - of one range the record that says most stays. If DWARF has no linkage name for
- *     it, it takes that of the symbol of its range: of several the one that contains its own
- *     name, else a global before a weak before a local one, of equals the last;
+ *     it, it takes that of the symbol of its range: of several the one that contains its
+ *     own name, else a global before a weak before a local one, of equals the last;
  *   - an empty range yields to any other range with its start;
  *   - a symbol inside a function of the debug information is dropped: it would
  *     hide the tail of that function from lookups (LLVM keeps it);
@@ -210,9 +210,9 @@ static bool record_order_is_poorer(const gsym_creator *creator,
     return has_lower_rows(creator, left, right);
 }
 
-/* Whether `record` is to be kept rather than `kept`, of the same range and before it. Copies
- * of a function, such as of a template, are of one size at times though their code differs:
- * the linker keeps the first and lets the descriptions of all refer to it. */
+/* Whether `record` is to be kept rather than `kept`, of the same range and before it.
+ * Copies of a function, such as of a template, are of one size at times though their code
+ * differs: the linker keeps the first and lets the descriptions of all refer to it. */
 static bool is_better(const gsym_creator *creator, const creator_record *record,
                       const creator_record *kept) {
     record_parts a, b;

@@ -38,7 +38,8 @@ struct abbrev_op {
 /* ---- forms ----------------------------------------------------------------------- */
 
 enum { FORM_ULEB = -1, FORM_SLEB = -2, FORM_STRING = -3, FORM_BLOCK = -4, FORM_BLOCK1 = -5,
-       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_ADDRX_OFFSET = -9, FORM_UNKNOWN = -10 };
+       FORM_BLOCK2 = -6, FORM_BLOCK4 = -7, FORM_INDIRECT = -8, FORM_ADDRX_OFFSET = -9,
+       FORM_UNKNOWN = -10 };
 
 enum { FORM_OF_OFFSET = 64, FORM_OF_ADDRESS = 65, FORM_OF_REFERENCE = 66, FORM_NONE = 0 };
 
@@ -316,7 +317,8 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     if (size != FORM_INDIRECT && !is_readable(size)) field = FIELD_NONE;
     if (field != FIELD_NONE && abbrev_has(a, field)) field = FIELD_NONE;
     if (size == FORM_INDIRECT)
-        op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field, .form = (uint16_t)form};
+        op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field,
+                         .form = (uint16_t)form};
     else if (field != FIELD_NONE)
         op = reading_op(field, form, size, constant);
     else
@@ -593,7 +595,8 @@ static cursor table_bytes(abbrev_table *table) {
 
 /* The code of the abbreviation of a unit's root DIE. */
 static uint64_t root_code(const dwarf_input *input, const dwarf_unit_header *header) {
-    cursor c = dwarf_section(input, header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
+    cursor c = dwarf_section(input,
+                             header->is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO,
                              header->offset + header->header_size);
     return cursor_uleb(&c);
 }

@@ -65,7 +65,8 @@ typedef struct dwarf_input {
 #define DWARF_OFFSET_BITS 40
 #define DWARF_FILE_LIMIT (1u << 23)
 
-/* The offset of a unit's abbreviation table; type units follow other units of the same one. */
+/* The offset of a unit's abbreviation table; of units with the same table, type units come
+ * last. */
 static inline uint64_t abbrev_key(uint64_t offset, bool is_type_unit) {
     return offset << 1 | is_type_unit;
 }
@@ -557,7 +558,7 @@ static inline uint64_t dwarf_read_length(cursor *c, uint8_t *offset_size_ret) {
     return length == 0xffffffff ? cursor_u64(c) : length;
 }
 
-/* ---- names ------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------- */
 
 typedef LIST(walk_scope) scope_list;
 

@@ -428,7 +428,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     return run_program(&run, c) && sort_by_high(table);
 }
 
-/* ---- files ---------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------- */
 
 const line_file *line_table_file(const line_table *table, uint64_t index, bool *is_none) {
     *is_none = table->version < 5 && index == 0;

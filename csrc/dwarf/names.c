@@ -190,7 +190,7 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
     }
 }
 
-/* ---- scopes ---------------------------------------------------------------------------- */
+/* ---- scopes -------------------------------------------------------------------------- */
 
 static bool is_scope(const abbrev *a) {
     return a->action == ACTION_CLASS || a->action == ACTION_SCOPE ||
@@ -300,7 +300,7 @@ static uint64_t scope_of_chain(name_resolver *resolver, const die_chain *chain) 
     return 0;
 }
 
-/* ---- composing -------------------------------------------------------------------------- */
+/* ---- composing ----------------------------------------------------------------------- */
 
 static bool is_anonymous_class(const dwarf_string *name) {
     return name->size > 1 && name->bytes[0] == '<' && name->bytes[name->size - 1] == '>';
@@ -352,7 +352,8 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
     const known_name *known = chain->known;
     *ret = (resolved_name){.bytes = name->bytes, .size = name->size, .key = chain->key};
     if (known != NULL) {
-        *ret = (resolved_name){.size = known->size, .strp = known->strp, .hash = known->hash};
+        *ret = (resolved_name){.size = known->size, .strp = known->strp,
+                               .hash = known->hash};
         return true;
     }
     if (has_linkage_name || name->size == 0 || chain->is_call ||

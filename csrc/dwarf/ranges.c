@@ -59,7 +59,9 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
                 range.start = base < mask - 1 ? (base + range.start) & mask : mask;
                 break;
             case DW_RLE_base_address: base = cursor_uint(&c, size); break;
-            case DW_RLE_base_addressx: base = read_indexed_address(unit, &c, &is_known); break;
+            case DW_RLE_base_addressx:
+                base = read_indexed_address(unit, &c, &is_known);
+                break;
             case DW_RLE_start_end:
                 range.start = cursor_uint(&c, size);
                 range.end = cursor_uint(&c, size);
@@ -86,7 +88,8 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
     }
     read->bytes += cursor_offset(&c) - start;
     read->end = cursor_offset(&c);
-    if (c.failed || !is_known) dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
+    if (c.failed || !is_known)
+        dwarf_warn(warnings, GSYM_WARN_RANGE_LIST, die_offset, offset);
     return true;
 }
 

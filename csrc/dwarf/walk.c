@@ -70,7 +70,8 @@ static bool add_scope(walker *w, uint64_t offset, const abbrev *a, uint64_t chil
                       uint64_t end, uint32_t *index_ret) {
     *index_ret = w->level.scope;
     if (!w->keeps_scopes || !a->has_children) return true;
-    if (w->walk->scopes.count >= NO_INDEX || !ARRAY_RESERVE(w->walk->scopes, 1)) return false;
+    if (w->walk->scopes.count >= NO_INDEX || !ARRAY_RESERVE(w->walk->scopes, 1))
+        return false;
     *index_ret = (uint32_t)w->walk->scopes.count++;
     w->walk->scopes.items[*index_ret] =
         (walk_scope){offset,  children, end == 0 ? w->unit->header->end : end,
@@ -150,7 +151,8 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
         return false;
     keep_live_ranges(w, offset, first);
     if (walk->ranges.count == first) return true;
-    if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1)) return false;
+    if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1))
+        return false;
     *index_ret = (uint32_t)walk->functions.count;
     function = &walk->functions.items[walk->functions.count++];
     memset(function, 0, sizeof *function);

@@ -476,7 +476,8 @@ static void put_head(gsym_breakpad_export *export, gsym_text *text,
         text_put_literal(text, "FUNC ");
     else
         text_put_literal(text, "PUBLIC ");
-    if (export->walk.are_several || function->merged_count > 0) text_put_literal(text, "m ");
+    if (export->walk.are_several || function->merged_count > 0)
+        text_put_literal(text, "m ");
     if (!buffer_reserve(&text->out, 2 * (MAX_HEX_SIZE + 1))) return;
     at = put_hex_covered(text->out.bytes + text->out.size, extent.start);
     *at++ = ' ';

@@ -1,4 +1,4 @@
-/* CRC-32C (Castagnoli), as iSCSI has it; checksums of lidia files. */
+/* crc32c.c - CRC-32C (Castagnoli), as iSCSI has it; checksums of lidia files. */
 
 #include "gsym/text.h"
 

@@ -357,8 +357,7 @@ static gsym_status put_fields(gsym_fxt_reader *reader, fxt_body *body, uint64_t 
     return GSYM_OK;
 }
 
-/* ---- all kinds ------------------------------------------------------------------------
- * */
+/* ---- all kinds ----------------------------------------------------------------------- */
 
 static void put_unknown(gsym_fxt_reader *reader, const fxt_body *body) {
     uint64_t header = body->record.header;

@@ -39,7 +39,7 @@ static bool reserve(gsym_batch *batch, size_t more) {
     return true;
 }
 
-/* ---- the columns ---------------------------------------------------------------------- */
+/* ---- the columns --------------------------------------------------------------------- */
 
 /* A number outside a table means 0. */
 static void append(gsym_batch *batch, const gsym_image *image, uint32_t address_index,

@@ -4,10 +4,10 @@
  *                           4 bytes
  *     uleb line_table_size, uleb inline_info_size
  *     uleb boundary_count, uleb node_count
- *     checkpoints           for each 64 bytes of the line table: offset of the row that ends
- *                           there or up to 63 bytes later, u8 how much later, file, line
- *     boundaries            offset, node, location of the first call below it
- *     nodes                 parent, offset of its first range, location of its name */
+ *     checkpoints       for each 64 bytes of the line table: offset of the row that ends
+ *                       there or up to 63 bytes later, u8 how much later, file, line
+ *     boundaries        offset, node, location of the first call below it
+ *     nodes             parent, offset of its first range, location of its name */
 #include "gsym/index.h"
 
 enum { WIDTH_BITS = 2 };
@@ -118,7 +118,7 @@ static bool find_groups(index_encoder *encoder) {
     return group_boundaries(encoder) && number_nodes(encoder);
 }
 
-/* ---- encode: the numbers -------------------------------------------------------------- */
+/* ---- encode: the numbers ------------------------------------------------------------- */
 
 /* A pass over all numbers: the first finds what is set in those of each kind, the second
  * appends them. */
@@ -151,7 +151,8 @@ static void put_tables(number_sink *sink, const index_encoder *encoder) {
         put_number(sink, INDEX_NODE, encoder->numbers.items[group->node]);
         put_number(sink, INDEX_LOCATION, group->at);
     }
-    for (size_t i = 0; encoder->node_count > 0 && i < encoder->source.tree.nodes.count; ++i) {
+    for (size_t i = 0; encoder->node_count > 0 && i < encoder->source.tree.nodes.count;
+         ++i) {
         const call_node *node = &encoder->source.tree.nodes.items[i];
         if (encoder->numbers.items[i + 1] == 0) continue;
         put_number(sink, INDEX_NODE, encoder->numbers.items[node->parent]);
@@ -165,7 +166,11 @@ static void put_index(buffer *out, const index_encoder *encoder) {
     unsigned widths = 0;
     put_tables(&sink, encoder);
     for (unsigned kind = 0; kind < INDEX_NUMBERS; ++kind) {
-        unsigned code = sink.bits[kind] <= UINT8_MAX ? 0 : sink.bits[kind] <= UINT16_MAX ? 1 : 2;
+        unsigned code = 2;
+        if (sink.bits[kind] <= UINT8_MAX)
+            code = 0;
+        else if (sink.bits[kind] <= UINT16_MAX)
+            code = 1;
         sink.widths[kind] = 1u << code;
         widths |= code << WIDTH_BITS * kind;
     }
@@ -227,7 +232,7 @@ bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *re
     return false;
 }
 
-/* ---- query ------------------------------------------------------------------------------ */
+/* ---- query --------------------------------------------------------------------------- */
 
 static inline uint32_t width_of(unsigned widths, index_number kind) {
     return 1u << (widths >> WIDTH_BITS * kind & 3);
@@ -249,7 +254,8 @@ bool function_index_open(const cursor *at, function_index *index_ret) {
     uint64_t line_table_size = cursor_brief_uleb(&c);
     uint64_t inline_info_size = cursor_brief_uleb(&c);
     uint64_t boundary_count = cursor_brief_uleb(&c), node_count = cursor_brief_uleb(&c);
-    uint64_t checkpoint_count = (line_table_size - (line_table_size > 0)) / INDEX_LINE_SPACING;
+    uint64_t checkpoint_count =
+        (line_table_size - (line_table_size > 0)) / INDEX_LINE_SPACING;
     uint64_t checkpoints, boundaries;
     if (c.failed || (line_table_size | boundary_count | node_count) > UINT32_MAX)
         return false;
@@ -287,8 +293,8 @@ load(const uint8_t *at, unsigned width, bool swap) {
     }
 }
 
-/* The number of rows that begin with a number not above `offset`; they ascend. Like the search
- * of the address table, it has no branch on the numbers. */
+/* The number of rows that begin with a number not above `offset`; they ascend. Like the
+ * search of the address table, it has no branch on the numbers. */
 static inline __attribute__((always_inline)) uint32_t
 count_up_to(const uint8_t *rows, size_t left, size_t row_size, uint64_t offset,
             unsigned width, bool swap) {

@@ -112,15 +112,15 @@ void function_set_link(function_set *set);
 /* Append all rows. */
 gsym_status line_table_decode(cursor *payload, uint64_t start, row_list *rows,
                               gsym_error *error);
-/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table, after the first row that
- * ends there or later; the caller has reserved these. False if the table is damaged or not as
- * encoders write it, or a row is too far from the function. */
+/* Append a checkpoint for each INDEX_LINE_SPACING bytes of the table, after the first row
+ * that ends there or later; the caller has reserved these. False if the table is damaged or
+ * not as encoders write it, or a row is too far from the function. */
 bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
 /* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* Likewise for a valid table, from a checkpoint in the payload on. A damaged table gives any
- * row. */
+/* Likewise for a valid table, from a checkpoint in the payload on. A damaged table gives
+ * any row. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 

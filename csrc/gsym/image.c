@@ -481,8 +481,8 @@ static inline bool search_table(const uint8_t *table, uint32_t count, uint64_t o
 }
 
 /* The last entry that starts at or below `offset` from base_address, or the first one with
- * the same start. False if there is none. Unsorted tables give any matching entry, or none.
- * */
+ * the same start. False if there is none. An unsorted table gives any matching entry, or
+ * none. */
 static bool image_search(const gsym_image *image, uint64_t offset, uint32_t *index_ret) {
     const uint8_t *table = image->addr_offsets;
     uint32_t count = image->header.num_addresses;

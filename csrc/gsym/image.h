@@ -40,8 +40,8 @@ gsym_status image_record(const gsym_image *image, uint32_t index, cursor *record
 gsym_status image_find(const gsym_image *image, uint64_t address, uint32_t *entry_ret,
                        cursor *record_ret, bool *found_ret, gsym_error *error);
 
-/* The index of entry `entry`, whose record is at the cursor: the file's, or if that has none at
- * all one in memory. False: the record has to be decoded. */
+/* The index of entry `entry`, whose record is at the cursor: the file's, or if that has
+ * none at all one in memory. False: the record has to be decoded. */
 static inline bool image_index(const gsym_image *image, uint32_t entry,
                                const cursor *record, function_index *index_ret) {
     if (image->index.size != 0) return index_section_find(&image->index, entry, index_ret);

@@ -86,11 +86,11 @@ typedef struct index_encoder {
 } index_encoder;
 
 void index_encoder_deinit(index_encoder *encoder);
-/* Append the index that encoder->source is for. False, and nothing is appended, if the function
- * is not large or has too many calls, or if `out` has failed. */
+/* Append the index that encoder->source is for. False, and nothing is appended, if the
+ * function is not large or has too many calls, or if `out` has failed. */
 bool function_index_put(index_encoder *encoder, buffer *out);
-/* The same for the record at the cursor, which may go on after it; its name need not be known
- * yet. Also false if the record is damaged. */
+/* The same for the record at the cursor, which may go on after it; its name need not be
+ * known yet. Also false if the record is damaged. */
 bool function_index_encode(index_encoder *encoder, buffer *out, const cursor *record,
                            unsigned strp_size);
 /* The index at the cursor; false: it is damaged. */
@@ -131,8 +131,8 @@ typedef struct index_section {
     bool swap;
 } index_section;
 
-/* In version 1 nothing tells of the part, so a file with one has a multiple of so many bytes:
- * the last page of most others need not be read to see that they have none. */
+/* In version 1 nothing tells of the part, so a file with one has a multiple of so many
+ * bytes: the last page of most others need not be read to see that they have none. */
 enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
 
 /* Find the part that ends at `end` of the file, whose header (in version 2 with the
@@ -144,9 +144,9 @@ bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
 bool index_section_find(const index_section *section, uint32_t entry,
                         function_index *index_ret);
 
-/* Make the part in `out`, which is empty: begin, append the index of each entry that has one in
- * its order; if that was worth it, in version 1 fill up, and end. What is made is the same for
- * the same records, so two of them can be compared. */
+/* Make the part in `out`, which is empty: begin, append the index of each entry that has
+ * one in its order; if that was worth it, in version 1 fill up, and end. What is made is
+ * the same for the same records, so two of them can be compared. */
 void index_section_begin(buffer *out, uint32_t num_addresses);
 /* What was appended from `offset` on is the index of an entry. */
 void index_section_add(buffer *out, uint32_t entry, size_t offset);
@@ -173,8 +173,8 @@ typedef struct index_cache {
 bool index_cache_init(index_cache *cache, size_t count, uint64_t limit);
 void index_cache_deinit(index_cache *cache);
 
-/* The index of entry `entry`, whose record is at the cursor: made the first time. False: the
- * record has to be decoded. Safe from many threads. */
+/* The index of entry `entry`, whose record is at the cursor: made the first time. False:
+ * the record has to be decoded. Safe from many threads. */
 bool index_cache_find(index_cache *cache, size_t entry, const cursor *record,
                       unsigned strp_size, function_index *index_ret);
 

@@ -22,7 +22,7 @@ enum {
     TABLE_ENTRY_SIZE = 4
 };
 
-/* ---- find ------------------------------------------------------------------------------- */
+/* ---- find ---------------------------------------------------------------------------- */
 
 bool index_section_open(const uint8_t *data, uint64_t end, size_t head_size,
                         bool big_endian, index_section *section_ret) {
@@ -50,7 +50,8 @@ bool index_section_find(const index_section *section, uint32_t entry,
     uint32_t offset;
     cursor c;
     if (entry >= section->num_addresses) return false;
-    offset = cursor_load32(section->bytes + (size_t)entry * TABLE_ENTRY_SIZE, section->swap);
+    offset = cursor_load32(section->bytes + (size_t)entry * TABLE_ENTRY_SIZE,
+                           section->swap);
     if (offset == 0 || offset >= section->size - TRAILER_SIZE) return false;
     c = (cursor){.at = section->bytes + offset,
                  .end = section->bytes + section->size - TRAILER_SIZE,
@@ -59,7 +60,7 @@ bool index_section_find(const index_section *section, uint32_t entry,
     return function_index_open(&c, index_ret);
 }
 
-/* ---- make ------------------------------------------------------------------------------- */
+/* ---- make ---------------------------------------------------------------------------- */
 
 void index_section_begin(buffer *out, uint32_t num_addresses) {
     size_t size = (size_t)num_addresses * TABLE_ENTRY_SIZE;

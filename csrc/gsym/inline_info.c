@@ -328,8 +328,8 @@ static inline __attribute__((always_inline)) void skip_ranges(cursor *c, uint64_
     }
 }
 
-/* Whether one of the ranges covers the address. The end of the result comes down to the next
- * edge. */
+/* Whether one of the ranges covers the address. The end of the result comes down to the
+ * next edge. */
 static inline __attribute__((always_inline)) bool
 ranges_cover(cursor *c, inline_walk *walk, uint64_t count, uint64_t *start_ret) {
     uint64_t address = walk->address;

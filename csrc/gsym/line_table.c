@@ -250,8 +250,8 @@ typedef struct checkpoint_sink {
 static bool put_checkpoint(index_source *source, size_t at, uint64_t offset,
                            const gsym_line_row *row) {
     source->is_far |= offset > UINT32_MAX;
-    return LIST_ADD(source->checkpoints,
-                    (line_checkpoint){(uint32_t)offset, (uint32_t)at, row->file, row->line});
+    line_checkpoint checkpoint = {(uint32_t)offset, (uint32_t)at, row->file, row->line};
+    return LIST_ADD(source->checkpoints, checkpoint);
 }
 
 /* One reservation is enough for these rows with the longest numbers. */

@@ -229,8 +229,8 @@ static gsym_status read_info(const lookup_query *query, record_info *info,
     }
 }
 
-/* The payload of an InfoType at the cursor, which has `size` bytes and another type after it;
- * no payload if it has none. False: there is something else. */
+/* The payload of an InfoType at the cursor, which has `size` bytes and another type after
+ * it; no payload if it has none. False: there is something else. */
 static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
                               record_info *info_ret) {
     info_ret->type = GSYM_INFO_END_OF_LIST;
@@ -246,8 +246,8 @@ static inline bool enter_info(cursor *c, uint32_t type, uint64_t size,
     return true;
 }
 
-/* Whether the record has the lines and calls that its index is made for, and no more. Nearly
- * all have, and are read at once. */
+/* Whether the record has the lines and calls that its index is made for, and no more.
+ * Nearly all have, and are read at once. */
 static bool enter_indexed(const lookup_query *query, cursor c, found_function *function,
                           record_info *lines_ret, record_info *calls_ret) {
     const function_index *index = function->index;

@@ -25,7 +25,7 @@ typedef struct frame_list {
     uint32_t unknown_file; /* of the outermost such call, as LLVM reports it */
 } frame_list;
 
-/* Put all frames of the function `name`; as many as there is room for, `count` counts all. */
+/* Put the frames of the function `name` as far as there is room; `count` counts all. */
 gsym_status frames_put(frame_list *list, uint64_t name, const function_calls *calls,
                        gsym_error *error);
 

@@ -12,7 +12,8 @@ static void insert(placed_address *items, uint32_t count) {
     for (uint32_t i = 1; i < count; ++i) {
         placed_address item = items[i];
         uint32_t at = i;
-        for (; at > 0 && items[at - 1].address > item.address; --at) items[at] = items[at - 1];
+        for (; at > 0 && items[at - 1].address > item.address; --at)
+            items[at] = items[at - 1];
         items[at] = item;
     }
 }
@@ -44,7 +45,8 @@ placed_address *address_order(placed_address *room, uint32_t count) {
         return items;
     }
     digit_bits = digit_size(high - low, count);
-    for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0; shift += digit_bits) {
+    for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0;
+         shift += digit_bits) {
         uint32_t starts[1 << MOST_DIGIT_BITS], sum = 0, digits = UINT32_C(1) << digit_bits;
         placed_address *sorted = spare;
         memset(starts, 0, digits * sizeof *starts);
@@ -163,8 +165,8 @@ static bool list_frames(function_sweep *sweep, uint64_t address) {
     return true;
 }
 
-/* Find the frames at an address of the function, not below the previous one; none if there is
- * no answer. False if out of memory. */
+/* Find the frames at an address of the function, not below the previous one; none if there
+ * is no answer. False if out of memory. */
 static bool function_sweep_to(function_sweep *sweep, uint64_t address) {
     bool is_same = sweep->frame_count > 0 && address < sweep->until;
     uint64_t step = address - sweep->address;

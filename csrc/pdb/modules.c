@@ -1,7 +1,8 @@
 /* modules.c - ids that modules of a program that is optimized as a whole have in common.
  *
  * The linker generates the code of such modules, which then name ids of each other: by the
- * name of a module and its own id, for which that module exports the id of the IPI stream. */
+ * name of a module and its own id, for which that module exports the id of the IPI
+ * stream. */
 #include "pdb/pdb.h"
 
 #include "base/hash.h"
@@ -12,7 +13,8 @@ uint64_t pdb_module_name_hash(const char *name, size_t size) {
     char lower[MAX_NAME];
     if (size > MAX_NAME) size = MAX_NAME;
     for (size_t i = 0; i < size; ++i)
-        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + ('a' - 'A')) : name[i];
+        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + ('a' - 'A'))
+                                                    : name[i];
     return string_hash(lower, size);
 }
 

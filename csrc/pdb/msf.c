@@ -1,7 +1,7 @@
 /* msf.c - MSF 7.00: streams as lists of pages.
  *
- * The superblock names pages that list the pages of the directory; the directory has the size
- * of each stream and then its pages. The maps of free pages are not read. */
+ * The superblock names pages that list the pages of the directory; the directory has the
+ * size of each stream and then its pages. The maps of free pages are not read. */
 #include "pdb/pdb.h"
 
 #include "base/system.h"
@@ -13,7 +13,8 @@ enum {
     PAGES_AT = 52, /* in the superblock: the pages that list those of the directory */
     LEAST_PAGE_SIZE = 512,
     MOST_PAGE_SIZE = 1 << 16,
-    OLD_DIRECTORY = 0 /* stream that is left from the last change; others may use its pages */
+    /* Stream that is left from the last change; others may use its pages. */
+    OLD_DIRECTORY = 0
 };
 
 #define NIL_SIZE UINT32_MAX /* of a stream that was deleted */

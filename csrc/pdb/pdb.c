@@ -1,4 +1,4 @@
-/* pdb.c - the streams of a PDB that describe the others: PDB, DBI, section headers, omap. */
+/* pdb.c - streams of a PDB that describe the others: PDB, DBI, section headers, omap. */
 #include "pdb/pdb.h"
 
 enum {
@@ -41,8 +41,8 @@ static void read_bits(cursor *c, cursor *bits_ret, uint32_t *count_ret) {
     cursor_skip(c, (uint64_t)*count_ret * 4);
 }
 
-/* The number of the stream /names, or MSF_NO_STREAM. The cursor moves over the table of named
- * streams. */
+/* The number of the stream /names, or MSF_NO_STREAM. The cursor moves over the table of
+ * named streams. */
 static uint32_t find_names(cursor *c) {
     static const char wanted[] = "/names";
     uint32_t size = cursor_u32(c), count, words, found = MSF_NO_STREAM;
@@ -104,8 +104,8 @@ static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
     if (is_fastlink)
         return gsym_fail(error, GSYM_E_UNSUPPORTED,
                          msf_file_offset(&pdb->file, STREAM_PDB, 0),
-                         "made with /DEBUG:FASTLINK: the debug information is in the object "
-                         "files; link with /DEBUG:FULL or use mspdbcmf");
+                         "made with /DEBUG:FASTLINK: the debug information is in the "
+                         "object files; link with /DEBUG:FULL or use mspdbcmf");
     return open_names(pdb, names, error);
 }
 
@@ -115,7 +115,7 @@ const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) 
     return cursor_name(&c, size_ret);
 }
 
-/* ---- sections ------------------------------------------------------------------------- */
+/* ---- sections ------------------------------------------------------------------------ */
 
 static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
     uint32_t size = msf_stream_size(&pdb->file, stream);
@@ -175,7 +175,7 @@ bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
     return translate(pdb, address_ret);
 }
 
-/* ---- DBI -------------------------------------------------------------------------------- */
+/* ---- DBI ----------------------------------------------------------------------------- */
 
 typedef struct dbi_header {
     uint32_t module_size;
@@ -278,7 +278,7 @@ static gsym_status read_streams(gsym_pdb *pdb, gsym_error *error) {
     return pdb_types_open(&pdb->ids, &pdb->file, STREAM_IPI, error);
 }
 
-/* ---- opening ------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------- */
 
 gsym_status gsym_pdb_open(const uint8_t *data, size_t size, uint32_t is_file_mapping,
                           gsym_pdb **pdb_ret, gsym_error *error) {

@@ -1,8 +1,8 @@
 /* pdb.h - program databases: streams, modules, types and names.
  *
- * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere in
- * the file. msf.c reads streams; pdb.c the streams that describe the others; types.c records
- * of types and the names made of them. Symbols and lines of a module are read by
+ * A PDB is a small file system, MSF 7.00: a stream is a list of pages that may be anywhere
+ * in the file. msf.c reads streams; pdb.c the streams that describe the others; types.c
+ * records of types and the names made of them. Symbols and lines of a module are read by
  * sources/pdb_functions.c. All numbers are little-endian. */
 #ifndef GSYM_PDB_PDB_H
 #define GSYM_PDB_PDB_H
@@ -37,14 +37,15 @@ void msf_close(msf_file *file);
 uint32_t msf_stream_size(const msf_file *file, uint32_t stream);
 /* Where byte `offset` of a stream is in the file, for messages. */
 uint64_t msf_file_offset(const msf_file *file, uint32_t stream, uint64_t offset);
-/* A cursor over size bytes of a stream. Consecutive pages are read in place, others are copied
- * to `copy`. It has failed if the stream is too short, or if memory ran out (copy->failed). */
+/* A cursor over size bytes of a stream. Consecutive pages are read in place, others are
+ * copied to `copy`. It has failed if the stream is too short, or if memory ran out
+ * (copy->failed). */
 cursor msf_read(const msf_file *file, uint32_t stream, uint64_t offset, uint64_t size,
                 buffer *copy);
 /* Let the system take the pages of a stream back, if they are of a mapped file. */
 void msf_give_back(const msf_file *file, uint32_t stream);
 
-/* ---- types and ids (types.c) ----------------------------------------------------------- */
+/* ---- types and ids (types.c) --------------------------------------------------------- */
 
 /* Records of a TPI or IPI stream, by index. */
 typedef struct pdb_types {
@@ -69,14 +70,14 @@ typedef struct pdb_namer {
 } pdb_namer;
 
 void pdb_namer_deinit(pdb_namer *namer);
-/* Append the name that ends the symbol of a function and, if they are wanted, the parameters
- * of its type, as in `(int, char const *)`. Nothing if it is empty. False where memory ran
- * out. */
+/* Append the name that ends the symbol of a function and, if they are wanted, the
+ * parameters of its type, as in `(int, char const *)`. Nothing if it is empty. False where
+ * memory ran out. */
 bool pdb_put_procedure(pdb_namer *namer, cursor *name, uint32_t type, bool has_parameters);
 /* The same for a function id, with its scope. */
 bool pdb_put_function_id(pdb_namer *namer, uint32_t id, bool has_parameters);
 
-/* ---- the streams that describe others (pdb.c) ------------------------------------------- */
+/* ---- the streams that describe others (pdb.c) ---------------------------------------- */
 
 typedef struct pdb_module {
     uint32_t stream;      /* MSF_NO_STREAM: it has no symbols */
@@ -115,13 +116,13 @@ struct gsym_pdb {
     number_map exports;   /* index of the module << 32 | its id -> id */
 };
 
-/* The address of segment:offset relative to the image; false if the image has no such segment. */
+/* The address of segment:offset relative to the image; false without such a segment. */
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret);
 /* The string of /names at an offset; the empty string for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
 
-/* ---- subsections of C13, and ids of other modules (modules.c) ----------------------------- */
+/* ---- subsections of C13, and ids of other modules (modules.c) ------------------------ */
 
 enum pdb_subsection_kind {
     DEBUG_S_LINES = 0xf2,
@@ -149,12 +150,12 @@ static inline bool pdb_next_subsection(cursor *c, uint32_t *kind_ret, cursor *co
 uint64_t pdb_module_name_hash(const char *name, size_t size);
 /* Read which ids modules export, if the program was optimized as a whole. */
 gsym_status pdb_exports_read(gsym_pdb *pdb, gsym_error *error);
-/* The id that stands for one of another module; `imports` is the subsection with them. False
- * for an unknown id. */
+/* The id that stands for one of another module; `imports` is the subsection with them.
+ * False for an unknown id. */
 bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_t *id_ret);
 static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
 
-/* ---- records of symbols ---------------------------------------------------------------- */
+/* ---- records of symbols -------------------------------------------------------------- */
 
 enum pdb_symbol_kind {
     S_END = 0x0006,
@@ -184,7 +185,7 @@ typedef struct pdb_symbol {
     cursor c; /* what follows the kind */
 } pdb_symbol;
 
-/* Read the next symbol. False at the end, or where it is damaged and the cursor has failed. */
+/* Read the next symbol. False at the end, or if it is damaged: the cursor has failed. */
 static inline bool pdb_next_symbol(cursor *c, pdb_symbol *ret) {
     uint32_t size;
     if (cursor_left(c) == 0) return false;

@@ -37,7 +37,8 @@ enum {
 /* ---- records --------------------------------------------------------------------- */
 
 /* Note where every STEP-th record is, in a part of the stream from `*offset` on, which goes
- * on to the first record that does not begin there. The index ends at one that is damaged. */
+ * on to the first record that does not begin there. The index ends at one that is
+ * damaged. */
 static bool index_part(pdb_types *types, cursor c, uint32_t *index, uint64_t *offset,
                        uint32_t stream_end) {
     while (*index < types->end && cursor_left(&c) >= 2) {
@@ -131,7 +132,8 @@ static void put(pdb_namer *namer, const char *text) {
     buffer_put(namer->out, text, strlen(text));
 }
 
-/* How many bytes at the start of a text name an anonymous namespace: `?A0x` and a number. */
+/* The number of bytes at the start of a text that name an anonymous namespace: `?A0x` and
+ * a number. */
 static size_t anonymous_size(const char *text, size_t size) {
     static const char digits[] = "0123456789abcdef";
     size_t at = 4;
@@ -200,9 +202,9 @@ static void put_simple(pdb_namer *namer, uint32_t type) {
     if ((type >> 8 & 0xf) != 0) put(namer, " *"); /* CV_TM_NPTR and others */
 }
 
-/* ---- types ----------------------------------------------------------------------------- */
+/* ---- types --------------------------------------------------------------------------- */
 
-/* A type as C++ writes it around a declared name: what comes before and what comes after. */
+/* A type as C++ writes it around a declared name: what comes before it, and after it. */
 static void put_before(pdb_namer *namer, uint32_t type, unsigned depth);
 static void put_after(pdb_namer *namer, uint32_t type, unsigned depth);
 
@@ -345,7 +347,8 @@ static void put_arguments(pdb_namer *namer, uint32_t list, unsigned depth) {
     put(namer, "(");
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t type;
-        cursor again = record_at(namer, &namer->pdb->types, list); /* a type may replace it */
+        /* A type may replace it. */
+        cursor again = record_at(namer, &namer->pdb->types, list);
         cursor_skip(&again, 6 + 4 * (uint64_t)i);
         type = cursor_u32(&again);
         if (again.failed || namer->out->size - namer->start > MAX_NAME) break;
@@ -380,7 +383,7 @@ static void put_parameters(pdb_namer *namer, uint32_t type, unsigned depth) {
     if (this_type != 0 && is_const(namer, this_type)) put(namer, " const");
 }
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------------------- */
 
 void pdb_namer_deinit(pdb_namer *namer) { buffer_deinit(&namer->copy); }
 

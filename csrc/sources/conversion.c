@@ -35,7 +35,8 @@ struct gsym_conversion {
     gsym_creator *creator;
     bool keeps_repeated;
     debug_files files;
-    const gsym_pdb *pdb; /* whose modules are the units instead of those of files; or NULL */
+    /* Whose modules are the units instead of those of files; or NULL. */
+    const gsym_pdb *pdb;
     uint64_t pdb_base;
     shared_lines *lines;
     dwarf_budget budget;
@@ -80,7 +81,9 @@ static uint64_t unit_size(const gsym_conversion *conversion, size_t index) {
     return unit_source_size(&source);
 }
 
-gsym_creator *conversion_creator(gsym_conversion *conversion) { return conversion->creator; }
+gsym_creator *conversion_creator(gsym_conversion *conversion) {
+    return conversion->creator;
+}
 
 debug_files *conversion_files(gsym_conversion *conversion) { return &conversion->files; }
 
@@ -239,7 +242,7 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
     return GSYM_OK;
 }
 
-/* ---- working ---------------------------------------------------------------------------- */
+/* ---- working ------------------------------------------------------------------------- */
 
 /* Leave out functions that a unit before has described in the same words. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
@@ -249,7 +252,8 @@ static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *un
         const unit_function *function = &unit->functions.items[i];
         uint64_t ignored;
         if (function->fingerprint != 0) {
-            if (number_map_find(&conversion->fingerprints, function->fingerprint, &ignored)) {
+            if (number_map_find(&conversion->fingerprints, function->fingerprint,
+                                &ignored)) {
                 ++conversion->repeated;
                 continue;
             }
@@ -489,7 +493,7 @@ void gsym_conversion_cancel(gsym_conversion *conversion) {
     atomic_store_explicit(&conversion->is_cancelled, true, memory_order_relaxed);
 }
 
-/* ---- collecting -------------------------------------------------------------------------- */
+/* ---- collecting ---------------------------------------------------------------------- */
 
 static gsym_status collect_warnings(warning_list *all, const warning_list *some,
                                     gsym_error *error) {
@@ -520,7 +524,8 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
         GSYM_TRY(unit_encoder_close_chunk(encoder, error));
         while (encoder->chunks.count > 0) {
             GSYM_TRY(creator_adopt(conversion->creator,
-                                   encoder->chunks.items[encoder->chunks.count - 1], error));
+                                   encoder->chunks.items[encoder->chunks.count - 1],
+                                   error));
             --encoder->chunks.count;
         }
         GSYM_TRY(collect_warnings(&conversion->warnings, &conversion->workers[i].warnings,

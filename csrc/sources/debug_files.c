@@ -378,7 +378,8 @@ uint64_t debug_files_size(const debug_files *files) {
 
 /* What has been read of a section, which is up to `done`, since pages of it were given back
  * last. */
-static page_span take_done_pages(debug_file *file, gsym_debug_section which, uint64_t done) {
+static page_span take_done_pages(debug_file *file, gsym_debug_section which,
+                                 uint64_t done) {
     const dwarf_bytes *section = &file->input.sections[which];
     drop_mark *mark = &file->marks[which];
     page_span span = {NULL, 0};

@@ -86,8 +86,8 @@ typedef struct done_pages {
 } done_pages;
 
 /* The pages that are not read any more after a unit, once all units before it are read as
- * well; called by one thread at a time. `lines_end` and `lists_end` are the ends of its parts of .debug_line and
- * .debug_rnglists. */
+ * well; called by one thread at a time. `lines_end` and `lists_end` are the ends of its
+ * parts of .debug_line and .debug_rnglists. */
 done_pages debug_files_unit_done(debug_files *files, const unit_source *unit,
                                  uint64_t lines_end, uint64_t lists_end);
 /* The same for the DIEs of a unit before the offset `reached`. */

@@ -184,7 +184,8 @@ static gsym_status add_section(stub_reader *reader, const macho_section *section
             __builtin_add_overflow(section->address, i * section->stub_size, &address))
             continue;
         if (size > reader->name_bytes_left) {
-            dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_LIMIT, 0, address);
+            dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_LIMIT, 0,
+                       address);
             return GSYM_OK;
         }
         reader->name_bytes_left -= size;
@@ -223,5 +224,6 @@ gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *ob
     while (status == GSYM_OK && macho_next_function(&symbols, &symbol))
         status = add_symbol(conversion, &symbols, &symbol, error);
     macho_symbols_close(&symbols);
-    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error) : status;
+    return status == GSYM_OK ? macho_add_stubs(conversion, macho_of(object), error)
+                             : status;
 }

@@ -68,8 +68,8 @@ bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret) {
     if (name->text.size == 0 || result->names.count >= NO_INDEX) return true;
     if (name->text.strp == 0) {
         if (!dwarf_spend(&reader->budget->text, name->text.size)) return false;
-        name->hash = string_hash((const char *)result->arena.bytes + name->text.arena_offset,
-                                 name->text.size);
+        const char *text = (const char *)result->arena.bytes + name->text.arena_offset;
+        name->hash = string_hash(text, name->text.size);
     }
     *name_ret = (uint32_t)result->names.count;
     return LIST_ADD(result->names, *name);
@@ -135,7 +135,7 @@ static bool open_function(pdb_reader *reader, uint32_t segment, uint32_t offset,
     return true;
 }
 
-/* ---- symbols --------------------------------------------------------------------------- */
+/* ---- symbols ------------------------------------------------------------------------- */
 
 static bool read_procedure(pdb_reader *reader, cursor c) {
     cursor at = c;
@@ -249,7 +249,7 @@ static bool read_symbols(pdb_reader *reader, cursor c) {
     return close_function(reader);
 }
 
-/* ---- modules ------------------------------------------------------------------------------ */
+/* ---- modules ------------------------------------------------------------------------- */
 
 /* Forget the previous module. File index 0 means "no file". */
 static bool clear(unit_functions *result, pdb_reader *reader, size_t index) {

@@ -1,8 +1,8 @@
 /* pdb_functions.h - the modules of a PDB as units of a conversion.
  *
- * pdb_lines.c reads the C13 part of a module: files, line records and where inlined functions
- * are declared; pdb_inlines.c turns the annotations of inline sites into rows and nodes;
- * pdb_functions.c walks the symbols. */
+ * pdb_lines.c reads the C13 part of a module: files, line records and where inlined
+ * functions are declared; pdb_inlines.c turns the annotations of inline sites into rows and
+ * nodes; pdb_functions.c walks the symbols. */
 #ifndef GSYM_SOURCES_PDB_FUNCTIONS_H
 #define GSYM_SOURCES_PDB_FUNCTIONS_H
 
@@ -109,7 +109,8 @@ bool pdb_has_parameters(const pdb_reader *reader);
 
 /* ---- pdb_lines.c: these return false where memory ran out or the budget is spent ---- */
 
-/* Read the C13 part; the result gets its rows, ascending, with line 0 where a gap begins. */
+/* Read the C13 part; the result gets its rows in ascending order, with line 0
+ * where a gap begins. */
 bool pdb_lines_read(pdb_reader *reader, cursor c13);
 /* The file index of a checksum. */
 bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
@@ -117,7 +118,7 @@ bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
 void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
                     uint32_t *first_ret, uint32_t *count_ret);
 
-/* ---- pdb_inlines.c ----------------------------------------------------------------------- */
+/* ---- pdb_inlines.c ------------------------------------------------------------------- */
 
 /* Add a site and read its annotations. */
 bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,

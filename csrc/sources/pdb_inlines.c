@@ -1,14 +1,15 @@
 /* pdb_inlines.c - inline sites of a function: annotations -> rows and nodes.
  *
  * A site has rows of its own, of the function that was inlined; below them the rows of what
- * it was inlined into have the line of the call. So level by level, from the outermost, spans
- * are cut where the line of the call changes; the innermost rows are those of the function,
- * and each other row becomes the call of a node. */
+ * it was inlined into have the line of the call. So level by level, from the outermost,
+ * spans are cut where the line of the call changes; the innermost rows are those of the
+ * function, and each other row becomes the call of a node. */
 #include "sources/pdb_functions.h"
 
 enum {
     MAX_LEVELS = 4096,
-    RECORDS_SEARCHED = 16 /* calls of a site from other lines, for one that has been before */
+    /* Calls of a site from other lines, for one that has been before. */
+    RECORDS_SEARCHED = 16
 };
 
 /* Operations of binary annotations. */
@@ -131,7 +132,7 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------- */
 
 bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret) {
     unit_functions *result = reader->result;
@@ -163,7 +164,7 @@ bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret) {
     return number_map_set(&reader->names, id, *name_ret);
 }
 
-/* ---- levels ------------------------------------------------------------------------------ */
+/* ---- levels -------------------------------------------------------------------------- */
 
 static uint32_t start_of(const pdb_span *span) { return (uint32_t)span->key; }
 
@@ -233,8 +234,9 @@ static bool put_own_spans(pdb_reader *reader, const unit_function *function) {
     reader->placed.count = 0;
     if (!ARRAY_RESERVE(reader->placed, (size_t)function->row_count + 1)) return false;
     for (uint32_t i = 0; i < function->row_count; ++i, ++row) {
-        uint64_t offset = row->address < function->address ? 0
-                                                           : row->address - function->address;
+        uint64_t offset = row->address < function->address
+                              ? 0
+                              : row->address - function->address;
         if (offset > span.key) {
             reader->placed.items[reader->placed.count] = span;
             reader->placed.items[reader->placed.count++].end = (uint32_t)offset;
@@ -284,7 +286,7 @@ static bool place_spans(pdb_reader *reader) {
     return true;
 }
 
-/* ---- results ----------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------- */
 
 static bool put_row(pdb_reader *reader, const unit_function *function, uint32_t start,
                     const pdb_span *span) {

@@ -56,7 +56,7 @@ bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret) {
            number_map_set(&reader->files, checksum, *file_ret);
 }
 
-/* ---- lines ------------------------------------------------------------------------------ */
+/* ---- lines --------------------------------------------------------------------------- */
 
 static bool add_row(pdb_reader *reader, uint64_t address, uint32_t file, uint32_t line) {
     if (reader->result->rows.count >= NO_INDEX) return true;
@@ -101,8 +101,8 @@ static bool read_lines(pdb_reader *reader, cursor c) {
     return reader->result->rows.count == first || add_row(reader, start + size, 0, 0);
 }
 
-/* By address; those of one address keep their order, but for the row that ends a subsection,
- * which comes first. */
+/* By address; those of one address keep their order, but for the row that ends a
+ * subsection, which comes first. */
 static bool sort_rows(pdb_reader *reader) {
     row_list *rows = &reader->result->rows;
     gsym_line_row *items = rows->items, *spare;
@@ -140,7 +140,7 @@ void pdb_lines_find(const pdb_reader *reader, uint64_t start, uint64_t end,
     *count_ret = (uint32_t)(last - first);
 }
 
-/* ---- inlinees ------------------------------------------------------------------------------ */
+/* ---- inlinees ------------------------------------------------------------------------ */
 
 static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
     bool has_files = cursor_u32(&c) == INLINEE_LINES_HAVE_FILES;
@@ -161,7 +161,7 @@ static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
     return true;
 }
 
-/* ---- the C13 part ---------------------------------------------------------------------- */
+/* ---- the C13 part -------------------------------------------------------------------- */
 
 bool pdb_lines_read(pdb_reader *reader, cursor c13) {
     cursor c = c13, content;

@@ -1,7 +1,7 @@
 /* pdb_publics.c - public symbols: names of code for which modules have no function.
  *
- * An incremental link goes through jumps, trampolines, which have no names: each gets that of
- * the public symbol that it leads to. */
+ * An incremental link goes through jumps, trampolines, which have no names: each gets that
+ * of the public symbol that it leads to. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"
@@ -83,8 +83,8 @@ static gsym_status read_trampolines(public_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
-/* Read the records that are complete in a window; *size_ret is their size, 0 where the first
- * one is not. */
+/* Read the records that are complete in a window; *size_ret is their size, 0 where the
+ * first one is not. */
 static gsym_status read_window(public_reader *reader, uint64_t offset, uint64_t size,
                                uint64_t *size_ret, gsym_error *error) {
     const gsym_pdb *pdb = reader->pdb;

@@ -149,7 +149,8 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
         symbol->address += elf->placements[symbol->section].address;
     if (!is_label && elf->object.header.machine == ELF_MACHINE_ARM)
         symbol->address &= ~UINT64_C(1); /* the Thumb bit */
-    if (!creator_needs_symbol(conversion_creator(conversion), symbol->address, symbol->size))
+    if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
+                              symbol->size))
         return GSYM_OK;
     /* Where sections touch each other, the end of one is no place in the next. */
     if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))

@@ -22,7 +22,7 @@ void unit_encoder_deinit(unit_encoder *encoder) {
     index_encoder_deinit(&encoder->index);
 }
 
-/* ---- parts of a function ---------------------------------------------------------------- */
+/* ---- parts of a function ------------------------------------------------------------- */
 
 static uint32_t file_of_code(const unit_functions *unit, uint32_t code) {
     return code < PATH_FIRST ? 0 : unit->files.items[code - PATH_FIRST];
@@ -106,7 +106,7 @@ static bool put_call_sites(unit_encoder *encoder, const unit_functions *unit,
     return true;
 }
 
-/* ---- records ------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------------------- */
 
 gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     uint8_t *bytes = encoder->chunk.bytes;

@@ -81,7 +81,7 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
            add_name(result, &name, index_ret);
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------------------- */
 
 /* The last row of a sequence at or before `address`. */
 static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
@@ -164,7 +164,8 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
     size_t position = lines->sequences.count; /* no other sequence follows */
     if (source->stmt_sequence != UINT64_MAX)
         sequence = sequence_at_offset(lines, source->stmt_sequence);
-    if (sequence == NULL || sequence->low > range->start || range->start >= sequence->high) {
+    if (sequence == NULL || sequence->low > range->start ||
+        range->start >= sequence->high) {
         position = first_sequence(lines, range);
         if (position == SIZE_MAX) return true;
         sequence = sequence_by_high(lines, position);
@@ -222,7 +223,7 @@ static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t
     return false;
 }
 
-/* ---- inlined calls ------------------------------------------------------------------------ */
+/* ---- inlined calls ------------------------------------------------------------------- */
 
 /* Whether one of `count` sorted, disjoint ranges contains all of `range`. */
 static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
@@ -279,7 +280,8 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
 }
 
 /* Remember the newest node of a depth: its children follow it. */
-static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node, uint32_t source) {
+static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node,
+                       uint32_t source) {
     if (!ARRAY_RESERVE(joiner->parents, depth + 1)) return false;
     joiner->parents.items[depth] = (joined_parent){node, source};
     return true;
@@ -318,7 +320,8 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
         if (!spend(joiner, &joiner->visit_budget, 1 + node->range_count, source->offset))
             break;
         if (node->function != source_index || node->depth > dropped) continue;
-        if (node->depth > 1) outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
+        if (node->depth > 1)
+            outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
         dropped = UINT32_MAX;
         if (!keep_ranges(result, joiner, node,
                          &result->nodes.items[joiner->parents.items[node->depth - 1].node],
@@ -375,7 +378,7 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* ---- functions -------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------------------- */
 
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
                          uint32_t name, gsym_range range) {
@@ -412,7 +415,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
     const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
     *is_asked_ret = false;
     for (uint32_t i = 0; i < source->range_count; ++i)
-        *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start, ranges[i].end);
+        *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start,
+                                            ranges[i].end);
     for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
         if (!LIST_ADD(result->functions,
                       (unit_function){.address = ranges[i].start,
@@ -664,7 +668,8 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&
-        (joiner->line_unit->tag == DW_TAG_partial_unit || !joiner->line_unit->has_stmt_list))
+        (joiner->line_unit->tag == DW_TAG_partial_unit ||
+         !joiner->line_unit->has_stmt_list))
         return true;
     if (!read_lines(result, joiner)) return false;
     joiner->resolver.unit = &joiner->unit;

@@ -51,7 +51,8 @@ typedef struct unit_functions {
     uint32_t file; /* that contains its DIEs */
     uint64_t lines_end; /* of the unit's part of .debug_line */
     uint64_t lists_end; /* and of .debug_rnglists */
-    bool has_linkage_names; /* symbols have better names than DIEs; in Go they have the same */
+    /* Symbols have better names than DIEs; in Go they have the same. */
+    bool has_linkage_names;
     row_list rows; /* of its line table, or those that it uses; file: DWARF file index */
     /* By DWARF index; FILE_UNSEEN in all of its capacity except for the files seen. */
     LIST(uint32_t) file_codes;
@@ -70,7 +71,7 @@ typedef struct unit_functions {
 } unit_functions;
 
 void unit_functions_deinit(unit_functions *result);
-/* Empty it for unit `index`; each list has memory afterwards. False where memory ran out. */
+/* Empty it for unit `index`; each list has memory afterwards. False if memory ran out. */
 bool unit_functions_clear(unit_functions *result, size_t index);
 
 /* A line table that several units name, run once for all of them. */
@@ -99,7 +100,8 @@ typedef struct unit_joiner {
     shared_lines *shared_lines; /* of the conversion */
     dwarf_budget *budget;       /* the same */
     abbrev_cache abbrevs;
-    abbrev_cache skeleton_abbrevs; /* its root is read again when the split unit's are held */
+    /* Its root is read again when the split unit's are held. */
+    abbrev_cache skeleton_abbrevs;
     name_resolver resolver;
     warning_list *warnings;
     const gsym_creator *creator; /* what it is not asked for has no contents */
@@ -130,9 +132,9 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner);
 /* NULL: out of memory. */
 shared_lines *shared_lines_create(const debug_files *files);
 void shared_lines_destroy(shared_lines *lines);
-/* Find the line table of a unit that other units name, too, as those do that dwz moved parts
- * out of; it does not change. *table_ret is NULL if the unit has to run the line program
- * itself. False if memory ran out or the budget is spent. */
+/* Find the line table of a unit that other units name, too, as those do that dwz moved
+ * parts out of; it does not change. *table_ret is NULL if the unit has to run the line
+ * program itself. False if memory ran out or the budget is spent. */
 bool shared_lines_find(shared_lines *lines, const dwarf_unit *unit, dwarf_budget *budget,
                        warning_list *warnings, const shared_table **table_ret);
 

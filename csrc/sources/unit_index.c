@@ -131,7 +131,8 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     if (!is_made) {
         gsym_unit_index_destroy(reader.index);
         if (atomic_load(&reader.budget.lines) >= 0) return gsym_fail_memory(error);
-        return gsym_fail(error, GSYM_E_LIMIT, 0, "too many line tables of units without ranges");
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "too many line tables of units without ranges");
     }
     *index_ret = reader.index;
     return GSYM_OK;
@@ -165,7 +166,8 @@ static bool mark_units(const gsym_unit_index *index, const uint64_t *addresses,
     for (size_t i = 0; i < count; ++i) {
         if (last[i] == NULL) continue;
         marks[last[i]->unit] = true;
-        if (last[i + 1] == NULL || last[i + 1]->start < last[i]->start) last[i + 1] = last[i];
+        if (last[i + 1] == NULL || last[i + 1]->start < last[i]->start)
+            last[i + 1] = last[i];
     }
     free(last);
     return true;

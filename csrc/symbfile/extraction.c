@@ -209,8 +209,8 @@ static gsym_status symbfile_names_file(gsym_symbfile_names *names,
     return GSYM_OK;
 }
 
-/* Step from call to call: the ranges of a flattened function that cover it, and their data.
- * */
+/* Step from call to call: the ranges of a flattened function that cover it and their
+ * data. */
 
 static void return_pads_deinit(return_pads *pads) {
     free(pads->open.items);

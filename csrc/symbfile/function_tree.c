@@ -4,8 +4,8 @@
  * one depth the one that starts last is used; of those with the same start the shortest,
  * and of equal ones the first. The addresses are swept in ascending order: a function ends
  * with the outermost range of the chain, a call with its range or any range around it. A
- * row of a line table applies until the next row, so bytes without a line get an empty row.
- * */
+ * row of a line table applies until the next one, so bytes without a line get an empty
+ * row. */
 #include "symbfile/functions.h"
 
 /* Crossing ranges may be split into many calls; these limits keep the output of a small

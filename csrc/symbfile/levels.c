@@ -140,8 +140,7 @@ static bool add_row(flattening *flat, uint64_t address, const gsym_line_row *row
     return true;
 }
 
-/* Rows for the addresses of the innermost range. Of rows at one address the last is used.
- * */
+/* Rows for the addresses of the innermost range. Of rows at one address the last counts. */
 static bool add_rows(flattening *flat, uint64_t start, uint64_t end) {
     const gsym_line_row *rows = flat->function->rows;
     size_t count = flat->function->row_count;

@@ -39,7 +39,7 @@ struct gsym_bulk {
     LIST(uint64_t) asked; /* distinct new addresses of one module */
 };
 
-/* ---- what is known -------------------------------------------------------------------- */
+/* ---- what is known ------------------------------------------------------------------- */
 
 gsym_status gsym_known_create(gsym_known **known_ret, gsym_error *error) {
     *known_ret = calloc(1, sizeof **known_ret);
@@ -169,7 +169,7 @@ uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module) {
     return bulk->starts[module + 1] - bulk->starts[module];
 }
 
-/* ---- the addresses of a module -------------------------------------------------------- */
+/* ---- the addresses of a module ------------------------------------------------------- */
 
 /* The link-time address to look up for a row; false if it is negative or above
  * 64 bits. */
@@ -218,7 +218,7 @@ static bool number_addresses(gsym_bulk *bulk, uint32_t module, number_map *known
     return true;
 }
 
-/* ---- the texts of a module -------------------------------------------------------------- */
+/* ---- the texts of a module ----------------------------------------------------------- */
 
 static void put_string(text_table *texts, const gsym_image *image, uint64_t strp) {
     size_t size;
@@ -309,7 +309,7 @@ gsym_status gsym_bulk_miss(gsym_bulk *bulk, uint32_t module, uint32_t reason,
     return GSYM_OK;
 }
 
-/* ---- the answers ------------------------------------------------------------------------ */
+/* ---- the answers --------------------------------------------------------------------- */
 
 static gsym_texts texts_of(const text_table *table) {
     return (gsym_texts){.count = table->offsets.count - 1,

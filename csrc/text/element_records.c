@@ -8,7 +8,7 @@
 #include "text/markup.h"
 #include "base/utf8.h"
 
-/* ---- text of the log as HTML ----------------------------------------------------------- */
+/* ---- text of the log as HTML --------------------------------------------------------- */
 
 static const char *escape_of(uint8_t byte) {
     switch (byte) {
@@ -24,7 +24,8 @@ static const char *escape_of(uint8_t byte) {
 /* Bytes of a malformed sequence: the longest prefix of a valid one. */
 static size_t malformed_size(const uint8_t *at, size_t left) {
     const uint8_t lead = *at;
-    const size_t most = lead < 0xc2 || lead > 0xf4 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    size_t most = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead < 0xc2 || lead > 0xf4) most = 1;
     size_t size = 1;
     for (; size < most && size < left; ++size) {
         uint8_t low = 0x80, high = 0xbf;
@@ -58,7 +59,8 @@ static size_t put_html_character(buffer *out, const uint8_t *at, size_t left) {
 /* Bytes that need no escape: printable ASCII. */
 static size_t plain_size(const uint8_t *bytes, size_t size) {
     size_t at = 0;
-    while (at < size && bytes[at] >= ' ' && bytes[at] < 0x7f && escape_of(bytes[at]) == NULL)
+    while (at < size && bytes[at] >= ' ' && bytes[at] < 0x7f &&
+           escape_of(bytes[at]) == NULL)
         ++at;
     return at;
 }
@@ -81,7 +83,7 @@ void put_log_text(const markup_work *work, const char *bytes, size_t size) {
         buffer_put(&work->text->out, bytes, size);
 }
 
-/* ---- members of an object -------------------------------------------------------------- */
+/* ---- members of an object ------------------------------------------------------------ */
 
 static void put_chars(const markup_work *work, const char *text) {
     buffer_put(&work->text->out, text, strlen(text));
@@ -158,7 +160,7 @@ void put_json_answer(const markup_work *work, const code_answer *answer) {
     text_put_literal(text, "}\n");
 }
 
-/* ---- lines of a detail ----------------------------------------------------------------- */
+/* ---- lines of a detail --------------------------------------------------------------- */
 
 void put_html_detail(const markup_work *work, const code_answer *answer) {
     const code_element *element = answer->element;

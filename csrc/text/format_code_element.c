@@ -6,8 +6,7 @@ static bool wants(const markup_work *work, uint32_t flags) {
     return markup_wants(work->job, flags);
 }
 
-/* ---- colours: an element is blue, its values are green --------------------------------
- * */
+/* ---- colours: an element is blue, its values are green ------------------------------- */
 
 static void put_colour(const markup_work *work, const char *code) {
     if (work->is_coloured) buffer_put(&work->text->out, code, strlen(code));
@@ -24,8 +23,7 @@ static void put_value(const markup_work *work, const char *bytes, size_t size) {
     end_value(work);
 }
 
-/* ---- symbols at an address ------------------------------------------------------------
- * */
+/* ---- symbols at an address ----------------------------------------------------------- */
 
 uint64_t code_name(const code_answer *answer, uint32_t frame) {
     return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
@@ -120,7 +118,8 @@ static void put_line(const markup_work *work, uint32_t line) {
 }
 
 /* `FUNCTION FILE:LINE `, as far as known. */
-static void put_location(const markup_work *work, const code_answer *answer, uint32_t frame) {
+static void put_location(const markup_work *work, const code_answer *answer,
+                         uint32_t frame) {
     gsym_text *text = work->text;
     const bool has_columns = wants(work, GSYM_MARKUP_COLUMNS);
     const uint64_t name = code_name(answer, frame);
@@ -146,7 +145,7 @@ static void put_hex_value(const markup_work *work, uint64_t value) {
     end_value(work);
 }
 
-/* ---- frames --------------------------------------------------------------------------- */
+/* ---- frames -------------------------------------------------------------------------- */
 
 /* `#3.1  ` with the number right-aligned; `depth` is 0 for the outermost frame. */
 static void put_index(const markup_work *work, uint64_t number, uint32_t depth) {
@@ -235,7 +234,8 @@ static void put_gap(const markup_work *work, const frame_gap *gap) {
     put_log_text(work, gap->before, gap->before_size);
 }
 
-static void put_frames(const markup_work *work, const code_answer *answer, const frame_gap *gap) {
+static void put_frames(const markup_work *work, const code_answer *answer,
+                       const frame_gap *gap) {
     const uint32_t shown = answer->count == 0 ? 1 : code_frame_count(answer);
     const uint64_t number = answer->element->number;
     for (uint32_t frame = 0; frame < shown; ++frame) {
@@ -274,7 +274,7 @@ static frame_gap gap_of(const markup_work *work, const char *line, size_t begin,
     return gap;
 }
 
-/* ---- code locations ------------------------------------------------------------------- */
+/* ---- code locations ------------------------------------------------------------------ */
 
 /* The unchanged element in other brackets. */
 static void put_raw(const markup_work *work, const code_element *element) {
@@ -310,7 +310,8 @@ static void put_pc(const markup_work *work, const code_answer *answer) {
         return;
     }
     put_function(work, code_name(answer, is_outermost ? answer->count - 1 : 0));
-    if (!wants(work, GSYM_MARKUP_COLUMNS) && !has_code_path(work, answer->frames->file)) return;
+    if (!wants(work, GSYM_MARKUP_COLUMNS) && !has_code_path(work, answer->frames->file))
+        return;
     text_put_char(text, '[');
     put_path(work, answer->frames->file);
     text_put_char(text, ':');
@@ -318,10 +319,10 @@ static void put_pc(const markup_work *work, const code_answer *answer) {
     text_put_char(text, ']');
 }
 
-/* ---- both ----------------------------------------------------------------------------- */
+/* ---- both ---------------------------------------------------------------------------- */
 
-static void put_text(markup_work *work, const code_answer *answer, const char *line, size_t begin,
-                     size_t size) {
+static void put_text(markup_work *work, const code_answer *answer, const char *line,
+                     size_t begin, size_t size) {
     const code_element *element = answer->element;
     if (element->is_frame && wants(work, GSYM_MARKUP_FUCHSIA_FRAMES))
         work->is_coloured = false; /* these never are */

@@ -27,8 +27,7 @@ static bool wants(const markup_work *work, uint32_t flags) {
     return markup_wants(work->job, flags);
 }
 
-/* ---- blocks of lines ------------------------------------------------------------------
- * */
+/* ---- blocks of lines ----------------------------------------------------------------- */
 
 /* The offset of the first escape; `size` if there is none, or escapes are text. */
 static size_t find_escape(const markup_work *work, const char *bytes, size_t at,
@@ -101,8 +100,7 @@ static size_t ask_line(const markup_work *work, const char *lines, size_t used,
     return 0;
 }
 
-/* Look up the lines in the order of their addresses in memory, one segment after the other.
- * */
+/* Look up the lines in the order of their addresses in memory, segment by segment. */
 static gsym_status find(const markup_work *work, gsym_error *error) {
     answer_queue *queue = &work->text->queue;
     placed_address *order;
@@ -113,7 +111,8 @@ static gsym_status find(const markup_work *work, gsym_error *error) {
         const gsym_markup_module *module = &work->job->modules[segment->module];
         const gsym_image *image = module->image;
         const uint64_t first = order[i].address, past = segment->start + segment->size;
-        for (end = i; end < queue->sought && order[end].address - first < past - first; ++end) {
+        for (end = i; end < queue->sought && order[end].address - first < past - first;
+             ++end) {
             uint64_t linked = markup_linked(segment, order[end].address);
             /* They may wrap to 0. */
             if (end > i && linked < order[end - 1].address) break;

@@ -1,6 +1,6 @@
 /* style.h - compiled templates, for the formatter. */
-#ifndef GSYM_STYLE_H
-#define GSYM_STYLE_H
+#ifndef GSYM_TEXT_STYLE_H
+#define GSYM_TEXT_STYLE_H
 
 #include "base/error.h"
 

@@ -182,7 +182,8 @@ gsym_status gsym_text_reserve(gsym_text *text, size_t size, gsym_error *error) {
 void text_put_hex(gsym_text *text, uint64_t value, unsigned digits) {
     uint8_t *at = text_begin(text, 2 + MAX_HEX_SIZE);
     if (at != NULL)
-        text_end(text, put_padded_hex_covered(put_literal_covered(at, "0x"), value, digits));
+        text_end(text,
+                 put_padded_hex_covered(put_literal_covered(at, "0x"), value, digits));
 }
 
 void text_put_decimal(gsym_text *text, uint64_t value) {

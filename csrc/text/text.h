@@ -171,8 +171,7 @@ static inline void text_put_spaces(gsym_text *text, unsigned count) {
     while (count-- > 0) text_put_char(text, ' ');
 }
 
-/* Reserve `size` bytes after the text: their position, or NULL. text_end() sets their end.
- * */
+/* Reserve `size` bytes after the text; their position, or NULL. text_end() ends them. */
 static inline uint8_t *text_begin(gsym_text *text, size_t size) {
     return buffer_reserve(&text->out, size) ? text->out.bytes + text->out.size : NULL;
 }

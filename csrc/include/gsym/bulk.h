@@ -40,8 +40,8 @@ gsym_status gsym_bulk_create(const gsym_rows *rows, gsym_known *known,
 void gsym_bulk_destroy(gsym_bulk *bulk);
 /* Number of rows with an address of this module. */
 uint32_t gsym_bulk_rows_of(const gsym_bulk *bulk, uint32_t module);
-/* Answer the rows of a module, once, in any order of modules. `number` is that of the module
- * among the known ones, which is the same in all bulks; these numbers are dense. */
+/* Answer the rows of a module, once, in any order of modules. `number` is that of the
+ * module among the known ones, which is the same in all bulks; these numbers are dense. */
 gsym_status gsym_bulk_look_up(gsym_bulk *bulk, uint32_t module, uint32_t number,
                               const gsym_image *image, gsym_error *error);
 /* Give them `reason` in place of an answer. */
@@ -75,8 +75,9 @@ typedef struct gsym_bulk_columns {
 } gsym_bulk_columns;
 void gsym_bulk_view(const gsym_bulk *bulk, gsym_bulk_columns *columns_ret);
 
-/* The rows as lists of frames: list i is [offsets_ret[i], offsets_ret[i + 1]); there is room
- * for one offset more than rows. With `misses`, rows without an answer have a frame. */
+/* The rows as lists of frames: list i is [offsets_ret[i], offsets_ret[i + 1]); there is
+ * room for one offset more than rows. With `misses`, a row without an answer has
+ * one frame. */
 gsym_status gsym_bulk_offsets(const gsym_bulk *bulk, int misses, int32_t *offsets_ret,
                               gsym_error *error);
 /* The number of the frame of each item of these lists. */

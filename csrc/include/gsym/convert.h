@@ -291,13 +291,13 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
 /* Which units have code at an address, by their root DIEs. */
 typedef struct gsym_unit_index gsym_unit_index;
 
-/* Index the units of a conversion that has been scanned, and that has to outlive the index. */
+/* Index the units of a conversion that has been scanned; it has to outlive the index. */
 gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                                    gsym_unit_index **index_ret, gsym_error *error);
 void gsym_unit_index_destroy(gsym_unit_index *index);
 /* The units that may have code at one of `addresses` or just before one, both ascending; at
- * most `capacity` are stored. *size_ret is the sum of their sizes in .debug_info, *total_ret
- * that of all. */
+ * most `capacity` are stored. *size_ret is the sum of their sizes in .debug_info,
+ * *total_ret that of all. */
 gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *addresses,
                                  size_t address_count, uint32_t *units, size_t capacity,
                                  size_t *count_ret, uint64_t *size_ret,

@@ -161,9 +161,9 @@ gsym_status gsym_embedded_find(const uint8_t *data, size_t size, uint64_t *offse
 gsym_status gsym_image_open(const uint8_t *data, size_t size, gsym_image **image_ret,
                             gsym_error *error);
 void gsym_image_close(gsym_image *image);
-/* In a file without an index, lookups make those of large functions that are asked for, while
- * all use less than `limit` bytes of memory; 0: never. Default: half the file's size, between
- * 1 MiB and 256 MiB. */
+/* In a file without an index, lookups make those of large functions that are asked for,
+ * while all use less than `limit` bytes of memory; 0: never. Default: half the file's size,
+ * between 1 MiB and 256 MiB. */
 void gsym_image_limit_indexes(gsym_image *image, uint64_t limit);
 /* Memory used by indexes, in bytes. */
 uint64_t gsym_image_indexes_size(const gsym_image *image);

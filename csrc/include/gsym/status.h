@@ -30,8 +30,8 @@ typedef enum gsym_status {
 typedef struct gsym_error {
     gsym_status status;
     uint64_t offset;  /* in bytes, in what was being read; of GSYM_E_SYSTEM: errno */
-    const char *path; /* of the file, by libgsym: an argument, or that of an open file; NULL:
-                       * it is not about a file */
+    const char *path; /* of the file, by libgsym: an argument, or that of an open file;
+                       * NULL: it is not about a file */
     char what[GSYM_ERROR_TEXT_SIZE]; /* reason, NUL-terminated, no newline */
 } gsym_error;
 

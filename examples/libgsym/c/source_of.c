@@ -37,7 +37,8 @@ static int look_up(const gsym_file *file, const char *text) {
     gsym_location frames[MOST_FRAMES];
     gsym_error error;
     size_t count;
-    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) != GSYM_OK)
+    if (gsym_file_lookup(file, address, frames, MOST_FRAMES, &count, NULL, &error) !=
+        GSYM_OK)
         return fail(&error);
     printf("0x%" PRIx64 "\n", address);
     if (count == 0) puts("  ??");
@@ -66,7 +67,8 @@ static int list(const gsym_file *file) {
     gsym_error error;
     size_t count;
     for (uint32_t entry = 0; entry < gsym_file_entry_count(file); entry++) {
-        if (gsym_file_symbols(file, entry, symbols, MOST_SYMBOLS, &count, &error) != GSYM_OK)
+        if (gsym_file_symbols(file, entry, symbols, MOST_SYMBOLS, &count, &error) !=
+            GSYM_OK)
             return fail(&error);
         print_symbols(symbols, count);
     }
@@ -77,7 +79,8 @@ static int convert(const char *binary, const char *output) {
     gsym_convert_report report;
     gsym_error error;
     if (gsym_convert(binary, output, NULL, &report, &error) != GSYM_OK) return fail(&error);
-    printf("%" PRIu64 " functions, %" PRIu64 " bytes\n", report.functions, report.file_size);
+    printf("%" PRIu64 " functions, %" PRIu64 " bytes\n", report.functions,
+           report.file_size);
     return 0;
 }
 
@@ -93,7 +96,8 @@ int main(int count, char **words) {
     if (gsym_file_open(words[2], &file, &error) != GSYM_OK) return fail(&error);
     if (strcmp(words[1], "list") == 0) result = list(file);
     for (int i = 3; i < count && result == 0; i++)
-        result = strcmp(words[1], "find") == 0 ? find(file, words[i]) : look_up(file, words[i]);
+        result = strcmp(words[1], "find") == 0 ? find(file, words[i])
+                                               : look_up(file, words[i]);
     gsym_file_close(file);
     return result;
 }

@@ -1,8 +1,8 @@
 /* libgsym.h - read, write and make GSYM files.
  *
  * A GSYM file has the functions of one binary, with their source lines and inlined calls,
- * laid out so that a lookup reads a few pages of the mapped file. libgsym opens these files,
- * looks addresses up in them, writes them, and converts debug information to them.
+ * laid out so that a lookup reads a few pages of the mapped file. libgsym opens these
+ * files, looks addresses up in them, writes them, and converts debug information to them.
  *
  *     gsym_error error;
  *     gsym_file *file;
@@ -71,8 +71,8 @@ GSYM_API void gsym_file_close(gsym_file *file);
 /* Where the first byte of the binary is at link time: p_vaddr of the first PT_LOAD, __TEXT,
  * or ImageBase. */
 GSYM_API uint64_t gsym_file_base_address(const gsym_file *file);
-/* The build id, LC_UUID or GUID of the binary; *size_ret 0: unknown. Compare it with that of
- * the module that the addresses are of. */
+/* The build id, LC_UUID or GUID of the binary; *size_ret 0: unknown. Compare it with that
+ * of the module that the addresses are of. */
 GSYM_API const uint8_t *gsym_file_uuid(const gsym_file *file, size_t *size_ret);
 /* The number of entries, which ascend by address. Functions that the linker folded into one
  * share an entry. */
@@ -101,8 +101,8 @@ typedef struct gsym_location {
 
 /* The frames at `address`, innermost first. *count_ret is their number; 0: no function
  * covers it, which is not an error. The first `capacity` of them are written. *symbol_ret,
- * unless it is NULL, is the function; its name is "" if there is none. Allocates memory only
- * for more than 256 frames, and once for a large function of a file without an index.
+ * unless it is NULL, is the function; its name is "" if there is none. Allocates memory
+ * only for more than 256 frames, and once for a large function of a file without an index.
  * Errors: GSYM_E_FORMAT with the offset in the file, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_file_lookup(const gsym_file *file, uint64_t address,
                                       gsym_location *locations, size_t capacity,
@@ -127,7 +127,7 @@ GSYM_API const gsym_location *gsym_answers_at(const gsym_answers *answers, size_
 GSYM_API uint64_t gsym_answers_damaged(const gsym_answers *answers);
 GSYM_API void gsym_answers_destroy(gsym_answers *answers);
 
-/* ---- functions ------------------------------------------------------------------------ */
+/* ---- functions ----------------------------------------------------------------------- */
 
 /* The functions of entry `entry`: itself, then those folded into it. The first `capacity`
  * are written; *count_ret is the number that exist. Errors: GSYM_E_ARGUMENT, there is no
@@ -156,8 +156,8 @@ typedef struct gsym_line {
     uint32_t reserved;
 } gsym_line;
 
-/* A node of the tree of inlined calls, which is stored in pre-order: a node's children follow
- * it and are one deeper. The first node is the function itself, of depth 0. */
+/* A node of the tree of inlined calls, which is stored in pre-order: a node's children
+ * follow it and are one deeper. The first node is the function itself, of depth 0. */
 typedef struct gsym_inlined_call {
     const char *function;       /* that was inlined */
     const char *call_directory; /* where it was called; "" for the first node */
@@ -203,7 +203,7 @@ GSYM_API gsym_status gsym_decoder_read(gsym_decoder *decoder, const gsym_file *f
                                        uint32_t entry, const gsym_function_info **info_ret,
                                        gsym_error *error);
 
-/* ---- write ---------------------------------------------------------------------------- */
+/* ---- write --------------------------------------------------------------------------- */
 
 /* A GSYM file that is being made, in memory. */
 typedef struct gsym_writer gsym_writer;
@@ -238,15 +238,15 @@ GSYM_API gsym_status gsym_writer_add(gsym_writer *writer, const gsym_function_in
 GSYM_API gsym_status gsym_writer_add_file(gsym_writer *writer, const gsym_file *file,
                                           gsym_error *error);
 /* Sort and lay out, and write the file to `path`, complete or not at all. Ends the writer,
- * even if it fails: what follows is gsym_writer_destroy(). Errors: GSYM_E_EMPTY, nothing was
- * added; GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
+ * even if it fails: what follows is gsym_writer_destroy(). Errors: GSYM_E_EMPTY, nothing
+ * was added; GSYM_E_LIMIT, it does not fit version 1; GSYM_E_SYSTEM, GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_writer_save(gsym_writer *writer, const char *path,
                                       gsym_error *error);
 /* The same, but to memory of the writer. */
 GSYM_API gsym_status gsym_writer_bytes(gsym_writer *writer, const uint8_t **bytes_ret,
                                        size_t *size_ret, gsym_error *error);
 
-/* ---- convert -------------------------------------------------------------------------- */
+/* ---- convert ------------------------------------------------------------------------- */
 
 enum {
     GSYM_WITH_CALL_SITES = 1,       /* keep DW_TAG_call_site */
@@ -261,7 +261,8 @@ typedef struct gsym_convert_options {
     uint32_t version;      /* of the format, 1 or 2; 0: 1 */
     uint32_t thread_count; /* 0: one for each processor, fewer for small inputs */
     uint32_t split_file_count;
-    const char *debug_file;         /* has the DWARF instead of the input, which was stripped */
+    /* Has the DWARF instead of the input, which was stripped. */
+    const char *debug_file;
     const char *supplementary_file; /* by dwz: what .gnu_debugaltlink or .debug_sup names */
     const char *const *split_files; /* .dwo or .dwp files of the input */
     const char *const *path_map; /* old prefix, new prefix, ... of source paths */
@@ -284,13 +285,13 @@ typedef struct gsym_convert_report {
  *   - ELF, Mach-O and PE files: DWARF 2 to 5, then the table of functions of Go, then
  *     symbols. Sections may be compressed, if the machine has libz.so.1 or libzstd.so.1;
  *   - Breakpad's text symbol files.
- * It reads `input` and the files in `options`, and does not look for others: .gnu_debuglink,
- * build ids, debuginfod, .gnu_debugdata, dSYM bundles, object files of a Mach-O debug map
- * and split units are the work of the caller, or of the program `gsym convert`. Nor does it
- * read archives, universal binaries or PDB. `options` and `report_ret` may be NULL.
- * Errors: GSYM_E_SYSTEM, GSYM_E_FORMAT, GSYM_E_UNSUPPORTED, GSYM_E_EMPTY: it names no
- * function, GSYM_E_LIMIT, GSYM_E_ARGUMENT: `output` is one of the files that are read, or a
- * debug file is of another build; GSYM_E_NO_MEMORY. */
+ * It reads `input` and the files in `options`, and does not look for others:
+ * .gnu_debuglink, build ids, debuginfod, .gnu_debugdata, dSYM bundles, object files of a
+ * Mach-O debug map and split units are the work of the caller, or of the program `gsym
+ * convert`. Nor does it read archives, universal binaries or PDB. `options` and
+ * `report_ret` may be NULL. Errors: GSYM_E_SYSTEM, GSYM_E_FORMAT, GSYM_E_UNSUPPORTED,
+ * GSYM_E_EMPTY: it names no function, GSYM_E_LIMIT, GSYM_E_ARGUMENT: `output` is one of the
+ * files that are read, or a debug file is of another build; GSYM_E_NO_MEMORY. */
 GSYM_API gsym_status gsym_convert(const char *input, const char *output,
                                   const gsym_convert_options *options,
                                   gsym_convert_report *report_ret, gsym_error *error);
