@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
+from gsym.store.modules import ModuleKey
+from gsym.symbolication.report_modules import why_not
 from tests.debuginfod_server import Answer, Server
+from tests.inputs.elf import Elf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +92,52 @@ def test_the_reasons_name_each_path_that_was_looked_at(
         "another build, with the id abcdef01; "
         "/usr/lib/debug/.build-id/ab/cdef02.debug: No such file or directory"
     )
+
+
+@pytest.mark.parametrize(
+    ("code_id", "debug_id", "reason"),
+    [
+        ("", "", ""),
+        ("ABCDEF01", "", ""),
+        ("abcdef01", "0", ""),
+        ("", "OWN", ""),
+        ("abcdef02", "", "another build, with the id abcdef01"),
+        ("abcdef02", "OWN", "another build, with the id abcdef01"),
+        ("", "0", "another build, with the id OWN"),
+    ],
+)
+def test_the_file_at_a_path_must_have_the_id(
+    stripped: tuple[Path, str], code_id: str, debug_id: str, reason: str
+) -> None:
+    path = str(stripped[0])
+    own = gsym.identify(path).debug_id.lower()
+    key = ModuleKey(debug_id=debug_id.replace("OWN", own), code_id=code_id)
+    assert why_not(path, key) == reason.replace("OWN", own)
+
+
+@pytest.mark.parametrize(
+    ("name", "code_id", "reason"),
+    [
+        ("without.o", "", ""),
+        ("without.o", "abcdef01", "it has no id"),
+        ("text", "", ""),
+        ("text", "abcdef01", "PATH: offset 0x0: not a binary"),
+        ("empty", "", "not a regular file with contents"),
+        ("pipe", "", "not a regular file with contents"),
+        (".", "", "not a regular file with contents"),
+        ("missing", "", "No such file or directory"),
+    ],
+)
+def test_the_file_at_a_path_must_be_regular_and_a_binary(
+    tmp_path: Path, name: str, code_id: str, reason: str
+) -> None:
+    (tmp_path / "without.o").write_bytes(Elf().to_bytes())
+    (tmp_path / "text").write_text("text\n")
+    (tmp_path / "empty").touch()
+    os.mkfifo(tmp_path / "pipe")
+    path = str(tmp_path / name)
+    reason = reason.replace("PATH", path)
+    assert why_not(path, ModuleKey(code_id=code_id)) == reason
 
 
 @pytest.mark.parametrize("is_debug_file", [False, True])

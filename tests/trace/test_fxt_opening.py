@@ -102,6 +102,91 @@ def test_text_is_not_a_trace() -> None:
         assert not is_trace(f"{line}\n".encode() * 2000)
 
 
+# Of each type of record a valid header, bits that must be 0, and bits that stand for
+# what it says: changed, the record is another one of the same size.
+_RECORDS = {
+    "provider": (0 | 2 << 4 | 1 << 16, (), (20, 32, 52, 63)),
+    "initialization": (1 | 2 << 4, range(16, 64), ()),
+    "string": (2 | 2 << 4 | 1 << 32, (31, *range(47, 64)), (16, 30, 34)),
+    "thread": (3 | 3 << 4, range(24, 64), (16, 23)),
+    "event": (4 | 2 << 4, (), (16, 20, 24, 63)),
+    "blob": (5 | 2 << 4, (47, *range(56, 64)), (16, 32, 46, 48, 55)),
+    "userspace object": (6 | 3 << 4, range(44, 64), (16, 24, 43)),
+    "kernel object": (7 | 3 << 4, range(44, 64), (16, 24, 43)),
+    "scheduling": (8 | 3 << 4 | 1 << 60, (), (16, 43)),
+    "log": (9 | 3 << 4, (31, *range(40, 64)), (16, 30, 32, 39)),
+    "large": (15 | 3 << 4, (*range(36, 40), *range(44, 64)), (40, 43)),
+}
+
+
+def _one_record(header: int) -> bytes:
+    bits = 32 if header & 15 == 15 else 12
+    words = header >> 4 & (1 << bits) - 1
+    return W(header) + bytes(8 * max(words - 1, 0))
+
+
+@pytest.mark.parametrize("name", _RECORDS)
+def test_a_record_alone_is_a_trace_if_its_header_is_valid(name: str) -> None:
+    header, zeros, used = _RECORDS[name]
+    whole = _one_record(header)
+    assert is_trace(whole)
+    assert not is_trace(whole[:-8])
+    assert not is_trace(whole + bytes(8))
+    for bit in used:
+        assert is_trace(_one_record(header ^ 1 << bit)), bit
+    for bit in zeros:
+        assert not is_trace(_one_record(header | 1 << bit)), bit
+
+
+@pytest.mark.parametrize(
+    ("header", "is_valid"),
+    [
+        (0 | 33 << 4 | 1 << 16, True),
+        (0 | 34 << 4 | 1 << 16, False),
+        (0 | 2 << 4, False),
+        (0 | 2 << 4 | 4 << 16, True),
+        (0 | 2 << 4 | 5 << 16, False),
+        (1 | 1 << 4, False),
+        (1 | 4 << 4, True),
+        (1 | 5 << 4, False),
+        (2 | 1 << 4, True),
+        (2 | 2 << 4 | 8 << 32, True),
+        (2 | 2 << 4 | 9 << 32, False),
+        (2 | 0xFFF << 4 | 0x7FF0 << 32, True),
+        (3 | 2 << 4, False),
+        (3 | 4 << 4, False),
+        (4 | 1 << 4 | 10 << 16, True),
+        (4 | 1 << 4 | 11 << 16, False),
+        (8 | 1 << 4 | 2 << 60, True),
+        (8 | 1 << 4 | 3 << 60, False),
+        (10 | 1 << 4 | 2 << 16, True),
+        (10 | 1 << 4 | 3 << 16, False),
+        (11 | 1 << 4, False),
+        (14 | 1 << 4, False),
+        (15 | 0x1001 << 4, True),
+        (4, False),
+    ],
+)
+def test_sizes_and_subtypes_of_headers_are_limited(
+    header: int,
+    is_valid: bool,  # noqa: FBT001
+) -> None:
+    assert is_trace(_one_record(header)) == is_valid
+
+
+@pytest.mark.parametrize(("count", "is_enough"), [(0, False), (7, False), (8, True)])
+def test_eight_records_in_front_of_damage_are_a_trace(
+    count: int,
+    is_enough: bool,  # noqa: FBT001
+) -> None:
+    assert is_trace(W(4 | 1 << 4) * count + W(11 | 1 << 4)) == is_enough
+
+
+def test_two_records_are_a_trace_even_if_the_last_one_goes_on() -> None:
+    assert is_trace(W(4 | 1 << 4) + W(4 | 3 << 4) + bytes(3))
+    assert not is_trace(W(4 | 3 << 4) + bytes(3))
+
+
 class _Trickle(io.RawIOBase):
     """A file that gives a byte at a time."""
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
+from gsym.errors import FormatError
 from gsym.verification.check import compare
+from gsym.verification.decoder.macho import ReferenceMacho
 from tests.conversion.test_debug_map import A_AT, A_MAP, A_O, B_AT, ID
 from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.macho import (
     ARM64,
     DSYM,
+    EXECUTE,
+    OBJECT,
     SYMBOL_STUBS,
     X86_64,
     Macho,
+    Relocation,
     Section,
     Symbol,
     code,
@@ -95,6 +101,79 @@ def test_every_kind_of_object_file_is_compared(
     image = executable(groups, base=0, bits=bits, byteorder=byteorder)
     found = compare(*convert(tmp_path, image))
     assert (found.functions, found.differences) == (1, [])
+
+
+@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_symbols_are_added_where_relocations_name_them(
+    bits: int, byteorder: ByteOrder
+) -> None:
+    stored = b"".join(
+        value.to_bytes(size, byteorder)
+        for value, size in ((1, 1), (2, 1), (3, 2), (0xFFFFFFFF, 4), (5, 8), (6, 8))
+    )
+    relocations = [
+        Relocation(0, 0, size=1),
+        Relocation(2, 1, size=2),
+        Relocation(4, 1, size=4),
+        Relocation(8, 2, size=8),
+        Relocation(16, 1, names_symbol=False),  # counts from a section
+        Relocation(16 | 0x80000000, 1),  # scattered
+    ]
+    file = replace(relocatable(stored, relocations), bits=bits, byteorder=byteorder)
+    assert relocated(file) == b"".join(
+        value.to_bytes(size, byteorder)
+        for value, size in (
+            (0x11, 1),
+            (2, 1),
+            (0x103, 2),
+            (0xFF, 4),
+            (0x205, 8),
+            (6, 8),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("cpu", "subtractor"), [(X86_64, 5), (ARM64, 1), (0x0200000C, 1), (7, None)]
+)
+def test_a_subtractor_takes_its_symbol_away(cpu: int, subtractor: int | None) -> None:
+    kinds = range(8)
+    relocations = [Relocation(4 * kind, 1, kind, size=4) for kind in kinds]
+    stored = (0x1000).to_bytes(4, "little") * len(kinds)
+    found = relocated(replace(relocatable(stored, relocations), cpu=(cpu, 0)))
+    assert [int.from_bytes(found[4 * at : 4 * at + 4], "little") for at in kinds] == [
+        0xF00 if kind == subtractor else 0x1100 for kind in kinds
+    ]
+
+
+def test_relocations_of_a_linked_file_are_not_applied() -> None:
+    stored = bytes(range(8))
+    assert relocated(relocatable(stored, [Relocation(0, 1)], EXECUTE)) == stored
+
+
+def test_a_relocation_of_a_symbol_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(
+        FormatError, match="damaged relocations of section __debug_info"
+    ):
+        relocated(bytes(8), [Relocation(0, 3)])
+
+
+def relocatable(
+    stored: bytes, relocations: list[Relocation], kind: int = OBJECT
+) -> Macho:
+    """An object file with a section whose relocations name three symbols."""
+    section = Section("__debug_info", stored, "__DWARF", relocations=relocations)
+    symbols = [Symbol("a", 0x10, 0), Symbol("b", 0x100, 0), Symbol("c", 0x200, 0)]
+    return Macho([code(), section], symbols, type=kind)
+
+
+def relocated(file: Macho) -> bytes:
+    """What the second decoder reads of that section."""
+    reference = ReferenceMacho("a.o", memoryview(file.to_bytes()))
+    found = reference.debug_section("debug_info")
+    assert found is not None
+    return found
 
 
 def test_an_object_file_that_is_missing_is_named(

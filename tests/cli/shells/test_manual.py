@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.cli.grammar import Operand, Option
 from gsym.cli.main import find_command
 from gsym.cli.shells.completion import SHELLS
-from gsym.cli.shells.manual import manual_files
-from gsym.cli.shells.programs import commands
+from gsym.cli.shells.manual import manual_files, manual_page
+from gsym.cli.shells.programs import Program, commands
 from gsym.cli.verbs import VERBS
 from tests.conftest import find_peer
 
@@ -67,6 +68,58 @@ def test_an_example_stays_as_it_is(pages: Path) -> None:
     assert r"  gsym filter --demux '^\[(\d+)\]' all.log           lines [PID]" in shown(
         pages / "gsym-filter.1"
     )
+
+
+def test_a_page_in_the_language_of_man() -> None:
+    program = Program(
+        "app run",
+        "do it",
+        (Operand("FILE", "what to read"),),
+        (
+            Option("--size", "how\nmuch", metavar="N"),
+            Option("--hidden", ""),
+            Option("--kind", "which", metavar="a|b", optional="a"),
+            Option("--name", "who", metavar="X", repeatable=True),
+        ),
+        {},
+        "First.\n\n  app -x '\\d'\n\ngsym app\nLast.\n.dots\n'quotes'\n  end",
+    )
+    head, _, rest = manual_page(program).partition("\n")
+    assert head.startswith('.TH APP\\-RUN 1 "" "gsym ')
+    assert rest.partition(".SH EXIT STATUS")[0].splitlines() == [
+        ".SH NAME",
+        r"app\-run \- do it",
+        ".SH SYNOPSIS",
+        r"\fBapp run\fR [OPTION]... FILE",
+        ".SH DESCRIPTION",
+        ".TP",
+        r"\fIFILE\fR",
+        "what to read",
+        ".PP",
+        "First.",
+        ".PP",
+        ".nf",
+        r"  app \-x '\ed'",
+        ".PP",
+        "gsym app",
+        ".fi",
+        "Last.",
+        r"\&.dots",
+        r"\&'quotes'",
+        ".nf",
+        "  end",
+        ".fi",
+        ".SH OPTIONS",
+        ".TP",
+        r"\fB\-\-size\fR \fIN\fR",
+        "how much",
+        ".TP",
+        r"\fB\-\-kind\fR[=\fIa|b\fR]",
+        "which",
+        ".TP",
+        r"\fB\-\-name\fR \fIX\fR",
+        "who (repeatable)",
+    ]
 
 
 def test_mandoc_finds_nothing_wrong(pages: Path) -> None:

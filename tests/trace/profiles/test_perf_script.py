@@ -188,6 +188,28 @@ def test_unrecognized_lines_are_counted() -> None:
     assert (unknown.count, unknown.first) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    "line", ["    4010 main+0x10 (/opt/app)", "  4010", "    /src/a.c:7"]
+)
+def test_lines_of_a_stack_without_a_sample_are_unknown(line: str) -> None:
+    unknown = UnknownLines()
+    text = f"{line}\n\napp 7 cycles: \n    10 f (/opt/app)\n\n{line}\n# comment"
+    (sample,) = parse_perf_script(text.splitlines(), unknown)
+    assert isinstance(sample, PerfSample)
+    assert sample.frames == (frame(0x10, "f", "/opt/app"),)
+    assert (unknown.count, unknown.first) == (2, 1)
+
+
+def test_a_thread_may_have_the_name_of_an_address() -> None:
+    first, second = records(
+        "app 7 cycles: \n  10 f (/a)\nadd 8 cycles: \n  20 g (/a)\n"
+    )
+    assert isinstance(first, PerfSample)
+    assert isinstance(second, PerfSample)
+    assert (first.command, second.command) == ("app", "add")
+    assert [len(each.frames) for each in (first, second)] == [1, 1]
+
+
 def test_the_depth_of_a_stack_is_limited() -> None:
     lines = ["p 1 cycles:", *["\t 1 f (/x)"] * (1 << 16)]
     (sample,) = parse_perf_script(lines)
