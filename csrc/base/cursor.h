@@ -166,8 +166,8 @@ static inline int64_t cursor_sleb(cursor *c) {
     return 0;
 }
 
-/* The same, for mostly one-byte numbers. No function gets the address of the cursor, so a
- * local one stays in registers. */
+/* cursor_uleb() for mostly one-byte numbers. No function gets the address of the cursor, so
+ * a local one stays in registers. */
 static inline __attribute__((always_inline)) uint64_t cursor_short_uleb(cursor *c) {
     cursor rest;
     uint64_t value;
@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) int64_t cursor_short_sleb(cursor *c
     return value;
 }
 
-/* Likewise, for mostly one-byte and two-byte numbers. */
+/* cursor_short_uleb() for numbers that mostly have one or two bytes. */
 static inline __attribute__((always_inline)) uint64_t cursor_brief_uleb(cursor *c) {
     if (GSYM_LIKELY(cursor_left(c) >= 2)) {
         uint64_t low = c->at[0], high = c->at[1];

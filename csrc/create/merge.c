@@ -389,9 +389,8 @@ static void extend_cover(pruning *p, size_t first) {
     }
 }
 
-/* Of one start, a symbol shorter than a function from debug information would
- * answer for that function's head. Of the kept records, those before `first`
- * stay. */
+/* Drop symbols that start where a longer DWARF function starts; lookups would return them
+ * for its first bytes. Of the kept records, those before `first` stay. */
 static void drop_symbols_from(pruning *p, size_t first) {
     size_t count = first;
     for (size_t i = first; i < p->kept.count; ++i)

@@ -85,7 +85,7 @@ struct gsym_creator {
     record_list records;
     record_list lines; /* for symbols: see CREATOR_LINES */
     address_list asked; /* ascending; none: all addresses */
-    range_list around;  /* each: from a start at or below it to one above it */
+    range_list around;  /* the nearest function starts on both sides of asked[i] */
     range_list text_ranges;
     foreign_section_list sections;
     named_call_sites_list call_sites;

@@ -2,8 +2,9 @@
  *
  * Flow: unit.c finds units and opens them, abbrev.c compiles their
  * abbreviations, walk.c visits the DIEs once, line.c runs the line
- * program, names.c resolves names on demand, unit_functions.c joins the
- * three into functions ready to be encoded. Nothing here depends on GSYM files.
+ * program, names.c resolves names on demand; sources/unit_functions.c joins
+ * the three into functions. Of the engine's public types this folder uses
+ * errors, warnings and debug sections, nothing of GSYM files.
  *
  * DIEs may be in several files. An `offset` of a DIE is relative to the start of
  * .debug_info of its unit's file; where a reference leads on to the supplementary file,

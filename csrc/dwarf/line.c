@@ -370,7 +370,7 @@ static bool run_program(line_run *run, cursor program) {
 
 /* ---- the table -------------------------------------------------------------------- */
 
-/* Insertion where sequences ascend already, which linkers see to; else a merge. */
+/* A merge sort, unless the sequences ascend already, as linkers leave them. */
 static bool sort_by_high(line_table *table) {
     const line_sequence *sequences = table->sequences.items;
     size_t count = table->sequences.count;

@@ -66,7 +66,7 @@ static bool add_unit(unit_list *units, const dwarf_unit_header *header) {
     return LIST_ADD(*units, *header);
 }
 
-/* Around a header the system maps much more of its file. */
+/* Fault-around maps neighbouring pages; return them. */
 static void give_back(const dwarf_bytes *section, uint64_t end, uint64_t *given_back) {
     if (!section->is_file_mapping || end - *given_back < PAGES_DROP_SIZE) return;
     pages_give_back(section->data + *given_back, (size_t)(end - *given_back));

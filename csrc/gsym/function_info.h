@@ -119,8 +119,8 @@ bool line_table_checkpoints(const cursor *payload, checkpoint_list *list);
 /* The last row at or below `address`; all 0 if the first is above. */
 gsym_status line_table_find(const cursor *payload, uint64_t start, uint64_t address,
                             gsym_line_row *row_ret, gsym_error *error);
-/* Likewise for a valid table, from a checkpoint in the payload on. A damaged table gives
- * any row. */
+/* line_table_find() for a valid table, from a checkpoint in the payload on. A damaged table
+ * gives any row. */
 void line_table_find_after(const cursor *payload, const line_checkpoint *checkpoint,
                             uint64_t start, uint64_t address, gsym_line_row *row_ret);
 

@@ -131,8 +131,8 @@ typedef struct index_section {
     bool swap;
 } index_section;
 
-/* In version 1 nothing tells of the part, so a file with one has a multiple of so many
- * bytes: the last page of most others need not be read to see that they have none. */
+/* Version 1 has no directory. A file with an index is padded to a multiple of 512 bytes, so
+ * for most files the size alone shows that there is none. */
 enum { INDEX_FILE_MULTIPLE = 512, INDEX_ALIGNMENT = 8 };
 
 /* Find the part that ends at `end` of the file, whose header (in version 2 with the

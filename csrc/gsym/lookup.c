@@ -96,7 +96,8 @@ static size_t put_walk(frame_list *list, inline_walk *walk, size_t skip) {
     return count;
 }
 
-/* Put them innermost first, each with the file and the line that it has reached. */
+/* Reverse to innermost first and shift call sites by one frame: the walk stores where each
+ * call was made. */
 static void turn(frame_list *list, size_t count) {
     for (size_t i = 0; i + 1 < count - i; ++i) {
         gsym_frame frame = list->frames[i];

@@ -49,7 +49,7 @@ typedef struct found_frames {
 
 typedef struct address_sweep {
     bool llvm; /* by LLVM's rules */
-    /* Leave what has call sites, of which frames do not tell. */
+    /* Skip functions with call sites; frames cannot represent them. */
     bool frames_only;
     size_t frame_limit; /* no address is begun where there are as many; 0: none */
     size_t capacity;    /* addresses that there is room for */

@@ -60,7 +60,7 @@ struct gsym_conversion {
     size_t idle_count;
     unit_functions **parked; /* by unit index modulo result_count */
     /* used in the ordered step only */
-    number_map fingerprints; /* of the functions so far */
+    number_map fingerprints; /* of the functions so far: their addresses */
     uint64_t repeated;
 };
 
@@ -244,21 +244,25 @@ gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb 
 
 /* ---- working ------------------------------------------------------------------------- */
 
-/* Leave out functions that a unit before has described in the same words. */
+/* Leave out functions that a unit before has described in the same words: the fingerprint
+ * and the address are the same. Functions of different addresses are never confused, even
+ * if their fingerprints are equal. */
 static gsym_status drop_repeated(gsym_conversion *conversion, unit_functions *unit,
                                  gsym_error *error) {
     uint32_t kept = 0;
     for (size_t i = 0; i < unit->functions.count; ++i) {
         const unit_function *function = &unit->functions.items[i];
-        uint64_t ignored;
+        uint64_t address = function->address + function->shift, known;
         if (function->fingerprint != 0) {
-            if (number_map_find(&conversion->fingerprints, function->fingerprint,
-                                &ignored)) {
+            if (!number_map_find(&conversion->fingerprints, function->fingerprint,
+                                 &known)) {
+                if (!number_map_set(&conversion->fingerprints, function->fingerprint,
+                                    address))
+                    return gsym_fail_memory(error);
+            } else if (known == address) {
                 ++conversion->repeated;
                 continue;
             }
-            if (!number_map_set(&conversion->fingerprints, function->fingerprint, 0))
-                return gsym_fail_memory(error);
         }
         unit->functions.items[kept++] = *function;
     }

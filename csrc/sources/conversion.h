@@ -1,4 +1,5 @@
-/* conversion.h - the state of a conversion that symbol tables and Go use. */
+/* conversion.h - the encoder of a thread's units, and the parts of a conversion that other
+ * sources (symbol tables, Go, PDB) and the index of units use. */
 #ifndef GSYM_SOURCES_CONVERSION_H
 #define GSYM_SOURCES_CONVERSION_H
 

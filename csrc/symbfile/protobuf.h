@@ -55,7 +55,7 @@ gsym_status protobuf_key(protobuf_message *message, uint32_t *key_ret, gsym_erro
 /* The contents of a field of wire type PROTOBUF_BYTES. */
 gsym_status protobuf_take(protobuf_message *message, protobuf_bytes *bytes_ret,
                           gsym_error *error);
-/* Likewise, checked to be UTF-8. */
+/* The contents of a field of wire type PROTOBUF_BYTES, checked to be UTF-8. */
 gsym_status protobuf_text(protobuf_message *message, protobuf_bytes *text_ret,
                           gsym_error *error);
 /* Skip an unknown field. Fields numbered up to `defined` are known: `key` has the wrong

@@ -53,8 +53,8 @@ static inline uint64_t written_strings_cost(const written_strings *strings,
     return string->uses > 0 ? 0 : string->size + COST_OF_STRING;
 }
 
-/* Likewise for a record that may use a string many times: counted once, until all claims
- * are released. */
+/* The cost of a string for a record that may use it many times: counted once, until all
+ * claims are released. */
 static inline uint64_t written_strings_claim(written_strings *strings, uint32_t number) {
     uint64_t cost = written_strings_cost(strings, number);
     if (cost == 0 || strings->all.items[number - 1].is_claimed) return 0;

@@ -6,7 +6,8 @@
  *
  * For every function:
  *   - Memory comes in as (pointer, size); the engine opens, reads and writes no
- *     file, starts no thread, keeps no global state and has no callbacks.
+ *     file, starts no thread and keeps no global state. The only functions that it
+ *     calls back are those of a gsym_cxx_demangler.
  *   - A function that can fail returns a gsym_status and, unless that is GSYM_OK,
  *     fills *error. Results are the last parameters but for the error.
  *   - Addresses are link-time virtual addresses in bytes. An `offset` in an
