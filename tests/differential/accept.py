@@ -71,9 +71,9 @@ The inputs `big/` are those of the [benchmarks](benchmarks.md). Of the other fil
 their Debian packages, of which the modules of the kernel are relocatable, a part is
 taken that has all sizes. The fixtures are the ELF files with lines that the tests read,
 of many compilers and machines, without two that llvm-symbolizer misreads. The shared
-objects are csrc/ of this project, built by zig. The programs are those of
-`tests/differential/builds.py`, in several languages; the targets are a program for each
-machine in `tests/differential/targets.py`. Of binaries that share a line of the table,
+objects are csrc/ of this project, built by zig. The programs are small ones in several
+languages, by many compilers and options; the targets are one program, built for many
+machines. Of binaries that share a line of the table,
 {of_many:,} addresses of each are asked, or all if there are fewer.
 
 {environment}

@@ -1,4 +1,4 @@
-"""Guarantees in the documentation name tests that exist, or are tested here."""
+"""Promises of the documentation have tests, some of them here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -32,20 +32,30 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
-NAMED = re.compile(r"tests/[\w/]+\.py::\w+")
-# Checks in tests/differential and test_contract.
-CHECKS = re.compile(r"Check:\s+`\w+`")
+NAMED = re.compile(r"tests/[\w/]+\.py")
+TABLE = REPOSITORY / "tools/qa/promises.tsv"
+
+
+class Promise(NamedTuple):
+    """A line of the table: the first words of a promise of a page, and a test of it."""
+
+    page: str
+    words: str
+    test: str
+
+
+def table() -> list[Promise]:
+    head, *lines = TABLE.read_text(encoding="utf-8").splitlines()
+    assert head.split("\t") == ["page", "promise", "test"]
+    return [Promise(*line.split("\t")) for line in lines]
 
 
 @cache
 def defined_in(path: str) -> frozenset[str]:
-    """The tests that a file defines."""
+    """The functions that a file defines."""
     tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    return frozenset(
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-    )
+    nodes = ast.walk(tree)
+    return frozenset(each.name for each in nodes if isinstance(each, ast.FunctionDef))
 
 
 def page(name: str) -> str:
@@ -53,15 +63,22 @@ def page(name: str) -> str:
 
 
 def rows(text: str) -> list[str]:
-    """The rows of all tables, without their heads."""
+    """The first cells of the rows of all tables, without their heads."""
     found = re.findall(r"^\|(?:-+\|)+\n((?:\|.*\n)+)", text, re.MULTILINE)
-    return [row for table in found for row in table.splitlines()]
+    lines = (row for rows_ in found for row in rows_.splitlines())
+    return [line.split("|")[1].strip() for line in lines]
 
 
 def sections(text: str) -> list[str]:
-    """The sections without their subsections, if they have text."""
-    parts = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)[1:]
-    return [part for part in parts if part.count("\n") > 2]
+    """The titles of the sections that have text besides their subsections."""
+    parts = re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]
+    return [part.partition("\n")[0] for part in parts if part.count("\n") > 2]
+
+
+def points(text: str) -> list[str]:
+    """The points of all lists in subsections."""
+    found = re.findall(r"^- (.*(?:\n  .*)*)", text.partition("\n### ")[2], re.MULTILINE)
+    return [" ".join(each.split()) for each in found]
 
 
 def what_it_does(text: str) -> list[str]:
@@ -69,22 +86,46 @@ def what_it_does(text: str) -> list[str]:
 
 
 PROMISES: dict[str, Callable[[str], list[str]]] = {
-    "docs/reliability.md": rows,
-    "docs/differences.md": sections,
-    "SECURITY.md": rows,
     "README.md": what_it_does,
+    "SECURITY.md": points,
+    "docs/differences.md": sections,
+    "docs/reliability.md": rows,
 }
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_promises_name_existing_tests(name: str) -> None:
-    promises = PROMISES[name](page(name))
-    assert promises
-    for promise in promises:
-        named = NAMED.findall(promise)
-        assert named or CHECKS.search(promise), promise
-        for path, _, test in (each.partition("::") for each in named):
-            assert test in defined_in(path), f"{path}::{test}"
+def test_the_table_has_each_promise_of_a_page_and_no_other(name: str) -> None:
+    entries = {each.words for each in table() if each.page == name}
+    # Of several that fit, the longest is meant.
+    found = {
+        promise: max(filter(promise.startswith, entries), key=len, default=None)
+        for promise in PROMISES[name](page(name))
+    }
+    assert [promise for promise, words in found.items() if words is None] == []
+    assert sorted(entries - set(found.values())) == []
+    assert len(set(found.values())) == len(found)
+
+
+def test_the_table_has_no_other_pages() -> None:
+    assert {each.page for each in table()} == set(PROMISES)
+
+
+@pytest.mark.parametrize("test", sorted({each.test for each in table()}))
+def test_a_test_of_the_table_exists(test: str) -> None:
+    path, _, function = test.partition("::")
+    assert function in defined_in(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(REPOSITORY / name for name in ("README.md", "SECURITY.md")),
+        *sorted((REPOSITORY / "docs").rglob("*.md")),
+    ],
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
+def test_pages_for_users_name_no_test(path: Path) -> None:
+    assert NAMED.findall(path.read_text(encoding="utf-8")) == []
 
 
 # ---- code in files
