@@ -6,6 +6,7 @@
 #   make lint      ruff, mypy --strict, C warnings as errors
 #   make sanitize  the test suite on an engine with ASan and UBSan
 #   make mutants   damaged files of every kind on such an engine, for 60 seconds (SECONDS=)
+#   make mutants-python N=   200 changes of the package, or N, which tests are to notice
 #   make analyze   static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
 #   make docs      the manual as HTML, in docs/_build
 #   make wheel     the source distribution and the wheel, checked and tried, in dist
@@ -49,8 +50,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint analyze sanitize sanitized mutants bench accept docs wheel deb \
-    libgsym install man clean
+.PHONY: build demo test check lint analyze sanitize sanitized mutants mutants-python bench \
+    accept docs wheel deb libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -133,6 +134,11 @@ sanitized: $(VENV)/.test
 mutants: $(VENV)/.test
 	@test -d $(SANITIZED) || $(MAKE) --no-print-directory sanitized
 	$(BIN)/python -m tools.mutate --seconds $(SECONDS)
+
+# The seed is printed; `python -m tools.mutants.python --help` has the options.
+N ?= 200
+mutants-python: build $(VENV)/.test
+	$(BIN)/python -m tools.mutants.python --mutants $(N)
 
 bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks.corpus $(CORPUS)

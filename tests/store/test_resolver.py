@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError, SourceError
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import write_pieces
@@ -30,6 +31,7 @@ from gsym.store.sources.source import FoundFile
 from gsym.store.symbolizer import Symbolizer
 from tests.clock import Clock
 from tests.fault_server import FaultServer, Reply
+from tests.inputs.elf import Elf, Symbol, code_section
 from tests.store_modules import identity, write_sym
 from tests.symbol_files import key, path, symbols
 
@@ -157,6 +159,41 @@ def test_a_module_comes_from_the_first_source_that_has_it(
         assert again.entry is not None
         assert again.entry.source == f"{server.url}{path()}"
     assert server.requests == {path(): 1}
+
+
+BUILD_ID = "abcdef0123456789abcdef0123456789abcdef01"
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "told", "name"),
+    [
+        *((f"{each}.debug", "", "", BUILD_ID) for each in (BUILD_ID, BUILD_ID[2:])),
+        *(
+            (each, "", "", BUILD_ID)
+            for each in ("debuginfo", "executable", "gsym", "_")
+        ),
+        ("DebugInfo.xz", "", "", BUILD_ID),
+        ("debuginfo", "app", "", "app"),
+        ("debuginfo", "", "lib.so", "lib.so"),
+        ("libx.so.debug", "", "", "libx.so"),
+        ("libx.so.debug", "", "lib.so", "lib.so"),
+    ],
+)
+def test_a_module_is_named_by_its_build_id_where_nothing_else_names_it(
+    store: Store, file: str, asked: str, told: str, name: str
+) -> None:
+    build_id = bytes.fromhex(BUILD_ID)
+    elf = Elf([code_section()], symbols=[Symbol("f", 0x1000, 16)], build_id=build_id)
+
+    def find(_: ModuleKey, folder: str) -> FoundFile:
+        found = Path(folder, file)
+        found.write_bytes(elf.to_bytes())
+        return FoundFile(str(found), "somewhere", ModuleIdentity(debug_file=told))
+
+    resolver = Resolver(store, [Given("builds", find)])
+    entry = resolver.resolve(ModuleKey(asked, code_id=BUILD_ID.upper())).entry
+    assert entry is not None
+    assert entry.identity.debug_file == name
 
 
 def test_stopped_fetch_is_not_waited_for_forever(store: Store) -> None:

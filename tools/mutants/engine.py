@@ -1,20 +1,13 @@
 """Change one place of a decoder at a time; report the changes that no test notices.
 
-    python -m tools.mutate_engine [--mutants N] [--seed S] [--jobs N] [--again]
+    python -m tools.mutants.engine [--mutants N] [--seed S] [--jobs N] [--again]
 
-A mutant is a decoder with another operator, number, condition or returned value in one
-line, or without a statement. Lines are drawn from all decoders alike, so that a file
-has mutants by its size. One that is compiled to the same machine code is not counted. A
-mutant is killed if a test of its folder (`TESTS`) fails, crashes or takes `SECONDS` of
-processor time. `equivalent.tsv` names those that no test can notice, with the reason.
-Others survive: build/mutate_engine/survivors.tsv has them, and `--again` tries those of
-its lines that can still be made. The exit status is 1 if less than 90 % are killed.
+One that is compiled to the same machine code is not counted. A mutant is killed if a
+test of its folder (`TESTS`) fails, crashes or takes `SECONDS` of processor time.
 """
 
 from __future__ import annotations
 
-import argparse
-import random
 import re
 import resource
 import shutil
@@ -23,20 +16,16 @@ import sys
 import sysconfig
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from os import environ
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from tools.mutants import gate
+from tools.mutants.gate import ROOT, Mutant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "mutate_engine"
-SURVIVORS = BUILD / "survivors.tsv"
-EQUIVALENT = Path(__file__).with_name("equivalent.tsv")
-AIM = 0.9
 SECONDS = 60  # of processor time for a process; TESTS of a folder take half at most
 MEMORY = 16 << 30  # of addresses: tests map sparse files
 COMPILE = (
@@ -86,34 +75,16 @@ RULES = [
 ]
 
 
-class Mutant(NamedTuple):
-    """The *nth* line of a file that reads *before*, and what stands in its place."""
-
-    path: str
-    nth: int
-    before: str
-    after: str
-
-    def apply(self, text: str) -> str:
-        """The file with the other line."""
-        lines = text.splitlines(keepends=True)
-        alike = [at for at, line in enumerate(lines) if line.strip() == self.before]
-        if self.nth < len(alike):
-            lines[alike[self.nth]] = self.after + "\n"
-        return "".join(lines)
-
-
 def mutants_of(path: str, text: str) -> Iterator[list[Mutant]]:
     """The mutants of each line of a file that has any."""
     # Comments, strings and directives are no code.
     no_code = r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'.+?\'|^ *#.*?$'
     hidden = re.compile(no_code, re.DOTALL | re.MULTILINE)
     code = hidden.sub(lambda each: re.sub(r"\S", "\0", each[0]), text)
-    seen: Counter[str] = Counter()
-    for line, bare in zip(text.splitlines(), code.splitlines(), strict=True):
-        before = line.strip()
+    lines = zip(text.splitlines(), code.splitlines(), _places(text), strict=True)
+    for line, bare, (function, nth) in lines:
         mutants = [
-            Mutant(path, seen[before], before, after.strip())
+            Mutant(path, function, nth, line.strip(), after.strip())
             for rule, new in RULES
             for found in re.finditer(rule, line)
             if "\0" not in (bare[found.start()], bare[found.end() - 1])
@@ -121,16 +92,40 @@ def mutants_of(path: str, text: str) -> Iterator[list[Mutant]]:
                 line[: found.start()] + found.expand(new) + line[found.end() :]
             ]
         ]
-        seen[before] += 1
         if mutants:
             yield mutants
 
 
-class Workshop:
+def _places(text: str) -> Iterator[tuple[str, int]]:
+    """The function of each line, and how many of its lines before are alike."""
+    function = ""
+    seen: Counter[tuple[str, str]] = Counter()
+    for line in text.splitlines():
+        found = re.match(r"(?:[a-zA-Z_][^(]*\W)?([a-z_]\w*)\(", line)
+        if found:
+            function = found[1]
+        place = (function, line.strip())
+        yield function, seen[place]
+        seen[place] += 1
+        if line == "}":
+            function = ""
+
+
+def applied(mutant: Mutant, text: str) -> str:
+    """The file with the other line."""
+    lines = text.splitlines(keepends=True)
+    for at, (line, place) in enumerate(zip(lines, _places(text), strict=True)):
+        if line.strip() == mutant.before and place == (mutant.function, mutant.nth):
+            lines[at] = mutant.after + "\n"
+    return "".join(lines)
+
+
+class Workshop(gate.Judge):
     """A copy of the checkout, or of another workshop, with an engine of its own."""
 
     def __init__(self, folder: Path, source: Path = ROOT) -> None:
         self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
         hidden = (".*", "build", "dist", "__pycache__") if source == ROOT else ()
         shutil.copytree(source, folder, ignore=shutil.ignore_patterns(*hidden))
 
@@ -181,13 +176,13 @@ class Workshop:
         )
         return done.returncode == 0
 
-    def judge(self, mutant: Mutant) -> str | None:
+    def verdict(self, mutant: Mutant) -> str | None:
         """`killed` or `survived`; None if it is no program, or the same."""
         source = self.folder / mutant.path
         compiled = source.with_suffix(".o")
         text, code = source.read_text("utf-8"), compiled.read_bytes()
         try:
-            source.write_text(mutant.apply(text), "utf-8")
+            source.write_text(applied(mutant, text), "utf-8")
             if not self.compile(mutant.path) or compiled.read_bytes() == code:
                 return None
             tests = next(TESTS[each] for each in TESTS if source.match(each))
@@ -202,99 +197,40 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def rows(path: Path) -> Iterator[tuple[Mutant, str]]:
-    """The mutants that a table names, with the reason if it has any."""
-    for line in path.read_text("utf-8").splitlines():
-        name, nth, before, after, *reason = line.split("\t")
-        yield Mutant(name, int(nth), before, after), "".join(reason)
+class Gate(gate.Gate):
+    """The mutants of the decoders."""
+
+    def lines(self) -> list[list[Mutant]]:
+        """The mutants of each line that has any."""
+        return [
+            mutants
+            for each in TESTS
+            for path in sorted(ROOT.glob(f"csrc/{each}"))
+            for mutants in mutants_of(
+                str(path.relative_to(ROOT)), path.read_text("utf-8")
+            )
+        ]
+
+    def judges(self, count: int) -> list[Workshop]:
+        """A workshop that is compiled, and copies of it."""
+        first = Workshop(self.build / "0")
+        if not first.compile_all():
+            sys.exit("the engine cannot be compiled")
+        folders = [self.build / str(number) for number in range(1, count)]
+        workshops = [first, *(Workshop(each, first.folder) for each in folders)]
+        tests = [*{*TESTS.values()}, OF_ALL]
+        with ThreadPoolExecutor(count) as pool:
+            jobs = [tests[number::count] for number in range(count)]
+            list(pool.map(_check, workshops, jobs))
+        return workshops
 
 
-def drawn(seed: int) -> list[list[Mutant]]:
-    """The lines that have mutants, and these, in the order of *seed*."""
-    lines = [
-        mutants
-        for each in TESTS
-        for path in sorted(ROOT.glob(f"csrc/{each}"))
-        for mutants in mutants_of(str(path.relative_to(ROOT)), path.read_text("utf-8"))
-    ]
-    order = random.Random(seed)  # noqa: S311 - no secret
-    order.shuffle(lines)
-    for line in lines:
-        order.shuffle(line)
-    print(
-        f"{len(lines)} lines, {sum(map(len, lines))} mutants, seed {seed}", flush=True
-    )
-    return lines
-
-
-def opened(count: int) -> SimpleQueue[Workshop]:
-    """Workshops: one that is compiled, the others copies of it."""
-    shutil.rmtree(BUILD, ignore_errors=True)
-    first = Workshop(BUILD / "0")
-    if not first.compile_all():
-        sys.exit("the engine cannot be compiled")
-    free: SimpleQueue[Workshop] = SimpleQueue()
-    for number in range(1, count):
-        free.put(Workshop(BUILD / str(number), first.folder))
-    free.put(first)
-    return free
-
-
-def check(free: SimpleQueue[Workshop], tests: str) -> None:
+def _check(workshop: Workshop, tests: list[str]) -> None:
     """End the program if tests fail on the engine as it is."""
-    workshop = free.get()
-    try:
-        if not workshop.passes(tests):
-            sys.exit(f"fails without a change: {tests}")
-    finally:
-        free.put(workshop)
-
-
-def judged(
-    free: SimpleQueue[Workshop], known: set[Mutant], line: list[Mutant]
-) -> tuple[str, Mutant] | None:
-    """The first mutant of a line that is another program, and its verdict."""
-    workshop = free.get()
-    try:
-        for mutant in line:
-            verdict = "equivalent" if mutant in known else workshop.judge(mutant)
-            if verdict:
-                print(verdict, *mutant, sep="\t", flush=True)
-                return verdict, mutant
-        return None
-    finally:
-        free.put(workshop)
-
-
-def main() -> bool:
-    """Judge as many mutants as asked for; whether too many survive."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mutants", type=int, default=200, metavar="N")
-    parser.add_argument("--seed", type=int, default=1, metavar="S")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N")
-    parser.add_argument("--again", action="store_true")
-    asked = parser.parse_args()
-    if asked.again:
-        lines = [[mutant] for mutant, _ in rows(SURVIVORS)]
-    else:
-        lines = drawn(asked.seed)
-    known = {mutant for mutant, _ in rows(EQUIVALENT)}
-    free = opened(asked.jobs)
-    verdicts: list[tuple[str, Mutant]] = []
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        list(pool.map(partial(check, free), [*{*TESTS.values()}, OF_ALL]))
-        while lines and len(verdicts) < asked.mutants:
-            next_lines = lines[: asked.mutants - len(verdicts)]
-            del lines[: len(next_lines)]
-            verdicts += filter(None, pool.map(partial(judged, free, known), next_lines))
-    with SURVIVORS.open("w", encoding="utf-8") as file:
-        for verdict, mutant in verdicts:
-            if verdict == "survived":
-                print(*mutant, sep="\t", file=file)
-    counts = Counter(verdict for verdict, _ in verdicts)
-    print(*(f"{count} {verdict}" for verdict, count in counts.most_common()), sep=", ")
-    return counts["survived"] > (1 - AIM) * (counts["killed"] + counts["survived"])
+    for each in tests:
+        if not workshop.passes(each):
+            sys.exit(f"fails without a change: {each}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(gate.main(Gate("engine")))

@@ -1,0 +1,1 @@
+"""One changed place of the program at a time, which tests are to notice."""

@@ -1,1 +1,0 @@
-"""Changed decoders, which tests are to notice."""
