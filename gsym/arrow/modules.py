@@ -8,6 +8,7 @@ from _thread import allocate_lock
 
 from gsym.cache import BoundedCache
 from gsym.errors import GsymError, NotFoundError
+from gsym.sizes import read_size
 from gsym.store.modules import (
     Attempt,
     Entry,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from gsym.store.loose_files import LooseFiles
     from gsym.store.modules import ModuleKey
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
@@ -118,12 +118,10 @@ class Modules:
 def _bytes_of(memory: int | str) -> int:
     if isinstance(memory, int):
         return memory
-    text = memory.strip().upper().removesuffix("B")
-    digits = text.rstrip("".join(_UNITS))
-    unit = text[len(digits) :]
-    if not digits.isdecimal() or unit not in _UNITS:
-        raise ValueError(f"memory: '{memory}' is not a size like 512MB")
-    return int(digits) * _UNITS[unit]
+    try:
+        return read_size(memory.strip())
+    except ValueError as error:
+        raise ValueError(f"memory: {error}") from None
 
 
 class _OpenModules:

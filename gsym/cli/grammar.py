@@ -24,9 +24,6 @@ _HELP_WIDTH = 80
 _CLOSE, _CLOSE_IF_SHORT = 0.75, 0.66
 _SHORT = 4
 _GIVEN = "yes"  # the value of a flag
-_SIZE_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
-    f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)
-}
 
 
 class UsageError(Exception):
@@ -183,14 +180,12 @@ class Values:
         given = self.text(name)
         if given is None:
             return None
-        digits, unit = _split_unit(given.removesuffix("B") if _is_kb(given) else given)
-        scale = _SIZE_UNITS.get(unit[:1].upper() + unit[1:])
-        if scale is None:
-            raise UsageError(
-                f"option '{name}': invalid size '{given}': expected a number with a "
-                "unit (500M, 1GiB)"
-            )
-        value = parse_number(digits, f"option '{name}'") * scale
+        from gsym.sizes import read_size
+
+        try:
+            value = read_size(given)
+        except ValueError as error:
+            raise UsageError(f"option '{name}': {error}") from None
         return _in_range(value, name, given, minimum, _UINT64_END)
 
     def seconds(self, name: str) -> float | None:
@@ -202,7 +197,7 @@ class Values:
         given = self.text(name)
         if given is None:
             return None
-        from gsym.arguments import read_duration
+        from gsym.sizes import read_duration
 
         try:
             value = read_duration(given, "s")
@@ -691,14 +686,3 @@ def _in_range(value: int, name: str, given: str, minimum: int, end: int) -> int:
     if value >= end:
         raise UsageError(f"option '{name}': {given} is too large")
     return value
-
-
-def _split_unit(text: str) -> tuple[str, str]:
-    """A number and the letters after it."""
-    number = text.rstrip("BGKMTghikmnstu")
-    return number, text[len(number) :]
-
-
-def _is_kb(text: str) -> bool:
-    """Whether a size ends in `KB`, `MB` and so on, or in `B` alone."""
-    return text.endswith("B") and not text.endswith("iB")

@@ -19,6 +19,7 @@ from gsym.engine.native import ffi, lib, new_error
 from gsym.engine.workers import run_workers, taken_from
 from gsym.errors import FormatError, LimitError
 from gsym.model import UINT64_MAX
+from gsym.sizes import exact_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,7 +185,9 @@ class SparseImage:
             if not missing:
                 return done > 0
             if len(missing) * _BLOCK > MEMORY:
-                reason = f"needs more than {MEMORY >> 20} MB at once: download the file"
+                reason = (
+                    f"needs more than {exact_size(MEMORY)} at once: download the file"
+                )
                 raise LimitError(reason, path=self._file.name)
             self._read(missing)
         reason = f"needs more than {_ROUNDS - 1} reads in turn: download the file"

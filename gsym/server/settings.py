@@ -17,8 +17,8 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from gsym.arguments import read_duration, read_size
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.sizes import exact_size, read_duration, read_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -373,10 +373,5 @@ def _default_text(default: Any, kind: Any) -> str:
     if isinstance(default, bool):
         return str(default).lower()
     if kind is Bytes:
-        shift, unit = next(
-            (shift, unit)
-            for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, ""))
-            if default % (1 << shift) == 0
-        )
-        return f"{default >> shift}{unit}"
+        return exact_size(default)
     return f"{default:g}s" if kind is Seconds else str(default)

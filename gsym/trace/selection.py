@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 
-from gsym.arguments import read_duration, strings_of
+from gsym.arguments import strings_of
 from gsym.cache import BoundedCache
 from gsym.model import UINT64_MAX
 from gsym.records import NamedTuple
+from gsym.sizes import read_duration
 from gsym.trace.fxt.decoder import Filter
 from gsym.trace.fxt.objects import PROCESS, THREAD
 from gsym.trace.fxt.records import (

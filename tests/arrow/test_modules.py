@@ -96,7 +96,7 @@ def test_a_name_finds_the_module_that_was_added_last(store: Store) -> None:
     ("options", "text"),
     [
         ({"missing": "skip"}, "missing: 'skip' is not"),
-        ({"memory": "much"}, "memory: 'much' is not a size"),
+        ({"memory": "much"}, "memory: invalid size 'much'"),
         ({"max_open": 0}, "max_open must be positive"),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 
 import gsym
 from gsym.cli.main import help_text, main
-from gsym.cli.verbs.store import size_text
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from tests.store_modules import (
@@ -113,19 +112,6 @@ def test_damaged_module_is_reported_and_the_others_are_listed(
     assert status == 1
     assert "lib1.so" in output
     assert errors.startswith(f"gsym store list: {record}: damaged record")
-
-
-def test_sizes_are_short() -> None:
-    for size, text in [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.0 KB"),
-        (999_949, "999.9 KB"),
-        (999_951, "1.0 MB"),
-        (1_500_000_000, "1.5 GB"),
-        (10**16, "10000.0 TB"),
-    ]:
-        assert size_text(size) == text
 
 
 @pytest.mark.parametrize(

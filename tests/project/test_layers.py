@@ -37,7 +37,10 @@ FOLDERS = (
     "cli",
 )
 # Modules beside the folders, which every folder may import, lowest first.
-BESIDE = ("records", "cache", "include", "config", "arguments", "errors", "model")
+BESIDE = (
+    *("records", "cache", "include", "config", "arguments", "sizes", "errors"),
+    "model",
+)
 
 # The folders of the engine, lowest first; include/ has the public header.
 ENGINE = (

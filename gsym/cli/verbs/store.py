@@ -10,6 +10,7 @@ from gsym.cli.options import JSON, QUIET, STORE, output_option
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
 from gsym.errors import GsymError
+from gsym.sizes import rounded_size
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.modules import keys_of_text
@@ -32,8 +33,6 @@ NAMES = Operand(
 )
 MODULE = Operand("MODULE", "NAME/ID, a debug id or a build id")
 _LEVELS = ("names", "lines", "inlined calls")
-_UNITS = ("KB", "MB", "GB", "TB")
-_THOUSAND = 1000
 
 
 def open_store(values: Values) -> Store:
@@ -127,19 +126,6 @@ def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
     }
 
 
-def size_text(size: int) -> str:
-    """A number of bytes for people: `1.5 MB`."""
-    if size < _THOUSAND:
-        return f"{size} B"
-    number = float(size)
-    for unit in _UNITS:
-        number /= _THOUSAND
-        text = f"{number:.1f} {unit}"
-        if round(number, 1) < _THOUSAND:
-            break
-    return text
-
-
 _TITLES = ("NAME", "DEBUG ID", "OS", "ARCH", "FUNCTIONS", "SIZE", "LAST USED", "SOURCE")
 _RIGHT_ALIGNED = {"FUNCTIONS", "SIZE"}
 
@@ -189,7 +175,7 @@ def _row(store: Store, entry: Entry) -> tuple[str, ...]:
         printable(identity.os) or "-",
         printable(identity.architecture) or "-",
         f"{entry.quality.functions:,}",
-        size_text(entry.size),
+        rounded_size(entry.size),
         used,
         printable(entry.source) or "-",
     )
@@ -239,7 +225,7 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if field in _TIMES:
             value = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
         elif field == "size":
-            value = f"{size_text(value)} ({value:,} bytes)"
+            value = f"{rounded_size(value)} ({value:,} bytes)"
         elif field == "functions":
             value = f"{value:,}"
         if value:

@@ -32,11 +32,11 @@ from gsym.cli.verbs.store import (
     entry_record,
     module_keys,
     open_store,
-    size_text,
 )
 from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
 from gsym.net.buckets import BUCKETS
+from gsym.sizes import rounded_size
 from gsym.store.adding import add_file
 from gsym.store.archives import ArchiveLimits
 from gsym.store.bucket import BucketStore
@@ -175,7 +175,7 @@ def _added_line(outcome: str, entry: Entry) -> str:
     name = printable(entry.identity.debug_file)
     return (
         f"{outcome:<8} {name} {entry.identity.debug_id}: "
-        f"{entry.quality.functions:,} functions, {size_text(entry.size)}"
+        f"{entry.quality.functions:,} functions, {rounded_size(entry.size)}"
     )
 
 

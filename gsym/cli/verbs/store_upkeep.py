@@ -9,7 +9,8 @@ from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
-from gsym.cli.verbs.store import existing_store, open_store, size_text
+from gsym.cli.verbs.store import existing_store, open_store
+from gsym.sizes import rounded_size
 from gsym.store.resolver import negative_cache_of
 from gsym.store.verification import verify_store
 from gsym.symbolication.conversion_cache import collect_cache
@@ -75,7 +76,7 @@ def collect(values: Values) -> int:
         return 0
     print(
         f"{done.removed:,} {what} removed: "
-        f"{size_text(done.size_before)} -> {size_text(done.size_after)}"
+        f"{rounded_size(done.size_before)} -> {rounded_size(done.size_after)}"
     )
     if done.locked:
         print(f"{done.locked:,} kept because they are in use")

@@ -24,6 +24,7 @@ from gsym.cli.verbs.symbfile_extract import (
 from gsym.errors import GsymError, ServerError
 from gsym.net.web_address import read_web_address
 from gsym.records import NamedTuple
+from gsym.sizes import exact_size
 from gsym.symbfile.file_id import FileId, kernel_id
 from gsym.symbfile.upload import PART_SIZE, extract_upload, ready_upload
 from gsym.symbolication.client.symbfile_client import (
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
         ),
         Option(
             "--part-size",
-            f"approximate size of a part (default: {PART_SIZE >> 20}MiB)",
+            f"approximate size of a part (default: {exact_size(PART_SIZE)})",
             metavar="SIZE",
         ),
         Option(

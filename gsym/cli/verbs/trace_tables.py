@@ -6,6 +6,7 @@ import shutil
 
 from gsym.cli.grammar import Option
 from gsym.cli.terminal import printable
+from gsym.sizes import BINARY_UNITS
 from gsym.trace.profiles.top import GROUPS
 from gsym.trace.record_formats import seconds
 
@@ -31,7 +32,7 @@ LIMIT = Option(
 _LEAST_NAME = 16
 _UNITS = {
     "nanoseconds": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
-    "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
+    "bytes": (*BINARY_UNITS, (1, "B")),
 }
 
 
