@@ -5,7 +5,7 @@
 #include "containers/elf.h"
 #include "containers/relocations.h"
 
-#define TYPE_RELOCATABLE 1
+#define ET_REL 1
 #define PROGRAM_LOAD 1
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
@@ -57,7 +57,7 @@ cursor elf_section_bytes(const elf_object *elf, const elf_section *section) {
     size_t end = elf->object.size;
     uint64_t offset = section->offset < end ? section->offset : end;
     uint64_t left = end - offset;
-    uint64_t size = section->type == ELF_SECTION_NOBITS ? 0 : section->size;
+    uint64_t size = section->type == SHT_NOBITS ? 0 : section->size;
     return cursor_at(elf->object.data + offset, size < left ? size : left, 0,
                      elf->object.header.big_endian);
 }
@@ -79,7 +79,7 @@ static gsym_status read_section_table(elf_object *elf, uint32_t count, uint32_t 
                          "the ELF section table lies outside the file");
     first = elf_section_at(elf, 0);
     if (count == 0) count = first.size > UINT32_MAX ? UINT32_MAX : (uint32_t)first.size;
-    if (names_index == ELF_INDEX_EXTENDED) names_index = first.link;
+    if (names_index == SHN_XINDEX) names_index = first.link;
     if (count > left / elf->section_entry_size)
         return gsym_fail(error, GSYM_E_FORMAT, elf->section_table,
                          "the ELF section table of %u entries reaches past the end of "
@@ -161,7 +161,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     names_index = cursor_u16(&c);
     if (c.failed) return gsym_fail(error, GSYM_E_FORMAT, 16, "the ELF header is cut off");
     GSYM_TRY(read_section_table(elf, section_count, names_index, error));
-    if (elf->program_count == ELF_INDEX_EXTENDED && elf->object.header.section_count > 0)
+    if (elf->program_count == SHN_XINDEX && elf->object.header.section_count > 0)
         elf->program_count = elf_section_at(elf, 0).info;
     limit_program_count(elf);
     elf->object.header.has_base_address = elf_load_segment(
@@ -195,8 +195,8 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
                               gsym_object_section *ret, gsym_error *error) {
     const elf_object *elf = elf_of(object);
     elf_section section = elf_section_at(elf, index);
-    bool is_compressed = (section.flags & ELF_FLAG_COMPRESSED) != 0;
-    if (section.type == ELF_SECTION_NULL) return GSYM_OK;
+    bool is_compressed = (section.flags & SHF_COMPRESSED) != 0;
+    if (section.type == SHT_NULL) return GSYM_OK;
     ret->present = 1;
     ret->index = index;
     ret->name = elf_section_name(elf, &section);
@@ -209,7 +209,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->holds_code = elf_section_holds_code(&section);
     ret->has_relocations =
         elf->placements != NULL && elf->placements[index].relocations != 0;
-    if (section.type == ELF_SECTION_NOBITS) return GSYM_OK;
+    if (section.type == SHT_NOBITS) return GSYM_OK;
     GSYM_TRY(object_set_payload(object, ret, section.size,
                                 is_compressed ? NULL : ".zdebug_", error));
     return is_compressed ? read_compression(elf, &section, ret, error) : GSYM_OK;
@@ -227,7 +227,7 @@ static void find_debug_sections(elf_object *elf) {
         /* A damaged one is found too; reading it reports the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
         which = object_debug_section_named(section.name, section.name_size, &is_split);
-        if (which == GSYM_DEBUG_SECTION_COUNT || section.type == ELF_SECTION_NOBITS ||
+        if (which == GSYM_DEBUG_SECTION_COUNT || section.type == SHT_NOBITS ||
             section.memory_size == 0)
             continue;
         if (elf->object.debug_sections[is_split][which] == OBJECT_NO_SECTION)
@@ -278,7 +278,7 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
         left = elf->object.size;
         for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
             elf_section section = elf_section_at(elf, i);
-            if (section.type != ELF_SECTION_NOTE) continue;
+            if (section.type != SHT_NOTE) continue;
             if (by_name &&
                 strcmp(elf_section_name(elf, &section), ".note.gnu.build-id") != 0)
                 continue;
@@ -302,7 +302,7 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
 /* ---- placing ------------------------------------------------------------------------- */
 
 static bool holds_relocations(const elf_section *section) {
-    return section->type == ELF_SECTION_RELA || section->type == ELF_SECTION_REL;
+    return section->type == SHT_RELA || section->type == SHT_REL;
 }
 
 static bool lies_in_file(const elf_object *elf, const elf_section *section) {
@@ -316,7 +316,7 @@ static void find_relocations(elf_object *elf, elf_placement *placements) {
     uint32_t count = elf->object.header.section_count;
     for (uint32_t i = count; i-- > 1;) {
         elf_section section = elf_section_at(elf, i);
-        if (section.type == ELF_SECTION_SYMTAB_SHNDX) elf->extended_section = i;
+        if (section.type == SHT_SYMTAB_SHNDX) elf->extended_section = i;
         if (!holds_relocations(&section) || section.info == 0 || section.info >= count)
             continue;
         if (lies_in_file(elf, &section)) elf->relocations_size += section.size;
@@ -337,8 +337,8 @@ static gsym_status choose_addresses(const elf_object *elf, elf_placement *placem
             .address = section.address,
             .size = section.size,
             .alignment = section.alignment,
-            .is_loaded = (section.flags & ELF_FLAG_ALLOC) != 0,
-            .is_code = (section.flags & ELF_FLAG_EXECINSTR) != 0,
+            .is_loaded = (section.flags & SHF_ALLOC) != 0,
+            .is_code = (section.flags & SHF_EXECINSTR) != 0,
         };
     }
     fits = place_sections(sections, count, elf->object.header.is_64, &culprit);
@@ -383,7 +383,7 @@ static symbol_values open_symbols(const elf_object *elf, uint32_t index) {
     elf_section section;
     if (index == 0 || index >= elf->object.header.section_count) return symbols;
     section = elf_section_at(elf, index);
-    if (section.type != ELF_SECTION_SYMTAB) return symbols;
+    if (section.type != SHT_SYMTAB) return symbols;
     symbols.entries = elf_section_bytes(elf, &section);
     symbols.count = cursor_left(&symbols.entries) / (elf->object.header.is_64 ? 24 : 16);
     if (elf->extended_section != 0) {
@@ -415,14 +415,14 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
         type = at[12] & 0xf;
         section = cursor_load16(at + 14, swap);
     }
-    if (type == SYMBOL_FUNC && elf->object.header.machine == ELF_MACHINE_ARM)
+    if (type == SYMBOL_FUNC && elf->object.header.machine == EM_ARM)
         *value_ret &= ~UINT64_C(1); /* the Thumb bit */
-    if (section == ELF_INDEX_EXTENDED) {
+    if (section == SHN_XINDEX) {
         cursor c = symbols->extended;
         cursor_skip(&c, index * 4);
         section = cursor_u32(&c);
-    } else if (section >= ELF_INDEX_RESERVED) {
-        if (section != ELF_INDEX_ABSOLUTE) *value_ret = 0;
+    } else if (section >= SHN_LORESERVE) {
+        if (section != SHN_ABS) *value_ret = 0;
         return true;
     }
     if (section >= elf->object.header.section_count) return false;
@@ -435,7 +435,7 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
 /* MIPS with 64 bits stores three types and a special symbol in place of one type, as
  * bytes in the order of a big-endian number. */
 static inline bool has_bytes_for_type(const elf_object *elf) {
-    return elf->object.header.machine == ELF_MACHINE_MIPS && elf->object.header.is_64;
+    return elf->object.header.machine == EM_MIPS && elf->object.header.is_64;
 }
 
 /* The next entry of a table that covers it. */
@@ -452,7 +452,7 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
             uint64_t info = cursor_u64_covered(c);
             r.symbol = (uint32_t)(info >> 32);
             r.number = (uint32_t)info;
-            if (elf->object.header.machine == ELF_MACHINE_SPARCV9) r.number &= 0xff;
+            if (elf->object.header.machine == EM_SPARCV9) r.number &= 0xff;
         }
         if (has_addend) r.addend = cursor_u64_covered(c);
     } else {
@@ -469,7 +469,7 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
 /* How many of the relocations of one section could not be applied. */
 static uint64_t apply_section(const relocation_target *target, const elf_object *elf,
                               const elf_section *section) {
-    bool has_addend = section->type == ELF_SECTION_RELA;
+    bool has_addend = section->type == SHT_RELA;
     size_t entry_size = (elf->object.header.is_64 ? 8u : 4u) * (has_addend ? 3u : 2u);
     symbol_values symbols = open_symbols(elf, section->link);
     cursor c = elf_section_bytes(elf, section);
@@ -518,7 +518,7 @@ static bool is_magic(const uint8_t *data, size_t size) {
 static gsym_status open_elf(gsym_object *object, gsym_error *error) {
     elf_object *elf = (elf_object *)object;
     GSYM_TRY(read_header(elf, error));
-    if (object->header.type == TYPE_RELOCATABLE) {
+    if (object->header.type == ET_REL) {
         object->header.is_relocatable = object->header.has_base_address = 1;
         GSYM_TRY(elf_place_sections(elf, error));
     }

@@ -4,27 +4,39 @@
 
 #include "containers/object.h"
 
-#define ELF_MACHINE_MIPS 8
-#define ELF_MACHINE_ARM 40
-#define ELF_MACHINE_SPARCV9 43
-#define ELF_MACHINE_AARCH64 183
+#define EM_SPARC 2
+#define EM_386 3
+#define EM_68K 4
+#define EM_MIPS 8
+#define EM_SPARC32PLUS 18
+#define EM_PPC 20
+#define EM_PPC64 21
+#define EM_S390 22
+#define EM_ARM 40
+#define EM_SPARCV9 43
+#define EM_X86_64 62
+#define EM_HEXAGON 164
+#define EM_AARCH64 183
+#define EM_RISCV 243
+#define EM_BPF 247
+#define EM_LOONGARCH 258
 
-#define ELF_SECTION_NULL 0
-#define ELF_SECTION_SYMTAB 2
-#define ELF_SECTION_RELA 4
-#define ELF_SECTION_NOTE 7
-#define ELF_SECTION_NOBITS 8
-#define ELF_SECTION_REL 9
-#define ELF_SECTION_DYNSYM 11
-#define ELF_SECTION_SYMTAB_SHNDX 18
+#define SHT_NULL 0
+#define SHT_SYMTAB 2
+#define SHT_RELA 4
+#define SHT_NOTE 7
+#define SHT_NOBITS 8
+#define SHT_REL 9
+#define SHT_DYNSYM 11
+#define SHT_SYMTAB_SHNDX 18
 
-#define ELF_FLAG_ALLOC 0x2
-#define ELF_FLAG_EXECINSTR 0x4
-#define ELF_FLAG_COMPRESSED 0x800
+#define SHF_ALLOC 0x2
+#define SHF_EXECINSTR 0x4
+#define SHF_COMPRESSED 0x800
 
-#define ELF_INDEX_RESERVED 0xff00
-#define ELF_INDEX_ABSOLUTE 0xfff1
-#define ELF_INDEX_EXTENDED 0xffff /* SHN_XINDEX, PN_XNUM: the number is elsewhere */
+#define SHN_LORESERVE 0xff00
+#define SHN_ABS 0xfff1
+#define SHN_XINDEX 0xffff /* and PN_XNUM: the number is elsewhere */
 
 /* The result of linking for a section of a relocatable file. */
 typedef struct elf_placement {
@@ -70,7 +82,7 @@ elf_section elf_section_at(const elf_object *elf, uint32_t index);
 /* The bytes of a section, cut at the end of the file. */
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
 static inline bool elf_section_holds_code(const elf_section *section) {
-    return (section->flags & ELF_FLAG_EXECINSTR) && section->size > 0;
+    return (section->flags & SHF_EXECINSTR) && section->size > 0;
 }
 
 /* The next loaded segment from program header *index on, which goes on after it; its size

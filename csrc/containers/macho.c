@@ -5,17 +5,17 @@
 #include "containers/macho.h"
 #include "base/buffer.h"
 
-#define MAGIC_32 0xfeedfaceu
-#define MAGIC_64 0xfeedfacfu
+#define MH_MAGIC 0xfeedfaceu
+#define MH_MAGIC_64 0xfeedfacfu
 
-#define TYPE_OBJECT 1
+#define MH_OBJECT 1
 
-#define COMMAND_SEGMENT 0x1
-#define COMMAND_SYMTAB 0x2
-#define COMMAND_DYSYMTAB 0xb
-#define COMMAND_SEGMENT_64 0x19
-#define COMMAND_UUID 0x1b
-#define COMMAND_FUNCTION_STARTS 0x26
+#define LC_SEGMENT 0x1
+#define LC_SYMTAB 0x2
+#define LC_DYSYMTAB 0xb
+#define LC_SEGMENT_64 0x19
+#define LC_UUID 0x1b
+#define LC_FUNCTION_STARTS 0x26
 
 enum {
     HEADER_SIZE_32 = 28,
@@ -113,11 +113,11 @@ cursor macho_table_bytes(const macho_object *macho, macho_table table,
 /* ---- sections --------------------------------------------------------------------- */
 
 static bool has_payload(const macho_section *section) {
-    uint32_t type = section->flags & MACHO_SECTION_TYPE;
+    uint32_t type = section->flags & SECTION_TYPE;
     /* A dSYM bundle keeps the headers of the sections it was made for, at offset 0. */
-    return section->offset != 0 && type != MACHO_SECTION_ZEROFILL &&
-           type != MACHO_SECTION_GB_ZEROFILL &&
-           type != MACHO_SECTION_THREAD_LOCAL_ZEROFILL;
+    return section->offset != 0 && type != S_ZEROFILL &&
+           type != S_GB_ZEROFILL &&
+           type != S_THREAD_LOCAL_ZEROFILL;
 }
 
 static gsym_status section_at(const gsym_object *object, uint32_t index,
@@ -132,7 +132,7 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     ret->offset = section.offset;
     ret->memory_size = section.size;
     ret->flags = section.flags;
-    ret->type = section.flags & MACHO_SECTION_TYPE;
+    ret->type = section.flags & SECTION_TYPE;
     ret->holds_code = macho_section_holds_code(&section);
     if (!has_payload(&section)) return GSYM_OK;
     for (unsigned which = 0; which < GSYM_DEBUG_SECTION_COUNT; ++which)
@@ -198,24 +198,24 @@ static gsym_status read_command(macho_object *macho, uint64_t offset, uint32_t c
     c.end = c.at + size; /* the caller has seen that it is there */
     cursor_skip(&c, COMMAND_HEAD_SIZE);
     switch (command) {
-        case COMMAND_SEGMENT:
-        case COMMAND_SEGMENT_64:
-            if ((command == COMMAND_SEGMENT_64) != is_64(macho)) return GSYM_OK;
+        case LC_SEGMENT:
+        case LC_SEGMENT_64:
+            if ((command == LC_SEGMENT_64) != is_64(macho)) return GSYM_OK;
             return read_segment(macho, offset, size, error);
-        case COMMAND_UUID:
+        case LC_UUID:
             if (macho->uuid == NULL && cursor_left(&c) >= UUID_SIZE) macho->uuid = c.at;
             break;
-        case COMMAND_SYMTAB:
+        case LC_SYMTAB:
             if (macho->symbols.count != 0) break;
             macho->symbols = read_table(&c);
             macho->strings = read_table(&c);
             break;
-        case COMMAND_DYSYMTAB:
+        case LC_DYSYMTAB:
             if (macho->indirect_symbols.count != 0) break;
             cursor_skip(&c, INDIRECT_SYMBOLS_PLACE - COMMAND_HEAD_SIZE);
             macho->indirect_symbols = read_table(&c);
             break;
-        case COMMAND_FUNCTION_STARTS:
+        case LC_FUNCTION_STARTS:
             if (macho->function_starts.count == 0) macho->function_starts = read_table(&c);
             break;
         default: break;
@@ -245,10 +245,10 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
     uint32_t magic = cursor_u32(&c);
     uint32_t count, size;
     uint64_t start;
-    header->big_endian = magic != MAGIC_32 && magic != MAGIC_64;
+    header->big_endian = magic != MH_MAGIC && magic != MH_MAGIC_64;
     c = macho_cursor(macho, 0);
     magic = cursor_u32(&c);
-    header->is_64 = magic == MAGIC_64;
+    header->is_64 = magic == MH_MAGIC_64;
     header->machine = cursor_u32(&c);
     header->machine_kind = cursor_u32(&c);
     header->type = cursor_u32(&c);
@@ -269,14 +269,14 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
  * that is relative to a section left its value in place. So only those that name a
  * symbol have something to add or to subtract. */
 
-#define CPU_X86 7
-#define CPU_64 0x01000000
-#define CPU_64_32 0x02000000
+#define CPU_TYPE_X86 7
+#define CPU_ARCH_ABI64 0x01000000
+#define CPU_ARCH_ABI64_32 0x02000000
 
-#define SCATTERED 0x80000000u /* relative to an address: its value is in place */
+#define R_SCATTERED 0x80000000u /* relative to an address: its value is in place */
 
-#define SYMBOL_TYPE 0x0e
-#define SYMBOL_UNDEFINED 0x00
+#define N_TYPE 0x0e
+#define N_UNDF 0x00
 
 enum { RELOCATION_SIZE = 8, VALUE_UNSIGNED = 0 };
 
@@ -293,7 +293,7 @@ typedef struct macho_relocation {
 static macho_relocation decode(const macho_object *macho, uint32_t first,
                                uint32_t second) {
     macho_relocation relocation = {.place = first};
-    if (first & SCATTERED) return relocation;
+    if (first & R_SCATTERED) return relocation;
     if (macho->object.header.big_endian) {
         relocation.symbol = second >> 8;
         relocation.is_relative = second >> 7 & 1;
@@ -339,9 +339,9 @@ static bool macho_needs_relocation(const macho_object *macho,
  * UINT8_MAX: this CPU has none. */
 static uint8_t subtractor(const macho_object *macho) {
     switch (macho->object.header.machine) {
-        case CPU_X86 | CPU_64: return 5;
-        case MACHO_CPU_ARM | CPU_64:
-        case MACHO_CPU_ARM | CPU_64_32: return 1;
+        case CPU_TYPE_X86 | CPU_ARCH_ABI64: return 5;
+        case CPU_TYPE_ARM | CPU_ARCH_ABI64:
+        case CPU_TYPE_ARM | CPU_ARCH_ABI64_32: return 1;
         default: return UINT8_MAX;
     }
 }
@@ -355,7 +355,7 @@ static bool symbol_address(const macho_object *macho, uint32_t index,
     type = cursor_u8(&c);
     cursor_skip(&c, 3); /* n_sect, n_desc */
     *address_ret = entry_size == 16 ? cursor_u64(&c) : cursor_u32(&c);
-    return !c.failed && (type & SYMBOL_TYPE) != SYMBOL_UNDEFINED;
+    return !c.failed && (type & N_TYPE) != N_UNDF;
 }
 
 /* Whether it could be applied. */
@@ -405,7 +405,7 @@ static void find_debug_sections(macho_object *macho) {
                  is_debug_section(section.name, "__z", debug_section_names[which]))) {
                 found[which] = i;
                 macho->has_relocations[which] =
-                    macho->object.header.type == TYPE_OBJECT &&
+                    macho->object.header.type == MH_OBJECT &&
                     macho_needs_relocation(macho, &section);
             }
     }
@@ -417,8 +417,8 @@ static bool is_magic(const uint8_t *data, size_t size) {
     cursor c = cursor_at(data, size, 0, false);
     uint32_t magic = cursor_u32(&c);
     uint32_t swapped = __builtin_bswap32(magic);
-    return magic == MAGIC_32 || magic == MAGIC_64 || swapped == MAGIC_32 ||
-           swapped == MAGIC_64;
+    return magic == MH_MAGIC || magic == MH_MAGIC_64 || swapped == MH_MAGIC ||
+           swapped == MH_MAGIC_64;
 }
 
 static gsym_status open_macho(gsym_object *object, gsym_error *error) {

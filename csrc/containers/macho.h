@@ -5,18 +5,18 @@
 #include "base/buffer.h"
 #include "containers/object.h"
 
-#define MACHO_CPU_ARM 12
+#define CPU_TYPE_ARM 12
 
 #define MACHO_NAME_SIZE 16 /* of a section or segment; padded with NULs, if at all */
 
-#define MACHO_SECTION_TYPE 0xff
-#define MACHO_SECTION_ZEROFILL 1
-#define MACHO_SECTION_SYMBOL_STUBS 8
-#define MACHO_SECTION_GB_ZEROFILL 12
-#define MACHO_SECTION_THREAD_LOCAL_ZEROFILL 18
+#define SECTION_TYPE 0xff
+#define S_ZEROFILL 1
+#define S_SYMBOL_STUBS 8
+#define S_GB_ZEROFILL 12
+#define S_THREAD_LOCAL_ZEROFILL 18
 
-#define MACHO_SECTION_PURE_INSTRUCTIONS 0x80000000u
-#define MACHO_SECTION_SOME_INSTRUCTIONS 0x400u
+#define S_ATTR_PURE_INSTRUCTIONS 0x80000000u
+#define S_ATTR_SOME_INSTRUCTIONS 0x400u
 
 /* The location of a section header, and the segment command that contains it. */
 typedef struct macho_section_place {
@@ -63,7 +63,7 @@ macho_section macho_section_at(const macho_object *macho, uint32_t index);
 cursor macho_table_bytes(const macho_object *macho, macho_table table, uint64_t entry_size);
 static inline bool macho_section_holds_code(const macho_section *section) {
     return (section->flags &
-            (MACHO_SECTION_PURE_INSTRUCTIONS | MACHO_SECTION_SOME_INSTRUCTIONS)) &&
+            (S_ATTR_PURE_INSTRUCTIONS | S_ATTR_SOME_INSTRUCTIONS)) &&
            section->size > 0;
 }
 

@@ -45,8 +45,8 @@ cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size) {
 /* ---- recognition ------------------------------------------------------------------ */
 
 static bool is_known_machine(uint32_t machine) {
-    return machine == PE_MACHINE_I386 || machine == PE_MACHINE_ARM ||
-           machine == PE_MACHINE_X86_64 || machine == PE_MACHINE_ARM64;
+    return machine == IMAGE_FILE_MACHINE_I386 || machine == IMAGE_FILE_MACHINE_ARMNT ||
+           machine == IMAGE_FILE_MACHINE_AMD64 || machine == IMAGE_FILE_MACHINE_ARM64;
 }
 
 static bool is_image(const uint8_t *data, size_t size) {
@@ -116,7 +116,8 @@ static gsym_status read_coff_header(pe_object *pe, uint64_t offset, gsym_error *
     pe->symbol_size = SYMBOL_SIZE;
     pe->section_table = offset + HEADER_SIZE + optional_size;
     header->is_64 =
-        header->machine == PE_MACHINE_X86_64 || header->machine == PE_MACHINE_ARM64;
+        header->machine == IMAGE_FILE_MACHINE_AMD64 ||
+        header->machine == IMAGE_FILE_MACHINE_ARM64;
     if (!pe->is_image) return GSYM_OK;
     return read_optional_header(pe, offset + HEADER_SIZE, optional_size, error);
 }
@@ -126,7 +127,8 @@ static void read_big_header(pe_object *pe) {
     cursor c = pe_cursor(pe, 6);
     header->machine = cursor_u16(&c);
     header->is_64 =
-        header->machine == PE_MACHINE_X86_64 || header->machine == PE_MACHINE_ARM64;
+        header->machine == IMAGE_FILE_MACHINE_AMD64 ||
+        header->machine == IMAGE_FILE_MACHINE_ARM64;
     c = pe_cursor(pe, 44);
     header->section_count = cursor_u32(&c);
     pe->symbol_table = cursor_u32(&c);

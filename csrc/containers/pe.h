@@ -4,10 +4,10 @@
 
 #include "containers/object.h"
 
-#define PE_MACHINE_I386 0x14c
-#define PE_MACHINE_ARM 0x1c4
-#define PE_MACHINE_X86_64 0x8664
-#define PE_MACHINE_ARM64 0xaa64
+#define IMAGE_FILE_MACHINE_I386 0x14c
+#define IMAGE_FILE_MACHINE_ARMNT 0x1c4
+#define IMAGE_FILE_MACHINE_AMD64 0x8664
+#define IMAGE_FILE_MACHINE_ARM64 0xaa64
 
 #define PE_SECTION_ABSOLUTE (-1) /* of a symbol */
 

@@ -62,7 +62,7 @@ enum {
     DW_AT_GNU_dwo_id = 0x2131,
     DW_AT_GNU_ranges_base = 0x2132,
     DW_AT_GNU_addr_base = 0x2133,
-    DW_AT_LLVM_stmt_sequence = 0x3e0b
+    DW_AT_LLVM_stmt_sequence = 0x3e0c
 };
 
 enum {

@@ -371,7 +371,7 @@ static bool find_relocated_words(go_pclntab *table, uint64_t *words) {
         elf_section section = elf_section_at(elf, i);
         cursor all, c;
         relocation found;
-        if (section.type != ELF_SECTION_RELA || !(section.flags & ELF_FLAG_ALLOC)) continue;
+        if (section.type != SHT_RELA || !(section.flags & SHF_ALLOC)) continue;
         all = c = elf_section_bytes(elf, &section);
         if (!go_pclntab_spend(table, cursor_left(&c) / table->pointer_size)) return false;
         while (tried < PLACES_TRIED && next_relative(&c, table->pointer_size, &found)) {

@@ -6,9 +6,9 @@
 #include "sources/conversion.h"
 #include "sources/symbols.h"
 
-#define STAB_FUNCTION 0x24      /* N_FUN: its start; without a name: its end */
-#define STAB_SOURCE 0x64        /* N_SO; without a name: the end of an object file */
-#define STAB_OBJECT 0x66        /* N_OSO */
+#define N_FUN 0x24 /* its start; without a name: its end */
+#define N_SO 0x64  /* without a name: the end of an object file */
+#define N_OSO 0x66
 
 /* A function by its name: in the map with the address that it got, in an object file
  * with that it had. `size` is the distance to the next one there; in the map its size, or
@@ -108,16 +108,16 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
     map->names = symbols.names;
     while (macho_next_symbol(&symbols, &symbol)) {
         switch (symbol.type) {
-            case STAB_OBJECT:
+            case N_OSO:
                 close_entry(map);
                 GSYM_TRY(add_entry(map, &symbol, &is_inside, error));
                 break;
-            case STAB_SOURCE:
+            case N_SO:
                 if (is_named(map, &symbol)) break;
                 close_entry(map);
                 is_inside = false;
                 break;
-            case STAB_FUNCTION:
+            case N_FUN:
                 if (is_inside) GSYM_TRY(add_function_stab(map, &symbol, error));
                 break;
             default: break;

@@ -7,10 +7,10 @@
 #include "sources/conversion.h"
 #include "sources/symbols.h"
 
-#define TYPE_MASK 0x0e
-#define TYPE_IN_SECTION 0x0e
-#define TYPE_EXTERNAL 0x01
-#define DESCRIPTION_WEAK 0x80 /* N_WEAK_DEF */
+#define N_TYPE 0x0e
+#define N_SECT 0x0e
+#define N_EXT 0x01
+#define N_WEAK_DEF 0x80
 
 macho_symbols macho_symbols_open(const macho_object *macho) {
     macho_symbols symbols = {
@@ -34,7 +34,7 @@ macho_symbols macho_symbols_open(const macho_object *macho) {
 void macho_symbols_close(macho_symbols *symbols) { free(symbols->starts.items); }
 
 static uint64_t code_address(const macho_object *macho, uint64_t address) {
-    return macho->object.header.machine == MACHO_CPU_ARM ? address & ~UINT64_C(1) : address;
+    return macho->object.header.machine == CPU_TYPE_ARM ? address & ~UINT64_C(1) : address;
 }
 
 bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
@@ -46,8 +46,8 @@ bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
     symbol->type = cursor_u8_covered(c);
     symbol->section = cursor_u8_covered(c);
     description = cursor_u16_covered(c);
-    symbol->binding = (symbol->type & TYPE_EXTERNAL) == 0        ? SYMBOL_LOCAL
-                      : (description & DESCRIPTION_WEAK) != 0 ? SYMBOL_WEAK
+    symbol->binding = (symbol->type & N_EXT) == 0        ? SYMBOL_LOCAL
+                      : (description & N_WEAK_DEF) != 0 ? SYMBOL_WEAK
                                                               : SYMBOL_GLOBAL;
     symbol->address = code_address(macho, macho->object.header.is_64
                                               ? cursor_u64_covered(c)
@@ -59,7 +59,7 @@ bool macho_next_function(macho_symbols *symbols, macho_symbol *symbol) {
     while (macho_next_symbol(symbols, symbol)) {
         const gsym_range *code = &symbols->code[symbol->section];
         if (symbol->name != 0 && !(symbol->type & MACHO_SYMBOL_STAB) &&
-            (symbol->type & TYPE_MASK) == TYPE_IN_SECTION &&
+            (symbol->type & N_TYPE) == N_SECT &&
             symbol->address >= code->start && symbol->address < code->end)
             return true;
     }
@@ -121,8 +121,8 @@ static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *
  * image. All stubs of a section have one size; the indirect symbols say, in the same
  * order, whom they call. */
 
-#define INDIRECT_LOCAL 0x80000000u
-#define INDIRECT_ABSOLUTE 0x40000000u
+#define INDIRECT_SYMBOL_LOCAL 0x80000000u
+#define INDIRECT_SYMBOL_ABS 0x40000000u
 
 enum { SHORT_NAME = 256 }; /* a name that any number of stubs may have */
 
@@ -147,7 +147,7 @@ static const char *next_target(stub_reader *reader, size_t *size_ret) {
     uint32_t index = cursor_u32(&reader->entries);
     cursor symbol = reader->symbols;
     uint32_t offset;
-    if (index & (INDIRECT_LOCAL | INDIRECT_ABSOLUTE)) return NULL;
+    if (index & (INDIRECT_SYMBOL_LOCAL | INDIRECT_SYMBOL_ABS)) return NULL;
     cursor_skip(&symbol, (uint64_t)index * entry_size);
     offset = cursor_u32(&symbol);
     if (offset == 0) return NULL;
@@ -209,7 +209,7 @@ static gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_obje
     reader.name_bytes_left = cursor_left(&reader.names) + reader.stubs_left * SHORT_NAME;
     for (uint32_t i = 0; i < macho->object.header.section_count && status == GSYM_OK; ++i) {
         macho_section section = macho_section_at(macho, i);
-        if ((section.flags & MACHO_SECTION_TYPE) == MACHO_SECTION_SYMBOL_STUBS)
+        if ((section.flags & SECTION_TYPE) == S_SYMBOL_STUBS)
             status = add_section(&reader, &section, error);
     }
     buffer_deinit(&reader.name);

@@ -64,7 +64,7 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
         table->is_64 = elf->object.header.is_64 != 0;
         for (uint32_t n = 1; n < count; ++n) {
             elf_section extended = elf_section_at(elf, n);
-            if (extended.type == ELF_SECTION_SYMTAB_SHNDX && extended.link == i)
+            if (extended.type == SHT_SYMTAB_SHNDX && extended.link == i)
                 table->extended = elf_section_bytes(elf, &extended);
         }
         return true;
@@ -92,9 +92,9 @@ static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
         symbol->section = cursor_u16_covered(c);
     }
     symbol->is_defined = symbol->section != INDEX_UNDEFINED;
-    if (symbol->section == ELF_INDEX_EXTENDED)
+    if (symbol->section == SHN_XINDEX)
         symbol->section = extended;
-    else if (symbol->section >= ELF_INDEX_RESERVED)
+    else if (symbol->section >= SHN_LORESERVE)
         symbol->section = 0;
     return true;
 }
@@ -147,7 +147,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (type != SYMBOL_FUNC && type != SYMBOL_GNU_IFUNC && !is_label) return GSYM_OK;
     if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
         symbol->address += elf->placements[symbol->section].address;
-    if (!is_label && elf->object.header.machine == ELF_MACHINE_ARM)
+    if (!is_label && elf->object.header.machine == EM_ARM)
         symbol->address &= ~UINT64_C(1); /* the Thumb bit */
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
@@ -174,8 +174,8 @@ static gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_objec
     const elf_object *elf = elf_of(object);
     symbol_table table;
     elf_symbol symbol;
-    if (!find_table(elf, ELF_SECTION_SYMTAB, &table) &&
-        !find_table(elf, ELF_SECTION_DYNSYM, &table))
+    if (!find_table(elf, SHT_SYMTAB, &table) &&
+        !find_table(elf, SHT_DYNSYM, &table))
         return GSYM_OK;
     while (next_symbol(&table, &symbol))
         if (symbol.is_defined)
@@ -226,7 +226,7 @@ static void read_name(const pe_object *pe, const pe_symbol *symbol, function_sym
         ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
     }
     /* The underscore before what C calls `main`. */
-    if (pe->object.header.machine == PE_MACHINE_I386 && ret->name != NULL &&
+    if (pe->object.header.machine == IMAGE_FILE_MACHINE_I386 && ret->name != NULL &&
         ret->name_size > 1 && ret->name[0] == '_')
         ++ret->name, --ret->name_size;
 }
@@ -351,11 +351,11 @@ static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
 static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
     const pe_object *pe = reader->pe;
     uint64_t base = pe->object.header.base_address;
-    bool has_ends = pe->object.header.machine == PE_MACHINE_X86_64;
+    bool has_ends = pe->object.header.machine == IMAGE_FILE_MACHINE_AMD64;
     size_t size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
     gsym_range range;
     cursor c;
-    if ((!has_ends && pe->object.header.machine != PE_MACHINE_ARM64) ||
+    if ((!has_ends && pe->object.header.machine != IMAGE_FILE_MACHINE_ARM64) ||
         !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
         return GSYM_OK;
     for (c = pe_loaded_bytes(pe, range); cursor_left(&c) >= size;) {

@@ -93,7 +93,7 @@ class At:
     GNU_dwo_id = 0x2131
     GNU_ranges_base = 0x2132
     GNU_addr_base = 0x2133
-    LLVM_stmt_sequence = 0x3E0B
+    LLVM_stmt_sequence = 0x3E0C
 
 
 class Value(NamedTuple):
