@@ -244,7 +244,8 @@ class Command:
         program: What a user types to get here, e.g. "gsym convert".
         operands: In order.
         options: In the order of the help; `--help` and `--version` are added.
-        epilog: Closing lines of the help, printed as they are.
+        epilog: Closing paragraphs of the help. They are filled, but for lines that
+            start with two spaces.
         options_first: The first operand ends the options.
         scan: Reads the words, in place of `scan_getopt`.
     """
@@ -347,8 +348,8 @@ class Command:
             again = " (repeatable)" if option.repeatable else ""
             head = f"{option.short}, {head}" if option.short else head
             lines += help_entry(head, option.help + again)
-        if self.epilog:
-            lines += ["", self.epilog.rstrip("\n")]
+        for paragraph in filter(None, self.epilog.rstrip("\n").split("\n\n")):
+            lines += ["", *_filled(paragraph)]
         return "\n".join(lines) + "\n"
 
 
@@ -678,6 +679,15 @@ def help_entry(
         line += word + " "
     lines.append(line.rstrip())
     return lines
+
+
+def _filled(paragraph: str) -> list[str]:
+    """Lines of a paragraph of a help, of the width of the others."""
+    from textwrap import wrap
+
+    if paragraph.startswith("  "):
+        return paragraph.split("\n")
+    return wrap(paragraph, _HELP_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _in_range(value: int, name: str, given: str, minimum: int, end: int) -> int:

@@ -96,8 +96,8 @@ HEADER = Option(
 API_KEY_OPTIONS = (
     Option(
         "--api-key",
-        f"API key of the server; process lists show it, so rather set "
-        f"{API_KEY_VARIABLE} or use a file",
+        "API key of the server; visible in process lists, so prefer "
+        f"{API_KEY_VARIABLE} or --api-key-file",
         metavar="KEY",
     ),
     Option("--api-key-file", "file with the API key", metavar="FILE"),

@@ -136,8 +136,7 @@ class ConvertOptions(NamedTuple):
     )
     keep_functions: tuple[str, ...] = _declared(
         PATTERNS,
-        "keep only functions in whose name, as the linker knows it, the regular "
-        "expression (of Python) is found",
+        "keep only functions whose linkage name matches this Python regular expression",
         "REGEX",
         default=(),
     )
@@ -179,7 +178,7 @@ class ConvertOptions(NamedTuple):
     )
     path_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
-        "let source paths that start with OLD start with NEW",
+        "replace the prefix OLD of source paths by NEW",
         "OLD=NEW",
         default=(),
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gsym.cli.shells.programs import Program
 
 _PLACE = "man/man1/{}.1"
-_EXAMPLE = ("  ", "gsym ")  # lines that begin so are shown as they are
+_EXAMPLE = "  "  # lines that begin so are shown as they are
 _EXIT_STATUS = {
     "0": "Success; an address without an answer is not an error.",
     "1": "An input or output could not be used, or what was checked has errors.",

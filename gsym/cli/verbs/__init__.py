@@ -95,13 +95,12 @@ VERBS = {
     ),
 }
 GROUPS = {
-    "make GSYM files": ("convert", "merge"),
-    "look into them": ("lookup", "find", "dump", "stats"),
-    "check them": ("verify",),
-    "hand them on": ("export", "embed", "extract", "store"),
-    "serve": ("symbolicate", "batch", "serve"),
-    "logs, traces and profiles": ("filter", "trace", "symbfile"),
-    "this installation": ("doctor", "completion"),
+    "begin with these": ("symbolicate", "lookup", "convert"),
+    "symbolize logs, profiles and tables": ("filter", "trace", "batch", "symbfile"),
+    "look into GSYM files and check them": ("find", "dump", "stats", "verify"),
+    "make other files of them": ("merge", "export", "embed", "extract"),
+    "keep modules and serve them": ("store", "serve"),
+    "set up this machine": ("doctor", "completion"),
 }
 
 

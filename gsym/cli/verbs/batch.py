@@ -45,10 +45,11 @@ _MINUTE = 60
             choices=("stack", "frames", "ids"),
         ),
         Option(
-            "--format",
-            "of the parts: parquet (default) or arrow, which are streams",
+            "--to",
+            "format of the parts: parquet (default) or arrow, which are streams",
             metavar="FORMAT",
             choices=("parquet", "arrow"),
+            aliases=("--format",),
         ),
         Option("--module", "column of modules (default: build_id)", metavar="COLUMN"),
         Option("--address", "column of addresses (default: address)", metavar="COLUMN"),
@@ -65,7 +66,13 @@ _MINUTE = 60
             "(default: addresses are link-time addresses)",
             metavar="BASE",
         ),
-        Option("--jobs", "threads (default: one per core)", metavar="N"),
+        Option(
+            "--threads",
+            "worker threads (default: one per core)",
+            short="-j",
+            metavar="N",
+            aliases=("--jobs",),
+        ),
         Option("--resume", "add the parts that a stopped run did not write"),
         Option(
             "--max-open", "maximum number of open modules (default: 256)", metavar="N"
@@ -111,12 +118,12 @@ def batch(values: Values) -> int:
         output or "",
         modules,
         _options(values),
-        values.text("--format") or "parquet",
+        values.text("--to") or "parquet",
     )
     is_quiet = values.flag("--quiet")
     with progress_for("batch", quiet=is_quiet) as progress:
         report = job.run(
-            values.number("--jobs", minimum=1, end=257) or core_count(),
+            values.number("--threads", minimum=1, end=257) or core_count(),
             resume=values.flag("--resume"),
             progress=_Drawing(progress),
         )

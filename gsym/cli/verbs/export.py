@@ -63,8 +63,10 @@ _OPTION_OF_FIELD = {
     ),
     """\
 Without --debug-id it is made of the UUID, without --name the name is that of FILE.
+
 breakpad: a symbol file (.sym) as dump_syms writes it, for minidump tools, symbol
 servers and profilers, but without unwind records (STACK), which GSYM does not have.
+
 lidia: the symbols of Grafana Pyroscope, with files, lines and inlined calls; the
 options that name the module are not for it.""",
 )

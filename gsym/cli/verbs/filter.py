@@ -193,10 +193,10 @@ with .debug, and with --gsym-dir under any name; then in the store; then at the 
 the log. Other files are converted, and the result is cached. docs/markup.md lists the
 rules of each style.
 
-  gsym filter --gsym-dir build crash.log.gz          a log, symbols from binaries
-  tail -f app.log | gsym filter --gsym-dir build     one that grows
-  gsym filter --demux '^\\[(\\d+)\\]' all.log           lines [PID] of many processes
-  gsym filter --to html crash.log > crash.html       a page""",
+  gsym filter --gsym-dir build crash.log.gz        a log, symbols from binaries
+  tail -f app.log | gsym filter --gsym-dir build   one that grows
+  gsym filter --demux '^\\[(\\d+)\\]' all.log         lines [PID] of many processes
+  gsym filter --to html crash.log > crash.html     a page""",
     scan=_scan_words,
 )
 def filter_logs(values: Values) -> int:

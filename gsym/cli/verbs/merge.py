@@ -38,7 +38,8 @@ _CHOSEN = ("if_changed", "output_version", "byteorder", "segment_size", "index")
     """\
 Of functions with the same range the one that says most is taken. The segments that
 `gsym convert --segment-size` wrote become one file again:
-gsym merge app.gsym-0x* -o app.gsym""",
+
+  gsym merge app.gsym-0x* -o app.gsym""",
 )
 @writes_file
 def merge(values: Values) -> int:

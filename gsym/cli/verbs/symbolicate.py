@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         Option(
             "--source",
             "where modules are, in order: a folder, which is searched for files by "
-            "their ids and names, or a server as for gsym store add",
+            "their ids and names, or a server or bucket as for 'gsym store prefetch'",
             metavar="SOURCE",
             repeatable=True,
         ),
@@ -241,7 +241,7 @@ def _print_report(report: Report, path: str, values: Values) -> int:
         sys.stdout.buffer.write(str(report).encode("utf-8", "surrogateescape"))
     frames = list(report.frames())
     if not frames:
-        warn(f"{path}: no address of a known form in it", "gsym symbolicate")
+        warn(f"{path}: no stack trace recognized", "gsym symbolicate")
     for note in report.notes:
         warn(note, "gsym symbolicate")
     for module in _missing(report):

@@ -74,7 +74,8 @@ ROOTS = Option(
         STRICT,
     ),
     f"""\
-{FILTER_HELP} chrome has the events of a trace, or the samples of a profile as durations
+{FILTER_HELP}
+The format chrome has the events of a trace, or the samples of a profile as durations
 that nest. Other formats have the samples of a trace or profile or, without any, the
 time of durations, each with those around it as its stack; fxt has all of a trace. Names
 of outputs: .json is chrome, .pb.gz pprof, .folded or .txt collapsed, .speedscope.json
@@ -204,9 +205,9 @@ _MAX_REASONS = 10
         STRICT,
     ),
     f"""\
-{FILTER_HELP} Modules are found by build id: in the folders, in the store, at their own
-paths.
-pprof to pprof keeps everything else in the file.""",
+{FILTER_HELP}
+Modules are found by build id: in the folders, in the store, at their own paths. pprof
+to pprof keeps everything else in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""

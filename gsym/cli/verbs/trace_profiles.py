@@ -65,8 +65,8 @@ if TYPE_CHECKING:
         STRICT,
     ),
     f"""\
-{FILTER_HELP} The page is self-contained: open it in a browser. It can search, zoom,
-invert stacks,
+{FILTER_HELP}
+The page is self-contained: open it in a browser. It can search, zoom, invert stacks,
 and colour by module.""",
 )
 def flame(values: Values) -> int:
@@ -133,10 +133,10 @@ _BARS = 16
         STRICT,
     ),
     f"""\
-{FILTER_HELP} own counts samples with the function innermost, total samples with it
-anywhere in the stack. Bars show the total over time. For a trace with context switches,
-a second table
-has the time that threads ran, were ready to run, and waited.""",
+{FILTER_HELP}
+The column own counts samples with the function innermost, total those with it anywhere
+in the stack. Bars show the total over time. For a trace with context switches, a second
+table has the time that threads ran, were ready to run, and waited.""",
 )
 def top(values: Values) -> int:
     """Print the tables of one file."""
@@ -287,8 +287,8 @@ def _bars(numbers: tuple[int, ...]) -> str:
         STRICT,
     ),
     f"""\
-{FILTER_HELP} Shares of all samples are compared, not sums: profiles may differ in
-length. Rows are
+{FILTER_HELP}
+Shares of all samples are compared, not sums: profiles may differ in length. Rows are
 sorted by the change of own.""",
 )
 def diff(values: Values) -> int:

@@ -118,11 +118,11 @@ def _provider(provider: dict[str, Any]) -> str:
     (PROFILE,),
     (JSON, *FILTERS, STRICT),
     f"""\
-{FILTER_HELP} A line has the offset of the record, the time in seconds, and names with
-koids. A
-damaged trace is printed as far as it can be read; errors are reported at the end.
-Of a profile, a line has the time of a sample in seconds, its process and thread, its
-values, and its stack from the root.""",
+{FILTER_HELP}
+A line has the offset of the record, the time in seconds, and names with koids. A
+damaged trace is printed as far as it can be read; errors are reported at the end. Of a
+profile, a line has the time of a sample in seconds, its process and thread, its values,
+and its stack from the root.""",
 )
 def dump(values: Values) -> int:
     """Print the selected records or samples in file order."""
@@ -231,8 +231,8 @@ def _line(blob: dict[str, Any]) -> str:
         STRICT,
     ),
     f"""\
-{FILTER_HELP} Each provider gets a section, and a new id if its own is taken. Metadata
-without meaning
+{FILTER_HELP}
+Each provider gets a section, and a new id if its own is taken. Metadata without meaning
 in the result is dropped and counted. Clocks are not compared.""",
 )
 def merge(values: Values) -> int:

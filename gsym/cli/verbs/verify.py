@@ -42,7 +42,8 @@ _SHOWN = 50
         Option(
             "--against",
             "compare functions, rows, inlined calls and symbols with what a second "
-            "decoder reads of BINARY: an ELF or Mach-O file or a Breakpad .sym file",
+            "decoder reads of BINARY: an ELF, Mach-O or PE file, a PDB or a Breakpad "
+            ".sym file",
             metavar="BINARY",
         ),
         Option(

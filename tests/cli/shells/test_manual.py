@@ -82,7 +82,7 @@ def test_a_page_in_the_language_of_man() -> None:
             Option("--name", "who", metavar="X", repeatable=True),
         ),
         {},
-        "First.\n\n  app -x '\\d'\n\ngsym app\nLast.\n.dots\n'quotes'\n  end",
+        "First.\n\n  app -x '\\d'\n\nLast.\n.dots\n'quotes'\n  end",
     )
     head, _, rest = manual_page(program).partition("\n")
     assert head.startswith('.TH APP\\-RUN 1 "" "gsym ')
@@ -101,7 +101,6 @@ def test_a_page_in_the_language_of_man() -> None:
         ".nf",
         r"  app \-x '\ed'",
         ".PP",
-        "gsym app",
         ".fi",
         "Last.",
         r"\&.dots",
