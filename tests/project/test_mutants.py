@@ -51,7 +51,7 @@ CHANGED_PYTHON = {
         "if not (a < b != c): f",
         "if a < b != c: pass",
     },
-    "while not a: break": {"while a: break", "while not a: continue"},
+    "while not (a): break": {"while  (a): break", "while not (a): continue"},
     "x = a and b": {"x = a or b", "pass"},
     "x += 2": {"x -= 2", "x += (2 + 1)", "x += (2 - 1)", "pass"},
     "x = a if b else c": {"x = a if not (b) else c", "pass"},
@@ -122,6 +122,7 @@ def test_equivalent_mutants_are_of_files_that_exist_and_have_reasons(
         assert reason, mutant
 
 
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.executed"]
 MODULE = """\
 import os
 
@@ -167,7 +168,7 @@ def test_what_tests_and_their_child_processes_execute_is_recorded(
     executed.mark_statements(tmp_path)
     record = tmp_path / "record"
     subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.executed"],
+        [*PYTEST, "--rootdir", tmp_path],
         cwd=tmp_path,
         env={
             "PYTHONPATH": f"{tmp_path}:{REPOSITORY}",
@@ -192,16 +193,18 @@ def test_what_tests_and_their_child_processes_execute_is_recorded(
 
 def test_tests_that_execute_a_statement_come_first_and_the_fastest_of_them() -> None:
     text = "A = 1\ndef f():\n    return 2\n"
-    constant, _, returned = executed.statements("a.py", ast.parse(text), text)
-    outside, slow, fast, other = 1, 2, 4, 8
+    constant, _, returned = executed.statements("m.py", ast.parse(text), text)
+    outside, slow, fast = 1, 2, 4
     masks = {constant.key: outside, returned.key: slow | fast}
-    tests = [("slow", 3.0), ("fast", 2.0), ("other", 1.0)]
-    files = [
-        Record("test_a.py", tests, masks),
-        Record("test_b.py", [("long", 2 * python.SECONDS)], {constant.key: outside}),
-        Record("test_c.py", [("elsewhere", 1.0)], {"": other}),
-    ]
-    records = python.Records(files)
-    for statement in (constant, returned):
-        found = records.tests_for(statement, set(masks))
-        assert [name for name, _ in found] == ["fast", "slow", "other"]
+    records = python.Records(
+        [
+            Record("test_a.py", [("slow", 9), ("fast", 2), ("other", 1)], masks),
+            Record("test_b.py", [("long", 2 * python.SECONDS)], {constant.key: 1}),
+            Record("test_c.py", [("elsewhere", 1)], {"": 2}),
+            Record("test_m.py", [("namesake", 9)], {returned.key: 2}),
+        ]
+    )
+    found = records.tests_for(constant, "m.py", set(masks))
+    assert [name for name, _ in found] == ["fast", "slow", "other"]
+    found = records.tests_for(returned, "m.py", set(masks))
+    assert [name for name, _ in found] == ["namesake", "fast", "slow", "other"]
