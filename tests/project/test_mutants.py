@@ -122,7 +122,6 @@ def test_equivalent_mutants_are_of_files_that_exist_and_have_reasons(
         assert reason, mutant
 
 
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.executed"]
 MODULE = """\
 import os
 
@@ -159,6 +158,7 @@ def test_what_tests_and_their_child_processes_execute_is_recorded(
     tmp_path: Path,
 ) -> None:
     for name, text in (
+        ("pytest.ini", "[pytest]"),
         ("gsym/__init__.py", ""),
         ("gsym/module.py", MODULE),
         ("test_module.py", TESTS),
@@ -168,7 +168,7 @@ def test_what_tests_and_their_child_processes_execute_is_recorded(
     executed.mark_statements(tmp_path)
     record = tmp_path / "record"
     subprocess.run(
-        [*PYTEST, "--rootdir", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "tools.mutants.executed"],
         cwd=tmp_path,
         env={
             "PYTHONPATH": f"{tmp_path}:{REPOSITORY}",
