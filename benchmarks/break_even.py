@@ -28,7 +28,7 @@ from benchmarks.crossing import crossing
 from benchmarks.markdown import table
 from benchmarks.prepared import load_address
 from benchmarks.process import column, measure
-from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, made_by, write_region
 from tests.differential.sampling import functions, random_addresses
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def main() -> None:
     in_dwarf = ("llvm-symbolizer", *INSTALLED, *compiled)
     peers = [LLVM_GSYMUTIL, "symbolic", LLVM_SYMBOLIZER, *INSTALLED, *versions()]
     parts = [
-        environment("python -m benchmarks.break_even CORPUS", peers),
+        made_by("python -m benchmarks.break_even CORPUS", peers),
         BREAK_EVEN_LEGEND,
         table(
             ("input", *in_dwarf),

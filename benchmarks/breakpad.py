@@ -27,7 +27,7 @@ from benchmarks.process import (
     measure_pairs,
     median_ratio,
 )
-from benchmarks.report import digest, environment, write_region
+from benchmarks.report import digest, made_by, write_region
 
 INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain")
 GSYM = Path(sys.executable).with_name("gsym")
@@ -128,7 +128,7 @@ def main() -> None:
     command = f"python -m benchmarks.breakpad CORPUS --rounds {arguments.rounds}"
     legend = LEGEND.format(rounds=arguments.rounds, version=version("symbolic"))
     parts = [
-        environment(command),
+        made_by(command, ["symbolic"]),
         legend,
         table(HEAD, rows),
         table(("input", "bytes", "SHA-256"), inputs),

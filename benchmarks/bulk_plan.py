@@ -22,7 +22,7 @@ MODULES = 1_000_000
 DEBUG_BYTES = 100e12
 ROWS_A_DAY = 1e10
 DAY = 86_400.0
-# Measured: docs/scale.md has the commands.
+# Rounded from what benchmarks.bulk and other benchmarks measured on one machine.
 SHARE_OF_DEBUG_BYTES = 1 / 10  # of a GSYM file, 1/8 to 1/14
 CONVERTED_A_SECOND = 400e6  # bytes of debug information, with one core
 SECONDS_A_ROW = 0.5e-6  # of a core, without the opening of modules

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.report import DOCUMENT
+from benchmarks.report import DOCUMENT, require_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +43,7 @@ def _colours(names: Iterable[str]) -> dict[str, str]:
 
 def _save(figure: Figure, name: str) -> str:
     """Write the chart and return the line of Markdown that shows it."""
+    require_commit()
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.svg"
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")

@@ -30,7 +30,7 @@ from benchmarks.process import (
     measure_pairs,
     median_ratio,
 )
-from benchmarks.report import LLVM_GSYMUTIL, digest, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, digest, made_by, write_region
 
 INPUTS = {
     "plain": (
@@ -171,7 +171,7 @@ def main() -> None:
     options = f"--set {arguments.set} --rounds {arguments.rounds}"
     command = f"python -m benchmarks.conversion CORPUS {options}"
     parts = [
-        environment(command),
+        made_by(command, [LLVM_GSYMUTIL]),
         LEGEND.format(rounds=arguments.rounds),
         table(TIME_HEAD, times),
         *((WALK_LEGEND, table(WALK_HEAD, walks)) if walks else ()),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.markdown import table
 from benchmarks.process import column, measure
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from tests.inputs import scaled
 
 DOUBLINGS = 3
@@ -84,7 +84,7 @@ def main() -> None:
             rows.append(measure_series(name, Path(temporary)))
             print(" | ".join(rows[-1]), file=sys.stderr)
     parts = [
-        environment("python -m benchmarks.growth", []),
+        made_by("python -m benchmarks.growth"),
         LEGEND.format(doublings=DOUBLINGS, rounds=ROUNDS, least=1000 * LEAST_SECONDS),
         table(HEAD, rows),
     ]

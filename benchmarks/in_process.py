@@ -36,7 +36,7 @@ from benchmarks.report import (
     LLVM_GSYMUTIL,
     ROOT,
     argument_parser,
-    environment,
+    made_by,
     output_of,
     write_region,
 )
@@ -308,9 +308,7 @@ def main() -> None:
     legend = ENGINE_LEGEND.format(rounds=ROUNDS, count=ENGINE_COUNT)
     touches = [row for name in names for row in touch_rows(name, engines[name])]
     parts = [
-        environment(
-            "python -m benchmarks.in_process CORPUS", [LLVM_GSYMUTIL, "symbolic"]
-        ),
+        made_by("python -m benchmarks.in_process CORPUS", [LLVM_GSYMUTIL, "symbolic"]),
         legend,
         table(ENGINE_HEAD, [engine_row(name, engines[name]) for name in names]),
         DWARF_LEGEND.format(count=DWARF_COUNT),

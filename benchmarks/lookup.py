@@ -20,7 +20,7 @@ import gsym
 from benchmarks.conversion import INPUTS
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs
-from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, made_by, write_region
 from tests.differential.peers import LLVM_SYMBOLIZER
 from tests.differential.sampling import (
     addresses_by_function,
@@ -145,7 +145,7 @@ def main() -> None:
     options = f"--count {arguments.count} --rounds {arguments.rounds}"
     text = "\n\n".join(
         (
-            environment(
+            made_by(
                 f"python -m benchmarks.lookup CORPUS {options}",
                 [LLVM_GSYMUTIL, LLVM_SYMBOLIZER],
             ),

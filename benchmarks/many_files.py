@@ -28,7 +28,7 @@ from benchmarks.process import (
 from benchmarks.report import (
     LLVM_GSYMUTIL,
     argument_parser,
-    environment,
+    made_by,
     write_region,
 )
 
@@ -84,7 +84,7 @@ def main() -> None:
     peaks = [max(column(each, "peak")) for each in runs]
     command = f"python -m benchmarks.many_files CORPUS --rounds {arguments.rounds}"
     parts = [
-        environment(command),
+        made_by(command, [LLVM_GSYMUTIL]),
         LEGEND.format(
             count=len(files),
             size=size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def tables_in(page: str) -> list[list[list[str]]]:
         elif not line.startswith("| ---"):
             found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
     return [rows for rows in found if rows]
+
+
+def regions_in(page: str) -> list[str]:
+    """The names of the regions of *page*."""
+    return re.findall(r"^<!-- (.+): begin -->$", page, re.MULTILINE)
 
 
 def region_in(page: str, name: str) -> str:

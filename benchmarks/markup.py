@@ -30,7 +30,7 @@ from benchmarks.markup_logs import (
 )
 from benchmarks.memory_kinds import measure_memory
 from benchmarks.process import column, measure
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from tests.differential.sampling import functions, random_addresses
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def main() -> None:
                 forms = [tell(measure_form(module, form, rounds)) for form in FORMS]
     text = "\n\n".join(
         (
-            environment(
+            made_by(
                 f"python -m benchmarks.markup CORPUS --rounds {rounds}",
                 [LLVM_SYMBOLIZER],
             ),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gsym
 from benchmarks.markdown import table
-from benchmarks.report import argument_parser, environment, write_region
+from benchmarks.report import argument_parser, made_by, write_region
 from benchmarks.serving import HOST, ServerProcess
 from tests.server.page_browser import open_browser
 
@@ -188,7 +188,7 @@ def main() -> None:
                     )
                     print(" | ".join(rows[-1]), file=sys.stderr)
     parts = [
-        environment("python -m benchmarks.page CORPUS", ["chromium"]),
+        made_by("python -m benchmarks.page CORPUS", ["chromium"]),
         LEGEND.format(rounds=arguments.rounds, load=load),
         table(HEAD, rows),
     ]

@@ -1,23 +1,37 @@
-"""Convert a large PDB beside symbolic: `python -m benchmarks.pdb FOLDER [UNITS]`.
+"""Conversion of a large PDB: gsym compared with symbolic.
 
-Generates a C++ program of UNITS units (36 make a PDB of more than 100 MB), compiles it
-with clang-19 for Windows, links it with lld-link-19, both of which need no SDK, and
-converts the PDB in turn. What is in FOLDER already is not made again.
+    python -m benchmarks.pdb CORPUS [--units N] [--rounds N] [--write]
+
+Generates a C++ program of N units (36 make a PDB of more than 100 MB), compiles it with
+clang-19 for Windows, links it with lld-link-19, both of which need no SDK, and converts
+the PDB in turn. The PDB is kept in CORPUS/pdb.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
-from benchmarks.process import column, measure, measure_pairs, median_ratio
+from benchmarks.markdown import table
+from benchmarks.process import Field, column, measure, measure_pairs, median_ratio
+from benchmarks.report import argument_parser, made_by, write_region
 
 CLASSES = 900  # of a unit
-UNITS = 36
-ROUNDS = 3
+FIELDS: tuple[tuple[Field, int], ...] = (("wall", 2), ("cpu", 2), ("peak", 0))
+TABLE_HEAD = (
+    *("MB", "wall gsym", "wall symbolic", "ratio"),
+    *("cpu gsym", "cpu symbolic", "ratio", "peak gsym", "peak symbolic", "ratio"),
+    *("file gsym", "file symbolic"),
+)
+LEGEND = """\
+A generated C++ program of {classes} classes in {units} units, compiled by clang for
+Windows and linked by lld. Seconds, MiB of peak resident memory and MB of the files (of
+symbolic a SymCache), medians of {rounds} pairs of runs. `ratio` is the median of
+symbolic / gsym over the pairs."""
 COMPILER = (
     *("clang-19", "--target=x86_64-pc-windows-msvc", "-O0", "-g", "-gcodeview"),
     *("-fno-exceptions", "-mno-stack-arg-probe", "-std=c++17", "-w", "-c"),
@@ -121,29 +135,43 @@ def build(folder: Path, units: int) -> Path:
     return made
 
 
-def main(folder: str, units: str = str(UNITS)) -> None:
-    """Build, convert in turn, print."""
-    pdb = build(Path(folder), int(units))
-    ours = [
-        sys.executable,
-        "-m",
-        "gsym",
-        "convert",
-        "-q",
-        str(pdb),
-        "-o",
-        f"{pdb}.gsym",
+def main() -> None:
+    """Build, convert in turn, print, and with --write keep the table."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("--units", type=int, default=36)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    pdb = build(arguments.corpus / "pdb", arguments.units)
+    with tempfile.TemporaryDirectory() as temporary:
+        outputs = [Path(temporary) / name for name in ("ours.gsym", "symcache")]
+        ours = [sys.executable, "-m", "gsym", "convert", "-q", str(pdb)]
+        ours += ["-o", str(outputs[0])]
+        peer = [sys.executable, "-m", "benchmarks.symbolic_process", "convert"]
+        peer += [str(pdb), str(outputs[1])]
+        runs = measure_pairs(
+            lambda: measure(ours), lambda: measure(peer), arguments.rounds
+        )
+        sizes = [path.stat().st_size / 1e6 for path in outputs]
+    row = [f"{pdb.stat().st_size / 1e6:.0f}"]
+    for field, digits in FIELDS:
+        medians = (median(column(each, field)) for each in runs)
+        row += [f"{value:.{digits}f}" for value in medians]
+        row.append(f"**{median_ratio(runs[1], runs[0], field):.1f}x**")
+    command = f"python -m benchmarks.pdb CORPUS --rounds {arguments.rounds}"
+    parts = [
+        made_by(command, ["symbolic"]),
+        LEGEND.format(
+            classes=arguments.units * CLASSES,
+            units=arguments.units,
+            rounds=arguments.rounds,
+        ),
+        table(TABLE_HEAD, [[*row, *(f"{size:.1f}" for size in sizes)]]),
     ]
-    script = [sys.executable, "-m", "benchmarks.symbolic_process"]
-    peer = [*script, "convert", str(pdb), f"{pdb}.symcache"]
-    runs = measure_pairs(lambda: measure(ours), lambda: measure(peer), ROUNDS)
-    print(f"{pdb}: {pdb.stat().st_size / 1e6:.0f} MB")
-    for name, measured in zip(("gsym", "symbolic"), runs, strict=True):
-        figures = [median(column(measured, each)) for each in ("wall", "cpu", "peak")]
-        print("{}: {:.2f} s, {:.2f} s of processor, {:.0f} MiB".format(name, *figures))
-    ratios = [median_ratio(runs[1], runs[0], each) for each in ("wall", "cpu", "peak")]
-    print("symbolic / gsym: {:.1f}, {:.1f}, {:.1f}".format(*ratios))
+    text = "\n\n".join(parts)
+    print(text)
+    if arguments.write:
+        write_region("pdb", text)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

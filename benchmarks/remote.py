@@ -14,7 +14,7 @@ from pathlib import Path
 import gsym
 from benchmarks.markdown import table
 from benchmarks.prepared import SEED
-from benchmarks.report import argument_parser, environment, write_region
+from benchmarks.report import argument_parser, made_by, write_region
 from tests.differential.sampling import addresses_by_function, functions
 from tests.object_server import ObjectServer
 
@@ -92,7 +92,7 @@ def main() -> None:
             rows.append(row_of(arguments.corpus / "big" / name, Path(temporary)))
         print(rows[-1], file=sys.stderr)
     parts = [
-        environment("python -m benchmarks.remote CORPUS", []),
+        made_by("python -m benchmarks.remote CORPUS"),
         LEGEND.format(cold=COLD, warm=WARM),
         table(HEAD, rows),
     ]

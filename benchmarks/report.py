@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import gsym
 from benchmarks.figures import figures
-from benchmarks.markdown import with_region
+from benchmarks.markdown import region_in, regions_in, with_region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 README = ROOT / "README.md"
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
+CONTEXT = "context"  # the region that states the commit of all others
+CHANGED = "-dirty"
 _VERSION = re.compile(r"\d+\.\d+")
 
 
@@ -59,7 +61,7 @@ def commit() -> str:
         changed = output_of("git", "diff", "--name-only", "HEAD", "--", ".", *tables)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return f"{name}-dirty" if changed else name
+    return f"{name}{CHANGED}" if changed else name
 
 
 def version_of(program: str) -> str:
@@ -78,15 +80,21 @@ def version_of(program: str) -> str:
     return f"{name} {line}".strip()
 
 
-def environment(command: str, peers: Sequence[str] = (LLVM_GSYMUTIL,)) -> str:
-    """When, where and with which versions the figures were taken.
+def made_by(command: str, peers: Sequence[str] = ()) -> str:
+    """The command that makes a table, and the versions of what was measured beside it.
 
     Args:
-        command: That takes them again.
-        peers: Programs and Python packages that were measured, too.
+        command: Without `--write`.
+        peers: Programs and Python packages.
     """
-    ours = [f"gsym {gsym.__version__}", f"Python {platform.python_version()}"]
-    versions = "; ".join([*ours, *map(version_of, peers)])
+    lines = [f"- command: `{command}`"]
+    if peers:
+        lines.append(f"- versions: {'; '.join(map(version_of, peers))}")
+    return "\n".join(lines)
+
+
+def context() -> str:
+    """When and where figures are taken, and of which commit."""
     cpu = next(
         line.partition(":")[2].strip()
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -95,16 +103,50 @@ def environment(command: str, peers: Sequence[str] = (LLVM_GSYMUTIL,)) -> str:
     today = dt.datetime.now(tz=dt.timezone.utc).date()
     return "\n".join(
         [
-            f"- command: `{command}`",
             f"- date and commit: {today}, {commit()}",
             f"- machine: {cpu}, {os.cpu_count()} cores, {platform.release()}",
-            f"- versions: {versions}",
+            f"- versions: gsym {gsym.__version__}; Python {platform.python_version()}",
         ]
     )
 
 
+def begin() -> None:
+    """Empty all regions of docs/benchmarks.md and state the context in the first one.
+
+    Raises:
+        ValueError: Files of the checkout differ from its commit.
+    """
+    if commit().endswith(CHANGED):
+        raise ValueError("the tables name a commit, and there are changes beside it")
+    page = DOCUMENT.read_text(encoding="utf-8")
+    for name in regions_in(page):
+        page = with_region(page, name, "")
+    DOCUMENT.write_text(with_region(page, CONTEXT, context()), encoding="utf-8")
+
+
+def empty_regions() -> list[str]:
+    """The regions of docs/benchmarks.md that nothing was written to."""
+    page = DOCUMENT.read_text(encoding="utf-8")
+    return [name for name in regions_in(page) if not region_in(page, name)]
+
+
+def require_commit() -> None:
+    """Let no figure stand in docs/benchmarks.md that is of another commit than others.
+
+    Raises:
+        ValueError: The page states another commit than the one checked out.
+    """
+    stated = region_in(DOCUMENT.read_text(encoding="utf-8"), CONTEXT).split()
+    if commit() not in stated:
+        raise ValueError(
+            f"{DOCUMENT.name} has tables of another commit than {commit()}: "
+            "`python -m benchmarks CORPUS --write` makes all of them anew"
+        )
+
+
 def write_region(name: str, text: str) -> None:
     """Put *text* into a region of docs/benchmarks.md, its figures into README.md."""
+    require_commit()
     page = with_region(DOCUMENT.read_text(encoding="utf-8"), name, text)
     DOCUMENT.write_text(page, encoding="utf-8")
     readme = with_region(README.read_text(encoding="utf-8"), "figures", figures(page))

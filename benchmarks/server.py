@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.breakpad_tree import TreeServer, export, with_new_id
 from benchmarks.large_breakpad import grow
 from benchmarks.markdown import table
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from benchmarks.server_cold import FirstAnswers, first_answers
 from benchmarks.server_latency import (
     ceiling,
@@ -222,7 +222,7 @@ def main() -> None:
             if arguments.peer is not None:
                 command += " --peer PORT --symbols-port N"
             parts = [
-                environment(command, []),
+                made_by(command),
                 LEGEND.format(rounds=arguments.rounds),
                 latency_table(bench),
                 rate_table(bench),

@@ -28,7 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from benchmarks.markdown import table
-from benchmarks.report import environment
+from benchmarks.report import context, made_by
 from benchmarks.serving import HOST, ServerProcess
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -137,7 +137,7 @@ def main() -> None:
     grown = after.private - before.private
     failed = sum(n for counts in found.values() for s, n in counts.items() if s >= 500)  # noqa: PLR2004
     head = ["operation", "requests", "statuses"]
-    print(f"{environment(command, [])}\n\n{table(head, rows)}\n")
+    print(f"{context()}\n{made_by(command)}\n\n{table(head, rows)}\n")
     print(f"{seconds:.0f} s; memory grew by {grown:.1f} MiB; {failed} answers 5xx")
     sys.exit(bool(failed) or grown > _MOST_GROWTH or not lives)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.figures import INPUTS
 from benchmarks.markdown import table
 from benchmarks.prepared import symcache
-from benchmarks.report import LLVM_GSYMUTIL, argument_parser, environment, write_region
+from benchmarks.report import LLVM_GSYMUTIL, argument_parser, made_by, write_region
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.engine.native import lib
@@ -69,7 +69,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure_input(arguments.corpus / "big" / name, Path(folder)))
     peers = [LLVM_GSYMUTIL, "symbolic"]
-    head = environment("python -m benchmarks.sizes CORPUS", peers)
+    head = made_by("python -m benchmarks.sizes CORPUS", peers)
     text = "\n\n".join((head, LEGEND, table(HEAD, rows)))
     print(text)
     if arguments.write:

@@ -28,7 +28,7 @@ import uvloop
 from benchmarks.breakpad_tree import export
 from benchmarks.http_load import Client, hang_up, percentiles
 from benchmarks.markdown import table
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from benchmarks.server import INPUTS
 from benchmarks.serving import HOST, Resources, ServerProcess
 from benchmarks.soak_faults import (
@@ -295,7 +295,7 @@ def main() -> None:
         outcome = run(files, folder, plan)
     options = f"--minutes {arguments.minutes:g}{' --faults' * plan.faults}"
     command = f"python -m benchmarks.soak CORPUS {options}"
-    text = f"{environment(command, [])}\n\n{report(outcome, plan)}"
+    text = f"{made_by(command)}\n\n{report(outcome, plan)}"
     if arguments.write:
         write_region("soak with faults" if plan.faults else "soak", text)
     print(text)

@@ -25,7 +25,7 @@ from benchmarks.report import (
     LLVM_GSYMUTIL,
     ROOT,
     argument_parser,
-    environment,
+    made_by,
     write_region,
 )
 from tests.differential.sampling import functions, random_addresses
@@ -166,7 +166,7 @@ def main() -> None:
     ]
     peers = [LLVM_GSYMUTIL, LLVM_SYMBOLIZER, "addr2line", "eu-addr2line"]
     parts = [
-        environment(
+        made_by(
             f"python -m benchmarks.start CORPUS --rounds {arguments.rounds}", peers
         ),
         LEGEND.format(rounds=arguments.rounds),

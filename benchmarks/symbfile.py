@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure, measure_pairs, median_ratio
-from benchmarks.report import digest, environment, write_region
+from benchmarks.report import digest, made_by, write_region
 from gsym.symbfile.format import open_symbfile
 from gsym.symbfile.to_gsym import convert_symbfiles
 
@@ -138,7 +138,7 @@ def main() -> None:
         inputs.append([name, str(binary.stat().st_size), digest(binary)])
     command = f"python -m benchmarks.symbfile CORPUS --rounds {arguments.rounds}"
     parts = [
-        environment(command),
+        made_by(command),
         LEGEND.format(rounds=arguments.rounds, reads=READS),
         table(MADE_HEAD, made),
         table(READ_HEAD, read),

@@ -31,7 +31,7 @@ from benchmarks.large_symbfiles import (
 )
 from benchmarks.markdown import table
 from benchmarks.process import measure
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from benchmarks.serving import HOST, ServerProcess
 from gsym.symbfile.file_id import FileId
 from gsym.symbfile.format import decode, open_symbfile
@@ -157,7 +157,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = run(Path(folder), arguments.megabytes, arguments.seed)
-    text = f"{environment('python -m benchmarks.symbfile_push', ())}\n\n{text}"
+    text = f"{made_by('python -m benchmarks.symbfile_push')}\n\n{text}"
     print(text)
     if arguments.write:
         write_region("symbfile push", text)

@@ -16,7 +16,7 @@ from pathlib import Path
 import gsym
 from benchmarks.markdown import table
 from benchmarks.prepared import SAMPLE, SEED
-from benchmarks.report import argument_parser, environment, write_region
+from benchmarks.report import argument_parser, made_by, write_region
 from tests.callgrind import count_instructions
 from tests.differential.sampling import (
     addresses_by_function,
@@ -98,7 +98,7 @@ def main() -> None:
             rows += rows_of(arguments.corpus / "big" / name, Path(temporary))
         print(*rows[-4:], sep="\n", file=sys.stderr)
     parts = [
-        environment("python -m benchmarks.touches CORPUS", ["valgrind"]),
+        made_by("python -m benchmarks.touches CORPUS", ["valgrind"]),
         LEGEND.format(sample=SAMPLE),
         table(HEAD, rows),
     ]

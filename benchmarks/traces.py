@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.markdown import table
-from benchmarks.report import environment, write_region
+from benchmarks.report import made_by, write_region
 from benchmarks.trace_reading import WAYS
 
 MAGIC = 0x0016547846040010
@@ -121,7 +121,7 @@ def main() -> None:
     command = f"python -m benchmarks.traces --events {arguments.events}"
     text = "\n\n".join(
         (
-            environment(f"{command} --rounds {arguments.rounds}", []),
+            made_by(f"{command} --rounds {arguments.rounds}"),
             LEGEND.format(count=arguments.events, size=size, rounds=arguments.rounds),
             table(HEAD, rows),
         )

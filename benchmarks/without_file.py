@@ -20,7 +20,7 @@ import gsym
 from benchmarks.charts import Panel, curves
 from benchmarks.markdown import table
 from benchmarks.process import Measurement, column, measure
-from benchmarks.report import argument_parser, environment, write_region
+from benchmarks.report import argument_parser, made_by, write_region
 from tests.differential.sampling import functions, random_addresses
 
 INPUTS = ("vmlinux", "libjvm.plain", "ceph-osd.plain", "libc.plain")
@@ -143,7 +143,7 @@ def main() -> None:
         for tool, series in found.items()
     ]
     parts = [
-        environment("python -m benchmarks.without_file CORPUS", PEERS),
+        made_by("python -m benchmarks.without_file CORPUS", PEERS),
         LEGEND.format(rounds=ROUNDS, limit=LIMIT),
         table(
             ("input and tool", *numbers),

@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import report
 from benchmarks.crossing import crossing
 from benchmarks.figures import FIGURES, INPUTS, MISSING, cell, figures
-from benchmarks.markdown import region_in, table, tables_in, with_region
+from benchmarks.markdown import (
+    region_in,
+    regions_in,
+    table,
+    tables_in,
+    with_region,
+)
+from benchmarks.report import CONTEXT
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
@@ -64,6 +72,48 @@ def test_figure_is_the_first_matching_column() -> None:
     assert cell(page, two._replace(start="cpu gsym"), "vmlinux") == "4.5x"
     assert cell(page, one, "libc.plain") == MISSING
     assert cell("", one, "vmlinux") == MISSING
+
+
+@pytest.fixture
+def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copies of the pages that a measurement writes to; the commit is `first`."""
+    for name, text in (("DOCUMENT", BENCHMARKS), ("README", README)):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(report, name, path)
+    monkeypatch.setattr(report, "commit", lambda: "first")
+    return tmp_path
+
+
+def test_a_measurement_of_everything_begins_with_an_empty_page(copies: Path) -> None:
+    report.begin()
+    page = (copies / "DOCUMENT").read_text(encoding="utf-8")
+    assert "first" in region_in(page, CONTEXT).split()
+    assert report.empty_regions() == [
+        name for name in regions_in(BENCHMARKS) if name != CONTEXT
+    ]
+    report.write_region("sizes", "measured")
+    assert "sizes" not in report.empty_regions()
+
+
+def test_no_table_of_another_commit_is_written(
+    copies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report.begin()
+    page = (copies / "DOCUMENT").read_text(encoding="utf-8")
+    monkeypatch.setattr(report, "commit", lambda: "second")
+    with pytest.raises(ValueError, match="another commit than second"):
+        report.write_region("sizes", "measured")
+    assert (copies / "DOCUMENT").read_text(encoding="utf-8") == page
+
+
+@pytest.mark.usefixtures("copies")
+def test_a_changed_checkout_has_no_commit_to_state(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report, "commit", lambda: f"first{report.CHANGED}")
+    with pytest.raises(ValueError, match="changes beside it"):
+        report.begin()
 
 
 def test_region_is_replaced_and_its_surroundings_stay() -> None:
