@@ -1,4 +1,4 @@
-"""Damaged files are answered, or refused for the reason, that is recorded."""
+"""Damaged files are read or refused as is recorded."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def test_damaged_files_have_the_recorded_outcomes() -> None:
     recorded = RECORD.read_text("utf-8").splitlines(keepends=True)
     changed = "".join(unified_diff(recorded, list(damaged()), n=0))
     assert not changed, (
-        f"{changed}\npython -m tests.freeze.damaged SEED prints what becomes of it; "
-        f"without a seed it prints the record, tests/golden/damaged.txt"
+        f"{changed}\npython -m tests.freeze.damaged SEED prints what becomes of each, "
+        "and without SEED the record, tests/golden/damaged.txt"
     )

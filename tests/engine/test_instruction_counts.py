@@ -1,4 +1,4 @@
-"""Fixed work takes the instructions that it took when somebody last looked."""
+"""Fixed work takes no more instructions than when they were last counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.instruction_counts import changes, compiler, measure, recorded
+from tests.instruction_counts import AGAIN, compiler, counts_of, measure, slower
 from tests.sanitizer import no_sanitizer
 
 if TYPE_CHECKING:
@@ -15,23 +15,18 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 
-def test_a_change_beyond_the_margin_is_told() -> None:
+def test_growth_beyond_the_margin_is_told() -> None:
     expected = {"slower": 1000, "faster": 1000, "equal": 1000}
-    found = {"slower": 1051, "faster": 949, "equal": 1049}
-    assert changes(expected, found) == [
-        "slower: 1051 instructions, not 1000",
-        "faster: 949 instructions, not 1000",
-    ]
+    found = {"slower": 1051, "faster": 500, "equal": 1049}
+    assert slower(expected, found) == ["slower: 1051 instructions, not 1000"]
 
 
 @no_sanitizer
-def test_the_engine_takes_the_instructions_that_are_recorded(tmp_path: Path) -> None:
+def test_the_engine_takes_no_more_instructions_than_recorded(tmp_path: Path) -> None:
     name = compiler()
-    expected = {
-        row.work: row.instructions for row in recorded() if row.compiler == name
-    }
+    expected = counts_of(name)
     if not expected:
-        pytest.skip(f"no counts are recorded for {name or 'an unknown compiler'}")
+        pytest.skip(f"no counts for {name or 'an unknown compiler'}: {AGAIN}")
     found = measure(tmp_path)
-    assert set(found) == set(expected)
-    assert not changes(expected, found), "python -m tests.instruction_counts rewrites"
+    assert set(found) == set(expected), AGAIN
+    assert not slower(expected, found), f"if this is intended, {AGAIN}"

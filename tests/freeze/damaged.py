@@ -4,8 +4,14 @@
     python -m tests.freeze.damaged SEED...
 
 Each seed is read as it is, and with one byte changed or the rest cut off at many
-places. The record has a line for each: a hash of what came of it, outputs or reasons.
-The second command prints what is hashed, to be compared with that of another checkout.
+places. The record has a line for each seed and each way to read it: how many of these
+files were read, how many were refused with which exception, and a hash of the answers
+and outputs of all. Reports and the messages of exceptions are not part of it, so that
+they may change.
+
+The second command prints what becomes of each file, to be compared with what it prints
+in another checkout. Lines that begin with "#", with reports and messages, are not in
+the hash.
 """
 
 from __future__ import annotations
@@ -14,10 +20,11 @@ import hashlib
 import re
 import sys
 import tempfile
+from collections import Counter
 from itertools import chain, product
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
 from gsym.symbfile.extraction import extract
@@ -43,8 +50,6 @@ _RANDOM = 16  # of the random programs
 # Other libraries compress these, and may do so in other ways.
 _COMPRESSED = re.compile("zlib|zstd|gnu|bomb|debugdata")
 _BYTES = re.compile(rb"[^\0]\0{0,3}")  # not padding
-# Where other files were searched for depends on the machine.
-_SEARCHED = re.compile("; no debug information: .*")
 
 
 def seeds() -> Iterator[Seed]:
@@ -88,34 +93,61 @@ def mutants(seed: Seed) -> Iterator[tuple[str, bytes]]:
             yield f"{at:#x}: end", seed.data[:at]
 
 
-def outcomes(seed: Seed, folder: Path) -> Iterator[tuple[str, str]]:
-    """What was done to the file, and what came of it."""
+class Remark(str):
+    """What is printed, but is not in the hash."""
+
+    __slots__ = ()
+
+
+class Outcome(NamedTuple):
+    """What came of a file: how it was read or which exception refused it, and texts.
+
+    A file may have answers before the exception.
+    """
+
+    damage: str
+    end: str
+    texts: list[str]
+
+    def answers(self) -> str:
+        """What is in the hash."""
+        texts = (text for text in self.texts if not isinstance(text, Remark))
+        return "\n".join((self.end, *texts))
+
+    def __str__(self) -> str:
+        """The damage and the end, then answers and remarks."""
+        lines = [f"{self.damage}: {self.end}"]
+        for text in self.texts:
+            mark = "# " if isinstance(text, Remark) else ""
+            lines += [f"    {mark}{line}" for line in text.splitlines()]
+        return "\n".join(lines)
+
+
+def outcomes(seed: Seed, question: Question, folder: Path) -> Iterator[Outcome]:
+    """What comes of the file when it is read in one way, for each damage."""
     for path, data in seed.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     for number, (damage, data) in enumerate(mutants(seed)):
         (folder / seed.target).write_bytes(data)
-        operand = folder / seed.operand
-        answers = [
-            answer
-            for question in QUESTIONS[seed.door]
-            for answer in answers_of(question(operand, number))
-        ]
-        text = _SEARCHED.sub("", "\n".join(answers).replace(str(folder), ""))
-        # Names need not be UTF-8.
-        yield damage, text.encode("ascii", "backslashreplace").decode()
+        end, texts = question.__name__, []
+        try:
+            for text in question(folder / seed.operand, number):
+                texts.append(_plain(text, folder))  # noqa: PERF401 - kept by an error
+        except (gsym.GsymError, ValueError) as error:
+            end = type(error).__name__
+            texts.append(_plain(Remark(error), folder))
+        yield Outcome(damage, end, texts)
 
 
-def answers_of(question: Iterator[str]) -> Iterator[str]:
-    """The answers, and the error that ends them if there is one."""
-    try:
-        yield from question
-    except (gsym.GsymError, ValueError) as error:
-        yield f"{type(error).__name__}: {error}"
+def _plain(text: str, folder: Path) -> str:
+    """The text in ASCII, as names need not be UTF-8, without the folder."""
+    bare = text.replace(str(folder), "")
+    return type(text)(bare.encode("ascii", "backslashreplace").decode())
 
 
 def converted(path: Path, number: int) -> Iterator[str]:
-    """The report of a conversion and a hash of the file."""
+    """A hash of the file that a conversion writes."""
     output = path.with_name("output")
     report = gsym.convert(
         *(path, output),
@@ -126,7 +158,7 @@ def converted(path: Path, number: int) -> Iterator[str]:
         verbose=True,
         debug_file_directories=(),
     )
-    yield str(report._replace(seconds=0, peak_memory=0, notes=()))
+    yield Remark(report._replace(seconds=0, peak_memory=0, notes=()))
     yield hash_of(output.read_bytes())
 
 
@@ -139,65 +171,89 @@ def answered(path: Path, _number: int) -> Iterator[str]:
     """All answers of a file."""
     with gsym.open(path) as reader:
         yield f"{reader.header} {reader.uuid.hex()} {reader.find('full')}"
-        yield str(check_structure(str(path)))
+        findings = check_structure(str(path))
+        yield f"offsets of findings: {[finding.offset for finding in findings]}"
+        yield Remark(findings)
         for address in ADDRESSES:
-            yield from answers_of(looked_up(reader, address))
-        yield str(reader.lookup_many(ADDRESSES).to_pylist())
+            yield from looked_up(reader, address)
+        for row in reader.lookup_many(ADDRESSES).to_pylist():
+            reason = row.pop("reason")
+            yield str(row)
+            yield Remark(reason)
         yield from map(str, reader.functions())
 
 
 def looked_up(reader: gsym.Reader, address: int) -> Iterator[str]:
-    """The answer for an address."""
-    yield str(reader.lookup(address, merged=True))
+    """The answer for an address, or the exception."""
+    try:
+        yield str(reader.lookup(address, merged=True))
+    except gsym.GsymError as error:
+        yield f"{address:#x}: {type(error).__name__}"
+        yield Remark(error)
 
 
 def extracted(path: Path, _number: int) -> Iterator[str]:
-    """The report of an extraction and a hash of the symbfile."""
+    """A hash of the symbfile that an extraction writes."""
     output = path.with_name("output")
     report = extract(path, ranges=output, threads=1)
-    yield str(report._replace(seconds=0))
+    yield Remark(report._replace(seconds=0))
     yield hash_of(output.read_bytes())
 
 
-def records_of_symbfile(path: Path, _number: int) -> Iterator[str]:
-    """The records, up to damage."""
+def decoded(path: Path, _number: int) -> Iterator[str]:
+    """The records of a symbfile, up to damage."""
     yield from map(str, decode(path.read_bytes(), str(path)).records())
 
 
-def converted_symbfile(path: Path, number: int) -> Iterator[str]:
-    """The report of a conversion and a hash of the file."""
+def converted_from_symbfile(path: Path, number: int) -> Iterator[str]:
+    """A hash of the file that a conversion writes."""
     output = path.with_name("output")
-    yield str(convert_symbfiles([path], output, output_version=1 + number % 2))
+    report = convert_symbfiles([path], output, output_version=1 + number % 2)
+    yield Remark(report)
     yield hash_of(output.read_bytes())
 
 
-def records_of_trace(path: Path, number: int) -> Iterator[str]:
-    """The records, and what is wrong with them."""
+def decoded_as_trace(path: Path, number: int) -> Iterator[str]:
+    """The records of a trace, and where something is wrong with them."""
     decoder = Decoder(strict=number % 4 == 0)
     yield from map(str, decoder.records([path.read_bytes()]))
-    yield f"{decoder.problems} {decoder.counts()}"
+    yield f"offsets of problems: {[problem.offset for problem in decoder.problems]}"
+    yield Remark(f"{decoder.problems} {decoder.counts()}")
 
 
 QUESTIONS: dict[str, tuple[Question, ...]] = {
     "object": (converted,),
     "gsym": (answered, converted, extracted),
-    "symbfile": (records_of_symbfile, converted_symbfile),
-    "trace": (records_of_trace,),
+    "symbfile": (decoded, converted_from_symbfile),
+    "trace": (decoded_as_trace,),
 }
 
 
 def damaged() -> Iterator[str]:
-    """The record: a line for each seed."""
-    for name, found in _of_all():
-        text = "".join(f"{outcome}\n" for _, outcome in found)
-        yield f"{name} {hash_of(text.encode())}\n"
+    """The record: a line for each seed and question."""
+    for name, question, found in _of_all():
+        yield f"{name}: {summary(question, list(found))}\n"
 
 
-def _of_all() -> Iterator[tuple[str, Iterator[tuple[str, str]]]]:
+def summary(question: str, found: list[Outcome]) -> str:
+    """What came of all files of a seed, in a line."""
+    ends = Counter(outcome.end for outcome in found)
+    read = ends.pop(question, 0)
+    refused = ", ".join(f"{each} {count}" for each, count in sorted(ends.items()))
+    return (
+        f"{read} {question.replace('_', ' ')}, "
+        + (f"{ends.total()} refused ({refused}), " if refused else "")
+        + f"hash {hash_of(chr(10).join(map(Outcome.answers, found)).encode())}"
+    )
+
+
+def _of_all() -> Iterator[tuple[str, str, Iterator[Outcome]]]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
         for seed in seeds():
-            yield seed.name, outcomes(seed, folder / seed.name)
+            for question in QUESTIONS[seed.door]:
+                found = outcomes(seed, question, folder / seed.name)
+                yield seed.name, question.__name__, found
 
 
 def main() -> None:
@@ -206,13 +262,14 @@ def main() -> None:
     if not wanted:
         sys.stdout.writelines(damaged())
         return
-    for name, found in _of_all():
+    left = set(wanted)
+    for name, _, found in _of_all():
         if name in wanted:
-            wanted.remove(name)
-            for damage, outcome in found:
-                sys.stdout.write(f"{name} {damage}\n{outcome}\n\n")
-    if wanted:
-        sys.exit(f"no such seed: {' '.join(sorted(wanted))}")
+            left.discard(name)
+            for outcome in found:
+                sys.stdout.write(f"{name} {outcome}\n")
+    if left:
+        sys.exit(f"no such seed: {' '.join(sorted(left))}")
 
 
 if __name__ == "__main__":

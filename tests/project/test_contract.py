@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import _cffi_backend
 import cffi
@@ -20,6 +22,9 @@ from gsym.cli.main import find_command
 from gsym.cli.verbs import VERBS
 from gsym.engine.native import ffi, lib
 from tests.conftest import find_peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 pytestmark = pytest.mark.long
 
@@ -316,13 +321,42 @@ def test_check_of_imports_sees_an_import() -> None:
 # ---- the map of the code
 
 
-def test_only_the_cursor_reads_bytes_of_an_input() -> None:
-    by_hand = re.compile(r"\*\w+(?:\.|->)(?:\w+(?:\.|->))?at\b|\w(?:\.|->)at\[")
-    found = [
-        f"{path.name}: {read}"
-        for path in (ROOT / "csrc").rglob("*.[ch]")
-        # The `at` of `names.c` is in a name in memory.
-        if path.name not in {"cursor.h", "names.c"}
-        for read in by_hand.findall(path.read_text("utf-8"))
-    ]
-    assert not found
+# What gcc says of a value read through a pointer to void.
+READ_THROUGH_VOID = re.compile(r"^(\S+?):\d+:\d+: error: void value", re.MULTILINE)
+
+
+def reads_of_positions(folder: Path, sources: Iterable[Path]) -> set[str]:
+    """The files that read through the position of a cursor.
+
+    They are compiled with a `cursor.h` in which the position is a pointer to void.
+    """
+    text = (ROOT / "csrc/base/cursor.h").read_text("utf-8")
+    hidden = text.replace("const uint8_t *at;", "const void *at;")
+    assert hidden != text
+    (folder / "base").mkdir()
+    (folder / "base/cursor.h").write_text(hidden, "utf-8")
+    done = subprocess.run(
+        [
+            *(find_peer("gcc"), "-std=gnu11", "-fsyntax-only", "-w"),
+            *("-iquote", folder, "-iquote", ROOT / "csrc", "-I", INCLUDE),
+            *sources,
+        ],
+        env={**os.environ, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {Path(path).name for path in READ_THROUGH_VOID.findall(done.stderr)}
+
+
+def test_only_the_cursor_reads_through_its_position(tmp_path: Path) -> None:
+    sources = (ROOT / "csrc").glob("*/*.c")
+    assert reads_of_positions(tmp_path, sources) == {"cursor.h"}
+
+
+@pytest.mark.parametrize("read", ["*c->at", "c->at[1]", "*c->at++"])
+def test_a_read_through_the_position_is_found(read: str, tmp_path: Path) -> None:
+    source = tmp_path / "planted.c"
+    function = f"unsigned f(cursor *c) {{ return {read}; }}"
+    source.write_text(f'#include "base/cursor.h"\n{function}\n')
+    assert "planted.c" in reads_of_positions(tmp_path, [source])
