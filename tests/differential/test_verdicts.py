@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.conftest import REPOSITORY
 from tests.differential import verdicts
 from tests.differential.differences import LLVM_SYMBOLIZER
+from tests.differential.peers import Frame
 
 
 def test_each_address_has_a_class_and_a_verdict() -> None:
@@ -18,3 +19,17 @@ def test_each_address_has_a_class_and_a_verdict() -> None:
 def test_the_manual_shows_them() -> None:
     manual = (REPOSITORY / "docs/acceptance.md").read_text("utf-8")
     assert verdicts.section() in manual
+
+
+def test_the_first_frame_that_differs_is_kept_without_its_middle() -> None:
+    same = Frame("same", "/a/b.c", 3)
+    long, other = (Frame("x" * 200 + end, "/a/b.c", 4) for end in ("D1Ev", "D2Ev"))
+    start = "x" * 60
+    assert verdicts.first_difference((same, long), (same, other)) == (
+        f"{start}...{'x' * 30}D1Ev b.c:4",
+        f"{start}...{'x' * 30}D2Ev b.c:4",
+    )
+    assert verdicts.first_difference((same,), ()) == ("same b.c:3", "??")
+    assert verdicts.first_difference((same, long), (same,))[1] == ""
+    moved = same._replace(path="/b.c")
+    assert verdicts.first_difference((same,), (moved,)) == ("same b.c:3",) * 2

@@ -2,10 +2,11 @@
 
     python -m tests.differential.verdicts CORPUS [--draw]
 
-verdicts.tsv has a line for each: what both said, the class of the difference, and who
-is right by what evidence. Asks both again, and fails if we answer otherwise now where
-llvm-symbolizer does not, or if a line has no verdict. --draw draws a new sample, of
-which each class has an equal part, and keeps the verdicts of addresses drawn again.
+verdicts.tsv has a line for each: the class of the difference, who is right by what
+evidence, and the first frame that differs; of a long one the middle is left out. Asks
+both again, and fails if this frame of ours is another one now where that of
+llvm-symbolizer is not, or if a line has no verdict. --draw draws a new sample, of which
+each class has an equal part, and keeps the verdicts of addresses drawn again.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -35,34 +36,48 @@ if TYPE_CHECKING:
 KEPT = Path(__file__).with_name("verdicts.tsv")
 SIZE = 200
 ASKED = 2_000  # addresses of a binary, of which the sample is drawn
+HEAD_KEPT = (
+    "class",
+    "binary",
+    "address",
+    "right",
+    "evidence",
+    "llvm-symbolizer",
+    "gsym",
+)
 HEAD = ("class", "addresses", "right", "evidence", "llvm-symbolizer", "gsym", "at")
-_NEXT = " < "  # between frames
-MOST_SHOWN = 48  # characters of an answer in the table
+MOST_KEPT = (60, 40)  # characters of a frame in the list: its start, its end
+MOST_SHOWN = 48  # characters of a frame in the table of the manual
 LEGEND = """\
 {count} random addresses of {binaries} binaries where llvm-symbolizer answers otherwise,
 of each class the same number if it has that many. What is right was found in the DWARF,
 the symbol table and the code. gsym is right at {ours}, both are at {both}, and
 llvm-symbolizer alone at {theirs}. The last columns are the first frame that differs at
-one of the addresses; all of them are in `tests/differential/verdicts.tsv`, and
-`python -m tests.differential.verdicts CORPUS` asks them again."""
+one of the addresses; `python -m tests.differential.verdicts CORPUS` asks all of them
+again."""
 
 
 class Verdict(NamedTuple):
     """A line of the list; *right* and *evidence* were found by hand."""
 
+    kind: str
     binary: str
     address: str
-    kind: str
+    right: str
+    evidence: str
     theirs: str
     ours: str
-    right: str = ""
-    evidence: str = ""
+
+    def without_verdict(self) -> Verdict:
+        """What the two readers say, without who is right."""
+        return self._replace(right="", evidence="")
 
 
 def kept() -> list[Verdict]:
-    """The list."""
+    """The list, without its head."""
     with KEPT.open(encoding="utf-8", newline="") as stream:
-        return [Verdict(*row) for row in csv.reader(stream, "excel-tab")]
+        _, *rows = csv.reader(stream, "excel-tab")
+    return [Verdict(*row) for row in rows]
 
 
 def differences(binary: Path, addresses: Sequence[int]) -> list[Verdict]:
@@ -73,22 +88,31 @@ def differences(binary: Path, addresses: Sequence[int]) -> list[Verdict]:
         gsym.convert(str(binary), str(ours))
         return [
             Verdict(
-                binary.name,
-                f"{case.address:#x}",
-                name,
-                _text(case.theirs),
-                _text(case.ours),
+                *(name, binary.name, f"{case.address:#x}", "", ""),
+                *first_difference(case.theirs, case.ours),
             )
             for name, case in differences_from_llvm(readable, ours, addresses)
         ]
 
 
-def _text(frames: Iterable[Frame]) -> str:
-    """An answer in one line, the innermost frame first."""
-    texts = (
-        f"{frame.name or '??'} {Path(frame.path).name}:{frame.line}" for frame in frames
-    )
-    return _NEXT.join(texts) or "??"
+def first_difference(theirs: Iterable[Frame], ours: Iterable[Frame]) -> tuple[str, str]:
+    """The first frame that differs, of both; "" where one has no more frames.
+
+    The innermost frames, if it is only folders that differ.
+    """
+    answers = ([_text(each) for each in frames] or ["??"] for frames in (theirs, ours))
+    pairs = list(itertools.zip_longest(*answers, fillvalue=""))
+    first, second = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+    return _without_middle(first), _without_middle(second)
+
+
+def _text(frame: Frame) -> str:
+    return f"{frame.name or '??'} {Path(frame.path).name}:{frame.line}"
+
+
+def _without_middle(text: str) -> str:
+    start, end = MOST_KEPT
+    return text if len(text) <= start + end else f"{text[:start]}...{text[-end:]}"
 
 
 def _of(binary: Binary, addresses: Sequence[int] = ()) -> list[Verdict]:
@@ -135,10 +159,11 @@ def _in_turn(sources: Iterable[Iterable[Verdict]]) -> Iterator[Verdict]:
 
 def draw(known: list[Binary]) -> None:
     """Write a new list."""
-    before = {each[:5]: each for each in kept()} if KEPT.exists() else {}
+    before = {each.without_verdict(): each for each in kept()}
     with KEPT.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, "excel-tab", lineterminator="\n")
-        writer.writerows(before.get(each[:5], each) for each in drawn(known))
+        writer.writerow(HEAD_KEPT)
+        writer.writerows(before.get(each, each) for each in drawn(known))
 
 
 def changed(known: list[Binary]) -> list[str]:
@@ -148,16 +173,20 @@ def changed(known: list[Binary]) -> list[str]:
     """
     by_binary = {each.name: each for each in known}
     found = []
-    asked = sorted(each for each in kept() if each.binary in by_binary)
-    for name, group in itertools.groupby(asked, key=lambda each: each.binary):
-        verdicts = list(group)
+    asked = defaultdict(list)
+    for each in kept():
+        asked[each.binary].append(each)
+    for name, verdicts in sorted(asked.items()):
+        if name not in by_binary:
+            continue
         addresses = [int(each.address, 16) for each in verdicts]
         now = {each.address: each for each in _of(by_binary[name], addresses)}
         for each in verdicts:
             if not each.right or not each.evidence:
                 found.append(f"{name} {each.address}: no verdict")
             again = now.get(each.address)
-            if again and again.theirs == each.theirs and again[:5] != each[:5]:
+            is_same = again == each.without_verdict()
+            if again and again.theirs == each.theirs and not is_same:
                 found.append(f"{name} {each.address}: now {again.kind}, {again.ours}")
     return found
 
@@ -174,7 +203,8 @@ def section() -> str:
             str(len(found)),
             right,
             evidence,
-            *map(_short, _first_difference(found[0])),
+            _short(found[0].theirs),
+            _short(found[0].ours),
             f"{Path(found[0].binary).name} {found[0].address}",
         ]
         for (kind, right, evidence), found in sorted(groups.items())
@@ -188,13 +218,6 @@ def section() -> str:
         theirs=rights["llvm-symbolizer"],
     )
     return f"{legend}\n\n{table(HEAD, rows)}"
-
-
-def _first_difference(verdict: Verdict) -> tuple[str, str]:
-    """The first frame that differs, of both."""
-    answers = verdict.theirs.split(_NEXT), verdict.ours.split(_NEXT)
-    pairs = itertools.zip_longest(*answers, fillvalue="")
-    return next(pair for pair in pairs if pair[0] != pair[1])
 
 
 def _short(text: str) -> str:
