@@ -31,7 +31,7 @@ def library_folder() -> str:
 
 
 def words_for(option: str) -> list[str]:
-    """What an option of this program prints.
+    """The text that an option of this program prints.
 
     Raises:
         FileNotFoundError: The library was not built.

@@ -135,7 +135,7 @@ def count_parts(script: str, *arguments: str, folder: Path, compiler: str) -> li
         script: As for `count_instructions`. It calls `part.begin()` and `part.end()`
             around each part; what is between parts runs uncounted, and faster.
         arguments: As for `count_instructions`.
-        folder: Likewise.
+        folder: As for `count_instructions`.
         compiler: A C compiler.
     """
     source, library = folder / "parts.c", folder / "parts.so"

@@ -48,7 +48,7 @@ _MOST_KNOWN = 384 << 20  # bytes of the known addresses of a thread
 
 
 class BatchReport(NamedTuple):
-    """What a run has done.
+    """The outcome of a run.
 
     Attributes:
         parts: Number of parts that are complete now.
@@ -229,7 +229,7 @@ class _Answering:
         self._first_id = self._next_id = self._part_id = 0
 
     def begin_part(self, number: int) -> None:
-        """What comes now is of the part with this number."""
+        """Begin the part with this number."""
         self._part_id = number << _ID_BITS
 
     def answers(self, batch: Any) -> Iterator[tuple[Any, ...]]:

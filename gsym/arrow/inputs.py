@@ -224,7 +224,7 @@ def _first_line(unit: Unit) -> bytes:
 
 
 def _text_batches(unit: Unit, start: int, text: bytes, read: _ReadText) -> list[Any]:
-    """What *read* makes of the text at an offset; an error names its line."""
+    """The result of *read* for the text at an offset; an error names its line."""
 
     def failure(first: int, end: int) -> str:
         try:

@@ -86,7 +86,7 @@ class Modules:
 
     @property
     def missing(self) -> str:
-        """What happens to addresses of a module that is not found."""
+        """The treatment of addresses of modules that are not found."""
         return self._arguments[3]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -191,7 +191,7 @@ class _Place:
         self._next = 0.0
 
     def resolver(self) -> Any:
-        """What finds a module by its key."""
+        """The resolver that finds a module by its key."""
         if os.path.isdir(self._source) and self._loose is None:
             return self._store
         from gsym.store.resolver import Resolver

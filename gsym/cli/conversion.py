@@ -72,7 +72,7 @@ def convert_keywords(values: Values, *names: str) -> dict[str, Any]:
 
 
 def search_options(values: Values) -> SearchOptions:
-    """What a command line with `SEARCH_OPTIONS` asks for."""
+    """The search that a command line with `SEARCH_OPTIONS` asks for."""
     return SearchOptions(**convert_keywords(values, *_SEARCH))
 
 
@@ -146,7 +146,7 @@ def _address_range(option: str, text: str) -> tuple[int, int]:
 
 
 def summary_lines(report: ConversionReport) -> Iterator[str]:
-    """What became what, what is in it, and where that came from."""
+    """The lines of a report: input and output, contents, and their sources."""
     uuid = f"build id {report.uuid.hex()}" if report.uuid else "no build id"
     merged = f", merged {report.functions_merged}" if report.functions_merged else ""
     dropped = (
@@ -188,7 +188,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
 
 
 def placement_lines(report: ConversionReport) -> Iterator[str]:
-    """Where the code sections of a relocatable file have their addresses."""
+    """A note on the addresses of the code sections of a relocatable file."""
     for name, start, end in report.placements:
         yield printable(f"  {name} at {start:#x}-{end:#x}")
 

@@ -112,7 +112,7 @@ class Operand:
 
 
 class Values:
-    """What a command line said, by the declared names."""
+    """The values of a command line, by the declared names."""
 
     __slots__ = ("_declared", "_given", "_operands", "_options")
 
@@ -361,7 +361,7 @@ _VERSION = Option("--version", "show the version")
 
 
 class Dialect:
-    """What differs between programs that read options as getopt_long does."""
+    """The differences between programs that read options as getopt_long does."""
 
     __slots__ = ("abbreviates", "messages", "suggests", "takes_next")
 

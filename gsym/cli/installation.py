@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 class Installation(NamedTuple):
-    """What this installation has."""
+    """The facts of this installation."""
 
     version: str
     engine: str

@@ -35,7 +35,7 @@ def find_command(verb: str) -> Command:
 
 
 def help_text(verb: str = "") -> str:
-    """What `gsym VERB --help` prints; without a verb `gsym --help`."""
+    """The text of `gsym VERB --help`; without a verb, of `gsym --help`."""
     if verb and VERBS[verb][0]:
         return find_command(verb).help()
     program = f"gsym {verb}".rstrip()

@@ -261,7 +261,7 @@ def transfer_limits(values: Values) -> TransferLimits:
 
 
 def source_opener(values: Values) -> SourceOpener:
-    """What opens sources within the limits of the command line."""
+    """An opener of sources within the limits of the command line."""
     from gsym.store.sources.settings import SourceOpener
 
     return SourceOpener(

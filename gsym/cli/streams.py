@@ -46,7 +46,7 @@ def answer_lines(source: int, answer: Callable[[bytes], bytes]) -> None:
 
 
 def read_ready(source: int, size: int, patience: float) -> bytes | None:
-    """What has come; b"" at the end.
+    """The bytes that have come; b"" at the end.
 
     Args:
         source: The descriptor.
@@ -65,7 +65,7 @@ def _answer_all(answer: Callable[[bytes], bytes], lines: bytes) -> bytes:
 
 
 def _read(source: int, most: int) -> bytes:
-    """What is there, at most so much, b"" at the end; waits only for the first byte."""
+    """At most so many bytes, b"" at the end; waits only for the first byte."""
     block = _read_once(source, most)
     if not _LEAST_SIZE <= len(block) < most:
         return block

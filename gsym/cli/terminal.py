@@ -156,7 +156,7 @@ class Progress:
 
     @property
     def callback(self) -> Self | None:
-        """What the work calls; None where nothing would be shown."""
+        """The callback for the work; None if nothing would be shown."""
         return self if self._is_shown else None
 
     def __call__(self, done: int, total: int, note: str = "") -> None:

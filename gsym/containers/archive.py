@@ -107,7 +107,7 @@ def object_members(data: memoryview, path: str) -> Iterator[tuple[str, Member]]:
 def matching_members(
     members: Iterable[str], wanted: Sequence[str], path: str
 ) -> tuple[str, ...]:
-    """Those of *members* that *wanted* names, in the order of the archive.
+    """The members that *wanted* names, in the order of the archive.
 
     Args:
         members: Names of the members of an archive.

@@ -42,7 +42,7 @@ def list_slices(data: memoryview, path: str) -> tuple[Slice, ...]:
 def matching_slices(
     slices: tuple[Slice, ...], wanted: Sequence[str], path: str
 ) -> tuple[Slice, ...]:
-    """Those of *slices* that *wanted* names, by architecture or machine number.
+    """The slices that *wanted* names, by architecture or machine number.
 
     Args:
         slices: Of a file.

@@ -77,7 +77,7 @@ def _read(data: memoryview) -> PeHeaders:
 
 
 def _file_offset(data: memoryview, table: int, count: int, address: int) -> int | None:
-    """Where the file has what is loaded at *address*."""
+    """The offset in the file of the byte that is loaded at *address*."""
     for index in range(min(count, _MAX_SECTIONS)):
         at = table + index * _SECTION.size
         _, start, size, offset = _SECTION.unpack_from(data, at)

@@ -119,7 +119,7 @@ LONGEST_MAGIC = max(map(len, _FILES))
 
 
 def inflater_of(head: Buffer) -> Callable[[Iterable[Buffer]], Iterator[bytes]] | None:
-    """What inflates a file that begins like this; None if it is not compressed."""
+    """The inflater of a file that begins like this; None if it is not compressed."""
     start = bytes(memoryview(head)[:LONGEST_MAGIC])
     found = (inflate for magic, inflate in _FILES.items() if start.startswith(magic))
     return next(found, None)

@@ -103,7 +103,7 @@ class ObjectFile:
 
     @property
     def base_address(self) -> int | None:
-        """Where the image starts at link time; 0 in a relocatable file."""
+        """The address of the image at link time; 0 in a relocatable file."""
         return self._header.base_address if self._header.has_base_address else None
 
     @property
@@ -118,7 +118,7 @@ class ObjectFile:
 
     @property
     def architecture(self) -> str:
-        """Its name in LLVM's target triples."""
+        """The architecture as LLVM's target triples name it."""
         header = self._header
         if header.format == lib.GSYM_OBJECT_MACHO:
             return macho_architecture(header.machine, header.machine_kind)

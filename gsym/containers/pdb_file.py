@@ -44,5 +44,5 @@ class PdbFile:
 
     @property
     def architecture(self) -> str:
-        """Its name in LLVM's target triples."""
+        """The architecture as LLVM's target triples name it."""
         return pe_architecture(self.machine)

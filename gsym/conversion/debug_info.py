@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SearchOptions(NamedTuple):
-    """Where to look for files that belong to a binary.
+    """The places to look for files that belong to a binary.
 
     *debug_file_directories* are folders of installed debug files, with *debuginfod*
     servers are asked as well; *dwp* is the package with its split units;

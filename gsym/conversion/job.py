@@ -362,7 +362,7 @@ def _output_path(source: InputFile, output: str | os.PathLike[str] | None) -> st
 
 
 def _selection(options: ConvertOptions) -> Selection | None:
-    """What to keep; None for all, since few conversions need the module."""
+    """The selection; None for all, since few conversions need the module."""
     kept, dropped = options.keep_functions, options.drop_functions
     if not (kept or dropped or options.address_ranges):
         return None

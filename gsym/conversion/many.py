@@ -38,7 +38,7 @@ _MAX_AT_ONCE = 32
 
 
 class Conversion(NamedTuple):
-    """What became of an input of `convert_many`.
+    """The outcome of an input of `convert_many`.
 
     Attributes:
         input: Its path.
@@ -158,7 +158,7 @@ def first_replaced(outputs: Iterable[str], inputs: Iterable[str]) -> str | None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What two paths of one file have in common; None of a file that does not exist."""
+    """The identity of the file at a path; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -245,7 +245,7 @@ class _Results:
         self._report(0)
 
     def part(self, number: int) -> Progress | None:
-        """What the conversion of one file reports its progress to."""
+        """The callback for the progress of the conversion of one file."""
 
         def report_part(done: int, total: int) -> None:
             self._report(self._sizes[number] * done // max(total, 1))

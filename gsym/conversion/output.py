@@ -49,7 +49,7 @@ class ConversionRequest(NamedTuple):
 
     @property
     def search(self) -> SearchOptions:
-        """Where to look for files that belong to the input."""
+        """The places to look for files that belong to the input."""
         options = self.options
         return SearchOptions(
             options.debug_file_directories,
@@ -273,7 +273,7 @@ def _left_out(data_part: bytes) -> dict[str, int]:
 
 
 def peak_memory() -> int:
-    """Of this process, in bytes.
+    """The peak memory of this process, in bytes.
 
     Linux counts in the usage of a process what its parent had when it started it.
     """

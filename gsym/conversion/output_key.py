@@ -107,7 +107,7 @@ def _parse(text: str) -> Any:
 
 
 def _maker(request: ConversionRequest) -> list[str]:
-    """What the bytes depend on besides the files."""
+    """The options and versions that the bytes depend on besides the files."""
     options = request.options._replace(threads=None)
     return [__version__, request.input, repr(options)]
 

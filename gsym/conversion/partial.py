@@ -80,7 +80,7 @@ class PartialConversion:
         )
 
     def units_at(self, addresses: Sequence[int]) -> UnitSelection:
-        """Those for *addresses*, which ascend."""
+        """The units for *addresses*, which ascend."""
         asked = ffi.new("uint64_t[]", addresses)
         count, error = ffi.new("size_t *"), new_error()
         size, total = ffi.new("uint64_t *"), ffi.new("uint64_t *")

@@ -205,7 +205,7 @@ class ElfBinary:
         return bytes(self._binary.part(start, end - start, "a section"))
 
     def _bytes_of(self, index: int) -> bytes:
-        """Of a section as it will be."""
+        """The bytes of a section as it will be."""
         if index == self._names_index:
             return self._names
         return self._part(self._section(index))
@@ -249,7 +249,7 @@ class ElfBinary:
         )
 
     def _end_of_rest(self) -> int:
-        """Where all ends that stays in its place; nothing else may stand after."""
+        """The end of all that stays in its place; nothing else may stand after it."""
         size = len(self._binary.data)
         end = max(end for _, end in self._segments)
         table = self._header[_SHOFF]

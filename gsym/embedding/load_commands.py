@@ -167,7 +167,7 @@ class Segment:
         self.command.pack(fields, self._first_section + _NAMES_SIZE, *place)
 
     def content_offsets(self) -> list[int]:
-        """Where the segment and its sections begin in the file, if they have bytes."""
+        """The offsets in the file of the segment and its sections that have bytes."""
         fields, sections = self._section_place, self._sections
         places = [self.command.unpack(fields, at + _NAMES_SIZE) for at in sections]
         places.append((self.address, self.size, self.offset))

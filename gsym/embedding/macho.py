@@ -245,7 +245,7 @@ class MachoBinary:
         return Signature(self._binary, offset, size), end
 
     def _strings_end(self, signature: int) -> int:
-        """Where the string table ends, but for padding the last before *signature*."""
+        """The end of the string table, but for padding the last before *signature*."""
         symbols = self._commands.find(LC_SYMTAB)
         offset, size = symbols.unpack("II", 16) if symbols is not None else (0, 0)
         end: int = offset + size
@@ -255,7 +255,7 @@ class MachoBinary:
     # ---- writing
 
     def _moved(self, offset: int) -> int:
-        """Where what was at *offset* of the file will be."""
+        """The new offset of what was at *offset* of the file."""
         if offset < self._linkedit_start:
             return offset
         fixups = self._fixups

@@ -20,7 +20,7 @@ from gsym.writing.selection import ImageSource
 
 
 class EmbeddingReport(NamedTuple):
-    """Where a GSYM file went, and how large all is, in bytes.
+    """The place of an embedded GSYM file, and all sizes in bytes.
 
     Attributes:
         gsym: Path of the file that was embedded.

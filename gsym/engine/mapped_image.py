@@ -115,7 +115,7 @@ class Paths(dict[int, str]):
 
 
 class _Scratch:
-    """Where the engine writes one answer; used by one call at a time."""
+    """Memory in which the engine writes one answer; used by one call at a time."""
 
     __slots__ = (
         "answer",

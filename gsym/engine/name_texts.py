@@ -144,7 +144,7 @@ class NameTexts:
         return self._printed(name, _demangled(text))
 
     def _printed(self, name: int, text: bytes) -> bytes:
-        """What is printed for the name of a function, given its demangled text."""
+        """The text to print for the name of a function, given its demangled text."""
         if self._reduce is not None:
             text = self._reduce(text)
         if self._escape is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         def begin(
             self, before: bytes, prefix_of: Callable[[bytes], bytes]
         ) -> AnswersLines:
-            """What answers the lines of a stack.
+            """The object that answers the lines of a stack.
 
             Args:
                 before: Lines before it, which may have the ids of modules.

@@ -131,7 +131,7 @@ class Transfer:
             take: Reads the answer, whose pieces are limited; called again if that
                 fails and a later attempt may succeed.
             headers: (name, value) to send, also to servers that it redirects to.
-            own_headers: Likewise, to the server of *address* only.
+            own_headers: (name, value) to send to the server of *address* only.
             is_trusted: As for `fetch`.
 
         Raises:
@@ -217,7 +217,8 @@ class _Download:
 
         Raises:
             NotFoundError: As for `Transfer.receive`.
-            SourceError: Likewise; a `RetryableError` where it may succeed later.
+            SourceError: As for `Transfer.receive`; a `RetryableError` if it may succeed
+                later.
         """
         address, seen = self._first, {self._first}
         try:

@@ -85,7 +85,7 @@ class WebAddress(_Parts):
         return WebAddress(*self._replace(credentials=credentials))
 
     def joined(self, location: str) -> WebAddress:
-        """Where a redirect from here leads.
+        """The address that a redirect from here leads to.
 
         Raises:
             ValueError: It is not a URL of http or https.
@@ -93,7 +93,7 @@ class WebAddress(_Parts):
         return read_web_address(urljoin(self.url, location))
 
     def shown_target(self, location: str) -> str:
-        """Where a redirect from here leads, without secrets."""
+        """The address that a redirect from here leads to, without secrets."""
         try:
             return str(self.joined(location)) if location else "nowhere"
         except ValueError:

@@ -161,7 +161,7 @@ class _Modules:
 
     @property
     def opened(self) -> list[OpenModule]:
-        """Those that were found."""
+        """The modules that were found."""
         return [each for each in self._found.values() if each.reader is not None]
 
 
@@ -266,13 +266,13 @@ def _is_compressed(message: Any) -> bool:
 
 
 def _table(data: bytes, table: int, index: int | None = None) -> int:
-    """Where the table is that a field has; without *index*, that *table* leads to."""
+    """The position of the table that a field, or without *index* *table*, leads to."""
     place = table if index is None else table + _field(data, table, index)
     return place + int(struct.unpack_from("<I", data, place)[0])
 
 
 def _field(data: bytes, table: int, index: int) -> int:
-    """Where a field is in a table of FlatBuffers; 0 if it is absent."""
+    """The position of a field in a table of FlatBuffers; 0 if it is absent."""
     layout = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, layout)[0]
     place = 4 + 2 * index
@@ -397,7 +397,7 @@ def _pieces(
 
 
 def _taken(sink: BytesIO) -> bytes:
-    """What was written to *sink*, which is empty then."""
+    """Take the bytes that were written to *sink*."""
     data = sink.getvalue()
     sink.seek(0)
     sink.truncate()

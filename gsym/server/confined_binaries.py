@@ -96,7 +96,7 @@ class ConfinedBinaries:
 
 
 def confined_facts(path: str, section: str) -> dict[str, Any]:
-    """What a binary is; runs in the confined process."""
+    """The facts of a binary; runs in the confined process."""
     return {"facts": facts_of(path, section)}
 
 

@@ -98,7 +98,7 @@ def _add(add: Adder, store: Store, path: str, **known: Any) -> Publication:
 
 
 def confined_binaries(settings: Settings) -> ConfinedBinaries:
-    """What reads binaries of strangers, and packages."""
+    """The reader of binaries of strangers, and of packages."""
     most = _INFLATED_TIMES * settings.limits.max_fetch
     store = Store(store_path(settings))
     return ConfinedBinaries(store, child_limits(settings, most), most)

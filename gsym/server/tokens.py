@@ -28,7 +28,7 @@ _SCHEMES = ("bearer ", "apikey ")
 
 
 class Holder(NamedTuple):
-    """Who has a token.
+    """The holder of a token.
 
     Attributes:
         name: For the log.
@@ -83,11 +83,11 @@ class Tokens:
         return any({READ, PROFILES} & scopes for scopes in held)
 
     def names(self, scope: str) -> list[str]:
-        """Who has a scope."""
+        """The names of the holders that have a scope."""
         return [each.name for each in self._holders.values() if each.may(scope)]
 
     def holder(self, headers: Mapping[str, str]) -> Holder | None:
-        """Who sent a request with these headers.
+        """The holder of the token in the headers of a request.
 
         The token is in `Authorization: Bearer TOKEN`, in `Authorization: APIKey TOKEN`
         as profilers send it, in `Auth-Token: TOKEN` as for Mozilla's symbol server, or
@@ -115,7 +115,7 @@ def _password(authorization: str) -> str:
 
 
 def _problem(words: list[str]) -> str:
-    """What is wrong with the words of a line; "" for nothing."""
+    """The fault of the words of a line; "" for none."""
     if len(words) != 3:  # noqa: PLR2004 - as the message says
         return "expected NAME SCOPES HASH"
     name, scopes, digest = words

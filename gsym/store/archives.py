@@ -253,7 +253,7 @@ def members(path: str, limits: ArchiveLimits) -> Iterator[Member]:
 
 
 def _members_of(head: bytes) -> Callable[[str], Iterator[Member]]:
-    """What yields the files of an archive that starts with *head*."""
+    """The reader of an archive that starts with *head*."""
     if is_rpm(head):
         return _rpm_members
     if recognise(head) == "zip archive":

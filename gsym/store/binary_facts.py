@@ -15,7 +15,7 @@ KINDS = ("debuginfo", "executable")
 
 
 class BinaryFacts(NamedTuple):
-    """What a binary is.
+    """The facts of a binary.
 
     Attributes:
         build_id: In hexadecimal lower-case digits; "" for none.
@@ -33,7 +33,7 @@ class BinaryFacts(NamedTuple):
 
 
 def facts_of(path: str, section: str = "") -> BinaryFacts:
-    """What the binary at *path* is; any other file is a debug file.
+    """The facts of the binary at *path*; any other file is a debug file.
 
     Raises:
         GsymError: It is damaged, or no object file.

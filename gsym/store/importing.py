@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
         @property
         def name(self) -> str:
-            """Its location."""
+            """The location of the place."""
 
         def items(self) -> Iterator[ImportItem]:
             """All its files."""

@@ -53,7 +53,7 @@ class IndexedFile(NamedTuple):
 
 
 def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
-    """What is in the file *path*; of a damaged one, nothing."""
+    """The contents of the file *path*; nothing if it is damaged."""
     try:
         with open(path, "rb", buffering=0) as file:
             head = file.read(HEAD_SIZE)

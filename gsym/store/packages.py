@@ -52,7 +52,7 @@ class PackageMember(NamedTuple):
         name: Its path, beginning with a slash.
         build_id: In hexadecimal lower-case digits.
         kinds: As in `BinaryFacts`.
-        supplementary: Likewise.
+        supplementary: As in `BinaryFacts`.
     """
 
     package: str
@@ -64,7 +64,7 @@ class PackageMember(NamedTuple):
 
     @property
     def location(self) -> str:
-        """Its place, for people."""
+        """The place of the binary, for people."""
         return f"{self.package}: {self.name.lstrip('/')}"
 
 
@@ -351,8 +351,8 @@ def member_of_row(path: str, row: Any) -> PackageMember:
     """A member of the package at *path*, from JSON.
 
     Raises:
-        TypeError: It is not what was written.
-        ValueError: Likewise.
+        TypeError: The JSON is of another type than what was written.
+        ValueError: The JSON has other values than what was written.
     """
     number, name, build_id, kinds, supplementary = row
     for digits in (build_id, supplementary):

@@ -113,7 +113,8 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
         source: Input of `gsym.convert`, a GSYM file, or an open reader.
         ranges: File for functions, inlined calls and lines, or None. Parts are named
             `OUT-0` and so on.
-        return_pads: Likewise, for the chain of functions at each call.
+        return_pads: File for the chain of functions at each call, or None. Parts are
+            named in the same way.
         binary: The binary with the machine code; default: *source*. Without code for a
             supported processor, pads are made from the call sites in the debug
             information.

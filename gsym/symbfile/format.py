@@ -140,7 +140,7 @@ class Decoder:
             held = bytearray(rest)
 
     def counts(self) -> Counts:
-        """What has been read up to now."""
+        """The statistics of what has been read up to now."""
         counts = ffi.new("gsym_symbfile_counts *")
         lib.gsym_symbfile_reader_count(self._reader, counts)
         return Counts(*(getattr(counts, name) for name in Counts._fields))
@@ -279,8 +279,8 @@ def encode(records: Iterable[Record]) -> Iterator[bytes]:
     """The bytes of one symbfile with these records, in blocks.
 
     Raises:
-        OverflowError: Likewise.
-        ValueError: Likewise.
+        OverflowError: As for `Encoder.add`.
+        ValueError: As for `Encoder.add`.
     """
     encoder = Encoder()
     for number, record in enumerate(records, 1):

@@ -58,7 +58,7 @@ class ModuleTexts:
     Attributes:
         owner: The `AnswerTexts` that made it.
         kept_size: See `CacheBudget`.
-        last_used: Likewise.
+        last_used: See `CacheBudget`.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class BinarySearch(NamedTuple):
-    """Where to look for the GSYM file of a binary, and how to make one.
+    """The places to look for the GSYM file of a binary, and the way to make one.
 
     Attributes:
         architecture: The slice of a fat file.

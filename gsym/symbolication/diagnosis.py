@@ -48,7 +48,7 @@ _ADVICE = {
 
 
 class Diagnosis(NamedTuple):
-    """What is known of a binary, or of another input of a conversion.
+    """The facts of a binary, or of another input of a conversion.
 
     Attributes:
         path: As given.
@@ -208,7 +208,7 @@ def _looked_up(found: Diagnosis, search: SearchOptions) -> Diagnosis:
 
 
 def _advice(found: Diagnosis, search: SearchOptions) -> tuple[str, ...]:
-    """What to type next, the most useful first."""
+    """The commands to type next, the most useful first."""
     keys = []
     if found.has_lines:
         keys.append("use")

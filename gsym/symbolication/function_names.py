@@ -70,7 +70,7 @@ class FunctionNames:
 
 
 def _find_symbols(path: str) -> Callable[[bytes], Sequence[tuple[int, int]]]:
-    """What finds the start and size of symbols by name."""
+    """An index of the start and size of symbols by name."""
     from gsym.containers.data_symbols import SymbolNames
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile

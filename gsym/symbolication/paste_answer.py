@@ -50,7 +50,7 @@ class ModuleAnswer(msgspec.Struct):
     Attributes:
         name: As in the paste, without folder.
         debug_id: Of the module that was found, else as in the paste.
-        code_id: Likewise.
+        code_id: Of the module that was found, else as in the paste.
         state: "found", "missing", or "unused" (no frame is in it).
         reason: Why it is missing.
         attempts: The result from each source.

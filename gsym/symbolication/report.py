@@ -66,7 +66,7 @@ class ReportModule(NamedTuple):
     Attributes:
         name: As in the report, without folder.
         debug_id: Of the file that was found, else as in the report; or "".
-        code_id: Likewise.
+        code_id: Of the file that was found, else as in the report; or "".
         path: The file that its symbols are from; "" without one.
         state: "found", "missing", or "unused" (no frame is in it).
         is_guess: The report has no id of it, and a file of its name is used.

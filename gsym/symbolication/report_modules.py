@@ -170,7 +170,7 @@ class ReportModules:
         return None if stored.reader is None else (stored.entry, stored.reader)
 
     def paths(self, named: StackModule) -> Iterator[str]:
-        """Where files of a module are, in the order in which they are tried."""
+        """The places of files of a module, in the order in which they are tried."""
         return (each.path for each in self._files(named, []))
 
     def _files(self, named: StackModule, attempts: list[Attempt]) -> Iterator[_File]:

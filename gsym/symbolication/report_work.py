@@ -93,7 +93,7 @@ class ModuleOfReport:
 
     @property
     def reader(self) -> Reader | None:
-        """Its GSYM file, if it was found."""
+        """The GSYM file of the module, if it was found."""
         return self.module.reader if self.module is not None else None
 
     @property

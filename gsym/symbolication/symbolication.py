@@ -62,7 +62,7 @@ class ModuleWork:
 
     @property
     def label(self) -> str:
-        """Its key in `found_modules`."""
+        """The key of the module in `found_modules`."""
         return f"{self.name}/{self.debug_id}"
 
     @property
@@ -82,7 +82,7 @@ class ModuleWork:
 
     @property
     def shown_name(self) -> str:
-        """Its name in frames: that of the binary if known."""
+        """The name of the module in frames: that of the binary if known."""
         entry = self.module.entry if self.is_found and self.module else None
         code_file = entry.identity.code_file if entry is not None else ""
         return code_file or self.name or _UNKNOWN

@@ -159,18 +159,18 @@ class FlowPoint(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """What leads from duration to duration, in the order of time."""
+    """A chain of events that leads from duration to duration, in the order of time."""
 
     points: tuple[FlowPoint, ...]
 
 
 class Matches(NamedTuple):
-    """What was found.
+    """The durations, operations and flows that were found.
 
     Attributes:
         durations: In the order of their begins.
-        operations: Likewise.
-        flows: Likewise.
+        operations: In the order of their begins.
+        flows: In the order of their begins.
         unmatched: Number of begins and ends without the other, by kind of event. A
             begin among them is listed above with the end of the trace.
         end_ns: The time of the last event, in nanoseconds.
@@ -184,7 +184,7 @@ class Matches(NamedTuple):
 
 
 def match_events(events: Iterable[Event]) -> Matches:
-    """What belongs together among the events of a trace.
+    """The events of a trace that belong together.
 
     Args:
         events: In any order, as the records of traces are.

@@ -139,7 +139,7 @@ class _Thread:
             self._go(now, "ready")
 
     def finish(self, end: int) -> Scheduled:
-        """Its times up to the end."""
+        """The times of the thread up to the end."""
         self._go(end, "")
         if self._left is not None:
             self._longest = max(self._longest, end - self._left)

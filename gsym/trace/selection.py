@@ -60,8 +60,8 @@ class Selection(NamedTuple):
     Attributes:
         begin: The first moment.
         end: The moment after the last.
-        processes: Patterns of their names, or koids.
-        threads: Likewise.
+        processes: Patterns of names or koids of processes.
+        threads: Patterns of names or koids of threads.
         categories: Patterns.
         names: Patterns.
     """

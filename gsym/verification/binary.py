@@ -113,7 +113,7 @@ class BinaryReference(Reference):
         return tuple(found), any(start <= each < end for each in starts)
 
     def ranges_of_rows(self) -> Iterator[Range]:
-        """Where such rows start."""
+        """The addresses at which such rows start."""
         return (bare.span for bare in self._bare if bare.starts)
 
     def _first_reaching(self, address: int) -> int:

@@ -307,7 +307,7 @@ class _Module:
         self._rows.sort(key=itemgetter(0, 1))
 
     def path(self, checksum: int) -> str:
-        """Of a file."""
+        """The path of a file."""
         if checksum == NO_FILE:
             return ""
         return self._pdb.path(unpack_from("<I", self._checksums, checksum)[0])

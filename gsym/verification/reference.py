@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class Reference:
-    """What a GSYM file is compared with.
+    """The side that a GSYM file is compared with.
 
     Attributes:
         build_id: What identifies the build; b"" for nothing.
@@ -71,7 +71,7 @@ class Reference:
         return (), False
 
     def ranges_of_rows(self) -> Iterator[Range]:
-        """Where such rows start."""
+        """The addresses at which such rows start."""
         return iter(())
 
     def add(self, info: FunctionInfo) -> None:

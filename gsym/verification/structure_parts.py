@@ -182,7 +182,7 @@ def _opened(kind: str, create: Any, destroy: Any, *arguments: Any) -> Any:
 
 
 def _checked_reason(error: Any) -> str:
-    """What is wrong with the file; raises `MemoryError` if that is unknown."""
+    """The fault of the file; raises `MemoryError` if that is unknown."""
     if error.status == lib.GSYM_E_NO_MEMORY:
         check(error.status, error)
     return str(ffi.string(error.what).decode("utf-8", "replace"))

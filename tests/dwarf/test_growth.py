@@ -127,7 +127,7 @@ def units_whose_line_programs_overlap(count: int) -> bytes:
 
 
 def line_programs_that_overlap_outside_of_the_code(count: int) -> bytes:
-    """Likewise, but none of their rows is kept."""
+    """Line programs that go on over all that follow; none of their rows is kept."""
     rows = sequence((0x900000, 1), end=0x900010)
     size = len(
         Dwarf([unit(version=4, lines=LineProgram(rows))]).sections()[".debug_line"]

@@ -71,7 +71,7 @@ class HttpCollector:
 
 
 class GrpcCollector(service_grpc.ProfilesServiceServicer):
-    """Likewise; `error` is a code and a text to answer with."""
+    """A collector by gRPC; `error` is a code and a text to answer with."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pl.api.register_expr_namespace("gsym")
 class Addresses:
-    """What an expression of addresses can be asked."""
+    """The methods of an expression of addresses."""
 
     def __init__(self, addresses: pl.Expr) -> None:
         self._addresses = addresses

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Answers:
-    """What an actor does with a block."""
+    """The work of an actor on a block."""
 
     def __init__(self, modules: Modules, options: dict[str, Any]) -> None:
         self._modules = modules

@@ -43,7 +43,7 @@ def _answers(
 
 
 def _schema(schema: Any, options: dict[str, Any]) -> Any:
-    """What `_answers` yields for rows of *schema*."""
+    """The type of what `_answers` yields for rows of *schema*."""
     from pyspark.sql.types import ArrayType, StructField, StructType
 
     output = options.get("output", "stack")

@@ -105,7 +105,7 @@ def script(shell: str, command: str) -> str:
 
 
 def script_files() -> Iterator[tuple[str, str]]:
-    """Where each script is installed below share/, with the script."""
+    """The path of each script below share/, and the script."""
     for shell, (_, _, place) in SHELLS.items():
         for command in commands():
             yield place.format(command), script(shell, command)

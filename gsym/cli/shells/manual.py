@@ -23,7 +23,7 @@ _EXIT_STATUS = {
 
 
 def manual_files() -> Iterator[tuple[str, str]]:
-    """Where each page is installed below share/, with the page."""
+    """The path of each page below share/, and the page."""
     for command in commands():
         for program in programs_of(command):
             yield _PLACE.format(program.page), manual_page(program)

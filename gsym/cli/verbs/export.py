@@ -130,7 +130,7 @@ def _tell_losses(path: str, losses: dict[str, int]) -> None:
 
 
 def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleIdentity:
-    """What the options say, and the binary where they say nothing."""
+    """The module as options describe it, else as the binary does."""
     if binary is None:
         return ModuleIdentity(**given)
     # Who gives a debug id knows better than the UUID of the file.

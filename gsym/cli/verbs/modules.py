@@ -359,7 +359,7 @@ def open_modules(values: Values, style: Style) -> Opening | Asking:
 def open_stacks(
     values: Values, style: Style, options: SymbolOptions
 ) -> LogStacks | None:
-    """What answers the stacks of a log that are not markup; None with a server."""
+    """The answers to stacks of a log that are not markup; None with a server."""
     if values.text(SERVER.name) is not None or style.name != "spec":
         return None
     folders = values.texts("--gsym-dir") + values.texts("--debug-file-directory")

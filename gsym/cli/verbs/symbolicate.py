@@ -269,7 +269,7 @@ def _missing(report: Report) -> list[ReportModule]:
 
 
 def _hints(report: Report, values: Values) -> Iterator[str]:
-    """What the user can do about addresses without an answer."""
+    """The advice on addresses without an answer."""
     if not report.threads and not values.text("--module"):
         yield "use --module NAME for addresses of one module"
     if not values.texts("--source") and _missing(report):

@@ -299,7 +299,7 @@ class DebugMap:
         return data[found.offset :][: found.size], found.mtime
 
     def _identify(self, path: str, member: str) -> tuple[tuple[int, int], int]:
-        """What identifies a file, and when it was last changed.
+        """The identity of a file and the time of its last change.
 
         Raises:
             FormatError: The *member* was read before, maybe by another path.

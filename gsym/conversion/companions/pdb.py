@@ -68,7 +68,7 @@ def _candidates(search: CompanionSearch, options: SearchOptions) -> Iterator[str
 
 
 def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
-    """Where the PDB of *image* may be by name.
+    """The paths at which the PDB of *image* may be by its name.
 
     At the path in its record, beside it, under its own name too, and in *directories*.
     """
@@ -84,7 +84,7 @@ def pdb_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
 
 
 def pdb_store_paths(image: ObjectFile, directories: Sequence[str]) -> Iterator[str]:
-    """Where the PDB of *image* is if *directories* are symbol stores."""
+    """The paths of the PDB of *image* if *directories* are symbol stores."""
     for directory in directories:
         for path in dict.fromkeys(_in_store(image)):
             yield os.path.join(directory, path)

@@ -33,7 +33,7 @@ _SIGNAL_AT = 12  # in NT_PRSTATUS
 
 
 class _Layout(NamedTuple):
-    """Where NT_PRSTATUS has what.
+    """The layout of NT_PRSTATUS.
 
     Attributes:
         machine: What its stacks are like.
@@ -70,7 +70,7 @@ class MappedFile(NamedTuple):
 
 
 class CoreNotes:
-    """What the notes of a core file say.
+    """The contents of the notes of a core file.
 
     Args:
         machine: The `e_machine` of the file.

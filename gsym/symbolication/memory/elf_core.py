@@ -92,7 +92,7 @@ class _Core:
         self._loaded.set_regions(self._regions())
 
     def stacks(self) -> ParsedReport:
-        """Its threads as a report."""
+        """The threads of the core file as a report."""
         notes = self._notes
         files = self._files
         walker = Walker(notes.machine, files.memory, self._is_code, files.step)

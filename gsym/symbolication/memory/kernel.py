@@ -240,7 +240,7 @@ class Kernel(LoadedSymbols):
         yield Region(part.start, part.start + part.size, number, 0, part.start)
 
     def _files_of(self, name: str) -> Iterator[str]:
-        """Where the file of a module may be, with debug information first."""
+        """The paths of the file of a module, with debug information first."""
         for line in self._text(f"lib/modules/{self._release}/modules.dep").splitlines():
             path = line.partition(":")[0]
             file = os.path.basename(path).partition(".ko")[0]

@@ -81,7 +81,7 @@ _APPLE_EXCEPTIONS = {
 
 
 class _Layout(NamedTuple):
-    """Where the context of a thread has what, in bytes; registers as in DWARF."""
+    """The layout of a thread's context, in bytes; registers as DWARF numbers them."""
 
     machine: Machine
     pc: int
@@ -150,7 +150,7 @@ class _Minidump:
         self._loaded.set_regions(self._modules())
 
     def stacks(self, find: FindFiles) -> ParsedReport:
-        """Its threads as a report."""
+        """The threads of the minidump as a report."""
         exception = self._exception()
         threads = list(self._threads(exception))
         threads.sort(key=lambda each: not each.is_crashed)

@@ -143,7 +143,7 @@ class Process(LoadedSymbols):
         return self.add_module(module), image
 
     def _file(self, mapping: Mapping) -> str:
-        """Where the mapped file can be read, even if its name is of another one now."""
+        """A path of the mapped file, even if its name is of another one now."""
         path = mapping.path
         seen = self._place("root") + path
         span = f"{mapping.start:x}-{mapping.end:x}"

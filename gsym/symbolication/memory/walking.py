@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Machine(NamedTuple):
-    """What a walk needs to know of a machine.
+    """The facts of a machine that a walk needs.
 
     Attributes:
         word: Bytes of an address.

@@ -187,7 +187,7 @@ class _Plain:
         return pattern.match(self.text) is not None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a part of the text is in the line, without the colours around it."""
+        """The range in the line of a part of the text, without colours around it."""
         before = sum(size for at, size in self._removed if at <= start)
         inside = sum(size for at, size in self._removed if start < at < end)
         return start + before, end + before + inside

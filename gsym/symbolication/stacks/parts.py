@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gsym.reading.reader import Reader
 
     Base = Literal["image", "link", "either", "file", "text", "executable", "symbol"]
-    """What an address in a module counts from.
+    """The base that an address in a module counts from.
 
     "image": the start of the loaded module. "link": 0, as in its symbol table.
     "either": 0 if the module has code there, else its start. "file": the start of the
@@ -147,7 +147,7 @@ class StackFrame(NamedTuple):
 
 
 class StackHeading(NamedTuple):
-    """What a report says of a stack.
+    """A stack of a report.
 
     Attributes:
         name: Of the thread, or why the stack is there; "" if the report does not say.

@@ -49,11 +49,11 @@ class Filter(NamedTuple):
         from_ns: It ends at this time or later; an event has its own end or is over
             at once.
         to_ns: It begins at this time or earlier.
-        processes: It is of one of these koids.
-        threads: Likewise; of a context switch either thread counts.
+        processes: Its process has one of these koids.
+        threads: Its thread has one of these koids; of a context switch, either thread.
         categories: It matches one of these patterns, in which `*` stands for any
             text and `?` for a character.
-        names: Likewise.
+        names: Its name matches one of these patterns.
     """
 
     from_ns: int = 0
@@ -237,7 +237,7 @@ class Decoder:
         self.finish()
 
     def counts(self) -> Counts:
-        """What has been read up to now."""
+        """The statistics of what has been read up to now."""
         counts = ffi.new("gsym_fxt_counts *")
         lib.gsym_fxt_reader_count(self._reader, counts)
         return Counts(

@@ -189,7 +189,7 @@ class Trace:
         return self._decoder.byteorder
 
     def counts(self) -> Counts:
-        """What has been read up to now."""
+        """The statistics of what has been read up to now."""
         return self._decoder.counts()
 
     def _counted(self, pieces: Iterable[Buffer]) -> Iterator[memoryview]:

@@ -258,7 +258,7 @@ class Module(NamedTuple):
 
 
 class Mmap(NamedTuple):
-    """Where a part of a module lies; *thread* is 0.
+    """A mapping of a part of a module; *thread* is 0.
 
     Attributes:
         ticks: When it was seen.
@@ -360,7 +360,7 @@ def snake_case(name: str) -> str:
 
 
 def kind_of(record: Record) -> str:
-    """What of `gsym.trace.fxt.decoder.KINDS` a record is."""
+    """The kind of a record, of `gsym.trace.fxt.decoder.KINDS`."""
     if isinstance(record, Event):
         return record.kind
     kind = snake_case(type(record).__name__)

@@ -147,8 +147,8 @@ def record_bytes(record: Record, words: Words, references: ReferenceMaker) -> by
 
     Raises:
         LimitError: As for `Encoder.add`.
-        OverflowError: Likewise.
-        ValueError: Likewise.
+        OverflowError: As for `Encoder.add`.
+        ValueError: As for `Encoder.add`.
     """
     if isinstance(record, Event):
         return _event_bytes(record, words, references)
@@ -180,7 +180,7 @@ def _event_bytes(record: Event, words: Words, references: ReferenceMaker) -> byt
 
 
 def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
-    """What makes the bits of all numbers in the header."""
+    """A function that makes the bits of all numbers in the header."""
     fields = [
         (layout.record._fields.index(part.field), part.first, part.bits, part.field)
         for part in parts
@@ -199,7 +199,7 @@ def _numbers_step(layout: Layout, parts: list[Part]) -> _Step:
 
 
 def _words_step(layout: Layout, parts: list[Part]) -> _Step:
-    """What makes consecutive words."""
+    """A function that makes consecutive words."""
     ats = [layout.record._fields.index(part.field) for part in parts]
     if len(ats) == 1:
         (at,) = ats
@@ -209,7 +209,7 @@ def _words_step(layout: Layout, parts: list[Part]) -> _Step:
 
 
 def _steps(layout: Layout) -> list[_Step]:
-    """What makes the header and the body of the records of a layout."""
+    """A function that makes the header and the body of the records of a layout."""
     numbers = [part for part in layout.parts if part.how == "bits"]
     steps = [_numbers_step(layout, numbers)] if numbers else []
     body = [part for part in layout.parts if part.how != "bits"]
@@ -222,7 +222,7 @@ def _steps(layout: Layout) -> list[_Step]:
 
 
 def _step(layout: Layout, part: Part) -> _Step:
-    """What makes the bits and bytes of a field that is not a number."""
+    """A function that makes the bits and bytes of a field that is not a number."""
     at, first = layout.record._fields.index(part.field), part.first
     what, most = f"{part.field} of {layout.kind}", (1 << part.bits) - 1
     process = process_field(part.field)
@@ -424,8 +424,8 @@ def encode(
 
     Raises:
         LimitError: As for `Encoder.add`.
-        OverflowError: Likewise.
-        ValueError: Likewise.
+        OverflowError: As for `Encoder.add`.
+        ValueError: As for `Encoder.add`.
     """
     encoder = Encoder(byteorder, interning=interning)
     for record in records:

@@ -88,7 +88,7 @@ def profile_of_addresses(
     build_ids: Dictionary[str, str] | None = None,
     return_addresses: bool = False,
 ) -> Profile:
-    """Likewise, for an iterable of lines.
+    """The profile of lines that have an address each.
 
     Args:
         lines: The lines of the file.

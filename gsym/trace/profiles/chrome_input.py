@@ -82,7 +82,7 @@ def read_chrome(
 
 
 class _Trace:
-    """What the events of a trace say about time."""
+    """The times that the events of a trace have."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -69,7 +69,7 @@ def flame_graph(
 
 
 def _data(tree: CallTree, title: str, profile: Profile, value: int) -> dict[str, Any]:
-    """What the script of the page draws; modules and paths by their indexes."""
+    """The data that the script of the page draws; modules and paths by index."""
     texts: dict[str, int] = {}
     lines = _lines(profile, value)
     functions = [

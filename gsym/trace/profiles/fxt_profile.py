@@ -30,7 +30,7 @@ def fxt_profile(read: Reading) -> Profile:
 
 
 def read_fxt_file(path: str) -> Profile:
-    """Likewise, of a file; damaged records are among the losses."""
+    """The profile of a trace file; damaged records are among the losses."""
     from gsym.trace.fxt.reader import open_trace
 
     opened = []

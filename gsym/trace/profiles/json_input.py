@@ -222,7 +222,7 @@ class Node:
             yield Node(each, f"{self.place}[{index}]", self._path)
 
     def list(self) -> list[Any]:
-        """Likewise, the values.
+        """The values of a list; none of None.
 
         Raises:
             FormatError: This is no list.

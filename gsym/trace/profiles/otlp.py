@@ -390,7 +390,7 @@ def read_otlp(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> 
 
 
 def profile_of(message: Any, path: str | None = None) -> Profile:
-    """Likewise, of a message.
+    """All profiles in a `ProfilesData` message, as one.
 
     Raises:
         FormatError: An index leads nowhere, or there are too many types of values.

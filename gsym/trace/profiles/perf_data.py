@@ -193,7 +193,7 @@ class PerfData:
             raise _damaged("it is truncated", min(place, len(data))) from None
 
     def _section(self, place: int, what: str) -> tuple[int, int]:
-        """Where a section begins and ends, whose place and size are at *place*."""
+        """The begin and end of the section whose place and size are at *place*."""
         start, size = self._unpack("QQ", place)
         if start + size > len(self._data):
             reason = f"the {what} of {size} bytes at {start} end after the file"
@@ -294,7 +294,7 @@ class PerfData:
             self._read_pipe(place, kind, size)
 
     def _read_pipe(self, place: int, kind: int, size: int) -> None:
-        """What else the header has, in a file that begins with little of one."""
+        """The rest of the header, in a file that begins with a short one."""
         end = place + size
         if kind == _ATTR:
             attr_size, *_ = self._unpack("I", place + 12)

@@ -53,8 +53,8 @@ class PerfSample(NamedTuple):
 
     Attributes:
         command: Name of the thread.
-        process: Its number; that of the thread where only one was printed.
-        thread: Likewise.
+        process: Its number; that of the thread if only one was printed.
+        thread: Its number; that of the process if only one was printed.
         cpu: Where it ran.
         time: Nanoseconds since the machine started.
         period: The number of events it represents.

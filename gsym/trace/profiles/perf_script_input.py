@@ -55,7 +55,7 @@ _MOST_LIST_BYTES = 64 << 20
 
 
 def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
-    """What `perf buildid-list` prints: the build ids of modules by their paths.
+    """The build ids of modules by their paths, as `perf buildid-list` prints them.
 
     Raises:
         FormatError: A line is not a build id followed by a path.
@@ -302,7 +302,7 @@ def profile_of_lines(
     keep_symbols: bool = True,
     path: str | None = None,
 ) -> Profile:
-    """Likewise, for an iterable of lines.
+    """The profile of lines as `perf script` prints them.
 
     Raises:
         FormatError: They have no sample.

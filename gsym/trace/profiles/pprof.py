@@ -123,7 +123,7 @@ def _types() -> dict[str, Any]:
 
 
 class Places(MessageTables):
-    """What the samples of a message refer to, in the order of the message.
+    """The tables that the samples of a message refer to, in the order of the message.
 
     Args:
         message: A `Profile` message of pprof.

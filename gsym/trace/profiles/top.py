@@ -158,7 +158,7 @@ class ChangeRow(NamedTuple):
         own: The sums of samples of its own, before and after.
         total: Those of samples in whose stacks it is, before and after.
         own_change: Its own share after, less that before.
-        total_change: Likewise of the total.
+        total_change: Its total share after, less that before.
     """
 
     name: str

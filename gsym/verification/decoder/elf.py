@@ -210,7 +210,7 @@ class ReferenceElf(ReferenceFile):
                 yield section["sh_addr"], section.data()
 
     def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
-        """Those whose names say that they have Go's function table."""
+        """The sections whose names say that they have Go's function table."""
         for section in map(self._elf.get_section_by_name, _GO_SECTIONS):
             if section is not None and section["sh_type"] != "SHT_NOBITS":
                 yield section["sh_addr"], section.data()

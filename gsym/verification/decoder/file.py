@@ -166,11 +166,11 @@ class ReferenceFile:
         )
 
     def base_address(self) -> int | None:
-        """Where the image starts at link time, if it says so."""
+        """The address of the image at link time, if the file has one."""
         raise NotImplementedError
 
     def build_id(self) -> bytes:
-        """What identifies the build; b"" for nothing."""
+        """The id of the build; b"" for none."""
         raise NotImplementedError
 
     def own_symbols(self) -> Iterator[Symbol]:
@@ -186,7 +186,7 @@ class ReferenceFile:
         raise NotImplementedError
 
     def pclntab_sections(self) -> Iterator[tuple[int, bytes]]:
-        """Those whose names say that they have Go's function table."""
+        """The sections whose names say that they have Go's function table."""
         raise NotImplementedError
 
     def _close(self) -> None:

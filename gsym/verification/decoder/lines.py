@@ -161,7 +161,7 @@ class LineTable:
             yield from gaps(Range(sequence.low, sequence.high), around)
 
     def row_starts(self, start: int, end: int) -> list[int]:
-        """Where rows with a line start in a range."""
+        """The addresses in a range at which rows with a line start."""
         found = []
         for sequence in self._covering(start, end):
             first, last = (bisect_left(sequence.addresses, at) for at in (start, end))

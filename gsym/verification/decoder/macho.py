@@ -162,7 +162,7 @@ class ReferenceMacho(ReferenceFile):
             yield _Entry(text, kind, section, value)
 
     def _function_starts(self) -> Iterator[int]:
-        """Where symbols of code and LC_FUNCTION_STARTS say that functions start."""
+        """The starts of functions, of symbols of code and LC_FUNCTION_STARTS."""
         for entry, _ in self._functions():
             yield entry.value
         address, delta, shift = self._base or 0, 0, 0

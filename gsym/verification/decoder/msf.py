@@ -158,12 +158,12 @@ class Names:
         self._ids = ids
 
     def function(self, name: bytes, kind: int, *, parameters: bool) -> str:
-        """That of a symbol with a type."""
+        """The name of a symbol with a type."""
         text = _readable(name)
         return text + self._parameters(kind, 0) if text and parameters else text
 
     def function_id(self, index: int, *, parameters: bool) -> str:
-        """That of a function id, with its scope."""
+        """The name of a function id, with its scope."""
         kind, data = self._ids.record(index)
         if kind not in {_FUNC_ID, _MFUNC_ID}:
             return ""
@@ -178,7 +178,7 @@ class Names:
         return before + _readable(data[8:]) + rest
 
     def _before(self, index: int, depth: int) -> str:
-        """What is written before the name that a type declares."""
+        """The text before the name that a type declares."""
         if index < _FIRST:
             return _simple(index)
         kind, data = self._types.record(index)
@@ -205,7 +205,7 @@ class Names:
         return text + _SIGNS[mode] + " ".join(signs)
 
     def _after(self, index: int, depth: int) -> str:
-        """What is written after that name."""
+        """The text after the name that a type declares."""
         kind, data = self._types.record(index) if index >= _FIRST else (0, b"")
         if kind not in {*_SPREAD, _POINTER, _MODIFIER} or depth >= _MOST_NESTED:
             return ""

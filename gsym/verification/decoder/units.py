@@ -259,7 +259,7 @@ class Units:
         return None
 
     def text(self, die: DIE, *attributes: str) -> str:
-        """What `find` finds, as a string; "" for nothing."""
+        """The result of `find` as a string; "" for none."""
         found = self.find(die, *attributes)
         if found is None:
             return ""
@@ -357,7 +357,7 @@ class Unit:
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
 
     def address(self, value: AttributeValue) -> int:
-        """What an attribute says, where pyelftools does not know its form."""
+        """The value of an attribute whose form pyelftools does not know."""
         if value.form != "DW_FORM_GNU_addr_index":
             return int(value.value)
         return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
