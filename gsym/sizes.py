@@ -39,7 +39,8 @@ def read_size(text: str) -> int:
 
     if re.fullmatch(r"0[xX][0-9A-Fa-f]{1,24}|0[oO][0-7]{1,24}|0[bB][01]{1,99}", text):
         return int(text, 0)
-    whole, part, name = _number_and_unit(text)
+    joined = re.sub(r"(?<=[0-9]) (?=[A-Za-z])", "", text)
+    whole, part, name = _number_and_unit(joined)
     factor = _BYTES_OF_UNIT.get(name.upper().removesuffix("B"))
     if not whole or factor is None:
         reason = f"invalid size '{text}': expected a number with a unit (500M, 1GiB)"
@@ -90,5 +91,5 @@ def _number_and_unit(text: str) -> tuple[str, str, str]:
     """Digits before and after the point, and the unit; "" for what is not a number."""
     import re
 
-    found = re.fullmatch(r"([0-9]{1,24})(?:\.([0-9]{1,24}))? ?([A-Za-z]*)", text)
+    found = re.fullmatch(r"([0-9]{1,24})(?:\.([0-9]{1,24}))?([A-Za-z]*)", text)
     return (found[1], found[2] or "", found[3]) if found else ("", "", "")
