@@ -419,6 +419,24 @@ def test_a_line_of_other_types_is_named_by_its_offset(
         assert caught.value.offset == len("".join(lines[:at]))
 
 
+@pytest.mark.no_engine
+@pytest.mark.parametrize(("depth", "is_refused"), [(200, False), (201, True)])
+def test_values_may_be_nested_two_hundred_deep(
+    tmp_path: Path,
+    depth: int,
+    is_refused: bool,  # noqa: FBT001
+) -> None:
+    path = tmp_path / "in.ndjson"
+    siblings = ",".join(["[]"] * 300)  # beside each other, not in each other
+    lists = "[" * (depth - 2) + siblings + "]" * (depth - 2)
+    path.write_text(f'{{"address":1,"z":{lists}}}\n')
+    if is_refused:
+        with pytest.raises(FormatError, match="nested more than 200 deep"):
+            read_all(path)
+    else:
+        assert read_all(path) == 1
+
+
 def read_all(path: Path) -> int:
     return sum(
         batch.num_rows

@@ -101,3 +101,24 @@ def test_files_are_found_by_name_with_usual_suffixes(tmp_path: Path) -> None:
     }
     for name, found in wanted.items():
         assert source.named(name) == [str(tmp_path / each) for each in found]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"text",
+        b"a text with\nMODULE Linux x86_64 12 x\n",
+        b"\x7fELF\x02\x01\x01",
+        b"MYSG",
+        b"!<arch>\ndebian-binary   ",
+        b"\xed\xab\xee\xdb" + bytes(96),
+    ],
+    ids=["text", "text with a line", "ELF", "GSYM", "deb", "rpm"],
+)
+def test_what_is_no_debug_file_is_not_found_by_name(
+    tmp_path: Path, data: bytes
+) -> None:
+    (tmp_path / "app").write_bytes(data)
+    (tmp_path / "app.exe").write_bytes(symbols())
+    source = LooseFiles(str(tmp_path))
+    assert source.named("app") == [str(tmp_path / "app.exe")]

@@ -93,20 +93,20 @@ def verify(  # noqa: PLR0913 - independent keywords
     path: str,
     binary: str | None,
     *,
+    path_map: Sequence[tuple[str, str]],
+    search: SearchOptions,
+    quiet: bool,
     sample: int | None = None,
-    path_map: Sequence[tuple[str, str]] = (),
-    search: SearchOptions | None = None,
-    quiet: bool = False,
 ) -> bool:
     """Check a file and print its errors and, unless *quiet*, what was checked.
 
     Args:
         path: GSYM file.
         binary: What to compare it with, if anything.
-        sample: Number of units to compare.
         path_map: The rules used for the conversion.
         search: Where to look for files that belong to *binary*.
         quiet: Print findings only.
+        sample: Number of units to compare; None: all.
 
     Returns:
         Whether there are no errors.

@@ -121,6 +121,18 @@ def test_a_page_in_the_language_of_man() -> None:
     ]
 
 
+def test_a_page_names_the_verbs_of_a_command_and_their_pages() -> None:
+    page = manual_page(Program("app", "do it", (), (), {"add": "put it there"}))
+    assert page.partition(".SH SYNOPSIS\n")[2].startswith(
+        "\\fBapp\\fR VERB [ARGUMENT]...\n"
+        ".SH VERBS\n"
+        ".TP\n"
+        "\\fBadd\\fR\n"
+        "put it there. See app\\-add(1).\n"
+        ".SH OPTIONS\n"
+    )
+
+
 def test_mandoc_finds_nothing_wrong(pages: Path) -> None:
     files = [str(page) for page in sorted(pages.iterdir())]
     run = [find_peer("mandoc"), "-T", "lint", "-W", "warning", *files]
