@@ -297,8 +297,6 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
  * The part of linking that debug information needs: code sections get
  * addresses, and the debug sections get to know them. */
 
-#define SYMBOL_FUNC 2
-
 /* ---- placing ------------------------------------------------------------------------- */
 
 static bool holds_relocations(const elf_section *section) {
@@ -400,23 +398,18 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
     bool swap = symbols->entries.swap;
     const uint8_t *at;
     uint32_t section;
-    uint8_t type;
     *value_ret = 0;
     if (index == 0) return true;
     if (index >= symbols->count) return false;
     if (elf->object.header.is_64) {
         at = symbols->entries.at + index * 24;
-        type = at[4] & 0xf;
         section = cursor_load16(at + 6, swap);
         *value_ret = cursor_load64(at + 8, swap);
     } else {
         at = symbols->entries.at + index * 16;
         *value_ret = cursor_load32(at + 4, swap);
-        type = at[12] & 0xf;
         section = cursor_load16(at + 14, swap);
     }
-    if (type == SYMBOL_FUNC && elf->object.header.machine == EM_ARM)
-        *value_ret &= ~UINT64_C(1); /* the Thumb bit */
     if (section == SHN_XINDEX) {
         cursor c = symbols->extended;
         cursor_skip(&c, index * 4);

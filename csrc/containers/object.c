@@ -1,5 +1,7 @@
 /* object.c - recognises a container by its content; what all formats have in common. */
-#include "containers/object.h"
+#include "containers/elf.h"
+#include "containers/macho.h"
+#include "containers/pe.h"
 
 const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT] = {
     [GSYM_DEBUG_INFO] = "debug_info",
@@ -154,6 +156,15 @@ const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) 
     cursor_skip(&names, offset);
     name = cursor_name(&names, size_ret);
     return names.failed ? NULL : name;
+}
+
+uint64_t object_isa_bit(const gsym_object_header *header) {
+    switch (header->format) {
+        case GSYM_OBJECT_ELF:
+            return header->machine == EM_ARM || header->machine == EM_MIPS;
+        case GSYM_OBJECT_MACHO: return header->machine == CPU_TYPE_ARM;
+        default: return header->machine == IMAGE_FILE_MACHINE_ARMNT;
+    }
 }
 
 #define FAT_MAGIC 0xcafebabe

@@ -53,6 +53,10 @@ const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);
 gsym_debug_section object_debug_section_named(const char *name, size_t size,
                                               bool *is_split_ret);
 
+/* The bit of a code address that chooses between the instruction sets of ARM or MIPS and is
+ * no part of the address, as symbols, DIEs and rows may have it; 0: no such bit. */
+uint64_t object_isa_bit(const gsym_object_header *header);
+
 /* "debug_info" and so on: the part of a name that all formats share. */
 extern const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT];
 

@@ -46,6 +46,7 @@ typedef struct dwarf_input {
     uint32_t number; /* of the file, see dwarf_key */
     const struct dwarf_input *supplementary; /* or NULL */
     bool big_endian;
+    uint64_t isa_bit; /* of addresses, see object_isa_bit(); cleared in all that is read */
     bool full_walk;
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */

@@ -242,14 +242,26 @@ static inline void emit(line_state *state) {
     state->last_line = state->line;
 }
 
+/* Clear the bit in the rows of a sequence, and in its end where that has it like the
+ * start; a label at the end may lack it. */
+static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
+    if (isa_bit == 0 || state->end == state->sequence) return;
+    state->address -= state->address & state->sequence->address & isa_bit;
+    for (gsym_line_row *row = state->sequence; row < state->end; ++row)
+        row->address &= ~isa_bit;
+}
+
 /* False where memory ran out. */
 static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
-    uint64_t low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
+    uint64_t low;
+    bool is_kept;
+    clear_isa_bit(state, input->isa_bit);
+    low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
     /* In an object file, a sequence may contain functions in spans after its start. */
-    bool is_kept = low < state->address &&
-                   (input->span_count != 0 || dwarf_in_text(input, low));
+    is_kept = low < state->address &&
+              (input->span_count != 0 || dwarf_in_text(input, low));
     if (state->is_descending && is_kept)
         dwarf_warn(run->warnings, GSYM_WARN_LINE_ORDER, run->program_offset, low);
     if (is_kept) {

@@ -3,8 +3,11 @@
  * Source: DWARF 5, sections 2.17 and 7.25; DWARF 4, section 2.17.3. */
 #include "dwarf/dwarf.h"
 
-static bool add_range(range_list *ranges, uint64_t start, uint64_t end) {
-    return LIST_ADD(*ranges, (gsym_range){start, end});
+static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
+                      uint64_t end) {
+    uint64_t isa_bit = start & unit->code->isa_bit;
+    /* The end has it as well, but where it is a label between functions. */
+    return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }
 
 /* .debug_ranges, versions 2 to 4. */
@@ -26,7 +29,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
         if (start == mask)
             base = end; /* base address selection entry */
         else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
-                 !add_range(ranges, (start + base) & mask, (end + base) & mask))
+                 !add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
             return false;
     }
 }
@@ -83,7 +86,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
         }
         is_end |= c.failed;
         if (!c.failed && range.start < mask - 1 &&
-            !add_range(ranges, range.start, range.end))
+            !add_range(unit, ranges, range.start, range.end))
             return false;
     }
     read->bytes += cursor_offset(&c) - start;
@@ -115,7 +118,7 @@ static bool read_bounds(const dwarf_unit *unit, const dwarf_fields *fields,
         known = dwarf_address_value(unit, form, high, &high) && known;
     else
         high += low; /* a constant counts from low_pc */
-    if (known) return add_range(ranges, low, high & dwarf_last_address(unit));
+    if (known) return add_range(unit, ranges, low, high & dwarf_last_address(unit));
     dwarf_warn(warnings, GSYM_WARN_RANGE_INVALID, die_offset, fields->raw[FIELD_LOW_PC]);
     return true;
 }

@@ -1,5 +1,6 @@
 /* pdb.c - streams of a PDB that describe the others: PDB, DBI, section headers, omap. */
 #include "pdb/pdb.h"
+#include "containers/pe.h"
 
 enum {
     STREAM_PDB = 1,
@@ -172,6 +173,7 @@ bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
         section->address > UINT32_MAX - offset)
         return false;
     *address_ret = section->address + offset;
+    if (pdb->header.machine == IMAGE_FILE_MACHINE_ARMNT) *address_ret &= ~1u; /* Thumb */
     return translate(pdb, address_ret);
 }
 

@@ -144,6 +144,7 @@ struct gsym_breakpad {
     bool is_finished;
     /* what is known */
     bool has_module;
+    uint64_t isa_bit; /* of addresses, see object_isa_bit(); the module may have none */
     buffer head;
     LIST(size_t) head_ends;
     numbering files;   /* to file numbers of the output */

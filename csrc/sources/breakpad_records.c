@@ -220,12 +220,23 @@ static bool skip_field(cursor *line) {
     return line->at > first && field_end(line);
 }
 
+/* Whether addresses of an architecture may have the bit of object_isa_bit(). */
+static bool has_isa_bit(const char *arch, size_t size) {
+    bool is_arm = size >= 3 && memcmp(arch, "arm", 3) == 0;
+    bool is_arm64 = size >= 5 && memcmp(arch, "arm64", 5) == 0;
+    return (is_arm && !is_arm64) || (size >= 4 && memcmp(arch, "mips", 4) == 0);
+}
+
 static gsym_status read_module(gsym_breakpad *breakpad, cursor line, const uint8_t *record,
                                gsym_error *error) {
-    bool is_complete = skip_field(&line) && skip_field(&line) && skip_field(&line);
+    bool is_complete = skip_field(&line);
+    const char *arch = (const char *)line.at;
+    size_t arch_size = cursor_left(&line);
+    is_complete = is_complete && skip_field(&line) && skip_field(&line);
     if (!is_complete || breakpad->has_module)
         return lose(breakpad, GSYM_BREAKPAD_MODULE, 0);
     breakpad->has_module = true;
+    breakpad->isa_bit = has_isa_bit(arch, arch_size);
     return keep_head(breakpad, record, line.end, error);
 }
 
@@ -301,6 +312,7 @@ static gsym_status read_function(gsym_breakpad *breakpad, cursor line, gsym_erro
     if (size == 0 || size > UINT32_MAX || address > UINT64_MAX - (size - 1))
         return lose(breakpad, GSYM_BREAKPAD_RANGE, address);
     breakpad->counts.functions++;
+    address &= ~breakpad->isa_bit;
     GSYM_TRY(intern(breakpad, read_name(breakpad, &line, UNKNOWN_NAME), &name, error));
     return breakpad_open_function(breakpad, address, size, name, error);
 }
@@ -315,7 +327,7 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
         return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
     breakpad->counts.publics++;
     name = read_name(breakpad, &line, UNKNOWN_NAME);
-    return breakpad_add_public(breakpad, address, name.bytes, name.size, error);
+    return breakpad_add_public(breakpad, address & ~breakpad->isa_bit, name.bytes, name.size, error);
 }
 
 /* ---- what belongs to a FUNC ------------------------------------------------------ */
@@ -356,6 +368,7 @@ static inline gsym_status add_row(gsym_breakpad *breakpad, uint64_t address, uin
         return lose(breakpad, GSYM_BREAKPAD_NO_FUNCTION, address);
     if (!ARRAY_RESERVE(breakpad->parts.rows, 1)) return gsym_fail_memory(error);
     row = &breakpad->parts.rows.items[count];
+    address &= ~breakpad->isa_bit;
     if (!clip(&breakpad->function, address, size, &row->start, &row->end))
         complain(breakpad, GSYM_BREAKPAD_OUTSIDE, address);
     row->line = line;
@@ -406,6 +419,7 @@ static inline bool add_piece(gsym_breakpad *breakpad, inline_draft_record *recor
     inline_piece_list *pieces = &breakpad->parts.pieces;
     size_t number = breakpad->parts.inlines.count - breakpad->function.inline_first;
     uint32_t start, end;
+    address &= ~breakpad->isa_bit;
     if (!clip(&breakpad->function, address, size, &start, &end)) {
         record->is_outside = true;
         record->outside = address;
@@ -527,6 +541,7 @@ enum {
 static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
                                    gsym_error *error) {
     const uint64_t start = breakpad->function.address, size = breakpad->function.size;
+    const uint64_t isa_bit = breakpad->isa_bit;
     size_t count = breakpad->parts.rows.count;
     uint64_t read = 0;
     uint32_t last_file = 0, last_start = 0;
@@ -544,7 +559,7 @@ static gsym_status read_plain_rows(gsym_breakpad *breakpad, cursor *lines,
             !field_plain_decimal(&c, ' ', &row.line) ||
             !field_plain_decimal(&c, '\n', &file))
             break;
-        row_address -= start;
+        row_address = (row_address & ~isa_bit) - start;
         if (row_address >= size || row_size > size - row_address) break;
         if (file != last_file || read == 0) {
             last_file = file;

@@ -293,6 +293,7 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         input->text = files->common.text;
         input->text_count = files->common.text_count;
         input->path_rules = files->common.path_rules;
+        input->isa_bit = files->common.isa_bit;
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;
         GSYM_TRY(prepare_spans(file, error));

@@ -34,7 +34,7 @@ macho_symbols macho_symbols_open(const macho_object *macho) {
 void macho_symbols_close(macho_symbols *symbols) { free(symbols->starts.items); }
 
 static uint64_t code_address(const macho_object *macho, uint64_t address) {
-    return macho->object.header.machine == CPU_TYPE_ARM ? address & ~UINT64_C(1) : address;
+    return address & ~object_isa_bit(&macho->object.header);
 }
 
 bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {

@@ -4,6 +4,7 @@
 #include "containers/elf.h"
 #include "containers/pe.h"
 #include "sources/conversion.h"
+#include "sources/debug_files.h"
 
 /* ---- sizes of symbols in a table without sizes --------------------------------------- */
 
@@ -27,6 +28,7 @@ uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint
 #define SYMBOL_NOTYPE 0
 #define SYMBOL_FUNC 2
 #define SYMBOL_GNU_IFUNC 10
+#define SYMBOL_ARM_TFUNC 13 /* a Thumb function, before the EABI of ARM */
 
 #define BINDING_LOCAL 0
 #define BINDING_WEAK 2
@@ -37,6 +39,7 @@ typedef struct elf_symbol {
     uint32_t name;
     uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
+    bool is_label; /* without a type */
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
     uint64_t size;
@@ -137,18 +140,33 @@ static size_t unversioned_size(const char *name, size_t size) {
     return at == NULL ? size : (size_t)(at - name);
 }
 
+static bool is_function_type(const elf_object *elf, unsigned type) {
+    return type == SYMBOL_FUNC || type == SYMBOL_GNU_IFUNC ||
+           (type == SYMBOL_ARM_TFUNC && elf->object.header.machine == EM_ARM);
+}
+
+/* The next symbol that may name a function, where it has been placed. */
+static bool next_elf_function(const elf_object *elf, symbol_table *table,
+                              elf_symbol *symbol) {
+    while (next_symbol(table, symbol)) {
+        unsigned type = symbol->info & 0xf;
+        symbol->is_label = type == SYMBOL_NOTYPE;
+        if (!symbol->is_defined || (!symbol->is_label && !is_function_type(elf, type)))
+            continue;
+        if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
+            symbol->address += elf->placements[symbol->section].address;
+        symbol->address &= ~object_isa_bit(&elf->object.header);
+        return true;
+    }
+    return false;
+}
+
 static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object *elf,
-                                  const symbol_table *table, elf_symbol *symbol,
+                                  const symbol_table *table, const elf_symbol *symbol,
                                   gsym_error *error) {
-    unsigned type = symbol->info & 0xf;
-    bool is_label = type == SYMBOL_NOTYPE;
+    bool is_label = symbol->is_label;
     const char *name;
     size_t size;
-    if (type != SYMBOL_FUNC && type != SYMBOL_GNU_IFUNC && !is_label) return GSYM_OK;
-    if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
-        symbol->address += elf->placements[symbol->section].address;
-    if (!is_label && elf->object.header.machine == EM_ARM)
-        symbol->address &= ~UINT64_C(1); /* the Thumb bit */
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
         return GSYM_OK;
@@ -177,9 +195,8 @@ static gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_objec
     if (!find_table(elf, SHT_SYMTAB, &table) &&
         !find_table(elf, SHT_DYNSYM, &table))
         return GSYM_OK;
-    while (next_symbol(&table, &symbol))
-        if (symbol.is_defined)
-            GSYM_TRY(add_elf_symbol(conversion, elf, &table, &symbol, error));
+    while (next_elf_function(elf, &table, &symbol))
+        GSYM_TRY(add_elf_symbol(conversion, elf, &table, &symbol, error));
     return GSYM_OK;
 }
 
@@ -244,6 +261,10 @@ static bool may_be_function(const pe_symbol *symbol) {
     }
 }
 
+static uint64_t code_address(const pe_object *pe, uint64_t address) {
+    return address & ~object_isa_bit(&pe->object.header);
+}
+
 /* The next symbol that may name a function. */
 static bool next_function(symbol_reader *reader, function_symbol *ret) {
     const pe_object *pe = reader->pe;
@@ -256,7 +277,7 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
             continue;
         section = pe_section_at(pe, (uint32_t)symbol.section - 1);
         if (!section.holds_code || symbol.value >= section.memory_size) continue;
-        ret->address = section.address + symbol.value;
+        ret->address = code_address(pe, section.address + symbol.value);
         ret->binding = symbol.class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
                        : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
                                                       : SYMBOL_WEAK;
@@ -318,7 +339,8 @@ static bool next_export(symbol_reader *reader, export_table *exports,
         cursor name = next_table(exports, pe, &exports->names, UINT32_MAX);
         cursor addresses = exports->addresses;
         cursor_skip(&addresses, 4u * cursor_u16_covered(&exports->ordinals));
-        ret->address = pe->object.header.base_address + cursor_u32(&addresses);
+        ret->address =
+            code_address(pe, pe->object.header.base_address + cursor_u32(&addresses));
         if (addresses.failed || !dwarf_in_text(input, ret->address) ||
             (ret->address >= exports->extent.start && ret->address < exports->extent.end))
             continue;
@@ -434,6 +456,7 @@ static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object
 
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error) {
+    conversion_files(conversion)->common.isa_bit = object_isa_bit(&object->header);
     for (uint32_t i = 0; i < object->header.section_count; ++i) {
         gsym_object_section section = {0};
         gsym_error ignored;

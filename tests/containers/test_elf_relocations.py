@@ -530,20 +530,6 @@ def test_a_symbol_of_a_section_that_does_not_exist_is_counted() -> None:
     assert relocate(elf) == (PLACE, 1)
 
 
-def test_the_thumb_bit_of_a_function_is_no_address() -> None:
-    elf = Elf(
-        [code_section(0), Section(".debug_info", PLACE)],
-        symbols=[Symbol("thumb", 0x11), Symbol("data", 0x11, kind=SECTION)],
-        relocations=[
-            (".debug_info", [Relocation(0, 2, "thumb"), Relocation(4, 2, "data")])
-        ],
-        bits=32,
-        machine=ARM,
-        type=RELOCATABLE,
-    )
-    assert relocate(elf).data[:8] == bytes([0x10, 0, 0, 0, 0x11, 0, 0, 0])
-
-
 def test_without_a_symbol_table_only_the_value_0_is_known() -> None:
     relocations = [Relocation(0, 1, 0, 5), Relocation(8, 1, 1)]
     elf = Elf(

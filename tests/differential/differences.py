@@ -34,7 +34,8 @@ class Case(NamedTuple):
     function of ours covers, *symbol_files* and *data* what the symbol table says of
     files and variables, and *line_before* the line of the code right in front of the
     symbol. *has_supplement* is set where a part of the DWARF is in another file, and
-    *is_foreign_object* where a file has relocations of a machine that is not this one.
+    *is_foreign_object* where a file has relocations of a machine that is not this one,
+    and *rows_have_isa_bits* where linkers leave such bits in line tables.
     """
 
     address: int
@@ -49,6 +50,7 @@ class Case(NamedTuple):
     line_before: int = 0
     has_supplement: bool = False
     is_foreign_object: bool = False
+    rows_have_isa_bits: bool = False
 
 
 # ---- answers where there is no function --------------------------------------------
@@ -249,7 +251,18 @@ def relocations_are_applied(case: Case) -> bool:
     return case.is_foreign_object and case.ours == case.other
 
 
+def isa_bit_is_no_address(case: Case) -> bool:
+    """Rows at odd addresses are of the instruction before, Thumb or microMIPS."""
+    return (
+        case.rows_have_isa_bits
+        and len(case.ours) > 0 < len(case.theirs)
+        and case.ours[0].line != case.theirs[0].line
+        and case.ours[-1].name == case.theirs[-1].name
+    )
+
+
 LLVM_SYMBOLIZER: tuple[Class, ...] = (
+    isa_bit_is_no_address,
     symbol_extends_to_next_function,
     padding_has_no_line,
     code_has_no_name,

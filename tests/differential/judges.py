@@ -146,6 +146,7 @@ class Context:
             binary, ".gnu_debugaltlink", ".debug_sup"
         )
         self._kind = layout.kind_of(binary) or layout.Kind()
+        self._rows_have_isa_bits = layout.rows_have_isa_bits(binary)
         self._cover = layout.Cover(
             layout.code(binary), self._table.symbols, sampling.functions(ours)
         )
@@ -170,6 +171,7 @@ class Context:
             data=self._table.data,
             has_supplement=self._has_supplement,
             is_foreign_object=self._kind.is_foreign_object,
+            rows_have_isa_bits=self._rows_have_isa_bits,
         )
 
     def detailed(

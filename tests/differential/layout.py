@@ -70,6 +70,16 @@ class Kind(NamedTuple):
         return self.is_relocatable and self.machine not in _INTEL
 
 
+def rows_have_isa_bits(binary: Path) -> bool:
+    """Whether linkers leave the bit that chooses Thumb code or microMIPS in rows."""
+    with binary.open("rb") as file:
+        head = file.read(1024)
+    if head[:4] == b"\x7fELF":
+        return head[18:20] in {bytes([8, 0]), bytes([0, 8])}
+    start = int.from_bytes(head[60:64], "little")
+    return head[:2] == b"MZ" and head[start : start + 6] == b"PE\0\0\xc4\x01"
+
+
 def kind_of(binary: Path) -> Kind | None:
     """That of an ELF file; None for another container."""
     with binary.open("rb") as file:

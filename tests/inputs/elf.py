@@ -137,6 +137,7 @@ class Elf:
     byteorder: ByteOrder = "little"
     machine: int | None = None
     type: int = EXECUTABLE
+    entry: int = 0
     extended: bool = False
 
     def to_bytes(self) -> bytes:
@@ -267,7 +268,11 @@ class _Writer:
         machine = elf.machine or _MACHINES[elf.bits, elf.byteorder]
         segment_size, section_size = (56, 64) if self.wide else (32, 40)
         out = ident.ljust(16, b"\0") + uint(elf.type, 2) + uint(machine, 2) + uint(1, 4)
-        out += self.word(0) + self.word(size if elf.segments else 0) + self.word(table)
+        out += (
+            self.word(elf.entry)
+            + self.word(size if elf.segments else 0)
+            + self.word(table)
+        )
         out += uint(0, 4) + uint(size, 2) + uint(segment_size, 2)
         out += uint(len(elf.segments), 2) + uint(section_size, 2)
         if elf.extended:

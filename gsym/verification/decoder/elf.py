@@ -145,8 +145,8 @@ class ReferenceElf(ReferenceFile):
 
     @property
     def _address_flags(self) -> int:
-        """Bits of a symbol's value that are not part of the address: Thumb on ARM."""
-        return int(self._elf["e_machine"] == "EM_ARM")
+        """Bits of a symbol's value that are no part of the address: of ARM and MIPS."""
+        return int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
 
     def base_address(self) -> int | None:
         """Virtual address of the first PT_LOAD segment, if there is one.
