@@ -1,25 +1,32 @@
 # Everything a checkout needs. Each target does its own set-up, in a virtual
 # environment inside the checkout; nothing outside of it is touched.
 #
-#   make demo      build, convert a small program, look addresses up in it
-#   make test      the test suite without the slow tests (MARKERS= includes them)
-#   make lint      ruff, mypy --strict, C warnings as errors
-#   make sanitize  the test suite on an engine with ASan and UBSan
-#   make mutants   damaged files of every kind on such an engine, for 60 seconds (SECONDS=)
-#   make mutants-python N=   200 changes of the package, or N, which tests are to notice
-#   make analyze   static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
-#   make docs      the manual as HTML, in docs/_build
-#   make wheel     the source distribution and the wheel, checked and tried, in dist
-#   make deb       Debian packages, in build/deb; needs debhelper
-#   make libgsym   the engine as a C library, in build/libgsym; needs no Python
-#   make install DESTDIR= PREFIX=   install that library
-#   make man       manual pages and completions of shells, in build/share
+#   make help         this list
+#   make demo         build, convert a small program, look addresses up in it
+#   make test         the test suite without the slow tests (MARKERS= includes them)
+#   make test-peers   the same with the peers and consumers that PyPI has (1.5 GB)
+#   make test-newest  the same as test, with the newest versions of all dependencies
+#   make check        the quick tests, in less than a minute
+#   make lint         ruff, mypy --strict, C warnings as errors
+#   make sanitize     the test suite on an engine with ASan and UBSan
+#   make mutants      damaged files of every kind on such an engine (SECONDS=60)
+#   make mutants-python  changes of the package that no test notices (N=200 SEED=)
+#   make analyze      static analyzers: gcc, clang-tidy, cppcheck, bandit, semgrep, as installed
+#   make findings     surprises of other tools: whether they still are as findings/ says
+#   make docs         the manual as HTML, in docs/_build
+#   make wheel        the source distribution and the wheel, checked and tried, in dist
+#   make deb          Debian packages, in build/deb; needs debhelper
+#   make libgsym      the engine as a C library, in build/libgsym; needs no Python
+#   make install      install that library (DESTDIR= PREFIX=)
+#   make man          manual pages and completions of shells, in build/share
+#   make bench        speed and memory beside the peers, in less than 20 minutes
+#   make accept       answers beside those of the peers, in an hour
+#   make lock         the newest versions of all dependencies into requirements.lock
+#   make clean        remove what was built, but not the virtual environment
 #
-# CORPUS is a folder of real binaries, by default build/corpus; what it lacks is fetched
-# (Debian packages, 2 GB). The tables and charts go to docs/, figures of them to README.md.
-#
-#   make bench    speed and memory beside the peers, in less than 20 minutes
-#   make accept   answers beside those of the peers, in an hour
+# bench and accept read CORPUS, a folder of real binaries, by default build/corpus. What it
+# lacks is fetched (Debian packages, 2 GB). The tables and charts go to docs/, figures of
+# them to README.md.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -31,7 +38,10 @@ MARKERS ?= not slow
 CORPUS ?= build/corpus
 SECONDS ?= 60
 
-EXTRAS = test lint docs bench package
+# Exact versions, and hashes of them, of all that is installed. With `LOCK=` the newest are.
+LOCK ?= requirements.lock
+
+EXTRAS = test test-peers lint docs bench package engines
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
 CORE = gsym/engine/_core.abi3.so
@@ -50,8 +60,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 # The compiler that Python was built with may not be here; cc is.
 export CC
 
-.PHONY: build demo test check lint analyze sanitize sanitized mutants mutants-python bench \
-    accept docs wheel deb libgsym install man clean
+.PHONY: build help demo test test-peers test-newest lock check lint analyze sanitize \
+    sanitized mutants mutants-python bench accept docs wheel deb libgsym install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -60,19 +70,33 @@ build: $(VENV)/.ready
 
 # ---- virtual environment: one stamp per purpose, so that a demo needs no linter
 
-$(VENV)/.ready: pyproject.toml
+# The pip of old versions of Python takes no hashes from a file of constraints.
+$(VENV)/.ready: $(LOCK)
 	$(PYTHON) tools/preflight.py
 	$(PYTHON) -m venv $(VENV)
+ifdef LOCK
+	sed -n '/^pip==/,/[^\\]$$/p' $(LOCK) >$(VENV)/pip.txt
+	$(PIP) -r $(VENV)/pip.txt
+	$(PIP) -c $(LOCK) setuptools cffi
+else
 	$(PIP) --upgrade pip setuptools cffi
-	$(PIP) --no-build-isolation -e .
+endif
+	$(PIP) --no-deps --no-build-isolation -e .
+	$(PIP) $(LOCK:%=-c %) gsym
 	$(BIN)/python -m compileall -q gsym
 	touch $@
 
 # Without `-e`, which would compile the engine again: only the packages of the extra are
 # missing.
 $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.ready
-	$(PIP) 'gsym[$*]'
+	$(PIP) $(LOCK:%=-c %) 'gsym[$*]'
 	touch $@
+
+lock: $(VENV)/.ready
+	$(PIP) -c $(LOCK) uv
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.10 --all-extras \
+	    --group build --generate-hashes --no-emit-index-url --no-header --no-annotate \
+	    pyproject.toml -o $(LOCK)
 
 # ---- engine
 
@@ -82,17 +106,26 @@ $(CORE): $(C_SOURCES) csrc/build_core.py setup.py
 
 # ---- what a person runs
 
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
 demo: build
 	@$(BIN)/python tools/demo.py
 
 test: build $(VENV)/.test
+test-peers: build $(VENV)/.test-peers
+test test-peers:
 	$(BIN)/python -m pytest -m "$(MARKERS)" $(PYTEST_ARGS)
+
+test-newest:
+	rm -rf build/newest
+	$(MAKE) --no-print-directory test LOCK= VENV=build/newest
 
 # While thinking: what takes less than a minute.
 check: build $(VENV)/.test
 	$(BIN)/python -m pytest -q -m "not slow and not long" $(PYTEST_ARGS)
 
-lint: build $(VENV)/.test $(VENV)/.lint
+lint: build $(VENV)/.test-peers $(VENV)/.lint
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -144,7 +177,7 @@ bench: build $(VENV)/.bench
 	$(BIN)/python -m benchmarks.corpus $(CORPUS)
 	$(BIN)/python -m benchmarks $(CORPUS) --write
 
-accept: build $(VENV)/.test
+accept: build $(VENV)/.test-peers
 	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
 
 # All pages, for each has the contents of the others beside it.
@@ -160,7 +193,8 @@ wheel: $(VENV)/.package
 	$(BIN)/abi3audit --strict --summary dist/*.whl
 	mv $(WHEEL)/*.tar.gz dist
 	$(PYTHON) -m venv $(WHEEL)/venv
-	$(WHEEL)/venv/bin/python -m pip install -q --disable-pip-version-check dist/*.whl
+	$(BIN)/python -m pip -q --python $(WHEEL)/venv install --no-deps dist/*.whl
+	$(BIN)/python -m pip -q --python $(WHEEL)/venv install $(LOCK:%=-c %) gsym
 	$(WHEEL)/venv/bin/python tools/check_installation.py
 	ls -l dist
 

@@ -4,7 +4,6 @@ All else is in pyproject.toml.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import chain
 from os import cpu_count, environ
 from pathlib import Path
@@ -19,8 +18,23 @@ from setuptools.command.build_ext import build_ext  # isort: split
 from distutils.command.install_data import install_data  # which setuptools contains
 
 
+def is_current(compiled: Path) -> bool:
+    """Whether nothing changed since that an object file was made of.
+
+    The compiler lists that, headers included, in a rule for make beside it.
+    """
+    rule = compiled.with_suffix(".d")
+    if not compiled.exists() or not rule.exists():
+        return False
+    sources = rule.read_text("utf-8").replace("\\\n", " ").split()[1:]
+    made = compiled.stat().st_mtime_ns
+    return all(
+        path.exists() and path.stat().st_mtime_ns < made for path in map(Path, sources)
+    )
+
+
 class BuildEngine(build_ext):
-    """Compile the files of the engine at the same time, one per core."""
+    """Compile those files of the engine that changed, one per core at the same time."""
 
     def build_extensions(self) -> None:
         """Build all extensions."""
@@ -29,10 +43,21 @@ class BuildEngine(build_ext):
         linker[:] = [word for word in linker if not word.startswith("-Wl,-rpath")]
         one = self.compiler.compile
 
-        def compile_all(sources: list[str], **options: object) -> list[str]:
+        def compile_all(
+            sources: list[str],
+            output_dir: str,
+            extra_postargs: list[str],
+            **options: object,
+        ) -> list[str]:
+            def compile_one(source: str) -> list[str]:
+                objects = self.compiler.object_filenames([source], output_dir=output_dir)
+                if not self.force and is_current(Path(objects[0])):
+                    return objects
+                flags = [*extra_postargs, "-MMD"]
+                return one([source], output_dir, extra_postargs=flags, **options)
+
             with ThreadPoolExecutor(cpu_count()) as pool:
-                compile_one = partial(one, **options)
-                return list(chain(*pool.map(compile_one, zip(sources))))
+                return list(chain(*pool.map(compile_one, sources)))
 
         self.compiler.compile = compile_all
         super().build_extensions()

@@ -3,9 +3,11 @@
 Environment:
     GSYM_FIXTURES: folder of real files, default `../shared/fixtures` beside the
         repository. Tests that read it have the marker `fixtures`; without the folder
-        they are skipped.
+        they are skipped. CONTRIBUTING says what is in it and what then is not tested.
     GSYM_CORPUS: folder of large real binaries, with subfolders `big` and `v`; tests of
         them are skipped without it.
+    GSYM_CI_STAGE: stage of .ci/run. The run fails if a test is skipped for a reason that
+        tools/qa/skips.tsv does not list for that stage.
     GSYM_TEST_PROFILE: hypothesis profile, `quick` (default; with sanitizers
         `sanitized`) or `thorough`.
 """
@@ -13,16 +15,21 @@ Environment:
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from collections import Counter
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from gsym.store.directory import Store
 from tests.sanitizer import has_address_sanitizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures"))
@@ -51,38 +58,85 @@ settings.load_profile(os.environ.get("GSYM_TEST_PROFILE", _DEFAULT_PROFILE))
 
 
 OUTCOMES = ("passed", "failed", "error", "xfailed", "xpassed")
+SKIPS = REPOSITORY / "tools/qa/skips.tsv"
+_SKIPPED = "gsym/skipped"  # in pytest's cache: what the run before skipped
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    skipped = {*config.cache.get(_SKIPPED, [])} if config.cache else set()
     for item in items:
         if "fixtures" in getattr(item, "fixturenames", ()):
             item.add_marker("fixtures")
         is_quick = item.get_closest_marker("quick") is not None
         if "differential" in item.path.parts and not is_quick:
             item.add_marker("slow")
+        if not skipped.isdisjoint({item.nodeid, item.nodeid.partition("::")[0]}):
+            item.add_marker("skipped")
+
+
+def skips_of(reporter: pytest.TerminalReporter) -> dict[str, list[str]]:
+    """The skipped tests, or modules, by reason."""
+    found: dict[str, list[str]] = {}
+    for report in reporter.stats.get("skipped", ()):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        found.setdefault(reason, []).append(report.nodeid)
+    return found
+
+
+def unexpected(reasons: Iterable[str], stage: str, table: str) -> list[str]:
+    """The reasons that a table of skips does not list for a stage."""
+    rows = [line.split("\t") for line in table.splitlines()[1:]]
+    allowed = [reason for stages, reason, _ in rows if stage in stages.split()]
+    return [
+        reason
+        for reason in reasons
+        if not any(re.fullmatch(each, reason) for each in allowed)
+    ]
+
+
+def _not_allowed(reporter: pytest.TerminalReporter) -> list[str]:
+    stage = os.environ.get("GSYM_CI_STAGE")
+    if not stage:
+        return []
+    return unexpected(skips_of(reporter), stage, SKIPS.read_text("utf-8"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before the exit status is printed
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remember what was skipped, and fail if that is not allowed here."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+    if session.config.cache:
+        names = sorted(chain.from_iterable(skips_of(reporter).values()))
+        session.config.cache.set(_SKIPPED, names)
+    if _not_allowed(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the number of skipped tests by reason, instead of a line for each test."""
-    skipped = terminalreporter.stats.get("skipped", [])
+    skipped = skips_of(terminalreporter)
     if not skipped:
         return
+    count = sum(map(len, skipped.values()))
     ran = sum(len(terminalreporter.stats.get(outcome, ())) for outcome in OUTCOMES)
-    share = len(skipped) / (ran + len(skipped))
-    reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ") for report in skipped
-    )
-    terminalreporter.section(f"{len(skipped)} skipped, {share:.1%} of the tests")
-    for reason, count in reasons.most_common():
-        terminalreporter.line(f"{count:6} {reason}")
+    share = count / (ran + count)
+    terminalreporter.section(f"{count} skipped, {share:.1%} of the tests")
+    for reason, names in sorted(skipped.items(), key=lambda each: -len(each[1])):
+        terminalreporter.line(f"{len(names):6} {reason}")
+    for reason in _not_allowed(terminalreporter):
+        terminalreporter.line(f"not allowed by {SKIPS.name}: {reason}", red=True)
 
 
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
     """The folder of real files."""
     if not FIXTURES.is_dir():
-        pytest.skip("no real files: GSYM_FIXTURES does not name a folder")
+        pytest.skip("no real files: GSYM_FIXTURES does not name a folder (CONTRIBUTING)")
     return FIXTURES.resolve()
 
 

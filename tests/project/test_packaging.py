@@ -250,3 +250,30 @@ def test_debian_packages_work(debian: Path, tmp_path: Path) -> None:
     (changes,) = debian.glob("*.changes")
     options = ("--fail-on", "error,warning", "--suppress-tags")
     output_of(lintian, *options, "initial-upload-closes-no-bugs", changes)
+
+
+@pytest.mark.long
+def test_a_changed_file_compiles_what_includes_it(tmp_path: Path) -> None:
+    for name in ("csrc", "cpython", "gsym", "integrations"):
+        ignored = shutil.ignore_patterns("*.so", "__pycache__")
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignored)
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+
+    def compiled(changed: str) -> set[str]:
+        """What the build after a change of a file compiles."""
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.o")}
+        (tmp_path / changed).touch()
+        command = (sys.executable, "setup.py", "-q", "build_ext", "--inplace")
+        output_of(*command, cwd=tmp_path, env=QUICKLY)
+        return {
+            path.stem
+            for path in tmp_path.rglob("*.o")
+            if path.stat().st_mtime_ns != before.get(path)
+        }
+
+    sources = {path.stem for path in tmp_path.glob("csrc/*/*.c")}
+    assert compiled("csrc/gsym/lookup.c") > sources
+    assert compiled("csrc/gsym/lookup.c") == {"lookup"}
+    includers = {"filter", "reader", "records", "tables", "tally"}
+    assert compiled("csrc/fxt/reader.h") == includers

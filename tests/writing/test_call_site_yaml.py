@@ -161,7 +161,8 @@ SITE = HEAD + "  callsites:\n  - return_offset: 1\n"
         ("functions: []\n---\n]", 3, 1, "expected|did not find"),
         ("functions: []\n# \x01", 2, 3, "characters? "),
         ("functions: []\n\nfoo: \udcff", 3, 6, "not UTF-8"),
-        ("functions: " + "[" * 100_000, 1, 13, "not a mapping"),
+        # A parser may have a limit of its own, which it meets later in the line.
+        ("functions: " + "[" * 100_000, 1, None, "not a mapping|nesting depth"),
     ],
 )
 def test_errors_name_line_and_column(
