@@ -50,7 +50,9 @@ class BuildEngine(build_ext):
             **options: object,
         ) -> list[str]:
             def compile_one(source: str) -> list[str]:
-                objects = self.compiler.object_filenames([source], output_dir=output_dir)
+                objects = self.compiler.object_filenames(
+                    [source], output_dir=output_dir
+                )
                 if not self.force and is_current(Path(objects[0])):
                     return objects
                 flags = [*extra_postargs, "-MMD"]

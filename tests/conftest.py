@@ -6,8 +6,8 @@ Environment:
         they are skipped. CONTRIBUTING says what is in it and what then is not tested.
     GSYM_CORPUS: folder of large real binaries, with subfolders `big` and `v`; tests of
         them are skipped without it.
-    GSYM_CI_STAGE: stage of .ci/run. The run fails if a test is skipped for a reason that
-        tools/qa/skips.tsv does not list for that stage.
+    GSYM_CI_STAGE: stage of .ci/run. The run fails if a test is skipped for a reason
+        that tools/qa/skips.tsv does not list for that stage.
     GSYM_TEST_PROFILE: hypothesis profile, `quick` (default; with sanitizers
         `sanitized`) or `thorough`.
 """
@@ -26,10 +26,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from gsym.store.directory import Store
+from tests.rows import rows
 from tests.sanitizer import has_address_sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("GSYM_FIXTURES", REPOSITORY / "../shared/fixtures"))
@@ -62,11 +63,15 @@ SKIPS = REPOSITORY / "tools/qa/skips.tsv"
 _SKIPPED = "gsym/skipped"  # in pytest's cache: what the run before skipped
 
 
+def _has_cache(config: pytest.Config) -> bool:
+    return config.pluginmanager.has_plugin("cacheprovider")
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    skipped = {*config.cache.get(_SKIPPED, [])} if config.cache else set()
+    skipped = {*config.cache.get(_SKIPPED, [])} if _has_cache(config) else set()
     for item in items:
         if "fixtures" in getattr(item, "fixturenames", ()):
             item.add_marker("fixtures")
@@ -75,6 +80,19 @@ def pytest_collection_modifyitems(
             item.add_marker("slow")
         if not skipped.isdisjoint({item.nodeid, item.nodeid.partition("::")[0]}):
             item.add_marker("skipped")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say at which row a loop of a test failed."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        row = "\n".join(rows(call.excinfo.tb))
+        if row:
+            report.sections.append(("row", row))
+    return report
 
 
 def skips_of(reporter: pytest.TerminalReporter) -> dict[str, list[str]]:
@@ -110,7 +128,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(session.config, "workerinput"):
         return
-    if session.config.cache:
+    if _has_cache(session.config):
         names = sorted(chain.from_iterable(skips_of(reporter).values()))
         session.config.cache.set(_SKIPPED, names)
     if _not_allowed(reporter):
@@ -136,7 +154,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def fixtures() -> Path:
     """The folder of real files."""
     if not FIXTURES.is_dir():
-        pytest.skip("no real files: GSYM_FIXTURES does not name a folder (CONTRIBUTING)")
+        pytest.skip("no real files: CONTRIBUTING says what GSYM_FIXTURES is for")
     return FIXTURES.resolve()
 
 

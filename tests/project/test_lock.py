@@ -1,4 +1,4 @@
-"""requirements.lock has a version, with hashes, of everything that pyproject.toml names."""
+"""requirements.lock has a version of everything that pyproject.toml names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def locked(python: str) -> dict[str, str]:
 
 
 def test_each_line_belongs_to_a_version_with_hashes() -> None:
-    assert "".join(f"{head} \\\n{hashes}" for head, hashes in HASHED.findall(LOCK)) == LOCK
+    lines = (f"{head} \\\n{hashes}" for head, hashes in HASHED.findall(LOCK))
+    assert "".join(lines) == LOCK
 
 
 @pytest.mark.parametrize("python", PYTHONS)

@@ -10,7 +10,11 @@ from tests.conftest import REPOSITORY, SKIPS, unexpected
 
 pytestmark = pytest.mark.no_engine
 
-TABLE = "stages\treason\twhy\nfirst second\tnot installed: .*\tlater\nsecond\tno x\tnever\n"
+TABLE = """\
+stages	reason	why
+first second	not installed: .*	later
+second	no x	never
+"""
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,8 @@ def test_a_reason_is_allowed_in_the_stages_of_its_row(
 
 
 def test_stages_are_those_of_ci() -> None:
-    stages = re.findall(r"^tests (\w+) ", (REPOSITORY / ".ci/run").read_text(), re.M)
+    run = (REPOSITORY / ".ci/run").read_text("utf-8")
+    stages = re.findall(r"^tests (\w+) ", run, re.MULTILINE)
     rows = [line.split("\t") for line in SKIPS.read_text("utf-8").splitlines()]
     assert rows[0] == ["stages", "reason", "why"]
     for named, reason, why in rows[1:]:

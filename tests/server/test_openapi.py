@@ -43,9 +43,7 @@ def test_the_document_describes_the_endpoints(complete: RunningServer) -> None:
 @SCHEMA.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore")
-def test_answers_are_as_described(
-    case: Any, complete: RunningServer
-) -> None:
+def test_answers_are_as_described(case: Any, complete: RunningServer) -> None:
     # No schema can say that an index is below the length of another list.
     unfit: list[Any] = [checks.positive_data_acceptance]
     case.call_and_validate(base_url=complete.url, excluded_checks=unfit)
