@@ -34,7 +34,9 @@ def files() -> dict[str, str]:
     found = {}
     for folder, folders, names in os.walk(REPOSITORY):
         folders[:] = [
-            each for each in folders if each not in LEFT_OUT and each[0] != "."
+            each
+            for each in folders
+            if each == ".ci" or (each not in LEFT_OUT and each[0] != ".")
         ]
         for name in (*folders, *names):
             path = Path(folder, name)
