@@ -405,6 +405,22 @@ def test_a_folder_without_the_file_is_a_failure(
     assert f"{url}{PATH} ({reason}" in convert(tmp_path).notes[0]
 
 
+@pytest.mark.parametrize(("most", "is_copied"), [(0, True), (-1, False), (1, True)])
+def test_a_file_of_a_folder_may_have_as_many_bytes_as_one_of_a_server(
+    most: int,
+    is_copied: bool,  # noqa: FBT001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / f"server{PATH}"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(DEBUG)
+    monkeypatch.setenv("DEBUGINFOD_URLS", (tmp_path / "server").as_uri())
+    monkeypatch.setenv("DEBUGINFOD_MAXSIZE", str(most and len(DEBUG) + most))
+    notes = convert(tmp_path).notes
+    assert any("is larger than" in each for each in notes) != is_copied
+
+
 # ---- settings
 
 

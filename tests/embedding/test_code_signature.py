@@ -68,6 +68,8 @@ def verify(data: bytes) -> tuple[Directory, dict[int, bytes]]:
     ]
     hash_size, hash_type, _, page_shift = fields[9:13]
     assert (magic, length, limit) == (0xFADE0C02, len(raw), offset)
+    # After the size of pages: spare2, scatterOffset, teamOffset, spare3, codeLimit64.
+    assert fields[13:17] == (0, 0, 0, 0)
     assert hashes + pages * hash_size == length
     digests = [
         hashlib.new(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pytest
 
 _RECORD = "GSYM_MUTANTS_RECORD"  # where to write what tests execute
-_SELECTED = "GSYM_MUTANTS_SELECTED"  # a file with the tests to run, in their order
+_SELECTED = "GSYM_MUTANTS_SELECTED"  # a file with the names of tests to run
 _MARKS = """\
 \"\"\"A byte for each line of the package, set when its statement is executed.\"\"\"
 
@@ -211,15 +211,21 @@ class _Recorder:
 
 
 class _Selection:
-    """Runs the tests of a list, in its order."""
+    """Runs the tests of a list, in its order; leaves the name of one that fails."""
 
-    def __init__(self, path: str) -> None:
-        names = Path(path).read_text("utf-8").split("\0")
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        names = path.read_text("utf-8").split("\0")
         self._order = {name: at for at, name in enumerate(names)}
+        path.write_text("")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [each for each in items if each.nodeid in self._order]
         items.sort(key=lambda each: self._order[each.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._path.write_text(report.nodeid, "utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -228,7 +234,8 @@ def pytest_configure(config: pytest.Config) -> None:
         record = Path(os.environ.pop(_RECORD))
         config.pluginmanager.register(_Recorder(record))
     if _SELECTED in os.environ:
-        config.pluginmanager.register(_Selection(os.environ.pop(_SELECTED)))
+        selected = Path(os.environ.pop(_SELECTED))
+        config.pluginmanager.register(_Selection(selected))
 
 
 class Record(NamedTuple):

@@ -299,6 +299,13 @@ def test_errors_say_where_they_are(
     assert caught.value.path == str(tmp_path / "profile.json")
 
 
+def test_errors_of_trace_events_say_which_one(tmp_path: Path) -> None:
+    chunk = {"ph": "P", "id": "0x1", "name": "ProfileChunk", "args": {"data": 7}}
+    made = chrome({"ph": "X", "name": "main", "ts": 10, "dur": 100}, {}, chunk)
+    with pytest.raises(FormatError, match=r"traceEvents\[2\]\.args\.data: not an obj"):
+        read(tmp_path, made)
+
+
 def paths_in(made: object, front: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     items: Iterable[tuple[Any, object]] = ()
     if isinstance(made, (dict, list)):
