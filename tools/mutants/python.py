@@ -6,7 +6,8 @@ Each mutant is judged by the tests that execute the changed statement (`executed
 That says as much as the whole suite, since other tests cannot notice the change. Tests
 that execute the statement themselves come first, the fastest of them and those named
 for the module before others. Then come tests of which only the process executed it, to
-import the module or to make what tests share; of these, as many run as take `SECONDS`.
+import the module or to make what tests share, those first that execute a statement
+which uses a variable that it sets; of these, as many run as take `SECONDS`.
 
 Not changed are annotations, docstrings, wording (strings with several words, and those
 of errors and logs), `__all__`, and what only type checkers read. Strings with fields
@@ -286,6 +287,22 @@ def _content(code: CodeType) -> tuple[object, ...]:
     return code.co_code, names, code.co_flags, code.co_exceptiontable, constants
 
 
+def _users(statement: Statement, path: str, text: str) -> set[str]:
+    """The keys of statements of a module that use what a statement defines."""
+    names = {
+        node.id
+        for node in ast.walk(statement.node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return {
+        each.key
+        for each in executed.statements(path, ast.parse(text), text)
+        if each.function
+        for node in ast.walk(each.node)
+        if isinstance(node, ast.Name) and node.id in names
+    }
+
+
 class Records:
     """The records of all test files, and the tests to run for a statement."""
 
@@ -293,29 +310,28 @@ class Records:
         self._files = files
 
     def tests_for(
-        self, statement: Statement, path: str, module: set[str]
+        self, statement: Statement, path: str, users: set[str]
     ) -> list[tuple[str, float]]:
         """The tests that execute a statement, likely killers first.
 
         Args:
             statement: The statement.
             path: The module that has it.
-            module: The keys of all statements of the module.
+            users: The keys of statements that use what it defines.
         """
         found: list[tuple[int, float, str, float]] = []
         for file in self._files:
             mask = file.masks.get(statement.key, 0)
             if not mask:
                 continue
-            of_module = 0
-            for key in module & file.masks.keys():
-                if not file.masks[key] & 1:
-                    of_module |= file.masks[key]
+            using = 0
+            for key in users & file.masks.keys():
+                using |= file.masks[key] & ~1
             # The tests of a module have its name.
             weight = _NAMESAKE if Path(path).stem in Path(file.name).stem else 1
             for at, (name, seconds) in enumerate(file.tests):
                 bit = 2 << at
-                rank = 0 if mask & bit else 1 if of_module & bit else 2
+                rank = 0 if mask & bit else 1 if using & bit else 2
                 found.append((rank, weight * seconds, name, seconds))
         taken, total = [], 0.0
         for rank, _, name, seconds in sorted(found):
@@ -395,10 +411,8 @@ class Workshop(gate.Judge):
             return None
         if _content(code) == _content(new_code):
             return None
-        module = {
-            each.key for each in executed.statements(mutant.path, ast.parse(text), text)
-        }
-        tests = self.records.tests_for(change.statement, mutant.path, module)
+        users = _users(change.statement, mutant.path, text)
+        tests = self.records.tests_for(change.statement, mutant.path, users)
         try:
             source.write_text(new_text, "utf-8")
             executed.write_compiled(source, new_code)
