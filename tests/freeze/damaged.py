@@ -9,9 +9,9 @@ files were read, how many were refused with which exception, and a hash of the a
 and outputs of all. Reports and the messages of exceptions are not part of it, so that
 they may change.
 
-The second command prints what becomes of each file, to be compared with what it prints
-in another checkout. Lines that begin with "#", with reports and messages, are not in
-the hash.
+The second command prints what becomes of each file: `diff -U1` between this and what it
+prints in another checkout shows which files have another end or other answers. Reports
+and messages, which are not in the hash, stand in lines that begin with "#".
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ def converted(path: Path, number: int) -> Iterator[str]:
         verbose=True,
         debug_file_directories=(),
     )
-    yield Remark(report._replace(seconds=0, peak_memory=0, notes=()))
     yield hash_of(output.read_bytes())
+    yield Remark(report._replace(seconds=0, peak_memory=0, notes=()))
 
 
 def hash_of(data: bytes) -> str:
@@ -196,8 +196,8 @@ def extracted(path: Path, _number: int) -> Iterator[str]:
     """A hash of the symbfile that an extraction writes."""
     output = path.with_name("output")
     report = extract(path, ranges=output, threads=1)
-    yield Remark(report._replace(seconds=0))
     yield hash_of(output.read_bytes())
+    yield Remark(report._replace(seconds=0))
 
 
 def decoded(path: Path, _number: int) -> Iterator[str]:
@@ -209,8 +209,8 @@ def converted_from_symbfile(path: Path, number: int) -> Iterator[str]:
     """A hash of the file that a conversion writes."""
     output = path.with_name("output")
     report = convert_symbfiles([path], output, output_version=1 + number % 2)
-    yield Remark(report)
     yield hash_of(output.read_bytes())
+    yield Remark(report)
 
 
 def decoded_as_trace(path: Path, number: int) -> Iterator[str]:
