@@ -191,20 +191,26 @@ def test_what_tests_and_their_child_processes_execute_is_recorded(
     assert masks["return 3"] == 1
 
 
-def test_tests_that_execute_a_statement_come_first_and_the_fastest_of_them() -> None:
-    text = "A = 1\ndef f():\n    return 2\n"
-    constant, _, returned = executed.statements("m.py", ast.parse(text), text)
-    outside, slow, fast = 1, 2, 4
-    masks = {constant.key: outside, returned.key: slow | fast}
+def test_likely_killers_come_first() -> None:
+    text = "A = 1\ndef f():\n    return A\ndef g():\n    return 2\n"
+    constant, _, user, _, other = executed.statements("m.py", ast.parse(text), text)
+    first, second, third = 2, 4, 8
     records = python.Records(
         [
-            Record("test_a.py", [("slow", 9), ("fast", 2), ("other", 1)], masks),
+            Record(
+                "test_a.py",
+                [("slow", 9), ("fast", 0.2), ("other", 0.1)],
+                {constant.key: 1, user.key: first | second, other.key: third},
+            ),
             Record("test_b.py", [("long", 2 * python.SECONDS)], {constant.key: 1}),
-            Record("test_c.py", [("elsewhere", 1)], {"": 2}),
-            Record("test_m.py", [("namesake", 9)], {returned.key: 2}),
+            Record("test_c.py", [("elsewhere", 0.1)], {"": first}),
+            Record("test_d.py", [("all", 0.4)], {user.key: first}),
+            Record("test_m.py", [("namesake", 0.4)], {user.key: first}),
         ]
     )
-    found = records.tests_for(constant, "m.py", set(masks))
+    found = records.tests_for(constant, "m.py", {user.key})
     assert [name for name, _ in found] == ["fast", "slow", "other"]
-    found = records.tests_for(returned, "m.py", set(masks))
-    assert [name for name, _ in found] == ["namesake", "fast", "slow", "other"]
+    found = records.tests_for(user, "m.py", set())
+    assert [name for name, _ in found] == [
+        *("namesake", "all", "fast", "slow", "other")
+    ]

@@ -4,10 +4,11 @@
 
 Each mutant is judged by the tests that execute the changed statement (`executed.py`).
 That says as much as the whole suite, since other tests cannot notice the change. Tests
-that execute the statement themselves come first, the fastest of them and those named
-for the module before others. Then come tests of which only the process executed it, to
-import the module or to make what tests share, those first that execute a statement
-which uses a variable that it sets; of these, as many run as take `SECONDS`.
+that execute the statement themselves come first. Then come tests of which only the
+process executed it, to import the module or to make what tests share, those first that
+execute a statement which uses a variable that it sets; of these, as many run as take
+`SECONDS`. Among equals, quick tests come first, and files whose name is that of the
+module, or most of whose tests execute the statement.
 
 Not changed are annotations, docstrings, wording (strings with several words, and those
 of errors and logs), `__all__`, and what only type checkers read. Strings with fields
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
     from tools.mutants.executed import Record, Statement
 
 SECONDS = 120.0  # of tests that do not execute a statement themselves
+QUICK_SECONDS = 0.5  # of a test that runs before others
 FIRST_SECONDS = 2.0  # of the tests that run first; then four times as many, and so on
 MEMORY = 16 << 30  # of addresses: tests map sparse files
 PATIENCE = 10  # times as long as usual may tests take
-_NAMESAKE = 0.1  # of its time is counted for a test that is named for the module
 _PASSED = {0, 5}  # all tests; there are none, as the change gave them other names
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Lt: "<=",
@@ -319,7 +320,7 @@ class Records:
             path: The module that has it.
             users: The keys of statements that use what it defines.
         """
-        found: list[tuple[int, float, str, float]] = []
+        found: list[tuple[tuple[float | str, ...], str, float]] = []
         for file in self._files:
             mask = file.masks.get(statement.key, 0)
             if not mask:
@@ -327,15 +328,16 @@ class Records:
             using = 0
             for key in users & file.masks.keys():
                 using |= file.masks[key] & ~1
-            # The tests of a module have its name.
-            weight = _NAMESAKE if Path(path).stem in Path(file.name).stem else 1
+            is_namesake = Path(path).stem in Path(file.name).stem
+            share = 2 if is_namesake else (mask >> 1).bit_count() / len(file.tests)
             for at, (name, seconds) in enumerate(file.tests):
                 bit = 2 << at
                 rank = 0 if mask & bit else 1 if using & bit else 2
-                found.append((rank, weight * seconds, name, seconds))
+                order = (rank, seconds > QUICK_SECONDS, -share, file.name, seconds)
+                found.append((order, name, seconds))
         taken, total = [], 0.0
-        for rank, _, name, seconds in sorted(found):
-            if rank:
+        for order, name, seconds in sorted(found):
+            if order[0] != 0:
                 total += seconds
                 if total > SECONDS:
                     break
