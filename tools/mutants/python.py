@@ -336,8 +336,8 @@ class Records:
                 order = (rank, seconds > QUICK_SECONDS, -share, file.name, seconds)
                 found.append((order, name, seconds))
         taken, total = [], 0.0
-        for order, name, seconds in sorted(found):
-            if order[0] != 0:
+        for place, name, seconds in sorted(found):
+            if place[0] != 0:
                 total += seconds
                 if total > SECONDS:
                     break
