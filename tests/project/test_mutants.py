@@ -204,12 +204,13 @@ def test_likely_killers_come_first() -> None:
             ),
             Record("test_b.py", [("long", 2 * python.SECONDS)], {constant.key: 1}),
             Record("test_c.py", [("elsewhere", 0.1)], {"": first}),
+            Record("test_e.py", [], {user.key: 1}),
             Record("test_d.py", [("all", 0.4)], {user.key: first}),
             Record("test_m.py", [("namesake", 0.4)], {user.key: first}),
         ]
     )
     found = records.tests_for(constant, "m.py", {user.key})
-    assert [name for name, _ in found] == ["fast", "slow", "other"]
+    assert [name for name, _ in found] == ["fast", "other", "slow"]
     found = records.tests_for(user, "m.py", set())
     assert [name for name, _ in found] == [
         *("namesake", "all", "fast", "slow", "other")

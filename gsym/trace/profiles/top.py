@@ -213,18 +213,12 @@ def _change(sums: tuple[int, ...], wholes: list[int]) -> float:
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def sparkline(numbers: Sequence[int], highest: int | None = None) -> str:
-    """A bar for each number; a space for 0 and below.
-
-    Args:
-        numbers: To show.
-        highest: The number of a full bar; None: the highest of the numbers.
-    """
-    top = max(numbers, default=0) if highest is None else highest
+def sparkline(numbers: Sequence[int]) -> str:
+    """A bar for each number, full for the highest; a space for 0 and below."""
+    top = max(numbers, default=0)
     if top <= 0:
         return " " * len(numbers)
-    last = len(_BARS) - 1
     return "".join(
-        _BARS[min(last, (number * len(_BARS) - 1) // top)] if number > 0 else " "
+        _BARS[(number * len(_BARS) - 1) // top] if number > 0 else " "
         for number in numbers
     )
