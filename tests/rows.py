@@ -29,18 +29,17 @@ class Loop(NamedTuple):
 
 @cache
 def loops(path: str) -> list[Loop]:
-    """All `for` loops of a file, outer ones first."""
+    """All loops of a file, outer ones first; `while` has the names of its condition."""
     tree = ast.parse(Path(path).read_text("utf-8"))
     found = [
         Loop(
             node.body[0].lineno,
             node.body[-1].end_lineno or node.body[-1].lineno,
-            tuple(
-                each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)
-            ),
+            tuple(each.id for each in ast.walk(names) if isinstance(each, ast.Name)),
         )
         for node in ast.walk(tree)
-        if isinstance(node, (ast.For, ast.AsyncFor))
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While)
+        for names in (node.test if isinstance(node, ast.While) else node.target,)
     ]
     return sorted(found)
 

@@ -45,7 +45,9 @@ def test_functions_are_found_by_name(names: str, capsys: Captured) -> None:
         captured = capsys.readouterr()
         records = [json.loads(line) for line in captured.out.splitlines()]
         assert [each["name"] for each in records] == found
-        assert all(each["demangled"] == gsym.demangle(each["name"]) for each in records)
+        assert [
+            each for each in records if each["demangled"] != gsym.demangle(each["name"])
+        ] == []
         assert bool(captured.err) == (not found)
 
 

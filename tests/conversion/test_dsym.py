@@ -101,7 +101,7 @@ def test_a_binary_is_described_by_the_bundle_beside_it(
     binary, bundle = found.values()
     assert bundle.items() <= binary.items()
     added = {words for start, words in binary.items() if start not in bundle}
-    assert all("symbol stub for: " in words for words in added)
+    assert [words for words in added if "symbol stub for: " not in words] == []
     # Alone it says where its debug information was.
     alone = tmp_path / path.name
     alone.write_bytes(path.read_bytes())

@@ -12,7 +12,7 @@ def test_each_address_has_a_class_and_a_verdict() -> None:
     kept = verdicts.kept()
     assert len({(each.binary, each.address) for each in kept}) == verdicts.SIZE
     assert {each.right for each in kept} <= {"gsym", "both", "llvm-symbolizer"}
-    assert all(each.evidence for each in kept)
+    assert [each for each in kept if not each.evidence] == []
     assert {each.kind for each in kept} <= {each.__name__ for each in LLVM_SYMBOLIZER}
 
 

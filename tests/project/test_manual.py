@@ -188,7 +188,7 @@ def test_a_term_is_found_by_the_search_of_the_site(site: Visit) -> None:
     site.page.goto(found.first.evaluate("link => link.href"))
     assert "pclntab" in " ".join(site.texts("article"))
     # A reader without a network has all of it.
-    assert all(url.startswith(site.url) for url in site.asked)
+    assert [url for url in site.asked if not url.startswith(site.url)] == []
     assert site.faults == []
 
 
@@ -211,4 +211,4 @@ def test_every_page_is_in_the_sidebar_under_a_caption() -> None:
     listed = re.findall(r"^(?:.*<)?([a-z]+)>?$", "\n".join(trees), re.MULTILINE)
     written = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     assert sorted(listed) == sorted(written)
-    assert all(":caption:" in tree for tree in trees)
+    assert [tree for tree in trees if ":caption:" not in tree] == []

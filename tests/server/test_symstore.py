@@ -183,5 +183,9 @@ def test_a_private_bucket_is_read_with_the_token_of_the_server_s_client(
             assert done.returncode == 0, done.stderr
     signed = [each.headers.get("authorization", "") for each in bucket.requests]
     assert signed
-    assert all(each.startswith("AWS4-HMAC-SHA256 Credential=key/") for each in signed)
+    assert [
+        each
+        for each in signed
+        if not each.startswith("AWS4-HMAC-SHA256 Credential=key/")
+    ] == []
     symbolizer.close()

@@ -147,7 +147,8 @@ def test_any_answer_is_read_or_refused(answer: object) -> None:
         return
     assert isinstance(read.success, bool)
     assert isinstance(read.status, int)
-    assert all(text.encode() is not None for text in read[2:])
+    for text in read[2:]:
+        text.encode()  # no half of a surrogate pair
 
 
 # ---- parts

@@ -79,7 +79,7 @@ def test_a_large_record_is_read_from_the_mapped_file(
     assert trace.bytes_read == trace.size == path.stat().st_size
     os.truncate(path, size)
     trace = open_trace(path)
-    assert not any(isinstance(record, LargeBlob) for record in trace)
+    assert [record for record in trace if isinstance(record, LargeBlob)] == []
     there = size - len(head) + 24
     reason = f"the trace ends inside a record after {there} bytes"
     assert trace.problems == [(len(head) - 24, reason)]

@@ -339,9 +339,9 @@ def test_more_threads_than_table_entries_are_recorded(
     by_name: dict[str, set[int]] = {}
     for event in found:
         by_name.setdefault(event.name, set()).add(event.thread)
-    assert all(len(koids) == 1 for koids in by_name.values())
+    assert {name: koids for name, koids in by_name.items() if len(koids) != 1} == {}
     told = {each.koid: each.name for each in of_type(path, KernelObject)}
-    assert all(told[event.thread] == event.name for event in found)
+    assert [event for event in found if told[event.thread] != event.name] == []
 
 
 def test_entries_of_ended_threads_are_reused(tracer: Tracer, path: Path) -> None:
@@ -444,7 +444,7 @@ def test_forked_processes_share_the_trace(path: Path) -> None:
     names = ["parent", "child 0", "child 1", "child 2"]
     counts = [sum(event.name == name for event in found) for name in names]
     assert counts == [5001, 5000, 5000, 5000]
-    assert all(event.provider == event.process for event in found)
+    assert [event for event in found if event.provider != event.process] == []
     assert len({event.process for event in found}) == 4
     assert of_type(path, ProviderSection)
 

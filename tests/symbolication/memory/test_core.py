@@ -166,7 +166,7 @@ def test_stacks_of_a_core_of_gdb_are_those_of_gdb(
     for thread, frames in expected.items():
         assert found[thread][: len(frames)] == frames
     assert report.reason == ""
-    assert not any(each.is_crashed for each in report.threads)
+    assert [each for each in report.threads if each.is_crashed] == []
     assert {"program", "library.so", "[vdso]"} <= {each.name for each in report.modules}
     assert printed["main"]
 

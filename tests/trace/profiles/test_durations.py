@@ -82,7 +82,7 @@ def test_durations_of_a_trace_have_its_names() -> None:
     names = {frame.name for each in profile.locations for frame in each.frames}
     assert "read" in names
     assert "io" in {mapping.path for mapping in profile.mappings}
-    assert all(thread.process_name for thread in profile.threads)
+    assert [thread for thread in profile.threads if not thread.process_name] == []
 
 
 @pytest.mark.parametrize(("value", "line"), [(7, 7), (True, 0), (-1, 0), (1 << 31, 0)])

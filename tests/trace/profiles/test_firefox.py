@@ -131,13 +131,19 @@ def test_addresses_are_relative_to_the_image_base(base: int) -> None:
 def test_any_profile_has_valid_indexes_and_weights(profile: Profile) -> None:
     file = json.loads(json.dumps(firefox_profile(profile)))
     for thread in file["threads"]:
-        assert all(length == count for length, count in column_lengths(thread))
+        assert [
+            (length, count)
+            for length, count in column_lengths(thread)
+            if length != count
+        ] == []
         for (name, column), target in INDEXES.items():
             for index in thread[name][column]:
                 assert index is None or -1 <= index < thread[target]["length"]
         for name, column in STRINGS:
             texts = len(thread["stringArray"])
-            assert all(i is None or i < texts for i in thread[name][column])
+            assert [
+                i for i in thread[name][column] if i is not None and i >= texts
+            ] == []
         for row, prefix in enumerate(thread["stackTable"]["prefix"]):
             assert prefix is None or prefix < row
     weights = [sum(thread["samples"]["weight"]) for thread in file["threads"]]

@@ -234,7 +234,7 @@ def test_addresses_of_firefox_without_a_name_are_looked_up(tmp_path: Path) -> No
     made = firefox()
     made["threads"][0]["stringArray"][:2] = ["0x10", "app!0x10"]
     profile = read(tmp_path, made)
-    assert all(location.frames == () for location in profile.locations)
+    assert [location for location in profile.locations if location.frames] == []
 
 
 def test_a_profile_as_firefox_writes_it_says_what_to_do(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_labels_of_perf_to_profile_give_thread_and_time() -> None:
 
 
 def test_callers_are_return_addresses_on_request() -> None:
-    assert not any(each.is_return for each in profile_of(message()).locations)
+    assert [each for each in profile_of(message()).locations if each.is_return] == []
     profile = profile_of(message(), return_addresses=True)
     # The second was the innermost of a sample; the last is in none.
     assert [each.is_return for each in profile.locations] == [False, False, True, True]
@@ -190,7 +190,7 @@ def test_a_truncated_message_is_read_or_refused() -> None:
         except FormatError as error:  # noqa: PERF203
             offsets.append((error.offset or 0, size))
     assert len(offsets) > len(whole) // 2
-    assert all(offset < size for offset, size in offsets)
+    assert [(offset, size) for offset, size in offsets if offset >= size] == []
 
 
 @pytest.mark.parametrize(

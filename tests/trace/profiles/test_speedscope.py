@@ -49,6 +49,11 @@ def test_any_profile_has_valid_indexes_and_weights(profile: Profile) -> None:
     count = len(file["shared"]["frames"])
     for each in file["profiles"]:
         assert len(each["samples"]) == len(each["weights"])
-        assert all(0 <= index < count for stack in each["samples"] for index in stack)
+        assert [
+            (stack, index)
+            for stack in each["samples"]
+            for index in stack
+            if not 0 <= index < count
+        ] == []
     whole = sum(sample.values[0] for sample in profile.samples)
     assert sum(each["endValue"] for each in file["profiles"]) == whole
