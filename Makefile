@@ -61,7 +61,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 export CC
 
 .PHONY: build help demo test test-peers test-newest lock check lint analyze sanitize \
-    sanitized mutants mutants-python bench accept docs wheel deb libgsym install man clean
+    sanitized mutants mutants-python findings bench accept docs wheel deb libgsym install man \
+    clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -179,6 +180,13 @@ bench: build $(VENV)/.bench
 
 accept: build $(VENV)/.test-peers
 	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
+
+# One after another; 77 is the status of those whose packages or tools are not here.
+findings:
+	@failed=; for script in findings/*.sh; do \
+	    echo "== $$script"; status=0; $$script || status=$$?; \
+	    case $$status in 0|77) ;; *) failed="$$failed $$script" ;; esac; \
+	done; test -z "$$failed" || { echo "changed:$$failed"; exit 1; }
 
 # All pages, for each has the contents of the others beside it.
 docs: build $(VENV)/.docs

@@ -9,6 +9,7 @@ The pages that `gsym lookup` reads are counted with a file that is not cached.
 
 from __future__ import annotations
 
+import os
 import statistics
 import struct
 import subprocess
@@ -140,6 +141,7 @@ def measure_open(folder: Path, rounds: int) -> str:
 
 def main() -> None:
     """Measure, print, and with --write keep the tables and the chart."""
+    os.environ.pop("PYTHONPATH", None)  # what is measured is the wheel
     parser = argument_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     arguments = parser.parse_args()

@@ -498,6 +498,26 @@ def test_a_line_program_reads_the_same_in_every_layout(
     )
 
 
+@pytest.mark.parametrize("unit_is_64_bit", [False, True])
+def test_a_table_and_its_unit_may_be_of_different_formats(
+    tmp_path: Path,
+    unit_is_64_bit: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    paths = replace(
+        PLAIN,
+        directory_format=((Content.path, Form.line_strp),),
+        dwarf64=not unit_is_64_bit,
+    )
+    main = unit(
+        function("f", 0x1000, 0x1040),
+        lines=lines(*START, COPY, *END, version=5, header=paths),
+        version=5,
+        dwarf64=unit_is_64_bit,
+    )
+    converted = convert_bytes(tmp_path, program(main))
+    assert describe(converted.functions) == rows("1000 a.c:10")
+
+
 def sequence_offset(table: LineProgram, ops_before: int) -> int:
     """Where in .debug_line the opcode number *ops_before* of *table* stands."""
     before = replace(table, ops=table.ops[:ops_before])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tests.inputs.dwarf_constants import Content, Form
@@ -126,7 +126,8 @@ class LineProgram:
 
     The tables are written as the version wants them: up to version 4 the first
     of *directories* and *files* has index 1, in version 5 it has index 0.
-    `length` and `header_length` replace the right values by wrong ones.
+    `length` and `header_length` replace the right values by wrong ones. `dwarf64` is
+    for a table of another format than its unit.
     """
 
     ops: tuple[Op, ...] | list[Op] = ()
@@ -144,12 +145,15 @@ class LineProgram:
     file_format: tuple[tuple[int, int], ...] = PATH_AND_DIRECTORY
     length: int | None = None
     header_length: int | None = None
+    dwarf64: bool | None = None
 
     def encode(
         self, encoding: Encoding, version: int, add_string: Callable[[int, str], int]
     ) -> bytes:
         """The whole contribution; `add_string(form, text)` gives a string's offset."""
         version = self.version or version
+        if self.dwarf64 is not None:
+            encoding = replace(encoding, dwarf64=self.dwarf64)
         tables = self._encode_parameters(version)
         if version >= 5:
             tables += self._encode_tables(encoding, add_string)
