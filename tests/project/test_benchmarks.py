@@ -74,6 +74,15 @@ def test_figure_is_the_first_matching_column() -> None:
     assert cell("", one, "vmlinux") == MISSING
 
 
+def test_the_page_states_one_commit_and_has_no_table_beside_those_measured() -> None:
+    rest, stated = BENCHMARKS, "commit: "
+    for name in regions_in(BENCHMARKS):
+        assert (stated in region_in(BENCHMARKS, name)) == (name == CONTEXT), name
+        rest = with_region(rest, name, "")
+    assert tables_in(rest) == []
+    assert stated not in rest
+
+
 @pytest.fixture
 def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copies of the pages that a measurement writes to; the commit is `first`."""
