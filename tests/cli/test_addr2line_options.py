@@ -19,8 +19,9 @@ def given(*words: str) -> str:
     return "".join(letter for letter in LETTERS if options.has(letter))
 
 
-def test_options_have_short_long_and_cut_forms() -> None:
-    for words, letters in [
+@pytest.mark.parametrize(
+    ("words", "letters"),
+    [
         (["-a", "-f"], "af"),
         (["-Cfpi"], "Cfip"),
         (["-afie", "x"], "aefi"),
@@ -35,8 +36,11 @@ def test_options_have_short_long_and_cut_forms() -> None:
         (["1", "-f", "2"], "f"),
         (["--", "-f"], ""),
         (["-"], ""),
-    ]:
-        assert given(*words) == "".join(sorted(letters, key=LETTERS.index))
+    ],
+    ids=repr,
+)
+def test_options_have_short_long_and_cut_forms(words: list[str], letters: str) -> None:
+    assert given(*words) == "".join(sorted(letters, key=LETTERS.index))
 
 
 def test_values_and_addresses() -> None:
@@ -47,37 +51,45 @@ def test_values_and_addresses() -> None:
     assert parse(["--exe="]).file == ""
 
 
-def test_demangling_has_styles() -> None:
-    for words, demangles in [
+@pytest.mark.parametrize(
+    ("words", "demangles"),
+    [
         ([], False),
         (["-C"], True),
         (["--demangle=gnu-v3"], True),
         (["--dem=none"], False),
-    ]:
-        assert parse(words).demangle is demangles
+    ],
+    ids=repr,
+)
+def test_demangling_has_styles(words: list[str], *, demangles: bool) -> None:
+    assert parse(words).demangle is demangles
 
 
-def test_mistakes_are_named_with_the_help() -> None:
-    for words, reason in [
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
         (["-fZ"], "invalid option -- 'Z'"),
         (["-e"], "option requires an argument -- 'e'"),
         (["--exe"], "option '--exe' requires an argument"),
         (["--fo"], "unrecognized option '--fo'"),
         (["--functions=3"], "option '--functions' doesn't allow an argument"),
         (["--func=3"], "option '--functions' doesn't allow an argument"),
-    ]:
-        with pytest.raises(ExitRequested) as caught:
-            parse(words)
-        assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
-        assert caught.value.status == 1
+    ],
+    ids=repr,
+)
+def test_mistakes_are_named_with_the_help(words: list[str], reason: str) -> None:
+    with pytest.raises(ExitRequested) as caught:
+        parse(words)
+    assert str(caught.value) == f"gsym-addr2line: {reason}\n{help_text()}"
+    assert caught.value.status == 1
 
 
-def test_help_and_version_succeed() -> None:
-    for word in ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"]:
-        with pytest.raises(ExitRequested) as caught:
-            parse(["-f", word, "-Z"])
-        assert caught.value.status == 0
-        assert "addr2line" in str(caught.value)
+@pytest.mark.parametrize("word", ["-h", "-H", "--help", "--he", "-v", "-V", "--ver"])
+def test_help_and_version_succeed(word: str) -> None:
+    with pytest.raises(ExitRequested) as caught:
+        parse(["-f", word, "-Z"])
+    assert caught.value.status == 0
+    assert "addr2line" in str(caught.value)
 
 
 def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +97,9 @@ def test_posix_asks_for_options_in_front(monkeypatch: pytest.MonkeyPatch) -> Non
     assert parse(["-f", "1", "-e", "x"]).addresses == ["1", "-e", "x"]
 
 
-def test_words_of_a_file(tmp_path: Path) -> None:
-    for text, words in [
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         ("", []),
         (" \n\t", []),
         ("1 2\n3", ["1", "2", "3"]),
@@ -95,10 +108,13 @@ def test_words_of_a_file(tmp_path: Path) -> None:
         (r"a\ b '\'' \\", ["a b", "'", "\\"]),
         ("'open 1", ["open 1"]),
         ("@none", ["@none"]),
-    ]:
-        path = tmp_path / "words"
-        path.write_text(text)
-        assert parse(["0", f"@{path}", "9"]).addresses == ["0", *words, "9"]
+    ],
+    ids=repr,
+)
+def test_words_of_a_file(tmp_path: Path, text: str, words: list[str]) -> None:
+    path = tmp_path / "words"
+    path.write_text(text)
+    assert parse(["0", f"@{path}", "9"]).addresses == ["0", *words, "9"]
 
 
 def test_recursive_options_file_is_refused(tmp_path: Path) -> None:

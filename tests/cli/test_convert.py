@@ -102,11 +102,11 @@ def test_a_failed_conversion_leaves_the_old_output(binary: str, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "app.gsym"]
 
 
-def test_the_version_of_the_format_can_be_chosen(binary: str) -> None:
-    for version in [1, 2]:
-        assert main(["convert", binary, f"--output-version={version}"]) == 0
-        header = Path(binary + ".gsym").read_bytes()[:6]
-        assert header == b"MYSG" + version.to_bytes(2, "little")
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_version_of_the_format_can_be_chosen(binary: str, version: int) -> None:
+    assert main(["convert", binary, f"--output-version={version}"]) == 0
+    header = Path(binary + ".gsym").read_bytes()[:6]
+    assert header == b"MYSG" + version.to_bytes(2, "little")
 
 
 def test_a_build_id_too_long_for_version_1_names_the_way_out(
@@ -403,8 +403,9 @@ def test_a_report_that_cannot_be_written_fails(
 # ---- wrong command lines
 
 
-def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
-    for arguments, reason in [
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
         ("", "INPUT is missing"),
         ("a b -o c", "option '--output' takes one INPUT; use '--output-dir'"),
         ("a -o c --output-dir d", "option '--output' excludes '--output-dir'"),
@@ -432,9 +433,13 @@ def test_wrong_command_lines_are_refused(capsys: Captured) -> None:
         ),
         ("a --path-map =/src", "option '--path-map': '=/src': expected OLD=NEW"),
         ("a --object-prefix-map /o", "option '--object-prefix-map': '/o': expected"),
-    ]:
-        assert main(["convert", *arguments.split()]) == 2
-        assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")
+    ],
+)
+def test_wrong_command_lines_are_refused(
+    capsys: Captured, arguments: str, reason: str
+) -> None:
+    assert main(["convert", *arguments.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"gsym convert: error: {reason}")
 
 
 # ---- progress

@@ -110,33 +110,45 @@ def test_binary_without_an_id_gives_no_identity(
     assert capsys.readouterr().err.endswith("does not name it; use --debug-id\n")
 
 
-def test_missing_identity_is_requested(source: Path, capsys: Captured) -> None:
-    for options, complaint in [
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
         (
             (),
             "must be given: the file does not name it; use --binary or --os and --arch",
         ),
         (("--os", "Linux"), "use --binary or --arch"),
         (("--os", "windows", "--arch", "x86"), "use --binary or --debug-id"),
-    ]:
-        assert export(source, *options) == 1
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith(f"gsym: error: {source}: ")
-        assert err.endswith(f"{complaint}\n")
-        assert not source.with_suffix(".sym").exists()
+    ],
+    ids=repr,
+)
+def test_missing_identity_is_requested(
+    source: Path, capsys: Captured, options: tuple[str, ...], complaint: str
+) -> None:
+    assert export(source, *options) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"gsym: error: {source}: ")
+    assert err.endswith(f"{complaint}\n")
+    assert not source.with_suffix(".sym").exists()
 
 
-def test_a_wrong_option_is_a_usage_error(source: Path, capsys: Captured) -> None:
-    for options, complaint in [
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
         (("--to", "symbfile"), "option '--to': choose breakpad"),
         (("--arch", ""), "option '--arch': '' is not one word"),
         (("--os", "a b"), "option '--os': 'a b' is not one word"),
         (("--code-id", "1\n2"), r"option '--code-id': '1\x0a2' is not one word"),
         (("--debug-id", "12"), "option '--debug-id': '12' is not a debug id"),
-    ]:
-        assert export(source, *LINUX, *options) == 2
-        assert complaint in capsys.readouterr().err
+    ],
+    ids=repr,
+)
+def test_a_wrong_option_is_a_usage_error(
+    source: Path, capsys: Captured, options: tuple[str, str], complaint: str
+) -> None:
+    assert export(source, *LINUX, *options) == 2
+    assert complaint in capsys.readouterr().err
 
 
 def test_the_format_must_be_chosen(source: Path, capsys: Captured) -> None:

@@ -74,8 +74,9 @@ def run(folder: str, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
     return Run(folder, capfdbinary)
 
 
-def test_names_and_paths_in_other_forms(run: Run) -> None:
-    for options, shown in [
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
         (["--functions", "short"], b"second[/src/b.h:8]"),
         (["-f=none"], b"[/src/b.h:8]"),
         (["--color", "never", "-s", "--relativenames"], b"second[/src/b.h:8]"),
@@ -92,27 +93,36 @@ def test_names_and_paths_in_other_forms(run: Run) -> None:
             ["--style=llvm", "--obj", "x", "-e", "y", "-f=none"],
             b"<invalid>[/src/b.h:8]",
         ),
-    ]:
-        done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
-        assert done.out == shown + b"\n"
-        is_told = options[-1] == "--relativenames"
-        assert (b"GSYM files have complete paths" in done.err) == is_told
+    ],
+    ids=repr,
+)
+def test_names_and_paths_in_other_forms(
+    run: Run, options: list[str], shown: bytes
+) -> None:
+    done = run(CONTEXT + b"{{{pc:0x1019:ra}}}\n", "--context=elide", *options)
+    assert done.out == shown + b"\n"
+    is_told = options[-1] == "--relativenames"
+    assert (b"GSYM files have complete paths" in done.err) == is_told
 
 
-def test_in_style_llvm_a_value_is_not_the_next_word(run: Run) -> None:
-    for option in ["-f", "--functions", "-if"]:
-        log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
-        whole = run(log, "--style=llvm")
-        assert run(log, "--style=llvm", option, "linkage") == whole
-        done = run(log, "--style=llvm", option, "none")
-        assert done.out == whole.out
-        assert done.err == whole.err
+@pytest.mark.parametrize("option", ["-f", "--functions", "-if"])
+def test_in_style_llvm_a_value_is_not_the_next_word(run: Run, option: str) -> None:
+    log = CONTEXT + b"{{{pc:0x1019:ra}}}\n"
+    whole = run(log, "--style=llvm")
+    assert run(log, "--style=llvm", option, "linkage") == whole
+    done = run(log, "--style=llvm", option, "none")
+    assert done.out == whole.out
+    assert done.err == whole.err
 
 
-def test_options_of_llvm_symbolizer_are_accepted_in_its_style(run: Run) -> None:
-    for option in ("-a", "--verbose", "-e=x", "--adjust-vma=1", "--filter-markup"):
-        assert run(FRAME, option).status == 2
-        assert run(FRAME, option, "--style=llvm").status == 0
+@pytest.mark.parametrize(
+    "option", ["-a", "--verbose", "-e=x", "--adjust-vma=1", "--filter-markup"]
+)
+def test_options_of_llvm_symbolizer_are_accepted_in_its_style(
+    run: Run, option: str
+) -> None:
+    assert run(FRAME, option).status == 2
+    assert run(FRAME, option, "--style=llvm").status == 0
 
 
 def test_default_input_is_standard_input() -> None:
@@ -185,8 +195,9 @@ def test_colours_of_the_log_are_removed_on_request(style: str, run: Run) -> None
         assert run(log, *options).out.startswith(b"\x1b[31mred ")
 
 
-def test_a_wrong_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for options in [
+@pytest.mark.parametrize(
+    "options",
+    [
         ["--style=gnu"],
         ["--to=xml"],
         ["--color=red"],
@@ -199,11 +210,16 @@ def test_a_wrong_command_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
         ["-x"],
         ["-sx"],
         ["--style=llvm", "-fnone"],
-    ]:
-        monkeypatch.setenv("DEBUGINFOD_URLS", "")
-        done = run(b"", *options)
-        assert done.status == 2
-        assert done.err.startswith(b"gsym filter: error: ")
+    ],
+    ids=repr,
+)
+def test_a_wrong_command_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setenv("DEBUGINFOD_URLS", "")
+    done = run(b"", *options)
+    assert done.status == 2
+    assert done.err.startswith(b"gsym filter: error: ")
 
 
 def test_compressed_logs_one_behind_the_other(
@@ -219,16 +235,16 @@ def test_compressed_logs_one_behind_the_other(
     assert b"what is compressed is damaged" in capfdbinary.readouterr().err
 
 
-def test_unsupported_compression_of_a_log_is_reported(run: Run) -> None:
-    for program in ["xz", "bzip2", "zip"]:
-        begin = {
-            "xz": lzma.compress(b"a"),
-            "bzip2": bz2.compress(b"a"),
-            "zip": b"PK\3\4",
-        }
-        done = run(begin[program])
-        assert (done.status, done.out) == (1, b"")
-        assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
+@pytest.mark.parametrize("program", ["xz", "bzip2", "zip"])
+def test_unsupported_compression_of_a_log_is_reported(run: Run, program: str) -> None:
+    begin = {
+        "xz": lzma.compress(b"a"),
+        "bzip2": bz2.compress(b"a"),
+        "zip": b"PK\3\4",
+    }
+    done = run(begin[program])
+    assert (done.status, done.out) == (1, b"")
+    assert f"compressed by {program}; only gzip and zstd" in done.err.decode()
 
 
 @pytest.mark.parametrize("form", ["text", "html", "json"])

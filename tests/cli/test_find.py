@@ -31,8 +31,9 @@ def names(tmp_path: Path) -> str:
     return path
 
 
-def test_functions_are_found_by_name(names: str, capsys: Captured) -> None:
-    for name, found in [
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
         ("main", ["main"]),
         ("_ZN1a5innerEi", ["_ZN1a5innerEi"]),
         ("a::inner(int)", ["_ZN1a5innerEi"]),
@@ -40,15 +41,20 @@ def test_functions_are_found_by_name(names: str, capsys: Captured) -> None:
         ("a?b", ["a_b"]),
         ("*inner*", ["_ZN1a5innerEi", "_ZN1a5innerEd"]),
         ("inner", []),
-    ]:
-        assert main(["find", "--json", "--strict", names, name]) == (0 if found else 3)
-        captured = capsys.readouterr()
-        records = [json.loads(line) for line in captured.out.splitlines()]
-        assert [each["name"] for each in records] == found
-        assert [
-            each for each in records if each["demangled"] != gsym.demangle(each["name"])
-        ] == []
-        assert bool(captured.err) == (not found)
+    ],
+    ids=repr,
+)
+def test_functions_are_found_by_name(
+    names: str, capsys: Captured, name: str, found: list[str]
+) -> None:
+    assert main(["find", "--json", "--strict", names, name]) == (0 if found else 3)
+    captured = capsys.readouterr()
+    records = [json.loads(line) for line in captured.out.splitlines()]
+    assert [each["name"] for each in records] == found
+    assert [
+        each for each in records if each["demangled"] != gsym.demangle(each["name"])
+    ] == []
+    assert bool(captured.err) == (not found)
 
 
 def test_text_has_demangled_names(names: str, capsys: Captured) -> None:

@@ -146,11 +146,13 @@ def test_merged_functions_are_shown_as_the_filters_say(run: Run) -> None:
         assert printed.out == 'Looking up addresses in "small":\n' + shown
 
 
-def test_a_miss_with_merged_functions_is_an_error_line(run: Run) -> None:
-    for options in ([], ["--merged-functions-filter=a"]):
-        printed = run("--merged-functions", "--address=0x10", *options, "small")
-        line = "0x0000000000000010: error: address 0x10 is not in GSYM\n"
-        assert printed == (0, f'Looking up addresses in "small":\n{line}', "")
+@pytest.mark.parametrize("options", [[], ["--merged-functions-filter=a"]], ids=repr)
+def test_a_miss_with_merged_functions_is_an_error_line(
+    run: Run, options: list[str]
+) -> None:
+    printed = run("--merged-functions", "--address=0x10", *options, "small")
+    line = "0x0000000000000010: error: address 0x10 is not in GSYM\n"
+    assert printed == (0, f'Looking up addresses in "small":\n{line}', "")
 
 
 def test_reader_benchmark_prints_its_number_of_lookups(run: Run) -> None:

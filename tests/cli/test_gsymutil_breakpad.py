@@ -42,16 +42,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_breakpad_file_is_converted(folder: Path, run: Run) -> None:
-    for arguments, output in [
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
         (["--convert", "app.sym"], "app.sym.gsym"),
         (["--convert=app.sym", "--out-file=o"], "o"),
         (["-breakpad", "app.sym", "-out-file", "o"], "o"),
         (["-breakpad=app.sym", "-out-file=o"], "o"),
-    ]:
-        assert run(*arguments) == (0, REPORT.format(output), "")
-        with gsym.open(folder / output) as reader:
-            assert [each.name for each in reader.functions()] == ["g", "p"]
+    ],
+    ids=repr,
+)
+def test_a_breakpad_file_is_converted(
+    folder: Path, run: Run, arguments: list[str], output: str
+) -> None:
+    assert run(*arguments) == (0, REPORT.format(output), "")
+    with gsym.open(folder / output) as reader:
+        assert [each.name for each in reader.functions()] == ["g", "p"]
 
 
 def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None:
@@ -62,8 +68,9 @@ def test_an_object_file_is_converted_by_the_proposals_spelling(run: Run) -> None
     )
 
 
-def test_conversion_errors_are_printed(run: Run) -> None:
-    for arguments, message in [
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (
             ["-breakpad", "app"],
             "app: The file was not recognized as a Breakpad symbol file",
@@ -79,8 +86,13 @@ def test_conversion_errors_are_printed(run: Run) -> None:
             "gsymutil: -dwarf and -breakpad exclude each other",
         ),
         (["--dwarf", "app"], "unknown argument '--dwarf', did you mean '-dwarf'?"),
-    ]:
-        assert run(*arguments) == (1, "", f"{message}\n")
+    ],
+    ids=repr,
+)
+def test_conversion_errors_are_printed(
+    run: Run, arguments: list[str], message: str
+) -> None:
+    assert run(*arguments) == (1, "", f"{message}\n")
 
 
 def test_a_file_without_functions_fails(folder: Path, run: Run) -> None:

@@ -103,8 +103,9 @@ def test_mistakes_are_printed_on_standard_error(folder: Path, run: Run) -> None:
         assert run(*arguments) == (1, "", message + "\n")
 
 
-def test_invalid_addresses_of_gsymutil_are_refused(run: Run) -> None:
-    for number in [
+@pytest.mark.parametrize(
+    "number",
+    [
         "",
         "0x",
         "08",
@@ -116,11 +117,11 @@ def test_invalid_addresses_of_gsymutil_are_refused(run: Run) -> None:
         "1_0",
         "a",
         "2" * 20,
-    ]:
-        reason = (
-            f"for the --address option: '{number}' value invalid for uint argument!"
-        )
-        assert run("--address", number, "small") == (1, "", f"gsymutil: {reason}\n")
+    ],
+)
+def test_invalid_addresses_of_gsymutil_are_refused(run: Run, number: str) -> None:
+    reason = f"for the --address option: '{number}' value invalid for uint argument!"
+    assert run("--address", number, "small") == (1, "", f"gsymutil: {reason}\n")
 
 
 def test_exclusive_options_are_reported_on_standard_output(run: Run) -> None:
@@ -143,11 +144,14 @@ def test_exclusive_options_are_reported_on_standard_output(run: Run) -> None:
         assert run(*arguments) == (1, f"error: {reason}\n", "")
 
 
-def test_a_number_is_read_as_llvm_reads_it() -> None:
-    for text, number in [
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
         *(("10", 10), ("0x1f", 31), ("0X1F", 31), ("0b11", 3), ("0o17", 15)),
         *(("017", 15), ("0", 0), ("00", 0), ("0x0b1", 0xB1)),
         *(("0x0x1", None), ("0X0X1", None), ("0b0b1", None), ("0o0o1", None)),
         *(("00o7", None), ("", None), ("0x", None), ("1_0", None), ("08", None)),
-    ]:
-        assert parse_number(text) == number
+    ],
+)
+def test_a_number_is_read_as_llvm_reads_it(text: str, number: int | None) -> None:
+    assert parse_number(text) == number

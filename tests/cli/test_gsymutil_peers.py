@@ -234,10 +234,12 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_handmade_files_are_dumped_alike(made: Path, run: Run, peer: Peer) -> None:
-    for order in ("little", "big"):
-        path = str(made / order)
-        assert run(path) == peer(path)
+@pytest.mark.parametrize("order", ["little", "big"])
+def test_handmade_files_are_dumped_alike(
+    made: Path, run: Run, peer: Peer, order: str
+) -> None:
+    path = str(made / order)
+    assert run(path) == peer(path)
 
 
 @pytest.mark.parametrize(("order", "options"), [("little", ["--verbose"]), ("big", [])])

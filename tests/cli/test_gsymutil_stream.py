@@ -45,16 +45,21 @@ def test_each_line_is_answered_before_the_next_is_sent(
     assert program.wait(30) == 0
 
 
-def test_line_ends_and_spaces_in_paths_are_as_llvm_takes_them(folder: Path) -> None:
-    for lines in [
+@pytest.mark.parametrize(
+    "lines",
+    [
         b"0xff0 small\r\n0xff0 a file\r\n0xff0 small\r\n",
         b"0xff0 small\n4080 a file\n0xff0 small",
         b"0xf\rf0 sm\rall\n0xff0 a file\n0xff0 small\n",
-    ]:
-        (folder / "a file").write_bytes(small_file(1, "big"))
-        done = stream(lines)
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout == b"0x0000000000000ff0: symbol\n\n" * 3
+    ],
+)
+def test_line_ends_and_spaces_in_paths_are_as_llvm_takes_them(
+    folder: Path, lines: bytes
+) -> None:
+    (folder / "a file").write_bytes(small_file(1, "big"))
+    done = stream(lines)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"0x0000000000000ff0: symbol\n\n" * 3
 
 
 def test_invalid_address_ends_the_stream() -> None:
@@ -66,27 +71,30 @@ def test_invalid_address_ends_the_stream() -> None:
     )
 
 
-def test_a_path_that_cannot_be_opened_ends_the_stream() -> None:
-    for line, path in [
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
         (b"0xff0 nowhere", b"nowhere"),
         (b"0xff0", b""),
         (b"zz  x", b" x"),
-    ]:
-        for first in (b"", b"0xff0 small\n"):
-            done = stream(first + line + b"\n0xff0 small\n")
-            assert done.returncode == 1
-            assert done.stdout == (b"0x0000000000000ff0: symbol\n\n" if first else b"")
-            assert done.stderr == path + b": No such file or directory\n"
+    ],
+)
+def test_a_path_that_cannot_be_opened_ends_the_stream(line: bytes, path: bytes) -> None:
+    for first in (b"", b"0xff0 small\n"):
+        done = stream(first + line + b"\n0xff0 small\n")
+        assert done.returncode == 1
+        assert done.stdout == (b"0x0000000000000ff0: symbol\n\n" if first else b"")
+        assert done.stderr == path + b": No such file or directory\n"
 
 
-def test_a_first_line_without_a_path_is_judged_by_its_address() -> None:
-    for line in [b"", b"zz", b"zz "]:
-        done = stream(line + b"\n0xff0 small\n")
-        assert (done.returncode, done.stderr) == (1, b"")
-        word = line.strip()
-        assert done.stdout == (
-            b"error: invalid address " + word + b", expected: Address GsymFile.\n"
-        )
+@pytest.mark.parametrize("line", [b"", b"zz", b"zz "])
+def test_a_first_line_without_a_path_is_judged_by_its_address(line: bytes) -> None:
+    done = stream(line + b"\n0xff0 small\n")
+    assert (done.returncode, done.stderr) == (1, b"")
+    word = line.strip()
+    assert done.stdout == (
+        b"error: invalid address " + word + b", expected: Address GsymFile.\n"
+    )
 
 
 def test_closed_standard_streams_are_reported(folder: Path) -> None:
@@ -113,17 +121,23 @@ def test_path_that_is_not_utf8_is_opened(folder: Path) -> None:
     assert done.stderr == b"\xfe: No such file or directory\n"
 
 
-def test_streams_know_the_options_of_single_lookups(run: Run) -> None:
-    for options in [
+@pytest.mark.parametrize(
+    "options",
+    [
         ["--verbose"],
         ["--merged-functions"],
         ["--merged-functions", "--merged-functions-filter=w"],
-    ]:
-        arguments = [f"--address={address}" for address in ADDRESSES]
-        singles = [run(*options, one, "small").out for one in arguments]
-        answers = [text.partition("\n")[2] + "\n" for text in singles]
-        done = stream("".join(f"{at} small\n" for at in ADDRESSES).encode(), *options)
-        assert done.stdout.decode() == "".join(answers)
+    ],
+    ids=repr,
+)
+def test_streams_know_the_options_of_single_lookups(
+    run: Run, options: list[str]
+) -> None:
+    arguments = [f"--address={address}" for address in ADDRESSES]
+    singles = [run(*options, one, "small").out for one in arguments]
+    answers = [text.partition("\n")[2] + "\n" for text in singles]
+    done = stream("".join(f"{at} small\n" for at in ADDRESSES).encode(), *options)
+    assert done.stdout.decode() == "".join(answers)
 
 
 def test_a_long_stream_is_answered_whole() -> None:

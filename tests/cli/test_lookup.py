@@ -79,8 +79,9 @@ def test_answers_are_readable(file: str, capsys: Captured) -> None:
         assert capsys.readouterr().out == text
 
 
-def test_the_address_shown_is_the_one_given(file: str, capsys: Captured) -> None:
-    for options, address, frame in [
+@pytest.mark.parametrize(
+    ("options", "address", "frame"),
+    [
         (["--load-address", "0x7f0000000000"], 0x7F0000001012, "inner + 2 "),
         (["--return-addresses"], 0x401020, "inner + 15 "),
         (["--return-addresses"], 0x401010, "outer + 15 "),
@@ -89,20 +90,30 @@ def test_the_address_shown_is_the_one_given(file: str, capsys: Captured) -> None
             0x7F0000001010,
             "outer + 15 ",
         ),
-    ]:
-        assert main(["lookup", file, *options, hex(address)]) == 0
-        assert capsys.readouterr().out.startswith(f"{address:#x}: {frame}")
+    ],
+    ids=repr,
+)
+def test_the_address_shown_is_the_one_given(
+    file: str, capsys: Captured, options: list[str], address: int, frame: str
+) -> None:
+    assert main(["lookup", file, *options, hex(address)]) == 0
+    assert capsys.readouterr().out.startswith(f"{address:#x}: {frame}")
 
 
-def test_an_answer_may_be_one_line(file: str, capsys: Captured) -> None:
-    for address, text in [
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
         (0x401012, "inner + 2 at /src/b.h:3 <- outer + 18 at /src/a.c:11"),
         (0x401018, "inner + 8 at /src/b.h:3 <- outer + 24 at /src/a.c:11"),
         (0x402001, "bare\\x1b[31m + 1"),
         (0x401040, "?? (no function covers this address)"),
-    ]:
-        assert main(["lookup", "--oneline", file, hex(address)]) == 0
-        assert capsys.readouterr().out == f"{address:#x}: {text}\n"
+    ],
+)
+def test_an_answer_may_be_one_line(
+    file: str, capsys: Captured, address: int, text: str
+) -> None:
+    assert main(["lookup", "--oneline", file, hex(address)]) == 0
+    assert capsys.readouterr().out == f"{address:#x}: {text}\n"
 
 
 def test_an_address_below_the_module_is_a_miss(file: str, capsys: Captured) -> None:
@@ -111,22 +122,32 @@ def test_an_address_below_the_module_is_a_miss(file: str, capsys: Captured) -> N
     assert capsys.readouterr().out.startswith("0x1000: ?? (not an address of this mod")
 
 
-def test_strict_tells_misses_by_the_exit_code(file: str) -> None:
-    for addresses, status in [(["0x401000"], 0), (["0x401000", "0x10"], 3)]:
-        assert main(["lookup", "--strict", file, *addresses]) == status
+@pytest.mark.parametrize(
+    ("addresses", "status"), [(["0x401000"], 0), (["0x401000", "0x10"], 3)], ids=repr
+)
+def test_strict_tells_misses_by_the_exit_code(
+    file: str, addresses: list[str], status: int
+) -> None:
+    assert main(["lookup", "--strict", file, *addresses]) == status
 
 
-def test_a_wrong_command_line_is_a_usage_error(capsys: Captured) -> None:
-    for arguments, reason in [
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
         ([], "FILE is missing"),
         (["a.gsym"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "0x10", "--stdin"], "give either ADDRESS or '--stdin'"),
         (["a.gsym", "1", "--json", "--oneline"], "'--json' and '--oneline' exclude"),
         (["a.gsym", "main"], "ADDRESS: 'main' is not an address"),
         (["a.gsym", "1", "--load-address", "x"], "option '--load-address': 'x' is not"),
-    ]:
-        assert main(["lookup", *arguments]) == 2
-        assert capsys.readouterr().err.startswith(f"gsym lookup: error: {reason}")
+    ],
+    ids=repr,
+)
+def test_a_wrong_command_line_is_a_usage_error(
+    capsys: Captured, arguments: list[str], reason: str
+) -> None:
+    assert main(["lookup", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"gsym lookup: error: {reason}")
 
 
 def test_missing_file_is_an_error_of_one_line(capsys: Captured) -> None:

@@ -57,18 +57,22 @@ def test_no_arguments_is_a_usage_error_that_shows_the_help(capsys: Captured) -> 
     assert "usage: gsym VERB" in captured.err
 
 
-def test_an_unknown_verb_is_refused(capsys: Captured) -> None:
-    for arguments, reason in [
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
         (["lokup"], "unknown verb 'lokup'; did you mean 'lookup'?"),
         (["xyzzy"], "unknown verb 'xyzzy'"),
         (["gsym"], "unknown verb 'gsym'"),
         (["store add"], "unknown verb 'store add'"),
         (["--nope"], "unknown option '--nope'"),
-    ]:
-        assert command.main(arguments) == 2
-        assert capsys.readouterr().err == (
-            f"gsym: error: {reason}\nTry 'gsym --help'.\n"
-        )
+    ],
+    ids=repr,
+)
+def test_an_unknown_verb_is_refused(
+    capsys: Captured, arguments: list[str], reason: str
+) -> None:
+    assert command.main(arguments) == 2
+    assert capsys.readouterr().err == f"gsym: error: {reason}\nTry 'gsym --help'.\n"
 
 
 def test_help_of_each_verb_agrees_with_the_overview(capsys: Captured) -> None:
@@ -128,8 +132,9 @@ def raising(error: BaseException) -> Callable[[Values], int]:
     return work
 
 
-def test_errors_give_an_exit_code_and_one_line(verb: Verb, capsys: Captured) -> None:
-    for error, status, message in [
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
         (gsym.GsymError("no"), 1, "gsym: error: no\n"),
         (
             gsym.FormatError("bad magic", path="a.gsym", offset=16),
@@ -153,10 +158,14 @@ def test_errors_give_an_exit_code_and_one_line(verb: Verb, capsys: Captured) -> 
             "gsym probe: error: wrong\nTry 'gsym probe --help'.\n",
         ),
         (KeyboardInterrupt(), 130, ""),
-    ]:
-        verb.work = raising(error)
-        assert command.main(["probe"]) == status
-        assert capsys.readouterr().err == message
+    ],
+)
+def test_errors_give_an_exit_code_and_one_line(
+    verb: Verb, capsys: Captured, error: BaseException, status: int, message: str
+) -> None:
+    verb.work = raising(error)
+    assert command.main(["probe"]) == status
+    assert capsys.readouterr().err == message
 
 
 def test_exit_code_of_a_verb_is_returned(verb: Verb) -> None:
@@ -213,14 +222,17 @@ def test_the_package_runs_as_a_module() -> None:
     assert output.decode() == f"gsym {gsym.__version__}{os.linesep}"
 
 
-def test_control_characters_never_reach_the_terminal() -> None:
-    for text, shown in [
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
         ("main", "main"),
         ("größe::operator()", "größe::operator()"),
         ("a\nb", "a\\x0ab"),
         ("\x1b[31mred", "\\x1b[31mred"),
         ("\x9b31m", "\\x9b31m"),
         ("\udcff", "\udcff"),
-    ]:
-        assert printable(text) == shown
-        assert describe(gsym.GsymError(text)) == shown
+    ],
+)
+def test_control_characters_never_reach_the_terminal(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert describe(gsym.GsymError(text)) == shown

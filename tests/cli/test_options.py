@@ -65,31 +65,37 @@ def parse(line: str) -> Values:
     return COMMAND.parse(line.split())
 
 
-def test_a_value_is_read_in_every_spelling() -> None:
-    for line in [
+@pytest.mark.parametrize(
+    "line",
+    [
         "a --level 3",
         "a --level=3",
         "a -l 3",
         "a -l3",
         "--level 1 a -l3",
         "-ql3 a",
-    ]:
-        values = parse(line)
-        assert values.text("--level") == "3"
-        assert values.number("--level") == 3
-        assert values.operand("FROM") == "a"
+    ],
+)
+def test_a_value_is_read_in_every_spelling(line: str) -> None:
+    values = parse(line)
+    assert values.text("--level") == "3"
+    assert values.number("--level") == 3
+    assert values.operand("FROM") == "a"
 
 
-def test_flags_are_off_until_given() -> None:
-    for line, quiet, verbose in [
+@pytest.mark.parametrize(
+    ("line", "quiet", "verbose"),
+    [
         ("a", False, False),
         ("a -q", True, False),
         ("a --verbose", False, True),
         ("-qv a", True, True),
         ("a -q --quiet", True, False),
-    ]:
-        values = parse(line)
-        assert (values.flag("--quiet"), values.flag("--verbose")) == (quiet, verbose)
+    ],
+)
+def test_flags_are_off_until_given(line: str, *, quiet: bool, verbose: bool) -> None:
+    values = parse(line)
+    assert (values.flag("--quiet"), values.flag("--verbose")) == (quiet, verbose)
 
 
 def test_a_repeatable_option_keeps_all_values_in_order() -> None:
@@ -107,20 +113,27 @@ def test_an_empty_value_is_a_value() -> None:
     assert parse("a --level=").text("--level") == ""
 
 
-def test_operands_are_positional() -> None:
-    for arguments, source, targets in [
+@pytest.mark.parametrize(
+    ("arguments", "source", "targets"),
+    [
         (["a"], "a", []),
         (["a", "b", "-q", "c"], "a", ["b", "c"]),
         (["-q", "--", "-a", "--level"], "-a", ["--level"]),
         (["-", "b"], "-", ["b"]),
-    ]:
-        values = COMMAND.parse(arguments)
-        assert values.operand("FROM") == source
-        assert values.operands("TO") == targets
+    ],
+    ids=repr,
+)
+def test_operands_are_positional(
+    arguments: list[str], source: str, targets: list[str]
+) -> None:
+    values = COMMAND.parse(arguments)
+    assert values.operand("FROM") == source
+    assert values.operands("TO") == targets
 
 
-def test_a_wrong_command_line_is_refused_with_the_reason() -> None:
-    for line, reason in [
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
         ("", "FROM is missing"),
         ("a --nope", "unknown option '--nope'"),
         ("a --levle 3", "unknown option '--levle'; did you mean '--level'?"),
@@ -129,10 +142,14 @@ def test_a_wrong_command_line_is_refused_with_the_reason() -> None:
         ("a --level", "option '--level' needs a value"),
         ("a -l", "option '-l' needs a value"),
         ("a --quiet=yes", "option '--quiet' takes no value"),
-    ]:
-        with pytest.raises(UsageError) as refusal:
-            parse(line)
-        assert str(refusal.value) == reason
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_the_reason(
+    line: str, reason: str
+) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse(line)
+    assert str(refusal.value) == reason
 
 
 def test_an_operand_too_many_is_refused() -> None:
@@ -141,22 +158,26 @@ def test_an_operand_too_many_is_refused() -> None:
         command.parse(["a", "b"])
 
 
-def test_help_has_precedence_over_errors() -> None:
-    for line in ["--help", "-h", "a -qh", "a --level 3 --help"]:
-        with pytest.raises(HelpRequested) as request:
-            parse(line)
-        assert str(request.value) == HELP
+@pytest.mark.parametrize("line", ["--help", "-h", "a -qh", "a --level 3 --help"])
+def test_help_has_precedence_over_errors(line: str) -> None:
+    with pytest.raises(HelpRequested) as request:
+        parse(line)
+    assert str(request.value) == HELP
 
 
-def test_numbers_are_decimal_or_prefixed() -> None:
-    for text, number in [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5)]:
-        assert parse_number(text, "N") == number
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("12", 12), ("0x1F", 31), ("0b101", 5)]
+)
+def test_numbers_are_decimal_or_prefixed(text: str, number: int) -> None:
+    assert parse_number(text, "N") == number
 
 
-def test_invalid_numbers_are_refused() -> None:
-    for text in ["", "x", "1f", "0x", "1.5", "012", "-3", "+3", "1_0", " 3"]:
-        with pytest.raises(UsageError, match=r"^N: .* is not a number"):
-            parse_number(text, "N")
+@pytest.mark.parametrize(
+    "text", ["", "x", "1f", "0x", "1.5", "012", "-3", "+3", "1_0", " 3"]
+)
+def test_invalid_numbers_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^N: .* is not a number"):
+        parse_number(text, "N")
 
 
 def test_a_number_below_the_minimum_is_refused() -> None:
@@ -174,26 +195,32 @@ def test_a_refused_size_is_named_with_its_option(text: str) -> None:
         COMMAND.parse(["a", "-l", text]).size("--level")
 
 
-def test_times_have_units() -> None:
-    for text, seconds in [
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
         ("30", 30),
         ("1.5", 1.5),
         ("30s", 30),
         ("250ms", 0.25),
         ("5min", 300),
         ("1h", 3600),
-    ]:
-        assert parse(f"a -l {text}").seconds("--level") == pytest.approx(seconds)
+    ],
+)
+def test_times_have_units(text: str, seconds: float) -> None:
+    assert parse(f"a -l {text}").seconds("--level") == pytest.approx(seconds)
 
 
-def test_invalid_times_are_refused() -> None:
-    for text in ["", "s", "0", "-1s", "5 parsecs", "nan", "inf", "1e999"]:
-        with pytest.raises(UsageError, match="invalid time"):
-            COMMAND.parse(["a", "-l", text]).seconds("--level")
+@pytest.mark.parametrize(
+    "text", ["", "s", "0", "-1s", "5 parsecs", "nan", "inf", "1e999"]
+)
+def test_invalid_times_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="invalid time"):
+        COMMAND.parse(["a", "-l", text]).seconds("--level")
 
 
-def test_addresses_are_read_as_nm_prints_them() -> None:
-    for text, number in [
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
         ("1f64", 0x1F64),
         ("0x1f64", 0x1F64),
         ("0X1F64", 0x1F64),
@@ -202,22 +229,25 @@ def test_addresses_are_read_as_nm_prints_them() -> None:
         ("0", 0),
         ("012", 0x12),
         ("0b101", 5),
-    ]:
-        assert parse_address(text, "ADDRESS") == number
+    ],
+)
+def test_addresses_are_read_as_nm_prints_them(text: str, number: int) -> None:
+    assert parse_address(text, "ADDRESS") == number
 
 
-def test_invalid_addresses_are_refused() -> None:
-    for text in ["", "0x", "main", "1_0", "-3", "+3", " 3", "1.5"]:
-        with pytest.raises(UsageError, match=r"^ADDRESS: .* is not an address"):
-            parse_address(text, "ADDRESS")
+@pytest.mark.parametrize("text", ["", "0x", "main", "1_0", "-3", "+3", " 3", "1.5"])
+def test_invalid_addresses_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^ADDRESS: .* is not an address"):
+        parse_address(text, "ADDRESS")
 
 
 CHOICE = Option("--color", metavar="WHEN", short="-c", choices=("a", "b"), optional="a")
 LAST = Option("--module", metavar="M", short="-m", is_last=True)
 
 
-def test_values_may_be_optional_and_options_the_last() -> None:
-    for line, words in [
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
         ("--color x", "color=a x"),
         ("--color b x", "color=b x"),
         ("--color=c x", "color=c x"),
@@ -226,9 +256,11 @@ def test_values_may_be_optional_and_options_the_last() -> None:
         ("-c=c x", "color=c x"),
         ("-m x -c --color", "module=x -c --color"),
         ("--module x -- -c", "module=x -- -c"),
-    ]:
-        found = [
-            value if option is None else f"{option.name[2:]}={value}"
-            for option, value in scan_getopt(line.split(), (CHOICE, LAST), GSYM)
-        ]
-        assert " ".join(found) == words
+    ],
+)
+def test_values_may_be_optional_and_options_the_last(line: str, words: str) -> None:
+    found = [
+        value if option is None else f"{option.name[2:]}={value}"
+        for option, value in scan_getopt(line.split(), (CHOICE, LAST), GSYM)
+    ]
+    assert " ".join(found) == words

@@ -85,21 +85,27 @@ def test_a_module_of_windows_is_found_by_its_code_id(store: Store, run: Run) -> 
 # ---- list and info
 
 
-def test_the_list_is_filtered_by_name(store: Store, run: Run) -> None:
-    for patterns, names in [
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
         (["lib1*"], ["lib1.so"]),
         (["LIB*"], ["lib1.so", "lib2.so"]),
         (["lib2.so", "xul.*"], ["lib2.so", "xul.pdb"]),
         (["xul.dll"], ["xul.pdb"]),
         (["nope"], []),
-    ]:
-        put(store, 1)
-        put(store, 2)
-        put(store, 3, **windows_identity(3)._asdict())
-        status, output, _ = run("list", "--json", *patterns)
-        assert status == 0
-        found = [json.loads(line)["debug_file"] for line in output.splitlines()]
-        assert found == names
+    ],
+    ids=repr,
+)
+def test_the_list_is_filtered_by_name(
+    store: Store, run: Run, patterns: list[str], names: list[str]
+) -> None:
+    put(store, 1)
+    put(store, 2)
+    put(store, 3, **windows_identity(3)._asdict())
+    status, output, _ = run("list", "--json", *patterns)
+    assert status == 0
+    found = [json.loads(line)["debug_file"] for line in output.splitlines()]
+    assert found == names
 
 
 def test_damaged_module_is_reported_and_the_others_are_listed(

@@ -45,15 +45,15 @@ def test_a_windows_binary_is_named_by_its_code_id() -> None:
     assert ModuleKey("", "", "xul.dll", "5CF2591C6859a000") in keys
 
 
-def test_a_request_names_the_modules_of_its_memory_maps() -> None:
-    for is_single in [False, True]:
-        job = {
-            "memoryMap": [["app", debug_id()], ["", ""], ["b", debug_id(1)]],
-            "stacks": [],
-        }
-        request = job if is_single else {"jobs": [job, job], "version": 5}
-        found = read_module_list(json.dumps(request))
-        assert [keys[0] for keys in found] == [key(), key(1, "b")]
+@pytest.mark.parametrize("is_single", [False, True])
+def test_a_request_names_the_modules_of_its_memory_maps(*, is_single: bool) -> None:
+    job = {
+        "memoryMap": [["app", debug_id()], ["", ""], ["b", debug_id(1)]],
+        "stacks": [],
+    }
+    request = job if is_single else {"jobs": [job, job], "version": 5}
+    found = read_module_list(json.dumps(request))
+    assert [keys[0] for keys in found] == [key(), key(1, "b")]
 
 
 def test_invalid_lists_are_reported() -> None:

@@ -51,10 +51,10 @@ def run(*words: object) -> int:
     return main(["symbfile", *map(str, words)])
 
 
-def test_dump_indents_no_further_than_calls_nest() -> None:
-    for depth, blanks in [(256, 512), (257, 512), (10**6, 512)]:
-        (line,) = record_lines(Range(1, 1, "f", depth=depth))
-        assert len(line) - len(line.lstrip()) == blanks
+@pytest.mark.parametrize(("depth", "blanks"), [(256, 512), (257, 512), (10**6, 512)])
+def test_dump_indents_no_further_than_calls_nest(depth: int, blanks: int) -> None:
+    (line,) = record_lines(Range(1, 1, "f", depth=depth))
+    assert len(line) - len(line.lstrip()) == blanks
 
 
 def test_damaged_zstd_stream_is_reported(
@@ -76,14 +76,14 @@ def test_damage_ends_a_dump_with_its_offset(
     assert output.err == f"{where}: unknown message type 0\n"
 
 
+@pytest.mark.parametrize("verb", ["dump", "stats", "verify"])
 def test_other_files_are_not_symbfiles(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
-    for verb in ["dump", "stats", "verify"]:
-        path = tmp_path / "text"
-        path.write_text("hello")
-        assert run(verb, path) == 1
-        assert "not a symbfile" in capsys.readouterr().err
+    path = tmp_path / "text"
+    path.write_text("hello")
+    assert run(verb, path) == 1
+    assert "not a symbfile" in capsys.readouterr().err
 
 
 def test_stats_count_depths_apart_up_to_a_limit(

@@ -346,10 +346,9 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert terminal.getvalue() == ""
 
 
-def test_wrong_command_lines_of_push_are_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for words, reason in [
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
         (("-e", "app"), "'--url' is required"),
         (("-u", "http://x"), "'--executable' is required"),
         (("-e", "app", "-u", "http://x", "--kind", "pads"), "choose ranges or"),
@@ -368,6 +367,11 @@ def test_wrong_command_lines_of_push_are_refused(
             ("-e", "app", "-u", "http://x", "--api-key=a", "--api-key-file=b"),
             "excludes",
         ),
-    ]:
-        assert push(*words) == 2
-        assert reason in capsys.readouterr().err
+    ],
+    ids=repr,
+)
+def test_wrong_command_lines_of_push_are_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    assert push(*words) == 2
+    assert reason in capsys.readouterr().err

@@ -213,12 +213,16 @@ def test_where_code_is_loaded_is_said_once_and_by_numbers(
     assert reason in capsys.readouterr().err
 
 
-def test_either_a_server_or_a_store_is_asked(stacks: str) -> None:
-    for options in [
+@pytest.mark.parametrize(
+    "options",
+    [
         ["--server", "http://127.0.0.1:9", "--store", "x"],
         ["--server", "http://127.0.0.1:9", "--source", "x"],
-    ]:
-        assert main(["symbolicate", *options, stacks]) == 2
+    ],
+    ids=repr,
+)
+def test_either_a_server_or_a_store_is_asked(stacks: str, options: list[str]) -> None:
+    assert main(["symbolicate", *options, stacks]) == 2
 
 
 def test_missing_store_is_reported_and_not_created(

@@ -124,8 +124,9 @@ def test_an_option_is_read() -> None:
         assert getattr(parse(words.split()), attribute) == expected
 
 
-def test_an_invalid_command_line_is_refused(run: Run) -> None:
-    for words, complaint in [
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
         ("--odd", "error: unknown argument '--odd'\n"),
         ("-aZY", "error: unknown argument '-Z'\nerror: unknown argument '-Y'\n"),
         ("--", "error: unknown argument '--'\n"),
@@ -138,11 +139,15 @@ def test_an_invalid_command_line_is_refused(run: Run) -> None:
             "--adjust-vma -1",
             "--adjust-vma=: expected a non-negative integer, but got '-1'",
         ),
-    ]:
-        with pytest.raises(UsageError) as problem:
-            parse(words.split())
-        assert str(problem.value) == complaint
-        assert run(*words.split()) == (1, "", complaint)
+    ],
+)
+def test_an_invalid_command_line_is_refused(
+    run: Run, words: str, complaint: str
+) -> None:
+    with pytest.raises(UsageError) as problem:
+        parse(words.split())
+    assert str(problem.value) == complaint
+    assert run(*words.split()) == (1, "", complaint)
 
 
 def test_options_come_from_the_environment_and_from_files(
@@ -183,8 +188,9 @@ def test_help_and_version(run: Run) -> None:
 # ---- lines
 
 
-def test_a_line_is_read() -> None:
-    for line, expected in [
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
         ("a 0x10", Request("CODE", "a", b"", "", 16)),
         ("CODE a 0x10", Request("CODE", "a", b"", "", 16)),
         ('DATA "a b" 10', Request("DATA", "a b", b"", "", 10)),
@@ -199,12 +205,16 @@ def test_a_line_is_read() -> None:
         ("a operator+", Request("CODE", "a", b"", "operator+", 0)),
         ("a +3", Request("CODE", "a", b"", "+3", 0)),
         ("a 1 and more", Request("CODE", "a", b"", "", 1)),
-    ]:
-        assert parse_request(line) == expected
+    ],
+    ids=repr,
+)
+def test_a_line_is_read(line: str, expected: Request) -> None:
+    assert parse_request(line) == expected
 
 
-def test_an_invalid_line_is_refused_with_the_reason() -> None:
-    for line, reason in [
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
         ("CODE", "no module offset has been specified"),
         ("'a 1", "no input filename has been specified"),
         ("FILE:", "must be followed by an input file"),
@@ -212,9 +222,11 @@ def test_an_invalid_line_is_refused_with_the_reason() -> None:
         ("FILE:'a 1", "unbalanced quotes in input file name"),
         ("BUILDID:ag 1", "wrong format of build-id"),
         ("FILE:BUILDID:00 1", "duplicate input file specification prefix"),
-    ]:
-        with pytest.raises(RequestError, match=reason):
-            parse_request(line)
+    ],
+)
+def test_an_invalid_line_is_refused_with_the_reason(line: str, reason: str) -> None:
+    with pytest.raises(RequestError, match=reason):
+        parse_request(line)
 
 
 def test_line_without_a_module_uses_that_of_the_command_line() -> None:

@@ -117,17 +117,23 @@ def test_a_missing_input_is_an_error(tmp_path: Path, capsys: Captured) -> None:
     assert capsys.readouterr().err.count("No such file") == 2
 
 
-def test_wrong_command_lines_of_verify_are_refused(capsys: Captured) -> None:
-    for arguments in [
+@pytest.mark.parametrize(
+    "arguments",
+    [
         [],
         ["a", "b"],
         ["a", "--sample", "3"],
         ["a", "--path-map", "x=y"],
         ["a", "--against", "b", "--sample", "0"],
         ["a", "--against", "b", "--path-map", "x"],
-    ]:
-        assert main(["verify", *arguments]) == 2
-        assert "gsym verify: error: " in capsys.readouterr().err
+    ],
+    ids=repr,
+)
+def test_wrong_command_lines_of_verify_are_refused(
+    capsys: Captured, arguments: list[str]
+) -> None:
+    assert main(["verify", *arguments]) == 2
+    assert "gsym verify: error: " in capsys.readouterr().err
 
 
 def test_functions_that_could_not_be_compared_are_counted(
