@@ -57,12 +57,14 @@ def path(tmp_path: Path) -> str:
     ("architecture", "name"),
     [("x86_64", "intel"), ("arm64", "arm"), ("i386", "old"), ("7", "old")],
 )
-def test_one_slice_is_chosen(architecture: str, name: str, tmp_path: Path) -> None:
-    for wide in (False, True):
-        (tmp_path / "app").write_bytes(fat(*SLICES, wide=wide))
-        report = gsym.convert(tmp_path / "app", arch=architecture)
-        assert report.outputs == (f"{tmp_path}/app.gsym",)
-        assert names(report.outputs[0]) == f"1000-1010 {name}\n"
+@pytest.mark.parametrize("wide", [False, True])
+def test_one_slice_is_chosen(
+    architecture: str, name: str, tmp_path: Path, *, wide: bool
+) -> None:
+    (tmp_path / "app").write_bytes(fat(*SLICES, wide=wide))
+    report = gsym.convert(tmp_path / "app", arch=architecture)
+    assert report.outputs == (f"{tmp_path}/app.gsym",)
+    assert names(report.outputs[0]) == f"1000-1010 {name}\n"
 
 
 def test_a_choice_is_asked_for(path: str) -> None:

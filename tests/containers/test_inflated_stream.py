@@ -178,12 +178,13 @@ def test_what_comes_after_many_streams_is_not_copied_by_each(
 @pytest.mark.parametrize(
     ("pack", "inflate"), [(lzma.compress, inflate_xz), (zstd.compress, inflate_zstd)]
 )
+@pytest.mark.parametrize("size", [1, 1 << 30])
 def test_bytes_after_the_streams_are_left_out(
     pack: Callable[[bytes], bytes],
     inflate: Callable[[Iterator[bytes]], Iterator[bytes]],
+    size: int,
 ) -> None:
-    for size in (1, 1 << 30):
-        assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"
+    assert b"".join(inflate(cut(pack(b"one") + b"and more", size))) == b"one"
 
 
 def xz_of_dictionary(size: int) -> bytes:

@@ -104,9 +104,9 @@ def test_as_many_headers_as_are_allowed_are_tried_and_no_more() -> None:
             load_segments(memoryview(bytes(data)), "app")
 
 
-def test_a_class_or_byte_order_that_is_unknown_is_refused() -> None:
-    for at in (4, 5):
-        data = bytearray(elf(2, "<"))
-        data[at] = 3
-        with pytest.raises(FormatError, match="class or byte order"):
-            load_segments(memoryview(bytes(data)), "app")
+@pytest.mark.parametrize("at", [4, 5])
+def test_a_class_or_byte_order_that_is_unknown_is_refused(at: int) -> None:
+    data = bytearray(elf(2, "<"))
+    data[at] = 3
+    with pytest.raises(FormatError, match="class or byte order"):
+        load_segments(memoryview(bytes(data)), "app")

@@ -580,14 +580,18 @@ def test_a_symbol_of_another_range_does_not_name_a_function(tmp_path: Path) -> N
     assert kept.name == "foo"
 
 
-def test_a_label_names_a_function_if_it_is_its_mangled_name(tmp_path: Path) -> None:
-    for label, expected in {"_Z3foov": "_Z3foov", "_Z3barv": "foo", "x": "foo"}.items():
-        image = program(
-            unit(function("foo", 0x1000, 0x1010)),
-            symbols=[Symbol(label, 0x1000, 0, NOTYPE)],
-        )
-        (kept,) = convert_bytes(tmp_path, image).functions
-        assert kept.name == expected
+@pytest.mark.parametrize(
+    ("label", "expected"), {"_Z3foov": "_Z3foov", "_Z3barv": "foo", "x": "foo"}.items()
+)
+def test_a_label_names_a_function_if_it_is_its_mangled_name(
+    tmp_path: Path, label: str, expected: str
+) -> None:
+    image = program(
+        unit(function("foo", 0x1000, 0x1010)),
+        symbols=[Symbol(label, 0x1000, 0, NOTYPE)],
+    )
+    (kept,) = convert_bytes(tmp_path, image).functions
+    assert kept.name == expected
 
 
 def test_the_version_of_a_symbol_is_not_part_of_its_name(tmp_path: Path) -> None:

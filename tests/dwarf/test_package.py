@@ -85,26 +85,30 @@ def test_unknown_columns_are_skipped(version: int, tmp_path: Path) -> None:
     assert describe(made.convert(tmp_path, changed).functions) == EXPECTED
 
 
-def test_a_unit_that_the_package_lacks_costs_itself_only(tmp_path: Path) -> None:
-    for version in VERSIONS:
-        made = Made(version)
-        units = made.package.units
-        changed = made.package._replace(units=units._replace(rows=units.rows[:-1]))
-        outcome = made.convert(tmp_path, changed)
-        assert outcome.matched == [COUNT - 1]
-        assert [each.category for each in outcome.warnings] == ["SPLIT_MISSING"]
-        assert describe(outcome.functions) == "".join(
-            EXPECTED.splitlines(keepends=True)[:-3]
-        )
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_unit_that_the_package_lacks_costs_itself_only(
+    tmp_path: Path, version: int
+) -> None:
+    made = Made(version)
+    units = made.package.units
+    changed = made.package._replace(units=units._replace(rows=units.rows[:-1]))
+    outcome = made.convert(tmp_path, changed)
+    assert outcome.matched == [COUNT - 1]
+    assert [each.category for each in outcome.warnings] == ["SPLIT_MISSING"]
+    assert describe(outcome.functions) == "".join(
+        EXPECTED.splitlines(keepends=True)[:-3]
+    )
 
 
-def test_a_type_that_the_package_lacks_costs_its_name_only(tmp_path: Path) -> None:
-    for version in VERSIONS:
-        made = Made(version)
-        types = made.package.types
-        changed = made.package._replace(types=types._replace(rows=types.rows[1:]))
-        words_of = describe(made.convert(tmp_path, changed).functions)
-        assert words_of == EXPECTED.replace("C0::method", "method")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_type_that_the_package_lacks_costs_its_name_only(
+    tmp_path: Path, version: int
+) -> None:
+    made = Made(version)
+    types = made.package.types
+    changed = made.package._replace(types=types._replace(rows=types.rows[1:]))
+    words_of = describe(made.convert(tmp_path, changed).functions)
+    assert words_of == EXPECTED.replace("C0::method", "method")
 
 
 # ---- damage -------------------------------------------------------------------------

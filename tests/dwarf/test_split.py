@@ -189,22 +189,28 @@ def test_a_range_list_by_its_offset_counts_from_the_section_of_the_split_file(
     assert describe(outcome.functions) == "1200-1210 f\n"
 
 
-def test_lists_count_from_the_start_of_the_code_of_the_skeleton(tmp_path: Path) -> None:
-    for version in (4, 5):
-        form = Form.rnglistx if version >= 5 else Form.sec_offset
-        f = Die(Tag.subprogram, {At.name: "f", At.ranges: form(ranges((8, 16)))})
-        g = Die(Tag.subprogram, {At.name: "g", **addressed(version, 0x1110, 16)})
-        split = split_unit(f, g, version=version, low_pc=0x1100)
-        functions = convert(tmp_path, split).functions
-        assert describe(functions) == "1108-1110 f\n1110-1120 g\n"
+@pytest.mark.parametrize("version", [4, 5])
+def test_lists_count_from_the_start_of_the_code_of_the_skeleton(
+    tmp_path: Path, version: int
+) -> None:
+    form = Form.rnglistx if version >= 5 else Form.sec_offset
+    f = Die(Tag.subprogram, {At.name: "f", At.ranges: form(ranges((8, 16)))})
+    g = Die(Tag.subprogram, {At.name: "g", **addressed(version, 0x1110, 16)})
+    split = split_unit(f, g, version=version, low_pc=0x1100)
+    functions = convert(tmp_path, split).functions
+    assert describe(functions) == "1108-1110 f\n1110-1120 g\n"
 
 
-def test_the_language_is_that_of_the_split_unit(tmp_path: Path) -> None:
-    for language, name in ((Lang.C11, "f"), (Lang.C_plus_plus_14, "N::f")):
-        f = Die(Tag.subprogram, {At.name: "f", **addressed(5, 0x1000, 16)})
-        inside = Die(Tag.namespace, {At.name: "N"}, f)
-        outcome = convert(tmp_path, split_unit(inside, language=language))
-        assert [each.name for each in outcome.functions] == [name]
+@pytest.mark.parametrize(
+    ("language", "name"), [(Lang.C11, "f"), (Lang.C_plus_plus_14, "N::f")]
+)
+def test_the_language_is_that_of_the_split_unit(
+    tmp_path: Path, language: Lang, name: str
+) -> None:
+    f = Die(Tag.subprogram, {At.name: "f", **addressed(5, 0x1000, 16)})
+    inside = Die(Tag.namespace, {At.name: "N"}, f)
+    outcome = convert(tmp_path, split_unit(inside, language=language))
+    assert [each.name for each in outcome.functions] == [name]
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -244,14 +250,16 @@ def test_a_type_unit_beside_it_names_the_class_of_a_method(
 # ---- what does not fit ------------------------------------------------------------
 
 
-def test_a_split_unit_with_another_id_is_not_taken(tmp_path: Path) -> None:
-    for version in (4, 5):
-        f = Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)})
-        split = split_unit(f, version=version, skeleton_id=DWO_ID + 1)
-        outcome = convert(tmp_path, split)
-        assert outcome.matched == [0]
-        assert outcome.functions == []
-        assert [each.category for each in outcome.warnings] == ["SPLIT_MISSING"]
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_split_unit_with_another_id_is_not_taken(
+    tmp_path: Path, version: int
+) -> None:
+    f = Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)})
+    split = split_unit(f, version=version, skeleton_id=DWO_ID + 1)
+    outcome = convert(tmp_path, split)
+    assert outcome.matched == [0]
+    assert outcome.functions == []
+    assert [each.category for each in outcome.warnings] == ["SPLIT_MISSING"]
 
 
 def test_a_unit_completes_one_skeleton_only(tmp_path: Path) -> None:
@@ -268,16 +276,16 @@ def test_a_unit_completes_one_skeleton_only(tmp_path: Path) -> None:
     assert outcome.matched == [1, 0, 0]
 
 
-def test_a_file_is_not_its_own_split_file(tmp_path: Path) -> None:
-    for version in (4, 5):
-        f = Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)})
-        child = function("of the skeleton", 0x1010, 0x1020)
-        dwarf = Dwarf([split_unit(f, version=version, children=[child])])
-        main = DwarfFile(dwarf.sections())
-        outcome = convert_files(tmp_path, main, main._replace(role=SPLIT))
-        # Of version 4, nothing but the place tells them apart.
-        assert outcome.matched == [1 if version == 4 else 0]
-        assert describe(outcome.functions) == "1010-1020 of the skeleton\n"
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_file_is_not_its_own_split_file(tmp_path: Path, version: int) -> None:
+    f = Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)})
+    child = function("of the skeleton", 0x1010, 0x1020)
+    dwarf = Dwarf([split_unit(f, version=version, children=[child])])
+    main = DwarfFile(dwarf.sections())
+    outcome = convert_files(tmp_path, main, main._replace(role=SPLIT))
+    # Of version 4, nothing but the place tells them apart.
+    assert outcome.matched == [1 if version == 4 else 0]
+    assert describe(outcome.functions) == "1010-1020 of the skeleton\n"
 
 
 def test_versions_of_skeleton_and_split_unit_agree(tmp_path: Path) -> None:
@@ -291,17 +299,17 @@ def test_versions_of_skeleton_and_split_unit_agree(tmp_path: Path) -> None:
         assert outcome.matched == [0]
 
 
-def test_a_unit_of_a_clang_module_is_no_skeleton(tmp_path: Path) -> None:
-    for version in (4, 5):
-        module = split_unit(version=version, low_pc=None)
-        code = split_unit(
-            Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)}),
-            version=version,
-            dwo_id=9,
-        )
-        outcome = convert(tmp_path, code, module)
-        assert [each.dwo_id for each in outcome.skeletons] == [9]
-        assert outcome.warnings == []
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_unit_of_a_clang_module_is_no_skeleton(tmp_path: Path, version: int) -> None:
+    module = split_unit(version=version, low_pc=None)
+    code = split_unit(
+        Die(Tag.subprogram, {At.name: "f", **addressed(version, 0x1000, 16)}),
+        version=version,
+        dwo_id=9,
+    )
+    outcome = convert(tmp_path, code, module)
+    assert [each.dwo_id for each in outcome.skeletons] == [9]
+    assert outcome.warnings == []
 
 
 def test_an_address_that_the_main_file_lacks_is_a_warning(tmp_path: Path) -> None:

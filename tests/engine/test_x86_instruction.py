@@ -155,9 +155,9 @@ def cases(table: str) -> list[tuple[bytes, str]]:
     return [(bytes.fromhex(code), title.strip()) for code, title in lines]
 
 
-def test_a_call_has_its_size() -> None:
-    for code, title in cases(CALLS):
-        assert go_through(code) == Found([(0, len(code))], 1), title
+@pytest.mark.parametrize(("code", "title"), cases(CALLS))
+def test_a_call_has_its_size(code: bytes, title: str) -> None:
+    assert go_through(code) == Found([(0, len(code))], 1), title
 
 
 def test_another_instruction_has_its_size() -> None:
@@ -178,12 +178,12 @@ def test_an_undefined_instruction_ends_the_function() -> None:
         assert go_through(call + code + call) == expected, title
 
 
-def test_an_instruction_has_15_bytes_at_most() -> None:
-    for prefixes in range(20):
-        call = b"\x66" * prefixes + bytes.fromhex("ff d0")
-        is_short = len(call) <= MOST
-        expected = [(0, len(call))] if is_short else []
-        assert go_through(call) == Found(expected, is_short, not is_short)
+@pytest.mark.parametrize("prefixes", range(20))
+def test_an_instruction_has_15_bytes_at_most(prefixes: int) -> None:
+    call = b"\x66" * prefixes + bytes.fromhex("ff d0")
+    is_short = len(call) <= MOST
+    expected = [(0, len(call))] if is_short else []
+    assert go_through(call) == Found(expected, is_short, not is_short)
 
 
 def test_the_longest_instruction_has_15_bytes() -> None:
@@ -237,17 +237,17 @@ def is_known_to_differ(code: bytes) -> bool:
     return is_near or opcode[:2] in {b"\x0f\xff", b"\x0f\xb9"}
 
 
-def test_a_known_difference_from_capstone_is_one() -> None:
-    for line in DIFFERENCES.strip().splitlines():
-        text, size, _ = line.split("|")
-        code = bytes.fromhex(text)
-        _, judged, _ = next(disassemble(code))
-        assert is_known_to_differ(code)
-        assert judged != int(size)
-        if int(size):
-            assert go_through(code[: int(size)]).instructions == 1
-        else:
-            assert go_through(code) == Found([], 0, ended_early=True)
+@pytest.mark.parametrize("line", DIFFERENCES.strip().splitlines())
+def test_a_known_difference_from_capstone_is_one(line: str) -> None:
+    text, size, _ = line.split("|")
+    code = bytes.fromhex(text)
+    _, judged, _ = next(disassemble(code))
+    assert is_known_to_differ(code)
+    assert judged != int(size)
+    if int(size):
+        assert go_through(code[: int(size)]).instructions == 1
+    else:
+        assert go_through(code) == Found([], 0, ended_early=True)
 
 
 prefixes = st.lists(st.sampled_from([*PREFIXES, *range(0x40, 0x50)]), max_size=3)

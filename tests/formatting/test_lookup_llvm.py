@@ -281,14 +281,14 @@ def test_a_damaged_record_is_refused_with_its_place(name: str) -> None:
             assert str(by_us.value) == f"x.gsym: offset {place:#x}: {ours}"
 
 
-def test_a_line_table_without_a_range_of_deltas_is_refused() -> None:
-    for deltas in (b"\x01\x00", b"\x05\x01"):
-        record = HEAD + info(1, deltas + b"\x05\x04\x00") + END
-        reader = gsym.Reader(oracle.encode_file(file_of(function_of()), [record]))
-        with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
-            reader.lookup(START)
-        with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
-            reader.function(0)
+@pytest.mark.parametrize("deltas", [b"\x01\x00", b"\x05\x01"])
+def test_a_line_table_without_a_range_of_deltas_is_refused(deltas: bytes) -> None:
+    record = HEAD + info(1, deltas + b"\x05\x04\x00") + END
+    reader = gsym.Reader(oracle.encode_file(file_of(function_of()), [record]))
+    with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
+        reader.lookup(START)
+    with pytest.raises(gsym.FormatError, match="invalid LineTable deltas"):
+        reader.function(0)
 
 
 def test_an_inline_tree_that_ends_early_is_refused_by_us_and_not_by_llvm() -> None:

@@ -130,15 +130,15 @@ def test_cases_of_llvm(
         ("{{{pc}}} {{{bt:0:0:sp}}}", "{{{pc}}} {{{bt:0:0:sp}}}"),
     ],
 )
+@pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
 def test_elements_are_replaced_whatever_ends_the_line(
-    line: str, shown: str, run: Run
+    line: str, shown: str, run: Run, ending: str
 ) -> None:
-    for ending in ("\n", "\r\n", ""):
-        expected = shown if ending != "\r\n" else shown.replace("\n", "\r\n")
-        log = CONTEXT + line.encode() + ending.encode()
-        # A line without an end cannot end the line on the module otherwise.
-        summary = SUMMARY.replace(b"\n", ending.encode() or b"\n")
-        assert run(log) == summary + expected.encode() + ending.encode()
+    expected = shown if ending != "\r\n" else shown.replace("\n", "\r\n")
+    log = CONTEXT + line.encode() + ending.encode()
+    # A line without an end cannot end the line on the module otherwise.
+    summary = SUMMARY.replace(b"\n", ending.encode() or b"\n")
+    assert run(log) == summary + expected.encode() + ending.encode()
 
 
 def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
@@ -155,19 +155,22 @@ def test_contextual_lines_become_a_line_for_each_module(run: Run) -> None:
     assert not run.told
 
 
-def test_an_unambiguous_type_is_demangled(run: Run) -> None:
-    for name, shown in [
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
         ("N3geo5ShapeE", "geo::Shape"),
         ("PKN3geo5ShapeE", "geo::Shape const*"),
         ("3BoxIiE", "Box<int>"),
         ("Z4mainE3Box", "main::Box"),
         ("_ZTIN3geo5ShapeE", "typeinfo for geo::Shape"),
         *((name, name) for name in ("i", "P4init", "main", "9counter", "N1aE.", "1\0")),
-    ]:
-        log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
-        assert run(log) == f"{shown}\n".encode()
-        if not name.startswith("_"):
-            assert run(log, "llvm") == f"{name}\n".encode()
+    ],
+)
+def test_an_unambiguous_type_is_demangled(run: Run, name: str, shown: str) -> None:
+    log = f"{{{{{{symbol:{name}}}}}}}\n".encode()
+    assert run(log) == f"{shown}\n".encode()
+    if not name.startswith("_"):
+        assert run(log, "llvm") == f"{name}\n".encode()
 
 
 def test_text_round_a_contextual_element_stays(run: Run) -> None:
@@ -175,10 +178,14 @@ def test_text_round_a_contextual_element_stays(run: Run) -> None:
     assert run(log) == b'a  b\n[[[ELF module #0x0 "a.o"; BuildID=abcdef]]]\nc\n'
 
 
-def test_contextual_lines_are_shown_as_chosen(run: Run) -> None:
-    for context, shown in [("summary", SUMMARY), ("elide", b""), ("keep", CONTEXT)]:
-        log = CONTEXT + b"{{{pc:0x1041:pc}}}\n"
-        assert run(log, context=context) == shown + b"bare\n"
+@pytest.mark.parametrize(
+    ("context", "shown"), [("summary", SUMMARY), ("elide", b""), ("keep", CONTEXT)]
+)
+def test_contextual_lines_are_shown_as_chosen(
+    run: Run, context: str, shown: bytes
+) -> None:
+    log = CONTEXT + b"{{{pc:0x1041:pc}}}\n"
+    assert run(log, context=context) == shown + b"bare\n"
 
 
 def test_malformed_elements_stay_and_are_reported(run: Run) -> None:
@@ -211,16 +218,21 @@ def test_symbols_are_shown_as_chosen(run: Run) -> None:
     )
 
 
-def test_names_of_functions_are_shown_as_chosen(run: Run) -> None:
-    for kind, shown in [
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
         ("linkage", b"first() /src/a.c:3 (a.o+0x11)\nbare\n"),
         ("short", b"first /src/a.c:3 (a.o+0x11)\nbare\n"),
         ("none", b"/src/a.c:3 (a.o+0x11)\n\n"),
-    ]:
-        log = CONTEXT + b"{{{bt:0:0x1011:pc}}}\n{{{pc:0x1041:pc}}}\n"
-        options = SymbolOptions(functions=kind)
-        frame = b"    #0    0x0000000000001011 "
-        assert run(log, symbols=options) == SUMMARY + frame + shown
+    ],
+)
+def test_names_of_functions_are_shown_as_chosen(
+    run: Run, kind: str, shown: bytes
+) -> None:
+    log = CONTEXT + b"{{{bt:0:0x1011:pc}}}\n{{{pc:0x1041:pc}}}\n"
+    options = SymbolOptions(functions=kind)
+    frame = b"    #0    0x0000000000001011 "
+    assert run(log, symbols=options) == SUMMARY + frame + shown
 
 
 def test_a_short_name_in_llvms_style_is_that_of_the_innermost_function(

@@ -157,8 +157,9 @@ def test_unknown_tag_is_not_a_fault() -> None:
     assert read("{{{other:1}}}", SPEC_DIALECT) == ([None], [])
 
 
-def test_start_of_an_element_depends_on_the_dialect() -> None:
-    for line, dialect, found in [
+@pytest.mark.parametrize(
+    ("line", "dialect", "found"),
+    [
         ("{{{}}} {{{:a}}} {{{tag:", "llvm", []),
         ("{{{}}} {{{:a}}} {{{tag:", "spec", []),
         ("{{{ a {{{symbol:b}}}", "llvm", ["{{{ a {{{symbol:b}}}"]),
@@ -166,9 +167,14 @@ def test_start_of_an_element_depends_on_the_dialect() -> None:
         ("{{{{symbol:b}}}}", "llvm", ["{{{{symbol:b}}}"]),
         ("{{{{symbol:b}}}}", "spec", ["{{{symbol:b}}}"]),
         ("{{{a}}}{{{b}}}", "spec", ["{{{a}}}", "{{{b}}}"]),
-    ]:
-        tokens = find_elements(line.encode(), DIALECTS[dialect])
-        assert [token.text.decode() for token in tokens] == found
+    ],
+    ids=repr,
+)
+def test_start_of_an_element_depends_on_the_dialect(
+    line: str, dialect: str, found: list[str]
+) -> None:
+    tokens = find_elements(line.encode(), DIALECTS[dialect])
+    assert [token.text.decode() for token in tokens] == found
 
 
 def test_the_elements_of_llvms_own_cases(markup_fixtures: Path) -> None:

@@ -54,49 +54,55 @@ ENDS_IT = [
 
 
 @pytest.mark.parametrize("prefix", [b"", PREFIX])
-def test_a_line_of_pairs_continues_the_dictionary(prefix: bytes) -> None:
-    for line in GOES_ON:
-        lines = [prefix + BEGIN, prefix + line, prefix + b"}}} more\n"]
-        assert taken(lines[:2]) == []
-        assert taken(lines) == [(1, b"".join(lines))]
+@pytest.mark.parametrize("line", GOES_ON)
+def test_a_line_of_pairs_continues_the_dictionary(prefix: bytes, line: bytes) -> None:
+    lines = [prefix + BEGIN, prefix + line, prefix + b"}}} more\n"]
+    assert taken(lines[:2]) == []
+    assert taken(lines) == [(1, b"".join(lines))]
 
 
 @pytest.mark.parametrize("prefix", [b"", PREFIX])
-def test_any_other_line_releases_all_lines(prefix: bytes) -> None:
-    for line in ENDS_IT:
-        lines = [prefix + BEGIN, prefix + b"B: 0\n", prefix + line]
-        assert taken(lines) == [*enumerate(lines, 1)]
+@pytest.mark.parametrize("line", ENDS_IT)
+def test_any_other_line_releases_all_lines(prefix: bytes, line: bytes) -> None:
+    lines = [prefix + BEGIN, prefix + b"B: 0\n", prefix + line]
+    assert taken(lines) == [*enumerate(lines, 1)]
 
 
-def test_prefixes_of_lines_may_differ_in_numbers() -> None:
-    for line, goes_on in [
+@pytest.mark.parametrize(
+    ("line", "goes_on"),
+    [
         (b"Dec  1 14:02:01 host app[9]: [ 1234.56] B: 0x1\n", True),
         (b"Nov 22 04:52:59 host app[17]: [   10.00]B: 0x1\n", False),
         (b"Nov 22 04:52:59 other app[17]: [    9.99] B: 0x1\n", False),
         (b"Nov 22 04:52:59\n", False),
         (b"B: 0x1\n", True),
-    ]:
-        lines = [PREFIX.replace(b"Nov", b"Dec") + BEGIN, line]
-        if line.startswith(b"Nov"):
-            lines[0] = PREFIX + BEGIN
-        assert taken(lines) == ([] if goes_on else [*enumerate(lines, 1)])
+    ],
+)
+def test_prefixes_of_lines_may_differ_in_numbers(line: bytes, *, goes_on: bool) -> None:
+    lines = [PREFIX.replace(b"Nov", b"Dec") + BEGIN, line]
+    if line.startswith(b"Nov"):
+        lines[0] = PREFIX + BEGIN
+    assert taken(lines) == ([] if goes_on else [*enumerate(lines, 1)])
 
 
-def test_prefix_of_lines_is_limited() -> None:
-    for size in [255, 256, 257]:
-        prefix = b" ".rjust(size, b"-")
-        lines = [prefix + BEGIN, prefix + b"B: 0\n"]
-        assert taken(lines) == ([] if size <= 256 else [*enumerate(lines, 1)])
+@pytest.mark.parametrize("size", [255, 256, 257])
+def test_prefix_of_lines_is_limited(size: int) -> None:
+    prefix = b" ".rjust(size, b"-")
+    lines = [prefix + BEGIN, prefix + b"B: 0\n"]
+    assert taken(lines) == ([] if size <= 256 else [*enumerate(lines, 1)])
 
 
-def test_other_lines_are_released_at_once() -> None:
-    for line in [
+@pytest.mark.parametrize(
+    "line",
+    [
         b"a {{{hexdict: more\n",
         b"{{{hexdict\n",
         b"{{{hexdict: A: 1}}}\n",
         b"\n",
-    ]:
-        assert taken([line]) == [(1, line)]
+    ],
+)
+def test_other_lines_are_released_at_once(line: bytes) -> None:
+    assert taken([line]) == [(1, line)]
 
 
 def test_dictionary_may_begin_behind_another() -> None:
@@ -106,19 +112,19 @@ def test_dictionary_may_begin_behind_another() -> None:
     assert taken([BEGIN, *both]) == [(1, BEGIN), (2, b"".join(both))]
 
 
-def test_bytes_of_a_dictionary_are_limited() -> None:
-    for size in [63, 64, 65]:
-        end = b"}}}\n"
-        lines = [BEGIN, b"B: 0".ljust(size - len(BEGIN + end) - 1) + b"\n", end]
-        whole = [(1, b"".join(lines))]
-        assert taken(lines, 64) == (whole if size <= 64 else [*enumerate(lines, 1)])
+@pytest.mark.parametrize("size", [63, 64, 65])
+def test_bytes_of_a_dictionary_are_limited(size: int) -> None:
+    end = b"}}}\n"
+    lines = [BEGIN, b"B: 0".ljust(size - len(BEGIN + end) - 1) + b"\n", end]
+    whole = [(1, b"".join(lines))]
+    assert taken(lines, 64) == (whole if size <= 64 else [*enumerate(lines, 1)])
 
 
-def test_lines_of_a_dictionary_are_limited() -> None:
-    for count in [255, 256, 257]:
-        lines = [BEGIN, *[b"B: 0\n"] * (count - 2), b"}}}\n"]
-        whole = [(1, b"".join(lines))]
-        assert taken(lines) == (whole if count <= 256 else [*enumerate(lines, 1)])
+@pytest.mark.parametrize("count", [255, 256, 257])
+def test_lines_of_a_dictionary_are_limited(count: int) -> None:
+    lines = [BEGIN, *[b"B: 0\n"] * (count - 2), b"}}}\n"]
+    whole = [(1, b"".join(lines))]
+    assert taken(lines) == (whole if count <= 256 else [*enumerate(lines, 1)])
 
 
 def test_limits_are_those_of_all_dictionaries_on_shared_lines() -> None:

@@ -521,8 +521,8 @@ def test_any_bytes_are_answered_or_left(
     assert b"{{{bt" not in shown
 
 
-def test_too_long_line_is_left_by_the_engine() -> None:
-    for limit in [22, 23, 24]:
-        lines = b"x {{{bt:0:0x1041:pc}}}\n"
-        assert len(lines) == 23
-        assert bool(Engine(limit)(lines)[0]) == (limit >= 23)
+@pytest.mark.parametrize("limit", [22, 23, 24])
+def test_too_long_line_is_left_by_the_engine(limit: int) -> None:
+    lines = b"x {{{bt:0:0x1041:pc}}}\n"
+    assert len(lines) == 23
+    assert bool(Engine(limit)(lines)[0]) == (limit >= 23)

@@ -65,11 +65,11 @@ def test_a_single_string_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("app")
-def test_a_single_pair_is_refused() -> None:
-    for parameter in ["path_map", "object_prefix_map"]:
-        for pair in (("/a", "/b"), ("ab", "cd")):
-            with pytest.raises(TypeError, match=f"{parameter}: .* pairs of strings"):
-                CALLS[parameter](pair)
+@pytest.mark.parametrize("parameter", ["path_map", "object_prefix_map"])
+def test_a_single_pair_is_refused(parameter: str) -> None:
+    for pair in (("/a", "/b"), ("ab", "cd")):
+        with pytest.raises(TypeError, match=f"{parameter}: .* pairs of strings"):
+            CALLS[parameter](pair)
 
 
 def test_a_build_id_is_bytes() -> None:

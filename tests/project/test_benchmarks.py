@@ -26,16 +26,22 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 NUMBERS = (1, 10, 100, 1_000)
 
 
-def test_crossing_of_two_series() -> None:
-    for ours, theirs, expected in [
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
         ((1, 1, 1, 1), (2, 3, 4, 5), "1"),
         ((1, 1, 1, 1), (1, 1, 1, 1), "1"),
         ((1, 1, 1, 1), (0.1, 1, 10, 100), "10"),
         ((1, 1, 1, 1), (0.1, 0.1, 10), "32"),  # half way between 10 and 100
         ((1, 1, 1, 1), (0.1, 0.2), "> 10"),
         ((4, 4, 4, 4), (1, 1, 1, 2), "> 1000"),
-    ]:
-        assert crossing(NUMBERS, ours, theirs) == expected
+    ],
+    ids=repr,
+)
+def test_crossing_of_two_series(
+    ours: tuple[int, int, int, int], theirs: tuple[float | int, ...], expected: str
+) -> None:
+    assert crossing(NUMBERS, ours, theirs) == expected
 
 
 @pytest.mark.slow
@@ -53,9 +59,9 @@ def test_the_readme_shows_the_figures_of_the_tables() -> None:
     assert region_in(README, "figures") == figures(BENCHMARKS)
 
 
-def test_figures_are_in_the_tables() -> None:
-    for name in INPUTS:
-        assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
+@pytest.mark.parametrize("name", INPUTS)
+def test_figures_are_in_the_tables(name: str) -> None:
+    assert MISSING not in {cell(BENCHMARKS, figure, name) for figure in FIGURES}
 
 
 def test_figure_is_the_first_matching_column() -> None:

@@ -110,8 +110,9 @@ def test_imports_of_the_package_point_to_lower_layers() -> None:
     assert violations(sources) == []
 
 
-def test_planted_violations_are_found() -> None:
-    for module, source, complaint in [
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
         ("reading.reader", "import gsym.conversion.job", "on its right"),
         ("reading.reader", "from gsym.writing.creator import Creator", "on its right"),
         ("model", "from gsym import reading", "on its right"),
@@ -127,20 +128,25 @@ def test_planted_violations_are_found() -> None:
         ),
         ("surprise", "", "in no folder"),
         ("reading.reader", "import gsym.surprise", "in no folder"),
-    ]:
-        (found,) = violations({module: source})
-        assert complaint in found
+    ],
+)
+def test_planted_violations_are_found(module: str, source: str, complaint: str) -> None:
+    (found,) = violations({module: source})
+    assert complaint in found
 
 
-def test_allowed_imports_are_accepted() -> None:
-    for module, source in [
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
         ("reading.reader", "from gsym.model import Frame\nimport gsym.engine.native"),
         ("cli.verbs.convert", "from gsym.cli.options import Command"),
         ("cli.main", "from gsym import __version__"),
         ("errors", "import os, gsym"),
         ("__init__", "from gsym.conversion.job import convert"),
-    ]:
-        assert violations({module: source}) == []
+    ],
+)
+def test_allowed_imports_are_accepted(module: str, source: str) -> None:
+    assert violations({module: source}) == []
 
 
 def test_only_the_native_seam_imports_the_compiled_module() -> None:
@@ -199,11 +205,13 @@ def test_engine_uses_only_folders_to_the_left() -> None:
     assert engine_violations(sources) == []
 
 
-def test_planted_violations_in_the_engine_are_found() -> None:
-    for text in ['#include "create/creator.h"\n', "    gsym_creator_create();\n"]:
-        sources = {
-            ("gsym", "image.c"): text,
-            ("create", "creator.c"): "gsym_status gsym_creator_create(void) {\n",
-        }
-        (found,) = engine_violations(sources)
-        assert found.startswith("gsym/image.c uses ")
+@pytest.mark.parametrize(
+    "text", ['#include "create/creator.h"\n', "    gsym_creator_create();\n"]
+)
+def test_planted_violations_in_the_engine_are_found(text: str) -> None:
+    sources = {
+        ("gsym", "image.c"): text,
+        ("create", "creator.c"): "gsym_status gsym_creator_create(void) {\n",
+    }
+    (found,) = engine_violations(sources)
+    assert found.startswith("gsym/image.c uses ")

@@ -411,14 +411,16 @@ def test_the_creator_writes_the_record(name: str) -> None:
 
 
 @every_vector
-def test_the_reader_and_the_oracle_read_the_record(name: str) -> None:
-    for version, byteorder in KINDS:
-        data = file_with_record(name, version, byteorder)
-        with gsym.Reader(data) as reader:
-            assert list(reader.functions()) == [FIRST, VECTORS[name].function]
-        file = oracle.decode_file(data)
-        assert function_from_oracle(file, file.functions[-1]) == VECTORS[name].function
-        assert oracle.encode_file(file) == data
+@pytest.mark.parametrize(("version", "byteorder"), KINDS)
+def test_the_reader_and_the_oracle_read_the_record(
+    name: str, version: int, byteorder: str
+) -> None:
+    data = file_with_record(name, version, byteorder)
+    with gsym.Reader(data) as reader:
+        assert list(reader.functions()) == [FIRST, VECTORS[name].function]
+    file = oracle.decode_file(data)
+    assert function_from_oracle(file, file.functions[-1]) == VECTORS[name].function
+    assert oracle.encode_file(file) == data
 
 
 # ---- whole files -------------------------------------------------------------------

@@ -84,16 +84,19 @@ def test_the_padding_of_llvm_includes_unknown_content() -> None:
     assert "unknown" not in as_text(found, "x")
 
 
-def test_a_uuid_of_sixteen_bytes_has_dashes() -> None:
-    for size, shown in (
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
         (16, "00010203-0405-0607-0809-0A0B0C0D0E0F"),
         (4, "00010203"),
         (0, ""),
-    ):
-        file = replace(small_records(1, "little"), uuid=bytes(range(size)))
-        with gsym.Reader(oracle.encode_file(file)) as reader:
-            text = as_text(measure(reader), "x")
-        assert text.splitlines()[1] == f"  UUID:                {shown}"
+    ],
+)
+def test_a_uuid_of_sixteen_bytes_has_dashes(size: int, shown: str) -> None:
+    file = replace(small_records(1, "little"), uuid=bytes(range(size)))
+    with gsym.Reader(oracle.encode_file(file)) as reader:
+        text = as_text(measure(reader), "x")
+    assert text.splitlines()[1] == f"  UUID:                {shown}"
 
 
 def test_every_function_is_described() -> None:
@@ -162,14 +165,14 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "small")
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
 def test_stats_lists_as_many_functions_as_asked_for(
-    path: str, capsys: pytest.CaptureFixture[str]
+    path: str, capsys: pytest.CaptureFixture[str], count: int
 ) -> None:
-    for count in (0, 1, 2):
-        assert main(["stats", "--json", "--top", str(count), path]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert len(found["biggest_functions"]) == count
-        assert len(found["directories"]) == min(count, 2)
+    assert main(["stats", "--json", "--top", str(count), path]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["biggest_functions"]) == count
+    assert len(found["directories"]) == min(count, 2)
 
 
 def test_stats_keeps_control_characters_from_the_terminal(

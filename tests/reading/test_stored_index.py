@@ -338,12 +338,12 @@ def _llvm_texts(program: str, folder: Path, option: str) -> str:
 # ---- what becomes of it ------------------------------------------------------------
 
 
-def test_a_file_without_large_functions_has_none(tmp_path: Path) -> None:
-    for version in (1, 2):
-        data = created(0, version=version)
-        assert data == created(0, index=False, version=version)
-        assert Image(data).make_index() == b""
-        assert findings(tmp_path, data) == []
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_without_large_functions_has_none(tmp_path: Path, version: int) -> None:
+    data = created(0, version=version)
+    assert data == created(0, index=False, version=version)
+    assert Image(data).make_index() == b""
+    assert findings(tmp_path, data) == []
 
 
 def test_the_drop_in_command_writes_none(tmp_path: Path) -> None:

@@ -229,18 +229,18 @@ def test_a_faulty_request_is_refused(
     assert title in answer.title
 
 
+@pytest.mark.parametrize("start", ["0xffffffffffffffff", "0xffff", "0x0"])
 def test_an_address_without_code_is_not_found(
-    asm: RunningServer, module: Module
+    asm: RunningServer, module: Module, start: str
 ) -> None:
-    for start in ("0xffffffffffffffff", "0xffff", "0x0"):
-        request = {**module.request(0, 12), "startAddress": start}
-        assert asm.post(request, "/asm/v1").status == 404
+    request = {**module.request(0, 12), "startAddress": start}
+    assert asm.post(request, "/asm/v1").status == 404
 
 
-def test_it_is_off_by_default(server: RunningServer) -> None:
-    for path in ("/asm/v1", "/source/v1"):
-        answer = server.post({}, path)
-        assert (answer.status, answer.title) == (404, "404 Not Found")
+@pytest.mark.parametrize("path", ["/asm/v1", "/source/v1"])
+def test_it_is_off_by_default(server: RunningServer, path: str) -> None:
+    answer = server.post({}, path)
+    assert (answer.status, answer.title) == (404, "404 Not Found")
 
 
 OTHERS: dict[str, tuple[bytes, int, int, int, dict[str, Any], str, list[Any]]] = {

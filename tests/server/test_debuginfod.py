@@ -155,9 +155,13 @@ def test_what_a_module_does_not_have_is_404(
 
 
 @pytest.mark.parametrize("build_id", ["00" * 20, "abc", "x", "%20"])
-def test_an_unknown_build_id_is_404(build_id: str, server: RunningServer) -> None:
-    for path in ("debuginfo", "executable", "section/.text", "source/a.c"):
-        assert server.ask("GET", f"/buildid/{build_id}/{path}").status == 404
+@pytest.mark.parametrize(
+    "path", ["debuginfo", "executable", "section/.text", "source/a.c"]
+)
+def test_an_unknown_build_id_is_404(
+    build_id: str, server: RunningServer, path: str
+) -> None:
+    assert server.ask("GET", f"/buildid/{build_id}/{path}").status == 404
 
 
 def test_a_source_file_is_served_if_the_module_refers_to_it(

@@ -237,21 +237,27 @@ def test_functions_are_found_in_a_module(
     assert told == names if isinstance(names, list) else len(told) == names
 
 
-def test_one_address_is_looked_up(page: RunningServer) -> None:
-    for address, calls in (
+@pytest.mark.parametrize(
+    ("address", "calls"),
+    [
         ("address=0x401016", 3),
         ("address=4198422", 3),
         ("address=0x1016&base=image", 3),
         ("address=0x1016", 0),
         ("address=0xffffffffffffffff&base=image", 0),
-    ):
-        found = page.ask("GET", f"/page/address?id={FOO_ID}&{address}").json
-        assert len(found["calls"]) == calls, address
-        assert (found["function"] is None) == (calls == 0)
+    ],
+)
+def test_one_address_is_looked_up(
+    page: RunningServer, address: str, calls: int
+) -> None:
+    found = page.ask("GET", f"/page/address?id={FOO_ID}&{address}").json
+    assert len(found["calls"]) == calls, address
+    assert (found["function"] is None) == (calls == 0)
 
 
-def test_an_invalid_query_is_an_error_with_a_title(page: RunningServer) -> None:
-    for path, status in (
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
         ("module?id=zz", 400),
         ("module", 400),
         ("module?id=" + "0" * 33, 404),
@@ -262,10 +268,14 @@ def test_an_invalid_query_is_an_error_with_a_title(page: RunningServer) -> None:
         ("modules?first=-1", 400),
         ("files/nothing.js", 404),
         ("files/..%2fpage_data.py", 404),
-    ):
-        answer = page.ask("GET", f"/page/{path}")
-        assert answer.status == status, path
-        assert answer.title
+    ],
+)
+def test_an_invalid_query_is_an_error_with_a_title(
+    page: RunningServer, path: str, status: int
+) -> None:
+    answer = page.ask("GET", f"/page/{path}")
+    assert answer.status == status, path
+    assert answer.title
 
 
 # ---- files and the form
@@ -284,18 +294,18 @@ def test_only_the_data_of_the_page_needs_a_token(
         assert running.ask("GET", "/page/modules", headers=token).status == 200
 
 
-def test_the_content_security_policy_is_strict(page: RunningServer) -> None:
-    for path in ("/", "/page/files/main.js", "/page/files/page.css"):
-        answer = page.ask("GET", path)
-        assert answer.status == 200
-        policy = answer.headers["content-security-policy"]
-        assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert b"http://" not in answer.body.replace(b"http://www.w3.org/2000/svg", b"")
-        assert b"https://" not in answer.body
-        again = page.ask("GET", path, headers={"if-none-match": answer.headers["etag"]})
-        assert (again.status, again.body) == (304, b"")
+@pytest.mark.parametrize("path", ["/", "/page/files/main.js", "/page/files/page.css"])
+def test_the_content_security_policy_is_strict(page: RunningServer, path: str) -> None:
+    answer = page.ask("GET", path)
+    assert answer.status == 200
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert b"http://" not in answer.body.replace(b"http://www.w3.org/2000/svg", b"")
+    assert b"https://" not in answer.body
+    again = page.ask("GET", path, headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
 
 
 def test_the_form_works_without_javascript(page: RunningServer) -> None:

@@ -119,11 +119,11 @@ def test_a_download_has_no_file_of_another_folder(
 @pytest.mark.parametrize(
     "module_id", [HIDDEN_ID, "..%2fhidden", "..", HIDDEN_ID.lower() + "%2f..", "%00"]
 )
-def test_an_id_is_no_path(module_id: str, server: RunningServer) -> None:
-    for name in ("hidden", "..%2fhidden", "app"):
-        answer = server.ask("GET", f"/{name}/{module_id}/{name}.sym")
-        assert answer.status == 404
-        assert HIDDEN.encode() not in answer.body
+@pytest.mark.parametrize("name", ["hidden", "..%2fhidden", "app"])
+def test_an_id_is_no_path(module_id: str, server: RunningServer, name: str) -> None:
+    answer = server.ask("GET", f"/{name}/{module_id}/{name}.sym")
+    assert answer.status == 404
+    assert HIDDEN.encode() not in answer.body
 
 
 def test_a_module_of_a_request_has_no_file_of_another_folder(

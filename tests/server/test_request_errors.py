@@ -56,9 +56,11 @@ SOUND: list[Any] = [
 
 
 @pytest.mark.parametrize("body", SOUND)
-def test_a_valid_job_is_answered(server: RunningServer, body: Any) -> None:
-    for version in ("v4", "v5"):
-        assert server.post(body, f"/symbolicate/{version}").status == 200
+@pytest.mark.parametrize("version", ["v4", "v5"])
+def test_a_valid_job_is_answered(
+    server: RunningServer, body: Any, version: str
+) -> None:
+    assert server.post(body, f"/symbolicate/{version}").status == 200
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,9 @@ def test_the_size_of_a_request_is_limited(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_any_other_path_is_not_found(server: RunningServer, method: str) -> None:
-    for path in (
+@pytest.mark.parametrize(
+    "path",
+    [
         "/symbolicate",
         "/symbolicate/v5/",
         "/symbolicate/v6",
@@ -139,9 +142,13 @@ def test_any_other_path_is_not_found(server: RunningServer, method: str) -> None
         "/Symbolicate/v5",
         "/symbolicate/v5/x",
         "/%00",
-    ):
-        answer = server.ask(method, path)
-        assert (answer.status, answer.title) == (404, "404 Not Found"), path
+    ],
+)
+def test_any_other_path_is_not_found(
+    server: RunningServer, method: str, path: str
+) -> None:
+    answer = server.ask(method, path)
+    assert (answer.status, answer.title) == (404, "404 Not Found"), path
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])

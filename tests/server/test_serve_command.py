@@ -326,15 +326,17 @@ def test_all_that_a_server_writes_is_json(workers: str, tmp_path: Path) -> None:
         assert said in text
 
 
-def test_a_start_that_fails_is_told_in_the_form_of_the_log(tmp_path: Path) -> None:
-    for form, first in (("json", "{"), ("text", "gsym: error: ")):
-        done = gsym_serve(
-            f"--set=log_format={form}", "--host", "203.0.113.1", folder=tmp_path
-        )
-        assert done.returncode == 1
-        assert done.stderr.startswith(first)
-        assert "203.0.113.1:8000: " in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+@pytest.mark.parametrize(("form", "first"), [("json", "{"), ("text", "gsym: error: ")])
+def test_a_start_that_fails_is_told_in_the_form_of_the_log(
+    tmp_path: Path, form: str, first: str
+) -> None:
+    done = gsym_serve(
+        f"--set=log_format={form}", "--host", "203.0.113.1", folder=tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(first)
+    assert "203.0.113.1:8000: " in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_sighup_reloads_the_configuration(tmp_path: Path) -> None:

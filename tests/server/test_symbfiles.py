@@ -210,15 +210,15 @@ def test_every_format_of_a_file_id_is_accepted(
     assert function_at(server, number, 0x1000) == "f1_0"
 
 
-def test_expired_uploads_are_removed_at_start(tmp_path: Path) -> None:
-    for is_old in (True, False):
-        with running(tmp_path / "store", symbfile_time=1000) as server:
-            assert push(server, 1, ranges(1), 0, 2).status == 200
-            (folder,) = tmp_path.glob("store/.symbfiles/*/*")
-            if is_old:
-                os.utime(folder, (0, 0))
-        with running(tmp_path / "store", symbfile_time=1000) as server:
-            assert len(waiting(server)) == (not is_old)
+@pytest.mark.parametrize("is_old", [True, False])
+def test_expired_uploads_are_removed_at_start(tmp_path: Path, *, is_old: bool) -> None:
+    with running(tmp_path / "store", symbfile_time=1000) as server:
+        assert push(server, 1, ranges(1), 0, 2).status == 200
+        (folder,) = tmp_path.glob("store/.symbfiles/*/*")
+        if is_old:
+            os.utime(folder, (0, 0))
+    with running(tmp_path / "store", symbfile_time=1000) as server:
+        assert len(waiting(server)) == (not is_old)
 
 
 # ---- several at once

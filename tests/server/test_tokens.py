@@ -92,10 +92,14 @@ def test_a_damaged_file_is_refused_by_line(
     assert caught.value.path == str(tmp_path / "tokens")
 
 
-def test_reading_needs_a_token_only_if_one_is_for_reading(tmp_path: Path) -> None:
-    for scopes, is_needed in (("upload,admin", False), ("read", True)):
-        text = token_lines({"secret": scopes})
-        assert tokens_of(tmp_path, text).is_needed_to_read() is is_needed
+@pytest.mark.parametrize(
+    ("scopes", "is_needed"), [("upload,admin", False), ("read", True)]
+)
+def test_reading_needs_a_token_only_if_one_is_for_reading(
+    tmp_path: Path, scopes: str, *, is_needed: bool
+) -> None:
+    text = token_lines({"secret": scopes})
+    assert tokens_of(tmp_path, text).is_needed_to_read() is is_needed
 
 
 @pytest.mark.confined

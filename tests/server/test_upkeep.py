@@ -172,12 +172,12 @@ def test_a_round_that_fails_is_logged_and_does_not_end_the_next(
     assert second.exc_info is not None
 
 
+@pytest.mark.parametrize(("most", "has_space"), [(1, True), (1 << 60, False)])
 def test_a_store_that_does_not_exist_yet_has_the_space_of_its_folder(
-    tmp_path: Path,
+    tmp_path: Path, most: int, *, has_space: bool
 ) -> None:
-    for most, has_space in ((1, True), (1 << 60, False)):
-        settings = made_settings(store=str(tmp_path / "a/b/store"), min_free=most)
-        assert has_free_space(settings, 1) is has_space
+    settings = made_settings(store=str(tmp_path / "a/b/store"), min_free=most)
+    assert has_free_space(settings, 1) is has_space
 
 
 @pytest.mark.no_engine

@@ -215,8 +215,9 @@ def test_decompression_bomb_is_refused_before_it_fills_the_disk(
         add_file(store, path)
 
 
-def test_module_names_lose_the_suffixes_of_packing() -> None:
-    for path, name in [
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
         ("/x/libxul.so.dbg.gz", "libxul.so"),
         ("a.debug", "a"),
         ("a.debug.zst", "a"),
@@ -224,8 +225,10 @@ def test_module_names_lose_the_suffixes_of_packing() -> None:
         ("a.sym.xz", "a.sym"),
         ("A.dSYM/", "A.dSYM"),
         ("xul.pdb", "xul.pdb"),
-    ]:
-        assert bare_name(path) == name
+    ],
+)
+def test_module_names_lose_the_suffixes_of_packing(path: str, name: str) -> None:
+    assert bare_name(path) == name
 
 
 # ---- what is refused

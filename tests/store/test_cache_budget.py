@@ -45,15 +45,17 @@ def texts_of(work: ModuleWork) -> ModuleTexts:
     return found
 
 
-def test_cache_keeps_its_budget() -> None:
-    for sizes, left in [((4, 6), 2), ((4, 7), 1), ((11,), 0)]:
-        memory = CacheBudget(10)
-        kept = [Kept() for _ in sizes]
-        for each, size in zip(kept, sizes, strict=True):
-            memory.use(each)
-            memory.take(each, size)
-        assert sum(each.is_there for each in kept) == left
-        assert memory.size == sum(sizes[len(sizes) - left :])
+@pytest.mark.parametrize(
+    ("sizes", "left"), [((4, 6), 2), ((4, 7), 1), ((11,), 0)], ids=repr
+)
+def test_cache_keeps_its_budget(sizes: tuple[int, ...], left: int) -> None:
+    memory = CacheBudget(10)
+    kept = [Kept() for _ in sizes]
+    for each, size in zip(kept, sizes, strict=True):
+        memory.use(each)
+        memory.take(each, size)
+    assert sum(each.is_there for each in kept) == left
+    assert memory.size == sum(sizes[len(sizes) - left :])
 
 
 def test_least_recently_used_entry_is_evicted_first() -> None:

@@ -34,18 +34,20 @@ def test_a_breakpad_path_has_the_name_twice_and_the_id() -> None:
     assert paths(layouts.GSYM, key)[0].endswith(".gsym")
 
 
-def test_the_suffix_of_a_pdb_is_replaced() -> None:
-    for name, files in [
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
         ("xul.pdb", ["xul.sym"]),
         ("XUL.PDB", ["XUL.sym", "XUL.PDB.sym"]),
         ("x.pdb.so", ["x.pdb.so.sym"]),
         (".pdb", [".sym"]),
         ("a b+c@<d>~{e}", ["a b+c@<d>~{e}.sym"]),
-    ]:
-        key = ModuleKey(name, f"{GUID}1")
-        assert paths(layouts.BREAKPAD, key) == [
-            f"{name}/{GUID}1/{each}" for each in files
-        ]
+    ],
+    ids=repr,
+)
+def test_the_suffix_of_a_pdb_is_replaced(name: str, files: list[str]) -> None:
+    key = ModuleKey(name, f"{GUID}1")
+    assert paths(layouts.BREAKPAD, key) == [f"{name}/{GUID}1/{each}" for each in files]
 
 
 def test_an_age_with_letters_is_tried_in_both_cases() -> None:

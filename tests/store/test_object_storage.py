@@ -107,13 +107,15 @@ def test_object_missing_from_a_bucket_is_not_found(
         source(bucket).find(ModuleKey("app"), str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "name", ["a b+c@<d>~{e}", "[kernel.kallsyms]", "50%41#?\u00fc"]
+)
 def test_names_with_odd_characters_are_names(
-    bucket: MemoryStore, tmp_path: Path
+    bucket: MemoryStore, tmp_path: Path, name: str
 ) -> None:
-    for name in ("a b+c@<d>~{e}", "[kernel.kallsyms]", "50%41#?\u00fc"):
-        bucket.put(path(name=name).lstrip("/"), symbols(name=name))
-        source(bucket).find(key(name=name), str(tmp_path))
-        assert (tmp_path / f"{name}.sym").read_bytes() == symbols(name=name)
+    bucket.put(path(name=name).lstrip("/"), symbols(name=name))
+    source(bucket).find(key(name=name), str(tmp_path))
+    assert (tmp_path / f"{name}.sym").read_bytes() == symbols(name=name)
 
 
 def test_a_bucket_can_be_listed(bucket: MemoryStore) -> None:
@@ -203,11 +205,16 @@ def test_a_service_in_trouble_is_a_failure_and_never_a_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_unknown_bucket_setting_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text, reason in [
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
         ("s3://symbols/?nonsense=1", "nonsense"),
         ("az://container", "Account must be specified"),
-    ]:
-        monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
-        with pytest.raises(ValueError, match=reason):
-            open_source(text)
+    ],
+)
+def test_unknown_bucket_setting_is_reported(
+    monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(ValueError, match=reason):
+        open_source(text)

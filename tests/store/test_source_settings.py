@@ -56,8 +56,9 @@ def test_kind_of_a_folder_is_recognized_by_its_contents(tmp_path: Path) -> None:
     assert isinstance(open_source(str(tmp_path)), LocalStore)
 
 
-def test_invalid_sources_are_reported_without_secrets() -> None:
-    for text, reason in [
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
         ("", "sources are folders"),
         ("ftp://u:secret@h/x?secret", "source 'ftp://h/x': sources are folders"),
         ("https://", "source 'https://': the URL has no valid host"),
@@ -67,13 +68,15 @@ def test_invalid_sources_are_reported_without_secrets() -> None:
         ("debuginfod", "DEBUGINFOD_URLS contains no server"),
         ("debuginfod:ftp://h", "is not http or https"),
         ("s3+https://h", "sources are folders"),
-    ]:
-        opener = SourceOpener(environment={"DEBUGINFOD_URLS": ""})
-        with pytest.raises(ValueError, match=r".") as caught:
-            list(opener.open(text))
-        assert reason in str(caught.value)
-        assert "secret" not in str(caught.value)
-        opener.close()
+    ],
+)
+def test_invalid_sources_are_reported_without_secrets(text: str, reason: str) -> None:
+    opener = SourceOpener(environment={"DEBUGINFOD_URLS": ""})
+    with pytest.raises(ValueError, match=r".") as caught:
+        list(opener.open(text))
+    assert reason in str(caught.value)
+    assert "secret" not in str(caught.value)
+    opener.close()
 
 
 def test_several_sources_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,18 +76,18 @@ def test_an_offset_counts_from_the_base_and_an_address_does_not(known: Known) ->
     assert symbolizer.symbolize(key, va=0x104).lookup is None
 
 
-def test_one_of_offset_and_address_is_given(known: Known) -> None:
-    for both in [{}, {"offset": 1, "va": 1}]:
-        with pytest.raises(ValueError, match="either"):
-            Symbolizer(known).symbolize(key_of_debug_id("x", _IDS[0]), **both)
+@pytest.mark.parametrize("both", [{}, {"offset": 1, "va": 1}], ids=repr)
+def test_one_of_offset_and_address_is_given(known: Known, both: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="either"):
+        Symbolizer(known).symbolize(key_of_debug_id("x", _IDS[0]), **both)
 
 
-def test_an_offset_without_a_function_has_a_reason(known: Known) -> None:
-    for offset in [0, -1, 0x110, (1 << 64) - BASE, (1 << 64) - 1]:
-        symbolizer = Symbolizer(known)
-        answer = symbolizer.symbolize(key_of_debug_id("x", _IDS[0]), offset=offset)
-        assert answer.lookup is None
-        assert answer.reason
+@pytest.mark.parametrize("offset", [0, -1, 0x110, (1 << 64) - BASE, (1 << 64) - 1])
+def test_an_offset_without_a_function_has_a_reason(known: Known, offset: int) -> None:
+    symbolizer = Symbolizer(known)
+    answer = symbolizer.symbolize(key_of_debug_id("x", _IDS[0]), offset=offset)
+    assert answer.lookup is None
+    assert answer.reason
 
 
 def test_offsets_that_no_address_fits_have_no_answer(known: Known) -> None:

@@ -465,24 +465,27 @@ class Redirecting:
         )
 
 
-def test_redirect_from_https_to_http_is_refused(tmp_path: Path) -> None:
-    for first, second, is_followed in [
+@pytest.mark.parametrize(
+    ("first", "second", "is_followed"),
+    [
         ("https://a/", "http://a/", False),
         ("https://a/", "http://b/", False),
         ("https://a/", "https://b/", True),
         ("http://a/", "https://a/", True),
         ("http://a/", "http://b/", True),
-    ]:
-        transfer = Transfer(
-            LIMITS, connections=cast("Any", Redirecting({first: second}))
-        )
-        path = tmp_path / "file"
-        if is_followed:
+    ],
+)
+def test_redirect_from_https_to_http_is_refused(
+    tmp_path: Path, first: str, second: str, *, is_followed: bool
+) -> None:
+    transfer = Transfer(LIMITS, connections=cast("Any", Redirecting({first: second})))
+    path = tmp_path / "file"
+    if is_followed:
+        transfer.fetch(read_web_address(first), str(path))
+        assert path.read_bytes() == b"body"
+    else:
+        with pytest.raises(SourceError, match="redirected from https"):
             transfer.fetch(read_web_address(first), str(path))
-            assert path.read_bytes() == b"body"
-        else:
-            with pytest.raises(SourceError, match="redirected from https"):
-                transfer.fetch(read_web_address(first), str(path))
 
 
 def test_a_redirect_to_another_private_address_is_refused_unless_allowed(

@@ -404,14 +404,16 @@ def test_a_module_that_is_removed_does_not_stop_an_export(
     assert [each.reason for each in found] == ["the module was removed meanwhile", ""]
 
 
+@pytest.mark.parametrize(
+    "words", ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]
+)
 def test_missing_store_is_not_an_empty_store(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
 ) -> None:
-    for words in ["list", "get a/B0", "info a/B0", "gc --max-size 1", "export -o out"]:
-        store = tmp_path / "none"
-        assert main(["store", *words.split(), "--store", str(store)]) == 1
-        assert capsys.readouterr().err == f"gsym: error: {store}: not a store\n"
-        assert not store.exists()
+    store = tmp_path / "none"
+    assert main(["store", *words.split(), "--store", str(store)]) == 1
+    assert capsys.readouterr().err == f"gsym: error: {store}: not a store\n"
+    assert not store.exists()
 
 
 # ---- what killed processes leave

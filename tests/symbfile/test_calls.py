@@ -165,12 +165,12 @@ def test_nothing_is_read_past_the_end_of_the_code() -> None:
 # ---- AArch64
 
 
-def test_calls_of_aarch64() -> None:
-    for line in BRANCHES.strip().splitlines():
-        word, name, kind = (part.strip() for part in line.split("|"))
-        code = int(word, 16).to_bytes(4, "little")
-        calls = [(4, 4)] if kind == "call" else []
-        assert go_through(bytes(4) + code, AARCH64) == Found(calls, 2), name
+@pytest.mark.parametrize("line", BRANCHES.strip().splitlines())
+def test_calls_of_aarch64(line: str) -> None:
+    word, name, kind = (part.strip() for part in line.split("|"))
+    code = int(word, 16).to_bytes(4, "little")
+    calls = [(4, 4)] if kind == "call" else []
+    assert go_through(bytes(4) + code, AARCH64) == Found(calls, 2), name
 
 
 def test_a_word_that_is_cut_off_ends_a_function_of_aarch64() -> None:

@@ -57,8 +57,9 @@ def test_a_filter_selects_records(
     assert found == [full.get(each, each) for each in expected]
 
 
-def test_a_moment_is_a_number_with_a_unit() -> None:
-    for text, moment in {
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    {
         "12": Moment(12),
         "12ns": Moment(12),
         "1.5us": Moment(1500),
@@ -67,8 +68,11 @@ def test_a_moment_is_a_number_with_a_unit() -> None:
         "0.9ns": Moment(0),
         "9" * 24: Moment(int("9" * 24)),
         "@7s": Moment(7_000_000_000, is_absolute=True),
-    }.items():
-        assert parse_moment(text) == moment
+    }.items(),
+    ids=repr,
+)
+def test_a_moment_is_a_number_with_a_unit(text: str, moment: Moment) -> None:
+    assert parse_moment(text) == moment
 
 
 def test_an_invalid_time_is_refused(trace: Path, capsys: Capture) -> None:

@@ -97,9 +97,11 @@ def test_a_big_endian_trace_needs_no_magic_number(
     assert trace.byteorder == "big"
 
 
-def test_text_is_not_a_trace() -> None:
-    for line in ("line of a text", "* item of a list", "zzzzzzz", "main;f24 1"):
-        assert not is_trace(f"{line}\n".encode() * 2000)
+@pytest.mark.parametrize(
+    "line", ["line of a text", "* item of a list", "zzzzzzz", "main;f24 1"]
+)
+def test_text_is_not_a_trace(line: str) -> None:
+    assert not is_trace(f"{line}\n".encode() * 2000)
 
 
 # Of each type of record a valid header, bits that must be 0, and bits that stand for

@@ -91,10 +91,10 @@ def test_each_kind_is_written_as_specified(w: Words) -> None:
 
 
 @BOTH
-def test_an_unknown_record_is_written_unchanged(w: Words) -> None:
-    for case in UNKNOWN:
-        record = unknown_record(case, w)
-        assert encoded([record], w.byteorder) == w.magic() + record.data
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_an_unknown_record_is_written_unchanged(w: Words, case: str) -> None:
+    record = unknown_record(case, w)
+    assert encoded([record], w.byteorder) == w.magic() + record.data
 
 
 @BOTH
@@ -213,12 +213,14 @@ VALUES: list[tuple[Value, str]] = [
 ]
 
 
-def test_a_value_gets_the_type_that_fits_it() -> None:
-    for value, kind in VALUES:
-        argument = argument_of("a", value)
-        assert argument == ("a", kind, value)
-        (event,) = said(decoded(encoded([EVENT._replace(args=(argument,))])))
-        assert event.args == (argument,)
+@pytest.mark.parametrize(("value", "kind"), VALUES)
+def test_a_value_gets_the_type_that_fits_it(
+    value: float | str | bytes | None, kind: str
+) -> None:
+    argument = argument_of("a", value)
+    assert argument == ("a", kind, value)
+    (event,) = said(decoded(encoded([EVENT._replace(args=(argument,))])))
+    assert event.args == (argument,)
 
 
 def test_a_value_without_a_type_is_refused() -> None:

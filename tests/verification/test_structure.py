@@ -107,15 +107,15 @@ RECORD_DAMAGES: list[tuple[str, Change]] = [
 @pytest.mark.parametrize(
     ("reason", "change"), RECORD_DAMAGES, ids=[reason for reason, _ in RECORD_DAMAGES]
 )
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
 def test_an_invalid_record_is_found(
-    tmp_path: Path, reason: str, change: Change
+    tmp_path: Path, reason: str, change: Change, version: int, byteorder: str
 ) -> None:
-    for version, byteorder in BOTH_VERSIONS:
-        file = small_records(version, byteorder)
-        symbol, full, last = file.functions
-        changed = replace(file, functions=(symbol, change(full), last))
-        found = findings(tmp_path, oracle.encode_file(changed))
-        assert any(reason in text and "record 1" in text for _, text in found), found
+    file = small_records(version, byteorder)
+    symbol, full, last = file.functions
+    changed = replace(file, functions=(symbol, change(full), last))
+    found = findings(tmp_path, oracle.encode_file(changed))
+    assert any(reason in text and "record 1" in text for _, text in found), found
 
 
 @pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
@@ -180,11 +180,13 @@ TABLE_DAMAGES = [
 
 
 @pytest.mark.parametrize("damage", TABLE_DAMAGES, ids=lambda damage: damage.reason)
-def test_an_invalid_table_is_found(tmp_path: Path, damage: TableDamage) -> None:
-    for version, byteorder in BOTH_VERSIONS:
-        file = damage.change(small_records(version, byteorder))
-        found = findings(tmp_path, oracle.encode_file(file))
-        assert any(damage.reason in text for _, text in found), found
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
+def test_an_invalid_table_is_found(
+    tmp_path: Path, damage: TableDamage, version: int, byteorder: str
+) -> None:
+    file = damage.change(small_records(version, byteorder))
+    found = findings(tmp_path, oracle.encode_file(file))
+    assert any(damage.reason in text for _, text in found), found
 
 
 # ---- bytes

@@ -272,13 +272,15 @@ PATHS = {
 }
 
 
-def test_a_path_is_split_only_where_joining_restores_it() -> None:
-    for path, parts in PATHS.items():
-        function = FunctionInfo(0x10, 4, "f", (LineEntry(0x10, path, 1),))
-        file = oracle.decode_file(create([function]))
-        stored = tuple(text(file.string(strp)) for strp in file.files[1])
-        assert stored == parts
-        assert join_path(*stored) == path
+@pytest.mark.parametrize(("path", "parts"), PATHS.items(), ids=repr)
+def test_a_path_is_split_only_where_joining_restores_it(
+    path: str, parts: tuple[str, str]
+) -> None:
+    function = FunctionInfo(0x10, 4, "f", (LineEntry(0x10, path, 1),))
+    file = oracle.decode_file(create([function]))
+    stored = tuple(text(file.string(strp)) for strp in file.files[1])
+    assert stored == parts
+    assert join_path(*stored) == path
 
 
 @given(st.text(st.sampled_from("ab/\\:. "), min_size=1, max_size=12))

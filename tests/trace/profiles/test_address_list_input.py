@@ -58,13 +58,15 @@ def test_addresses_may_be_return_addresses(tmp_path: Path) -> None:
     assert profile.locations[0].frames[0].name == "outer(int)"
 
 
-def test_an_invalid_address_is_refused(tmp_path: Path) -> None:
-    for line in ("main", "0x", "1" * 17, "+0x10", "m+10", "abc:0x10", "-1", "\xb2"):
-        path = written(tmp_path, f"0x10\n{line}\n")
-        with pytest.raises(FormatError) as caught:
-            read_addresses(path)
-        assert caught.value.reason == f"line 2 is not an address: {line!r}"
-        assert caught.value.path == str(path)
+@pytest.mark.parametrize(
+    "line", ["main", "0x", "1" * 17, "+0x10", "m+10", "abc:0x10", "-1", "\xb2"]
+)
+def test_an_invalid_address_is_refused(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, f"0x10\n{line}\n")
+    with pytest.raises(FormatError) as caught:
+        read_addresses(path)
+    assert caught.value.reason == f"line 2 is not an address: {line!r}"
+    assert caught.value.path == str(path)
 
 
 def test_a_list_of_addresses_is_recognised() -> None:

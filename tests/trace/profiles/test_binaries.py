@@ -37,8 +37,9 @@ SEGMENTS = (
 )
 
 
-def test_segments_that_share_a_page_have_their_own_bytes() -> None:
-    for offset, address in (
+@pytest.mark.parametrize(
+    ("offset", "address"),
+    [
         (0x6D7, 0x6D7),
         (0x6D8, None),
         (0x6DF, None),
@@ -46,8 +47,12 @@ def test_segments_that_share_a_page_have_their_own_bytes() -> None:
         (0x8FF, 0x18FF),
         (0x900, 0x2900),
         (0xB08, None),
-    ):
-        assert file_address(offset, SEGMENTS) == address
+    ],
+)
+def test_segments_that_share_a_page_have_their_own_bytes(
+    offset: int, address: int | None
+) -> None:
+    assert file_address(offset, SEGMENTS) == address
 
 
 _BOUNDS = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(sorted).map(tuple)
