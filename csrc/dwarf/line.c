@@ -294,7 +294,7 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
             low, state->address, (uint32_t)(state->sequence - run->rows->items),
-            (uint32_t)(state->end - state->sequence), run->program_offset};
+            (uint32_t)(state->end - state->sequence), run->program_offset, false};
     }
     *state = begin_sequence(is_kept ? state->end : state->sequence);
     run->program_offset = next_offset;

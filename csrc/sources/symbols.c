@@ -482,3 +482,61 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
         default: return pe_add_symbols(conversion, object, error);
     }
 }
+
+/* ---- which code is at address 0 ------------------------------------------------------- */
+
+static gsym_status add_live(debug_files *files, live_code code, gsym_error *error) {
+    return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);
+}
+
+static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
+                                gsym_error *error) {
+    uint64_t entry = elf->entry & ~object_isa_bit(&elf->object.header);
+    symbol_table table;
+    elf_symbol symbol;
+    GSYM_TRY(add_live(files, (live_code){.address = entry}, error));
+    if (!find_table(elf, SHT_SYMTAB, &table) && !find_table(elf, SHT_DYNSYM, &table))
+        return GSYM_OK;
+    while (next_elf_function(elf, &table, &symbol)) {
+        live_code code = {.address = symbol.address, .size = symbol.size};
+        if ((symbol.is_label || elf->placements != NULL) && !stands_in_code(elf, &symbol))
+            continue;
+        code.name = object_symbol_name(table.names, symbol.name, &code.name_size);
+        if (code.name != NULL && code.name_size > 0 &&
+            !(symbol.is_label && names_no_function(code.name)))
+            GSYM_TRY(add_live(files, code, error));
+    }
+    return GSYM_OK;
+}
+
+static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
+                               gsym_error *error) {
+    symbol_reader reader = {.conversion = conversion, .pe = pe};
+    function_symbol symbol;
+    if (pe->symbol_table != 0)
+        reader.entries = pe_bytes(pe, pe->symbol_table,
+                                  (uint64_t)pe->symbol_count * pe->symbol_size);
+    while (next_function(&reader, &symbol))
+        if (symbol.name != NULL && symbol.name_size > 0)
+            GSYM_TRY(add_live(conversion_files(conversion),
+                              (live_code){symbol.address, 0, symbol.name,
+                                          symbol.name_size},
+                              error));
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
+                                          const gsym_object *object, gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    bool has_code_at_0 = false;
+    for (size_t i = 0; i < files->text.count; ++i)
+        has_code_at_0 |= files->text.items[i].start == 0;
+    if (!has_code_at_0) return GSYM_OK;
+    switch (object->header.format) {
+        case GSYM_OBJECT_ELF: files->common.knows_live = true;
+            return elf_add_live(files, elf_of(object), error);
+        case GSYM_OBJECT_PE: files->common.knows_live = true;
+            return pe_add_live(conversion, pe_of(object), error);
+        default: return GSYM_OK;
+    }
+}

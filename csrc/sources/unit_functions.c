@@ -496,6 +496,82 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
+/* ---- code that the linker dropped ----------------------------------------------------- */
+
+/* Whether a symbol has the name of a function, as that of a part of it with a suffix has, or
+ * with the underscore that some systems put before names of C. */
+static bool is_named(const unit_name *name, const live_code *code) {
+    const char *bytes = code->name, *suffix;
+    size_t size = code->name_size;
+    suffix = memchr(bytes + 1, '.', size - 1);
+    return name->hash == string_hash(bytes, size) ||
+           (suffix != NULL &&
+            name->hash == string_hash(bytes, (size_t)(suffix - bytes))) ||
+           (bytes[0] == '_' && name->hash == string_hash(bytes + 1, size - 1));
+}
+
+/* Whether the function of a DIE may be the one that is at the start of `range`. */
+static bool is_the_code(const unit_functions *result, const unit_joiner *joiner,
+                        uint32_t name, const gsym_range *range, const live_code *code) {
+    bool has_size = code->size == range->end - range->start;
+    if (name != NO_INDEX && is_named(&result->names.items[name], code))
+        return has_size || code->size == 0 || range->start > 0;
+    /* Names with scopes are not those of symbols. */
+    return has_size && (name == NO_INDEX || range->start > 0 ||
+                        dwarf_language_has_scopes(joiner->unit.language));
+}
+
+static size_t live_from(const dwarf_input *code, uint64_t address) {
+    size_t low = 0;
+    SEARCH_SORTED(low, code->live_count, code->live[middle].address < address);
+    return low;
+}
+
+/* Whether a symbol with a size extends over an address from before. */
+static bool is_inside_live(const dwarf_input *code, uint64_t address) {
+    size_t at = live_from(code, address);
+    if (at == 0) return false;
+    at = live_from(code, code->live[at - 1].address);
+    return address - code->live[at].address < code->live[at].size;
+}
+
+/* Whether code at an address is that of a function, as far as symbols say. */
+static bool is_live(const unit_functions *result, unit_joiner *joiner,
+                    const walk_function *source, uint32_t name, const gsym_range *range) {
+    const dwarf_input *code = joiner->unit.code;
+    size_t first = live_from(code, range->start), at = first;
+    for (; at < code->live_count && code->live[at].address == range->start; ++at) {
+        if (code->live[at].name == NULL) return at == first;
+        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) return false;
+        if (is_the_code(result, joiner, name, range, &code->live[at])) return true;
+    }
+    return range->start > 0 && at == first && !is_inside_live(code, range->start);
+}
+
+/* Whether the linker dropped the code of a function, whose debug information then starts at
+ * 0 or is in a sequence that does. */
+static bool is_dropped(const unit_functions *result, unit_joiner *joiner,
+                       const walk_function *source, uint32_t name,
+                       const gsym_range *range) {
+    line_table *own = &joiner->own_lines;
+    const line_sequence *sequence;
+    if (!joiner->unit.code->knows_live) return false;
+    sequence = sequence_of(joiner, source, range);
+    if (range->start > 0 && (sequence == NULL || sequence->low > 0)) return false;
+    if (is_live(result, joiner, source, name, range)) return false;
+    if (sequence != NULL && joiner->lines == own)
+        own->sequences.items[sequence - own->sequences.items].is_dropped = true;
+    return true;
+}
+
+/* Whether rows that no function has are of code that is there: where they start at 0, a
+ * symbol starts there, too, and none continues them. */
+static bool are_rows_live(const dwarf_input *code, const line_sequence *sequence) {
+    if (!code->knows_live || sequence->low > 0) return true;
+    return !sequence->is_dropped && code->live_count > 0 && code->live[0].address == 0 &&
+           !is_inside_live(code, sequence->high);
+}
+
 /* ---- functions ----------------------------------------------------------------------- */
 
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
@@ -534,7 +610,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
     *is_asked_ret = false;
     for (uint32_t i = 0; i < source->range_count; ++i)
         *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start,
-                                            ranges[i].end);
+                                            ranges[i].end) ||
+                         (joiner->unit.code->knows_live && ranges[i].start == 0);
     for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
         if (!LIST_ADD(result->functions,
                       (unit_function){.address = ranges[i].start,
@@ -560,10 +637,12 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
                        walk->ranges.items[source->range_first].start);
             if (!joiner->keeps_nameless) continue;
         }
-        for (uint32_t n = 0; n < source->range_count; ++n)
-            if (!add_function(result, joiner, i, name,
-                              walk->ranges.items[source->range_first + n]))
+        for (uint32_t n = 0; n < source->range_count; ++n) {
+            gsym_range range = walk->ranges.items[source->range_first + n];
+            if (!is_dropped(result, joiner, source, name, &range) &&
+                !add_function(result, joiner, i, name, range))
                 return false;
+        }
     }
     return true;
 }
@@ -664,6 +743,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
         const line_sequence *sequence = sequence_by_low(lines, i);
         gsym_range gap = {sequence->low, sequence->high};
         size_t at = 0;
+        if (!are_rows_live(joiner->unit.code, sequence)) continue;
         SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
         for (; gap.start < sequence->high; ++at) {
             if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
