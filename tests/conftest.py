@@ -99,7 +99,7 @@ def skips_of(reporter: pytest.TerminalReporter) -> dict[str, list[str]]:
     """The skipped tests, or modules, by reason."""
     found: dict[str, list[str]] = {}
     for report in reporter.stats.get("skipped", ()):
-        reason = report.longrepr[2].removeprefix("Skipped: ")
+        reason = report.longrepr[2].removeprefix("Skipped: ").partition("\n")[0]
         found.setdefault(reason, []).append(report.nodeid)
     return found
 

@@ -18,7 +18,7 @@ from tests.conftest import REPOSITORY
 from tests.inputs.macho import macho_of
 
 SOURCE = "int f(int a) { return a + 1; }\nint main(void) { return f(1); }\n"
-NOT_OF_USERS = {"all", "test", "bench", "lint", "docs", "package"}
+NOT_OF_USERS = {"all", "test", "test-peers", "bench", "lint", "docs", "package"}
 
 
 @pytest.fixture

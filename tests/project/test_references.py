@@ -192,3 +192,16 @@ def test_code_that_a_page_names_exists(page: str) -> None:
 )
 def test_code_that_does_not_exist_is_found(text: str) -> None:
     assert fault(text)
+
+
+def test_help_lists_the_targets_of_the_makefile() -> None:
+    make = find_peer("make")
+    done = subprocess.run(
+        [make, "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    listed = re.findall(r"^  make ([\w-]+)  ", done.stdout, re.MULTILINE)
+    text = (REPOSITORY / "Makefile").read_text("utf-8")
+    (phony,) = re.findall(r"^\.PHONY:((?:.*\\\n)*.*)", text, re.MULTILINE)
+    # A step of every target, and one of `make sanitize`.
+    assert {*listed, "build", "sanitized"} == {*phony.replace("\\", "").split()}
+    assert len(listed) == len({*listed})

@@ -65,7 +65,7 @@ def test_a_page_says_what_the_help_says(pages: Path) -> None:
 
 
 def test_an_example_stays_as_it_is(pages: Path) -> None:
-    assert r"  gsym filter --demux '^\[(\d+)\]' all.log           lines [PID]" in shown(
+    assert r"  gsym filter --demux '^\[(\d+)\]' all.log         lines [PID]" in shown(
         pages / "gsym-filter.1"
     )
 
