@@ -59,8 +59,9 @@ typedef struct dwarf_input {
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
-    /* By address, of one address the largest first and those without a name last. Linkers move the debug information of code that
-     * they drop to address 0: where `knows_live`, code is there only if one of these is. */
+    /* By address, of one address the largest first and those without a name last. Linkers
+     * move the debug information of code that they drop to address 0: where `knows_live`,
+     * code is there only if one of these is. */
     const live_code *live;
     size_t live_count;
     bool knows_live;

@@ -217,7 +217,8 @@ static bool add_call_site(walker *w, const dwarf_fields *fields, uint16_t tag) {
     if (walk->call_sites.count >= NO_INDEX || !ARRAY_RESERVE(walk->call_sites, 1))
         return false;
     walk->call_sites.items[walk->call_sites.count++] =
-        (walk_call_site){address & ~w->unit->code->isa_bit, origin_of(w, fields), w->level.function};
+        (walk_call_site){address & ~w->unit->code->isa_bit, origin_of(w, fields),
+                         w->level.function};
     walk->functions.items[w->level.function].site_end = (uint32_t)walk->call_sites.count;
     return true;
 }

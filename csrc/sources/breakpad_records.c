@@ -327,7 +327,8 @@ static gsym_status read_public(gsym_breakpad *breakpad, cursor line, gsym_error 
         return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
     breakpad->counts.publics++;
     name = read_name(breakpad, &line, UNKNOWN_NAME);
-    return breakpad_add_public(breakpad, address & ~breakpad->isa_bit, name.bytes, name.size, error);
+    return breakpad_add_public(breakpad, address & ~breakpad->isa_bit, name.bytes,
+                               name.size, error);
 }
 
 /* ---- what belongs to a FUNC ------------------------------------------------------ */

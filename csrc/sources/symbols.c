@@ -483,7 +483,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
     }
 }
 
-/* ---- which code is at address 0 ------------------------------------------------------- */
+/* ---- which code is at address 0 -------------------------------------------------- */
 
 static gsym_status add_live(debug_files *files, live_code code, gsym_error *error) {
     return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);

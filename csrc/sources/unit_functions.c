@@ -496,10 +496,10 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* ---- code that the linker dropped ----------------------------------------------------- */
+/* ---- code that the linker dropped ------------------------------------------------ */
 
-/* Whether a symbol has the name of a function, as that of a part of it with a suffix has, or
- * with the underscore that some systems put before names of C. */
+/* Whether a symbol has the name of a function, as that of a part of it with a suffix has,
+ * or with the underscore that some systems put before names of C. */
 static bool is_named(const unit_name *name, const live_code *code) {
     const char *bytes = code->name, *suffix;
     size_t size = code->name_size;

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.markdown import table
-from benchmarks.report import ROOT, environment
+from benchmarks.report import LLVM_GSYMUTIL, ROOT, context, made_by
 from tests.differential import gsymutil_differences, verdicts
 from tests.differential.binaries import binaries
 from tests.differential.compare import Comparison, compare
@@ -206,7 +206,7 @@ def main() -> int:
     text = TEXT.format(
         addresses=every.addresses,
         binaries=number,
-        environment=environment(command),
+        environment=f"{made_by(command, (LLVM_GSYMUTIL,))}\n{context()}",
         misread=sum(every.misread.values()),
         inputs=table(HEAD, rows),
         classes=table(("class", "peer", "addresses", "where"), class_rows(comparisons)),

@@ -56,11 +56,9 @@ def instructions() -> str:
 def difference(name: str, old: str, new: str) -> str:
     """What changed in a part of a record; "" if nothing did."""
     if name == INSTRUCTIONS and old:
-        from tests.instruction_counts import changes  # noqa: PLC0415 - as above
+        from tests.instruction_counts import slower  # noqa: PLC0415 - as above
 
-        return "".join(
-            f"{each}\n" for each in changes(json.loads(old), json.loads(new))
-        )
+        return "".join(f"{each}\n" for each in slower(json.loads(old), json.loads(new)))
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     return "".join(difflib.unified_diff(before, after, name, name, n=4))
 

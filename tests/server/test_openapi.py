@@ -40,7 +40,7 @@ def test_the_document_describes_the_endpoints(complete: RunningServer) -> None:
     assert set(document["paths"]) >= set(PATHS)
 
 
-@SCHEMA.parametrize()
+@SCHEMA.parametrize()  # type: ignore[untyped-decorator]
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("ignore")
 def test_answers_are_as_described(case: Any, complete: RunningServer) -> None:

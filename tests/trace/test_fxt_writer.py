@@ -218,7 +218,7 @@ def test_a_value_gets_the_type_that_fits_it(
     value: float | str | bytes | None, kind: str
 ) -> None:
     argument = argument_of("a", value)
-    assert argument == ("a", kind, value)
+    assert argument == Argument("a", kind, value)
     (event,) = said(decoded(encoded([EVENT._replace(args=(argument,))])))
     assert event.args == (argument,)
 
