@@ -157,7 +157,8 @@ sanitized: $(VENV)/.test
 	rm -rf $(SANITIZED)
 	mkdir -p $(SANITIZED)
 	cp -R cpython csrc deploy examples gsym integrations libgsym packaging tests tools docs \
-	    benchmarks *.md LICENSE Makefile MANIFEST.in pyproject.toml setup.py $(SANITIZED)
+	    benchmarks findings *.md LICENSE Makefile MANIFEST.in pyproject.toml requirements.lock \
+    setup.py $(SANITIZED)
 	rm -f $(addprefix $(SANITIZED)/,$(CORE) $(PYTHON_MODULES))
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

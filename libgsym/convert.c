@@ -144,21 +144,6 @@ static gsym_status create_conversion(job *of) {
     return gsym_conversion_create(of->creator, &options, &of->conversion, of->error);
 }
 
-static uint64_t symbol_table_size(const object_file *file) {
-    gsym_object_section section = {0};
-    gsym_error ignored;
-    if (gsym_object_find_section(file->object, 0, ".symtab", 7, &section, &ignored) !=
-        GSYM_OK)
-        return 0;
-    return section.uncompressed_size;
-}
-
-/* The binary or its debug file, whichever has more symbols. */
-static object_file *symbols_of(job *of) {
-    object_file *file = dwarf_of(of);
-    return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
-}
-
 static gsym_status scan(job *of) {
     GSYM_TRY(object_file_give(dwarf_of(of), of->conversion, 0, false, of->error));
     if (of->supplementary.object != NULL) {
@@ -169,8 +154,6 @@ static gsym_status scan(job *of) {
                                   of->error));
     }
     GSYM_TRY(gsym_conversion_add_object_text(of->conversion, of->binary.object, of->error));
-    GSYM_TRY(gsym_conversion_add_live_code(of->conversion, symbols_of(of)->object,
-                                           of->error));
     GSYM_TRY(add_path_map(of));
     GSYM_TRY(gsym_conversion_scan(of->conversion, of->error));
     return add_split_files(of);
@@ -186,9 +169,20 @@ static gsym_status add_go_functions(job *of) {
     return GSYM_OK;
 }
 
+static uint64_t symbol_table_size(const object_file *file) {
+    gsym_object_section section = {0};
+    gsym_error ignored;
+    if (gsym_object_find_section(file->object, 0, ".symtab", 7, &section, &ignored) !=
+        GSYM_OK)
+        return 0;
+    return section.uncompressed_size;
+}
+
+/* Of the binary or of its debug file, whichever has more. */
 static gsym_status add_symbols(job *of) {
-    object_file *file = symbols_of(of);
+    object_file *file = dwarf_of(of);
     if (of->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
+    if (symbol_table_size(file) <= symbol_table_size(&of->binary)) file = &of->binary;
     return in_file(file->path,
                    gsym_conversion_add_object_symbols(of->conversion, file->object,
                                                       of->error),

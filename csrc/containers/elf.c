@@ -149,7 +149,7 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     elf->object.header.type = cursor_u16(&c);
     elf->object.header.machine = cursor_u16(&c);
     (void)cursor_u32(&c);      /* e_version */
-    elf->entry = read_word(&c, elf);
+    (void)read_word(&c, elf);  /* e_entry */
     elf->program_table = read_word(&c, elf);
     elf->section_table = read_word(&c, elf);
     (void)cursor_u32(&c); /* e_flags */

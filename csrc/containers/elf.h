@@ -47,7 +47,6 @@ typedef struct elf_placement {
 
 typedef struct elf_object {
     gsym_object object;
-    uint64_t entry; /* address, 0: perhaps none */
     uint64_t section_table;
     uint64_t program_table;
     uint32_t section_entry_size;

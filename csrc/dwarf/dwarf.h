@@ -40,14 +40,6 @@ typedef struct address_span {
     uint64_t address;
 } address_span;
 
-/* A place where there is code, by a symbol or, without a name, as the entry point. */
-typedef struct live_code {
-    uint64_t address;
-    uint64_t size; /* 0: not known */
-    const char *name;
-    size_t name_size;
-} live_code;
-
 /* One set of debug sections. */
 typedef struct dwarf_input {
     dwarf_bytes sections[GSYM_DEBUG_SECTION_COUNT];
@@ -59,12 +51,6 @@ typedef struct dwarf_input {
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
-    /* By address, of one address the largest first and those without a name last. Linkers
-     * move the debug information of code that they drop to address 0: where `knows_live`,
-     * code is there only if one of these is. */
-    const live_code *live;
-    size_t live_count;
-    bool knows_live;
     const address_span *spans; /* by start; none: addresses are the program's */
     size_t span_count;
     const struct dwarf_unit_header *units; /* of .debug_info, by offset */
@@ -267,11 +253,6 @@ static inline bool abbrev_skip(const abbrev_table *table, const abbrev *a, curso
 /* The same, keeping the fields. Sets fields->present. */
 bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
                  dwarf_fields *fields);
-
-/* The value of an attribute that is no field, of the DIE whose attributes `c` is at; false
- * without a number. It reads the declaration again, so it is for few DIEs. */
-bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
-                           uint64_t attribute, uint64_t *value_ret);
 
 /* ---- units ----------------------------------------------------------------------- */
 
@@ -480,15 +461,7 @@ typedef struct line_sequence {
     uint32_t row_first;
     uint32_t row_count;
     uint64_t program_offset; /* in .debug_line, where its opcodes start */
-    bool is_dropped; /* a function in it is code that the linker dropped */
 } line_sequence;
-
-/* A sequence in the order of their first addresses. */
-typedef struct line_place {
-    uint64_t low;
-    uint64_t reach; /* the greatest `high` of it and of those before */
-    uint32_t sequence;
-} line_place;
 
 typedef struct line_table {
     uint16_t version; /* 0: the unit has none */
@@ -496,7 +469,7 @@ typedef struct line_table {
     LIST(line_file) files;
     LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
-    LIST(line_place) by_low; /* then in program order; they may overlap */
+    LIST(uint32_t) by_high; /* sorted by `high` */
 } line_table;
 
 void line_table_deinit(line_table *table);
@@ -638,10 +611,6 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 /* The same for a function of the walk, starting with its DIE. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
-/* Where the function or call at `offset` is declared, by its own DIE or those it refers to;
- * UINT32_MAX for a file and 0 for a line that is not known. */
-void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
-                       uint64_t *line_ret);
 /* Whether names without a linkage name get the scopes around them in front. */
 bool dwarf_language_has_scopes(uint64_t language);
 

@@ -28,7 +28,7 @@ void line_table_deinit(line_table *table) {
     free(table->files.items);
     free(table->directories.items);
     free(table->sequences.items);
-    free(table->by_low.items);
+    free(table->by_high.items);
 }
 
 /* ---- header ----------------------------------------------------------------------- */
@@ -235,9 +235,8 @@ static inline void advance(line_state *state, const line_header *header, uint64_
 static inline void emit(line_state *state) {
     *state->end = (gsym_line_row){state->address, state->file, state->line};
     state->is_descending |= state->address < state->last_address;
-    /* Where rows are to be sorted, one may repeat what will not be before it. */
     state->end += (state->file != state->last_file) | (state->line != state->last_line) |
-                  (state->end == state->sequence) | state->is_descending;
+                  (state->end == state->sequence);
     state->last_address = state->address;
     state->last_file = state->file;
     state->last_line = state->line;
@@ -252,28 +251,6 @@ static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
         row->address &= ~isa_bit;
 }
 
-/* Sort rows of which some go back, in a merge sort: those of one address keep their order.
- * False where memory ran out. */
-static bool sort_rows(gsym_line_row *rows, size_t count) {
-    gsym_line_row *spare = malloc(count * sizeof *spare);
-    if (spare == NULL) return false;
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t low = 0; low < count; low += 2 * width) {
-            size_t middle = low + width < count ? low + width : count;
-            size_t end = low + 2 * width < count ? low + 2 * width : count;
-            size_t i = low, j = middle;
-            for (size_t k = low; k < end; ++k) {
-                bool left =
-                    j >= end || (i < middle && rows[i].address <= rows[j].address);
-                spare[k] = rows[left ? i++ : j++];
-            }
-        }
-        memcpy(rows, spare, count * sizeof *rows);
-    }
-    free(spare);
-    return true;
-}
-
 /* False where memory ran out. */
 static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
@@ -281,9 +258,6 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
     uint64_t low;
     bool is_kept;
     clear_isa_bit(state, input->isa_bit);
-    if (state->is_descending &&
-        !sort_rows(state->sequence, (size_t)(state->end - state->sequence)))
-        return false;
     low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
     /* In an object file, a sequence may contain functions in spans after its start. */
     is_kept = low < state->address &&
@@ -294,7 +268,7 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
             low, state->address, (uint32_t)(state->sequence - run->rows->items),
-            (uint32_t)(state->end - state->sequence), run->program_offset, false};
+            (uint32_t)(state->end - state->sequence), run->program_offset};
     }
     *state = begin_sequence(is_kept ? state->end : state->sequence);
     run->program_offset = next_offset;
@@ -408,31 +382,32 @@ static bool run_program(line_run *run, cursor program) {
 
 /* ---- the table -------------------------------------------------------------------- */
 
-static int compare_places(const void *left, const void *right) {
-    const line_place *a = left, *b = right;
-    if (a->low != b->low) return a->low < b->low ? -1 : 1;
-    return a->sequence < b->sequence ? -1 : 1;
-}
-
-static bool sort_by_low(line_table *table) {
+/* A merge sort, unless the sequences ascend already, as linkers leave them. */
+static bool sort_by_high(line_table *table) {
+    const line_sequence *sequences = table->sequences.items;
     size_t count = table->sequences.count;
-    line_place *places;
-    uint64_t reach = 0;
-    bool ascends = true; /* as linkers leave them */
-    if (!ARRAY_RESERVE(table->by_low, count + 1)) return false;
-    places = table->by_low.items;
+    uint32_t *order, *other;
+    bool ascends = true;
+    if (!ARRAY_RESERVE(table->by_high, 2 * count + 1)) return false;
+    order = table->by_high.items;
+    other = order + count;
     for (size_t i = 0; i < count; ++i) {
-        uint64_t low = table->sequences.items[i].low;
-        places[i] = (line_place){low, 0, (uint32_t)i};
-        ascends &= i == 0 || places[i - 1].low <= low;
+        order[i] = (uint32_t)i;
+        ascends &= i == 0 || sequences[i - 1].high <= sequences[i].high;
     }
-    if (!ascends) qsort(places, count, sizeof *places, compare_places);
-    for (size_t i = 0; i < count; ++i) {
-        uint64_t high = table->sequences.items[places[i].sequence].high;
-        if (high > reach) reach = high;
-        places[i].reach = reach;
+    for (size_t width = 1; !ascends && width < count; width *= 2) {
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t end = low + 2 * width < count ? low + 2 * width : count;
+            size_t i = low, j = middle;
+            for (size_t k = low; k < end; ++k) {
+                bool left = j >= end || (i < middle && sequences[order[i]].high <=
+                                                           sequences[order[j]].high);
+                other[k] = order[left ? i++ : j++];
+            }
+        }
+        memcpy(order, other, count * sizeof *order);
     }
-    table->by_low.count = count;
     return true;
 }
 
@@ -440,7 +415,7 @@ static void clear(line_table *table) {
     table->version = 0;
     table->end = 0;
     table->files.count = table->directories.count = 0;
-    table->sequences.count = table->by_low.count = 0;
+    table->sequences.count = table->by_high.count = 0;
 }
 
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
@@ -462,7 +437,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
     prepare_special(&header);
-    return run_program(&run, c) && sort_by_low(table);
+    return run_program(&run, c) && sort_by_high(table);
 }
 
 /* ---- files --------------------------------------------------------------------------- */
@@ -492,15 +467,6 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
     buffer_put(out, part->bytes, part->size);
 }
 
-/* What relative directories are in: in version 5 directory 0, if that is a whole path. */
-static dwarf_string base_directory(const line_table *table, const dwarf_unit *unit) {
-    if (table->version >= 5 && table->directories.count > 0) {
-        dwarf_string first = find_string(unit, &table->directories.items[0]);
-        if (is_absolute(&first)) return first;
-    }
-    return unit->comp_dir;
-}
-
 void line_table_path(const line_table *table, const line_file *file,
                      const dwarf_unit *unit, buffer *out) {
     dwarf_string directory = {"", 0}, name = find_string(unit, &file->name);
@@ -511,10 +477,8 @@ void line_table_path(const line_table *table, const line_file *file,
         if (table->version < 5) --index;
         if (index < table->directories.count)
             directory = find_string(unit, &table->directories.items[index]);
-        if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory)) {
-            dwarf_string base = base_directory(table, unit);
-            append_part(out, first, &base);
-        }
+        if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory))
+            append_part(out, first, &unit->comp_dir);
         append_part(out, first, &directory);
     }
     append_part(out, first, &name);

@@ -5,11 +5,7 @@
 
 static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
                       uint64_t end) {
-    uint64_t isa_bit = start & unit->code->isa_bit, last = dwarf_last_address(unit);
-    /* After the last address of 16 or 32 bits, 0 follows. */
-    if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
-        dwarf_in_text(unit->code, last))
-        end = last + 1;
+    uint64_t isa_bit = start & unit->code->isa_bit;
     /* The end has it as well, but where it is a label between functions. */
     return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }
@@ -31,7 +27,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
         }
         if (start == 0 && end == 0) return true;
         if (start == mask)
-            base = end == 1 ? 0 : end; /* base selection entry; GNU ld has 1 for no code */
+            base = end; /* base address selection entry */
         else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
                  !add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
             return false;

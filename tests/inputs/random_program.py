@@ -101,7 +101,11 @@ class _Generator:
         bounds = sorted({start, end, *cuts})
         extents = list(pairwise(bounds))
         self.random.shuffle(extents)
-        return [op for extent in extents for op in self.sequence(*extent)]
+        # Functions may run past the last row; a gap before rows is where gsym keeps
+        # rows that llvm-gsymutil drops.
+        limit = end if self.chance(0.7) else self.random.choice(bounds[1:])
+        alive = [extent for extent in extents if extent[1] <= limit]
+        return [op for extent in alive for op in self.sequence(*extent)]
 
     def sequence(self, start: int, end: int) -> list[Op]:
         ops: list[Op] = [set_address(start)]
@@ -201,6 +205,8 @@ class _Generator:
         for piece in found[1:]:
             if piece[0] > apart[-1][1]:
                 apart.append(piece)
+        if len(apart) == 1 and self.chance(0.05):
+            return [(apart[0][0], apart[0][1] + 0x20)]  # runs out of its parent
         return apart
 
     def children(
