@@ -214,9 +214,7 @@ VALUES: list[tuple[Value, str]] = [
 
 
 @pytest.mark.parametrize(("value", "kind"), VALUES)
-def test_a_value_gets_the_type_that_fits_it(
-    value: float | str | bytes | None, kind: str
-) -> None:
+def test_a_value_gets_the_type_that_fits_it(value: Value, kind: str) -> None:
     argument = argument_of("a", value)
     assert argument == Argument("a", kind, value)
     (event,) = said(decoded(encoded([EVENT._replace(args=(argument,))])))
