@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import secrets
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gsym
 from gsym.engine.demangling import demangle_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
-    from typing_extensions import Self
-
-HOST = "127.0.0.1"
 _FIELDS_BEFORE_NAME = {b"FUNC": 4, b"PUBLIC": 3, b"INLINE_ORIGIN": 2}
 
 
@@ -84,41 +77,3 @@ def with_new_id(symbols: SymbolFile) -> SymbolFile:
     return symbols._replace(
         path=symbols.path.parent.rename(folder) / symbols.path.name, debug_id=debug_id
     )
-
-
-class TreeServer:
-    """A tree of files behind a URL on this machine."""
-
-    def __init__(self, tree: Path, port: int = 0) -> None:
-        handler = partial(_QuietHandler, directory=str(tree))
-        self._server = ThreadingHTTPServer((HOST, port), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    @property
-    def url(self) -> str:
-        """Where the tree starts, with a slash at the end."""
-        return f"http://{HOST}:{self._server.server_address[1]}/"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-class _QuietHandler(SimpleHTTPRequestHandler):
-    def copyfile(self, source: Any, outputfile: Any) -> None:
-        """By the kernel: the files come from another machine in earnest."""
-        outputfile.flush()
-        self.connection.sendfile(source)
-
-    def log_message(self, *_: object) -> None:
-        pass

@@ -9,29 +9,23 @@ modules, /__mend__ disables them; the responses count the faults as JSON.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import itertools
 import json
-import socket
-import struct
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import uvloop
+from tests.http_server import Reply, Request, Server, files_of
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
 COLD = "cold"
 FUNCTION = "found_at_last"
 OFFSET = 0x1010
-_PAUSE = 0.2  # seconds between two bytes of a slow answer
-_PATIENCE = 120  # seconds until a stalled answer is given up
-_HUGE = 1 << 40
-_OK = "200 OK"
+_NO_SYMBOLS = bytes(range(256)) * 16
+_PAGE = b"<!doctype html><title>Not found</title>"
 
 
 class Wish(NamedTuple):
@@ -49,183 +43,63 @@ class Wish(NamedTuple):
         ).encode()
 
 
-def head(status: str, size: int | None, *fields: str) -> bytes:
-    """The head of an answer that claims so many bytes."""
-    lines = [f"HTTP/1.1 {status}", "Connection: close", *fields]
-    lines += [] if size is None else [f"Content-Length: {size}"]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+FAULTS: dict[str, Callable[[Wish], Reply]] = {
+    "stalls": lambda _wish: Reply(fault="stall"),
+    "stalls within the body": lambda wish: Reply(wish.body, fault="pause"),
+    "sends a byte at a time": lambda wish: Reply(wish.body, fault="drip"),
+    "resets within the body": lambda wish: Reply(wish.body, fault="reset"),
+    "hangs up": lambda _wish: Reply(fault="no head"),
+    "ends early": lambda wish: Reply(wish.body, claimed=2 * len(wish.body)),
+    "goes in circles": lambda wish: Reply.redirect(wish.path),
+    # Where cloud machines have their secrets.
+    "leads inside": lambda _wish: Reply.redirect("http://169.254.169.254/latest/"),
+    "is no HTTP": lambda _wish: Reply(_NO_SYMBOLS, fault="no head"),
+    "sends no symbols": lambda _wish: Reply(_NO_SYMBOLS),
+    "sends an error as a success": lambda _wish: Reply(
+        _PAGE, headers=(("Content-Type", "text/html"),)
+    ),
+    "is not compressed as it says": lambda wish: Reply(
+        wish.body, headers=(("Content-Encoding", "gzip"),)
+    ),
+    "sends another module": lambda wish: Reply(
+        wish._replace(debug_id="F" * 32 + "0").body
+    ),
+    "claims more than any limit": lambda _wish: Reply(
+        bytes(1 << 16), claimed=1 << 40, fault="pause"
+    ),
+    "fails": lambda _wish: Reply(status=500),
+    "is busy": lambda _wish: Reply(status=503, headers=(("Retry-After", "1"),)),
+}
 
 
-async def stalls(_wish: Wish, _writer: StreamWriter) -> None:
-    """Not a byte comes."""
-    await asyncio.sleep(_PATIENCE)
-
-
-async def stalls_within(wish: Wish, writer: StreamWriter) -> None:
-    """A half of the body comes, and no more."""
-    body = wish.body
-    writer.write(head(_OK, len(body)) + body[: len(body) // 2])
-    await writer.drain()
-    await asyncio.sleep(_PATIENCE)
-
-
-async def drips(wish: Wish, writer: StreamWriter) -> None:
-    """The answer comes a byte at a time."""
-    for byte in head(_OK, len(wish.body)) + wish.body:
-        writer.write(bytes([byte]))
-        await writer.drain()
-        await asyncio.sleep(_PAUSE)
-
-
-async def resets(wish: Wish, writer: StreamWriter) -> None:
-    """The connection is reset within the body."""
-    writer.write(head(_OK, len(wish.body)) + wish.body[:10])
-    await writer.drain()
-    connection: socket.socket = writer.get_extra_info("socket")
-    linger = struct.pack("ii", 1, 0)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-
-
-async def hangs_up(_wish: Wish, _writer: StreamWriter) -> None:
-    """The connection ends before the answer."""
-
-
-async def ends_early(wish: Wish, writer: StreamWriter) -> None:
-    """The body is shorter than was said."""
-    writer.write(head(_OK, 2 * len(wish.body)) + wish.body)
-
-
-async def goes_in_circles(wish: Wish, writer: StreamWriter) -> None:
-    """Redirected to itself."""
-    writer.write(head("302 Found", 0, f"Location: {wish.path}"))
-
-
-async def leads_inside(_wish: Wish, writer: StreamWriter) -> None:
-    """Redirected to where cloud machines have their secrets."""
-    writer.write(head("302 Found", 0, "Location: http://169.254.169.254/latest/"))
-
-
-async def talks_garbage(_wish: Wish, writer: StreamWriter) -> None:
-    """No HTTP."""
-    writer.write(bytes(range(256)) * 16)
-
-
-async def sends_garbage(_wish: Wish, writer: StreamWriter) -> None:
-    """A body that is no symbol file."""
-    body = bytes(range(256)) * 256
-    writer.write(head(_OK, len(body)) + body)
-
-
-async def sends_a_page(_wish: Wish, writer: StreamWriter) -> None:
-    """An error for people, called a success."""
-    body = b"<!doctype html><title>Not found</title>"
-    writer.write(head(_OK, len(body), "Content-Type: text/html") + body)
-
-
-async def lies_about_compression(wish: Wish, writer: StreamWriter) -> None:
-    """Said to be compressed, is not."""
-    body = wish.body
-    writer.write(head(_OK, len(body), "Content-Encoding: gzip") + body)
-
-
-async def sends_another_module(wish: Wish, writer: StreamWriter) -> None:
-    """A sound file, of a module nobody asked for."""
-    body = wish._replace(debug_id="F" * 32 + "0").body
-    writer.write(head(_OK, len(body)) + body)
-
-
-async def claims_too_much(_wish: Wish, writer: StreamWriter) -> None:
-    """A body larger than any limit, which starts to come."""
-    writer.write(head(_OK, _HUGE) + bytes(1 << 16))
-    await writer.drain()
-    await asyncio.sleep(_PATIENCE)
-
-
-async def fails(_wish: Wish, writer: StreamWriter) -> None:
-    """500."""
-    writer.write(head("500 Internal Server Error", 0))
-
-
-async def is_busy(_wish: Wish, writer: StreamWriter) -> None:
-    """503, with the wish to be left alone for a moment, which is granted."""
-    writer.write(head("503 Service Unavailable", 0, "Retry-After: 1"))
-
-
-FAULTS: tuple[Callable[[Wish, StreamWriter], Awaitable[None]], ...] = (
-    stalls,
-    stalls_within,
-    drips,
-    resets,
-    hangs_up,
-    ends_early,
-    goes_in_circles,
-    leads_inside,
-    talks_garbage,
-    sends_garbage,
-    sends_a_page,
-    lies_about_compression,
-    sends_another_module,
-    claims_too_much,
-    fails,
-    is_busy,
-)
-
-
-class FaultyUpstream:
+class FaultyUpstream(Server):
     """Serves a tree; faulty for modules called `cold` when it is told to be."""
 
-    def __init__(self, tree: Path) -> None:
-        self._tree = tree
+    def __init__(self, port: int, tree: Path) -> None:
+        super().__init__(self._answer, port=port)
+        self._file = files_of(tree)
         self._is_faulty = False
         self._faults = itertools.cycle(FAULTS)
-        self._counts = {fault.__name__: 0 for fault in FAULTS}
+        self._counts = dict.fromkeys(FAULTS, 0)
 
-    async def answer(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """One request of a connection."""
-        try:
-            request = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            await self._answer(request.split(" ", 2)[1], writer)
-            await writer.drain()
-        except (OSError, RuntimeError, asyncio.IncompleteReadError, IndexError):
-            pass
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-
-    async def _answer(self, path: str, writer: StreamWriter) -> None:
+    def _answer(self, request: Request) -> Reply:
+        path = request.path
         parts = path.strip("/").split("/")
         if path.startswith("/__"):
             self._is_faulty = {"/__break__": True, "/__mend__": False}.get(
                 path, self._is_faulty
             )
-            body = json.dumps(self._counts).encode()
-            writer.write(head(_OK, len(body)) + body)
-        elif parts[0] == COLD and parts[-1].endswith(".sym"):
-            wish = Wish(path, parts[1].upper())
-            if self._is_faulty:
-                fault = next(self._faults)
-                self._counts[fault.__name__] += 1
-                await fault(wish, writer)
-            else:
-                writer.write(head(_OK, len(wish.body)) + wish.body)
-        else:
-            writer.write(self._file(parts))
-
-    def _file(self, parts: list[str]) -> bytes:
-        """The answer with a file of the tree."""
-        path = self._tree.joinpath(*parts).resolve()
-        if not path.is_relative_to(self._tree.resolve()) or not path.is_file():
-            return head("404 Not Found", 0)
-        body = path.read_bytes()
-        return head(_OK, len(body)) + body
-
-
-async def serve(port: int, tree: Path) -> None:
-    """Until the process is ended."""
-    server = await asyncio.start_server(FaultyUpstream(tree).answer, "127.0.0.1", port)
-    await server.serve_forever()
+            return Reply(json.dumps(self._counts).encode())
+        if parts[0] != COLD or not path.endswith(".sym"):
+            return self._file(request)
+        wish = Wish(path, parts[1].upper())
+        if not self._is_faulty:
+            return Reply(wish.body)
+        fault = next(self._faults)
+        self._counts[fault] += 1
+        return FAULTS[fault](wish)
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1]), Path(sys.argv[2])))
+    with FaultyUpstream(int(sys.argv[1]), Path(sys.argv[2])):
+        threading.Event().wait()  # until the process is ended

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.breakpad_tree import TreeServer, export, with_new_id
+from benchmarks.breakpad_tree import export, with_new_id
 from benchmarks.large_breakpad import grow
 from benchmarks.markdown import table
 from benchmarks.report import made_by, write_region
@@ -33,6 +33,7 @@ from benchmarks.server_latency import (
 from benchmarks.server_memory import Sample, watch
 from benchmarks.serving import ServerProcess
 from benchmarks.symbolication_load import Module, uniform_requests
+from tests.http_server import Server, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ class Bench(NamedTuple):
 
     modules: Sequence[Module]
     files: Sequence[SymbolFile]
-    tree: TreeServer
+    tree: Server
     store: Path
     peer: int | None
     rounds: int
@@ -76,7 +77,7 @@ class Bench(NamedTuple):
     def server(self, workers: int) -> Iterator[ServerProcess]:
         """One of ours, its store filled from the tree."""
         options = ["--workers", str(workers), "--store", str(self.store)]
-        with ServerProcess(*options, "--source", self.tree.url) as server:
+        with ServerProcess(*options, "--source", f"{self.tree.url}/") as server:
             for module in self.modules:
                 check_answers(server.port, uniform_requests(module, SMALL, 1))
             yield server
@@ -213,7 +214,7 @@ def main() -> None:
             for name, inlines in INPUTS
         ]
         modules = [Module(each, folder) for each in files]
-        with TreeServer(tree, arguments.symbols_port) as served:
+        with Server(files_of(tree), port=arguments.symbols_port) as served:
             store = folder / "store"
             shared = (arguments.peer, arguments.rounds)
             bench = Bench(modules, files, served, store, *shared)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import uvloop
 
-from benchmarks.breakpad_tree import TreeServer, with_new_id
+from benchmarks.breakpad_tree import with_new_id
 from benchmarks.http_load import Client, hang_up, request as http_request
 from benchmarks.server_latency import API, WrongAnswerError
 from benchmarks.serving import HOST, ServerProcess
@@ -26,6 +26,7 @@ from tests.symbol_files import debug_id, symbols
 
 if TYPE_CHECKING:
     from benchmarks.breakpad_tree import SymbolFile
+    from tests.http_server import Server
 
 PATIENCE = 300  # seconds
 _OK = 200
@@ -78,7 +79,7 @@ def first_answers(
     big: SymbolFile,
     other: tuple[SymbolFile, int],
     offset: int,
-    tree: TreeServer,
+    tree: Server,
     peer: int | None,
 ) -> tuple[FirstAnswers, SymbolFile]:
     """Measure once each; gives *big* back as it is called afterwards.
@@ -101,11 +102,11 @@ def first_answers(
 
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         store = Path(temporary) / "store"
-        fetched = ask(store, tree.url)
-        stored = ask(store, tree.url)
+        fetched = ask(store, f"{tree.url}/")
+        stored = ask(store, f"{tree.url}/")
         for path in store.rglob("module.gsym"):
             forget(path)
-        on_disk = ask(store, tree.url)
+        on_disk = ask(store, f"{tree.url}/")
         local = ask(Path(temporary) / "other", str(folder))
     theirs = 0.0
     if peer is not None:

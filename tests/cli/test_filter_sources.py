@@ -20,12 +20,13 @@ from gsym.markup.symbols import SymbolOptions
 from gsym.store.modules import key_of_build_id
 from gsym.store.symbolizer import OpenModule, Symbolization
 from tests import store_modules
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Request, Server
 from tests.markup_modules import BUILD_ID, CONTEXT, gsym_bytes
 
 pytestmark = pytest.mark.long
 
 FRAME = b"{{{bt:0:0x1019}}}\n"
+LAST = (("Connection", "close"),)  # a command leaves what is open to its end
 SHOWN = (
     b"    #0.1  0x0000000000001019 second /src/b.h:8 (a.o+0x18)\n"
     b"    #0    0x0000000000001019 first() /src/a.c:4 (a.o+0x18)\n"
@@ -191,12 +192,12 @@ def test_debuginfod_is_asked_on_request(
     run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("httpx2")
-    with Server(Answer(binary.read_bytes())) as server:
+    with Server(Reply(binary.read_bytes(), headers=LAST)) as server:
         monkeypatch.setenv("DEBUGINFOD_URLS", server.url)
         assert b"counter" not in run(log_of(binary))
         assert not server.requests
         assert run(log_of(binary), "--debuginfod").startswith(b"counter+0x4 f[")
-        assert server.requests[0][0] == "/buildid/abcdef/debuginfo"
+        assert server.paths[0] == "/buildid/abcdef/debuginfo"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_the_drop_in_asks_debuginfod_as_llvm_symbolizer_does(
         "--filter-markup",
         *options,
     ]
-    with Server(Answer(binary.read_bytes())) as server:
+    with Server(Reply(binary.read_bytes(), headers=LAST)) as server:
         monkeypatch.setenv("DEBUGINFOD_URLS", server.url)
         done = subprocess.run(
             command, input=log_of(binary), capture_output=True, check=True
@@ -229,9 +230,10 @@ def test_the_drop_in_asks_debuginfod_as_llvm_symbolizer_does(
 def serve(*names: str) -> Server:
     """A server that knows a function, with names of what is inlined behind its own."""
 
-    def answer(_path: str, body: bytes) -> Answer:
-        jobs = json.loads(body)["jobs"]
-        return Answer(json.dumps({"results": list(map(result, jobs))}).encode())
+    def answer(request: Request) -> Reply:
+        jobs = json.loads(request.body)["jobs"]
+        body = json.dumps({"results": list(map(result, jobs))}).encode()
+        return Reply(body, headers=LAST)
 
     def result(job: dict[str, list[list[list[int]]]]) -> dict[str, object]:
         outer, *inner = names
@@ -258,7 +260,7 @@ def test_a_server_looks_addresses_up(run: Run) -> None:
     log = CONTEXT + FRAME + b"{{{data:0x1008}}} {{{hexdict: RIP: 0x1010}}}\n"
     with serve("outer", "inner") as server:
         shown = run(log, f"--server={server.url}", "--header=Auth-Token: secret")
-        path, headers = server.requests[0]
+        asked = server.requests[0]
         assert len(server.requests) == 1  # for all addresses of the log
     assert shown == (
         b"    #0.1  0x0000000000001019 inner (a.o+0x18)\n"
@@ -266,7 +268,7 @@ def test_a_server_looks_addresses_up(run: Run) -> None:
         b"outer+0x4  RIP: 0x1010\n"
         b"  RIP = 0x1010: inner inlined in outer a.c:16 (a.o+0x10)\n"
     )
-    assert (path, headers["auth-token"]) == ("/symbolicate/v5", "secret")
+    assert (asked.path, asked.headers["auth-token"]) == ("/symbolicate/v5", "secret")
     (job,) = json.loads(server.bodies[0])["jobs"]
     assert job["memoryMap"] == [["a.o", "00EFCDAB0000000000000000000000000"]]
 
@@ -283,7 +285,7 @@ def test_offsets_count_from_the_lowest_segment_of_a_module(run: Run) -> None:
 
 def test_unreachable_server_is_reported_once(run: Run) -> None:
     pytest.importorskip("httpx2")
-    with Server(Answer(status=403)) as server:
+    with Server(Reply(status=403, headers=LAST)) as server:
         shown = run(CONTEXT + FRAME * 3, f"--server={server.url}")
     assert shown == b"    #0    0x0000000000001019 (a.o+0x18)\n" * 3
     assert run.err.startswith(b"gsym: 3 unresolved in 'a.o' (build id abcdef): ")

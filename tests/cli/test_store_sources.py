@@ -14,7 +14,7 @@ from gsym.errors import FormatError
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_missing_modules_are_requested_again_on_request(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = module_list(tmp_path, 7)
-    with FaultServer() as server:
+    with Server() as server:
         sources = ("--source", server.url)
         assert prefetch(store, wanted, *sources, "-q") == 0
         server.replies[f"/app/{debug_id(7)}/app.sym"] = Reply(symbols(7))

@@ -24,7 +24,7 @@ from tests.symbfile.test_upload import (
     write_program,
     write_symbfile,
 )
-from tests.symbfile_receiver import Receiver, Reply
+from tests.symbfile_receiver import SUCCESS, Receiver, failure, kind_of
 
 pytestmark = pytest.mark.long
 
@@ -72,7 +72,7 @@ def test_push_of_an_executable_is_reported(capsys: pytest.CaptureFixture[str]) -
     assert functions(receiver, "app", "ranges") == ["one", "two"]
     assert functions(receiver, "app", "returnpads") == ["one", "two"]
     assert receiver.problems == []
-    keys = {request.header("Authorization") for request in receiver.requests}
+    keys = {request.headers["Authorization"] for request in receiver.requests}
     assert keys == {f"APIKey {KEY}"}
 
 
@@ -87,7 +87,7 @@ def test_several_executables_take_their_debug_files_in_order() -> None:
 
 
 def test_parts_arrive_in_small_pieces() -> None:
-    with Receiver(Reply.error(503), Reply(fault="reset in body")) as receiver:
+    with Receiver(failure(503), SUCCESS._replace(fault="reset in request")) as receiver:
         assert push("-e", "app", "--part-size", 1, "-u", receiver.url) == 0
     assert len(receiver.parts) == 4
     assert functions(receiver, "app", "ranges") == ["one", "two"]
@@ -103,7 +103,7 @@ def test_a_key_can_be_had_without_showing_it(
         monkeypatch.setenv("GSYM_API_KEY", KEY)
     with Receiver() as receiver:
         assert push("-e", "app", "--url", receiver.url, *words) == 0
-    assert receiver.requests[0].header("Authorization") == f"APIKey {KEY}"
+    assert receiver.requests[0].headers["Authorization"] == f"APIKey {KEY}"
 
 
 def test_key_on_the_command_line_has_precedence_over_the_environment(
@@ -112,7 +112,7 @@ def test_key_on_the_command_line_has_precedence_over_the_environment(
     monkeypatch.setenv("GSYM_API_KEY", "other")
     with Receiver() as receiver:
         push("-e", "app", "--url", receiver.url, "--api-key", KEY)
-    assert receiver.requests[0].header("Authorization") == f"APIKey {KEY}"
+    assert receiver.requests[0].headers["Authorization"] == f"APIKey {KEY}"
 
 
 def test_invalid_keys_are_refused_and_not_shown(
@@ -143,13 +143,13 @@ def test_invalid_keys_are_refused_and_not_shown(
 def test_keys_of_any_size_up_to_8192_are_sent(key: str) -> None:
     with Receiver() as receiver:
         assert push("-e", "app", "--url", receiver.url, "--api-key", key) == 0
-    assert receiver.requests[0].header("Authorization") == f"APIKey {key}"
+    assert receiver.requests[0].headers["Authorization"] == f"APIKey {key}"
 
 
 def test_failed_uploads_are_reported_with_exit_code_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    replies = [Reply(), Reply.error(413, f"too large, {KEY}\x1b")]
+    replies = [SUCCESS, failure(413, f"too large, {KEY}\x1b")]
     with Receiver(*replies) as receiver:
         words = ["-e", "app", "-e", "lib", "--url", receiver.url]
         assert push(*words, "--api-key", KEY) == 1
@@ -169,7 +169,7 @@ def test_failed_uploads_are_reported_with_exit_code_1(
 def test_refusal_of_a_server_stops_the_other_executables(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Receiver(Reply.error(401, "who are you")) as receiver:
+    with Receiver(failure(401, "who are you")) as receiver:
         assert push("-e", "app", "-e", "lib", "--url", receiver.url) == 1
     assert len(receiver.requests) == 1
     told = capsys.readouterr().err
@@ -211,14 +211,14 @@ def test_failed_executable_can_be_pushed_again() -> None:
 def test_any_text_of_a_server_is_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Receiver(Reply.error(400, "\ud800\udc80\x1b[2J\r\n")) as receiver:
+    with Receiver(failure(400, "\ud800\udc80\x1b[2J\r\n")) as receiver:
         assert push("-e", "app", "--url", receiver.url) == 1
     (line,) = [each for each in capsys.readouterr().err.splitlines() if "400" in each]
     assert "\x1b" not in line
 
 
 def test_results_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    replies = [Reply.error(503), Reply(), Reply.error(400)]
+    replies = [failure(503), SUCCESS, failure(400)]
     with Receiver(*replies) as receiver:
         url = receiver.url.replace("//", "//me:pw@")
         assert push("-e", "app", "-e", "gone", "--json", "--url", url) == 1
@@ -228,7 +228,7 @@ def test_results_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None
     app, gone = told["executables"]
     file_id = FileId.of_file("app")
     assert app["file_id"] == {"hex": file_id.hex(), "base64": file_id.base64}
-    sizes = [int(each.header("Content-Length")) for each in receiver.requests]
+    sizes = [int(each.headers["Content-Length"]) for each in receiver.requests]
     assert app["parts"] == [
         {
             "kind": "ranges",
@@ -300,10 +300,10 @@ def test_a_dry_run_writes_what_would_be_sent(
         assert push(*words) == 0
     name = FileId.of_file("app").hex()
     for request in receiver.requests:
-        stem = f"dry/{name}.{request.kind}-0"
+        stem = f"dry/{name}.{kind_of(request)}-0"
         assert Path(f"{stem}.symbfile").read_bytes() == request.body
         lines = [request.first_line]
-        lines += [f"{each}: {value}" for each, value in request.headers]
+        lines += [f"{each}: {value}" for each, value in request.headers.items()]
         head = "\r\n".join([*lines, "", ""]).replace(KEY, "***")
         assert Path(f"{stem}.head").read_bytes() == head.encode()
     assert len(list(Path("dry").iterdir())) == 4

@@ -16,7 +16,7 @@ import gsym
 from gsym.cli.main import main
 from gsym.store.directory import Store
 from tests.creations import create
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Server
 from tests.store_modules import identity, put
 
 if sys.version_info >= (3, 14):
@@ -50,7 +50,7 @@ RESULT = {
     ],
     "found_modules": {f"a.so/{ID}": True, f"b.so/{ID}": False},
 }
-GOOD = Answer(json.dumps({"results": [RESULT]}).encode())
+GOOD = Reply(json.dumps({"results": [RESULT]}).encode())
 TEXT = f"""\
 job 0, stack 0
   0  a.so  in\\x1bner() [inlined] at b.h:3
@@ -114,7 +114,7 @@ def test_refused_job_is_reported_as_a_failure(
     stacks: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refusal = json.dumps({"title": "job 0 is invalid"}).encode()
-    with Server(Answer(refusal, 400)) as server:
+    with Server(Reply(refusal, 400)) as server:
         assert main(["symbolicate", "--json", "--server", server.url, stacks]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {"results": [{"error": "job 0 is invalid"}]}
@@ -124,7 +124,7 @@ def test_refused_job_is_reported_as_a_failure(
 def test_a_wait_for_the_server_is_said_also_without_a_terminal(
     stacks: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    busy = Answer(b"", 503)
+    busy = Reply(b"", 503)
     with Server(busy, busy, GOOD) as server:
         assert main(["symbolicate", "--server", server.url, stacks]) == 0
     printed = capsys.readouterr()
@@ -149,7 +149,8 @@ def test_nobody_who_listens_is_told_at_once(
 def test_requests_name_the_package_and_where_to_ask(stacks: str) -> None:
     with Server(GOOD) as server:
         assert main(["symbolicate", "--server", server.url, stacks]) == 0
-    ((_, headers),) = server.requests
+    (asked,) = server.requests
+    headers = asked.headers
     contact = "https://pypi.org/project/gsym/"
     assert headers["user-agent"] == f"gsym/{gsym.__version__} (+{contact})"
 
@@ -166,7 +167,8 @@ def test_headers_come_from_the_command_line_and_from_a_file(
             main(["symbolicate", "--server", server.url, *arguments, *agent, stacks])
             == 0
         )
-    ((_, headers),) = server.requests
+    (asked,) = server.requests
+    headers = asked.headers
     assert headers["authorization"] == "Bearer secret"
     assert headers["x-mine"] == "1"
     assert headers["user-agent"] == "me/1"

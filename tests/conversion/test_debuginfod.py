@@ -28,7 +28,7 @@ from tests.companions import (
     shared,
     stripped,
 )
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 DEBUG = debug_file(ID)
 PATH = f"/buildid/{ID.hex()}/debuginfo"
-MISSING = Answer(status=404)
-FOUND = Answer(DEBUG)
+MISSING = Reply(status=404)
+FOUND = Reply(DEBUG)
 
 
 @pytest.fixture(autouse=True)
@@ -85,9 +85,9 @@ needs_http = pytest.mark.usefixtures("http")
 
 
 @needs_http
-@pytest.mark.parametrize("answer", [FOUND, Answer.zipped(DEBUG)], ids=["plain", "gzip"])
+@pytest.mark.parametrize("answer", [FOUND, Reply.zipped(DEBUG)], ids=["plain", "gzip"])
 def test_a_fetched_file_is_cached_and_used(
-    answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answer: Reply, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Server(answer) as server:
         report = ask(tmp_path, monkeypatch, server)
@@ -96,8 +96,9 @@ def test_a_fetched_file_is_cached_and_used(
         assert report.notes == ()
         again = ask(tmp_path, monkeypatch, server)
     assert again.companions == report.companions
-    ((path, headers),) = server.requests
-    assert path == PATH
+    (asked,) = server.requests
+    assert asked.path == PATH
+    headers = asked.headers
     assert headers["user-agent"].startswith("gsym/")
     assert headers["x-debuginfod-maxsize"] == str(2 << 30)
     assert cached(tmp_path).read_bytes() == DEBUG
@@ -111,44 +112,44 @@ def test_redirections_are_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Server(FOUND) as server:
-        moved = Answer(status=302, headers=(("Location", f"{server.url}/else/where"),))
+        moved = Reply(status=302, headers=(("Location", f"{server.url}/else/where"),))
         with Server(moved) as first:
             assert ask(tmp_path, monkeypatch, first).notes == ()
-    assert [path for path, _ in server.requests] == ["/else/where"]
+    assert server.paths == ["/else/where"]
 
 
-FAILURES: dict[str, tuple[Answer, dict[str, str], int]] = {
-    "HTTP status 500": (Answer(status=500), {}, 3),
-    "HTTP status 503": (Answer(status=503), {}, 3),
-    "HTTP status 403": (Answer(status=403), {}, 1),
+FAILURES: dict[str, tuple[Reply, dict[str, str], int]] = {
+    "HTTP status 500": (Reply(status=500), {}, 3),
+    "HTTP status 503": (Reply(status=503), {}, 3),
+    "HTTP status 403": (Reply(status=403), {}, 1),
     "is larger than 100 bytes": (FOUND, {"DEBUGINFOD_MAXSIZE": "100"}, 1),
     "is larger than 999 bytes": (
-        Answer(status=406),
+        Reply(status=406),
         {"DEBUGINFOD_MAXSIZE": "999"},
         1,
     ),
     "inflates to more than 99999 bytes": (
-        Answer.zipped(bytes(50_000_000)),
+        Reply.zipped(bytes(50_000_000)),
         {"DEBUGINFOD_MAXSIZE": "99999"},
         1,
     ),
-    f"has build id {OTHER_ID.hex()}": (Answer(debug_file(OTHER_ID)), {}, 1),
-    "has build id none": (Answer(debug_file()), {}, 1),
-    "not an ELF": (Answer(b"<html>"), {}, 1),
-    "the file is empty": (Answer(b""), {}, 1),
-    "peer closed connection": (Answer(DEBUG[:100], claimed=len(DEBUG)), {}, 3),
+    f"has build id {OTHER_ID.hex()}": (Reply(debug_file(OTHER_ID)), {}, 1),
+    "has build id none": (Reply(debug_file()), {}, 1),
+    "not an ELF": (Reply(b"<html>"), {}, 1),
+    "the file is empty": (Reply(b""), {}, 1),
+    "peer closed connection": (Reply(DEBUG[:100], claimed=len(DEBUG)), {}, 3),
     "its gzip encoding is damaged": (
-        Answer(b"no gzip", headers=(("Content-Encoding", "gzip"),)),
+        Reply(b"no gzip", headers=(("Content-Encoding", "gzip"),)),
         {},
         3,
     ),
     "redirect loop": (
-        Answer(status=302, headers=(("Location", "/again"),)),
+        Reply(status=302, headers=(("Location", "/again"),)),
         {},
         2,
     ),
     "invalid redirect": (
-        Answer(status=302, headers=(("Location", "ftp:/x"),)),
+        Reply(status=302, headers=(("Location", "ftp:/x"),)),
         {},
         1,
     ),
@@ -177,7 +178,7 @@ def test_a_silent_server_times_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEBUGINFOD_TIMEOUT", "1")
-    with Server(FOUND._replace(pause=60)) as slow, Server(FOUND) as other:
+    with Server(FOUND._replace(fault="pause")) as slow, Server(FOUND) as other:
         report = ask(tmp_path, monkeypatch, slow, other)
     assert names_of(report) == ["in_debug", "in_binary"]
 
@@ -198,7 +199,7 @@ def test_a_refused_connection_is_a_failure(
 def test_the_next_server_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Server(MISSING) as first, Server(Answer(status=500)) as second:
+    with Server(MISSING) as first, Server(Reply(status=500)) as second:
         with Server(FOUND) as third:
             assert ask(tmp_path, monkeypatch, first, second, third).notes == ()
         assert len(first.requests) == len(second.requests) == 1
@@ -214,7 +215,8 @@ def test_headers_of_the_user_are_sent(
     )
     with Server(FOUND) as server:
         ask(tmp_path, monkeypatch, server)
-    ((_, headers),) = server.requests
+    (asked,) = server.requests
+    headers = asked.headers
     assert (headers["x-token"], headers["x-other"]) == ("a:b", "c")
     assert "nonsense" not in headers
 
@@ -276,7 +278,7 @@ def test_the_lifetime_of_a_negative_answer_is_in_the_cache(
 def test_a_failure_beside_a_negative_answer_is_not_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Server(MISSING) as first, Server(Answer(status=500)) as second:
+    with Server(MISSING) as first, Server(Reply(status=500)) as second:
         ask(tmp_path, monkeypatch, first, second)
     assert leftovers(tmp_path) == []
 

@@ -15,7 +15,7 @@ from gsym.containers.cabinet import inflate_cabinet
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.symbolication.conversion_cache import collect_cache
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Server
 from tests.inputs.cabinet import LZX, MSZIP, STORED, cabinet
 from tests.inputs.pdb import GUID, Function, Module, Pdb
 from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
@@ -27,7 +27,7 @@ cab = pytest.mark.skipif(not find_spec("libarchive"), reason="needs the extra `c
 
 KEY = "030201000504070608090A0B0C0D0E0F1"
 PDB = Pdb([Module([Function("f", 0, 16, [(0, 5)])])])
-MISSING = Answer(status=404)
+MISSING = Reply(status=404)
 
 
 @pytest.fixture(autouse=True)
@@ -64,10 +64,10 @@ def convert(program: Path, *servers: Server) -> gsym.ConversionReport:
 
 @http
 def test_a_server_delivers_once(program: Path, tmp_path: Path) -> None:
-    with Server(Answer(PDB.to_bytes())) as server:
+    with Server(Reply(PDB.to_bytes())) as server:
         for _ in range(2):
             report = convert(program, server)
-        assert [path for path, _ in server.requests] == [f"/App.pdb/{KEY}/App.pdb"]
+        assert server.paths == [f"/App.pdb/{KEY}/App.pdb"]
     cached = tmp_path / f"cache/symbols/App.pdb/{KEY}/App.pdb"
     assert report.companions == (str(cached),)
     assert report.functions_debug_info == 1
@@ -79,9 +79,9 @@ def test_a_server_delivers_once(program: Path, tmp_path: Path) -> None:
 def test_a_server_may_have_a_cabinet(program: Path) -> None:
     packed = cabinet("App.pdb", PDB.to_bytes())
 
-    with Server(MISSING, MISSING, Answer(packed)) as server:
+    with Server(MISSING, MISSING, Reply(packed)) as server:
         report = convert(program, server)
-        assert server.requests[-1][0] == f"/App.pdb/{KEY}/App.pd_"
+        assert server.paths[-1] == f"/App.pdb/{KEY}/App.pd_"
     assert report.functions_debug_info == 1
 
 
@@ -92,9 +92,9 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
     other = replace(PDB, age=2).to_bytes()
     with (
         Server(MISSING) as empty,
-        Server(Answer(status=403)) as closed,
-        Server(Answer(other)) as wrong,
-        Server(Answer(b"<html>")) as page,
+        Server(Reply(status=403)) as closed,
+        Server(Reply(other)) as wrong,
+        Server(Reply(b"<html>")) as page,
     ):
         servers = (empty, closed, wrong, page)
         with pytest.raises(gsym.EmptyError) as error:
@@ -105,7 +105,7 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
             assert f"{server.url} ({reason})" in error.value.reason
         assert "is of another build, " in error.value.reason
         assert "neither a binary" in error.value.reason
-        with Server(Answer(PDB.to_bytes())) as right:
+        with Server(Reply(PDB.to_bytes())) as right:
             assert convert(program, *servers, right).functions_debug_info == 1
     kept = [name for _, _, names in os.walk(tmp_path / "cache") for name in names]
     assert kept == ["App.pdb"]
@@ -113,9 +113,9 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
 
 @http
 def test_a_server_may_redirect_to_a_private_address(program: Path) -> None:
-    with Server(Answer(PDB.to_bytes())) as storage:
+    with Server(Reply(PDB.to_bytes())) as storage:
         headers = (("Location", f"{storage.url}/file"),)
-        with Server(Answer(status=302, headers=headers)) as server:
+        with Server(Reply(status=302, headers=headers)) as server:
             assert convert(program, server).functions_debug_info == 1
 
 
@@ -125,8 +125,7 @@ def test_errors_do_not_repeat_the_password_of_a_server(program: Path) -> None:
         url = server.url.replace("://", "://me:secret@") + "/?token=secret"
         with pytest.raises(gsym.EmptyError, match="not found") as error:
             gsym.convert(program, symbol_servers=[url], debug_file_directories=())
-        _, headers = server.requests[0]
-    assert headers["authorization"].startswith("Basic ")
+    assert server.requests[0].headers["authorization"].startswith("Basic ")
     assert "secret" not in str(error.value)
 
 
@@ -143,9 +142,9 @@ def test_any_name_stays_in_the_cache(
     program: Path, tmp_path: Path, path: bytes, asked: str
 ) -> None:
     rename(program, path)
-    with Server(Answer(PDB.to_bytes())) as server:
+    with Server(Reply(PDB.to_bytes())) as server:
         (found,) = convert(program, server).companions
-        assert server.requests[0][0].startswith(asked)
+        assert server.paths[0].startswith(asked)
     assert Path(found).resolve().parent.parent.parent == tmp_path / "cache/symbols"
 
 
@@ -155,7 +154,7 @@ def test_a_name_that_no_file_can_have_leaves_nothing(
     program: Path, tmp_path: Path, path: bytes
 ) -> None:
     rename(program, path)
-    with Server(Answer(PDB.to_bytes())) as server, pytest.raises(gsym.EmptyError):
+    with Server(Reply(PDB.to_bytes())) as server, pytest.raises(gsym.EmptyError):
         convert(program, server)
     assert [names for _, _, names in os.walk(tmp_path / "cache") if names] == []
 
@@ -180,7 +179,7 @@ def test_a_url_that_is_none_is_named(program: Path) -> None:
 def test_convert_and_store_add_have_the_option(
     program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Server(Answer(PDB.to_bytes())) as server:
+    with Server(Reply(PDB.to_bytes())) as server:
         assert main(["convert", str(program), "--symbol-server", server.url]) == 0
         store = str(tmp_path / "store")
         command = ["store", "add", str(program), "--store", store]
@@ -190,7 +189,7 @@ def test_convert_and_store_add_have_the_option(
 
 @http
 def test_files_of_servers_leave_the_cache_too(program: Path, tmp_path: Path) -> None:
-    with Server(Answer(PDB.to_bytes())) as server:
+    with Server(Reply(PDB.to_bytes())) as server:
         convert(program, server)
     assert collect_cache(0).removed == 1
     assert [names for _, _, names in os.walk(tmp_path / "cache") if names] == []

@@ -8,21 +8,20 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import partial
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import REPOSITORY, find_peer
+from tests.http_server import Reply, Server, files_of
 from tests.project.test_readme import blocks, run, shape, steps
 from tests.server.page_browser import Visit, open_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.http_server import Answers
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -144,20 +143,6 @@ def test_the_diagrams_are_those_of_their_tool() -> None:
     assert done.returncode == 0, "run tools/diagrams.py"
 
 
-class Files(SimpleHTTPRequestHandler):
-    """A file server that prints nothing, and has no icon."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        if self.path == "/favicon.ico":
-            self.send_response(HTTPStatus.NO_CONTENT)
-            self.end_headers()
-        else:
-            super().do_GET()
-
-
 @pytest.fixture(scope="module")
 def built() -> Path:
     """The manual as HTML."""
@@ -170,13 +155,10 @@ def built() -> Path:
 @pytest.fixture(scope="module")
 def site(built: Path) -> Iterator[Visit]:
     """It in a browser as wide as a phone, from a file server."""
-    handler = partial(Files, directory=str(built))
     opened = contextmanager(open_browser)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, opened() as browser:
-        Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}"
-        yield Visit(browser, url, viewport={"width": 390, "height": 844})
-        server.shutdown()
+    no_icon: dict[str, Answers] = {"/favicon.ico": Reply(status=204)}
+    with Server(files_of(built), replies=no_icon) as server, opened() as browser:
+        yield Visit(browser, server.url, viewport={"width": 390, "height": 844})
 
 
 @pytest.mark.slow

@@ -20,11 +20,11 @@ from gsym.trace.fxt.records import (
 from gsym.trace.fxt.writer import encode
 from gsym.trace.matching import match_events
 from gsym.trace.recording.tracer import Tracer
+from tests.http_server import Server, files_of
 from tests.project.viewers import (
     Perfetto,
     firefox_samples,
     perfetto_folder,
-    served,
     speedscope_table,
 )
 from tests.server.page_browser import open_browser
@@ -59,9 +59,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def perfetto(browser: Any) -> Iterator[Perfetto]:  # noqa: ANN401
-    with served(perfetto_folder()) as url:
+    with Server(files_of(perfetto_folder())) as server:
         context = browser.new_context(service_workers="block")
-        yield Perfetto(context.new_page(), url)
+        yield Perfetto(context.new_page(), server.url)
         context.close()
 
 

@@ -13,20 +13,14 @@ import os
 import shutil
 import subprocess
 import time
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.conftest import find_peer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.http_server import Server, files_of
 
 _SECONDS = 120  # a machine may be busy
 _FIREFOX_CLI = "@firefox-devtools/profiler-cli"
@@ -56,23 +50,6 @@ async ([sql, milliseconds]) => {
     return rows;
 }
 """
-
-
-class _Handler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The URL of a folder, served on this machine."""
-    handler = partial(_Handler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:  # or the thread would spin on a closed socket
-            server.shutdown()
 
 
 def perfetto_folder() -> Path:
@@ -159,10 +136,10 @@ def speedscope_table(
     """
     link = folder / "speedscope"
     link.symlink_to(npm_package("speedscope") / "dist" / "release")
-    with served(folder) as url:
+    with Server(files_of(folder)) as server:
         page = browser.new_page()
         page.set_default_timeout(1000 * _SECONDS)
-        page.goto(f"{url}/{link.name}/index.html#profileURL={url}/{name}")
+        page.goto(f"{server.url}/{link.name}/index.html#profileURL={server.url}/{name}")
         page.get_by_text("Sandwich").click()
         page.wait_for_selector("table tr:nth-child(2), tbody tr")
         rows: list[list[str]] = page.evaluate(

@@ -14,7 +14,7 @@ from gsym.cli.main import main
 from gsym.remote import reader as remote_reader
 from gsym.remote.sparse_image import HEAD_SIZE
 from tests.creations import create
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.object_server import ObjectServer
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_answers_are_those_of_the_local_file(
             assert reader.lookup(address, merged=True) == expected
         assert reader.lookup(1 << 70) is None
         assert reader.is_partial
-        assert sum(each.sent for each in server.requests) < len(data)
+        assert server.counted()[1] < len(data)
 
 
 class HeldFile:
@@ -229,7 +229,7 @@ def test_a_size_that_cannot_be_is_refused(size: str, reason: str) -> None:
     headers = (("Content-Range", f"bytes 0-{HEAD_SIZE - 1}/{size}"),)
     reply = Reply(head, status=206, headers=headers)
     with (
-        FaultServer({"/a.gsym": reply}) as faulty,
+        Server(replies={"/a.gsym": reply}) as faulty,
         pytest.raises(gsym.SourceError) as raised,
     ):
         gsym.open(faulty.url + "/a.gsym")
@@ -345,7 +345,7 @@ def test_the_command_takes_a_url(
     printed = capfd.readouterr()
     assert printed.out.startswith("0x10030: common0 + 16 at")
     assert "0x1 is outside the module (0x10000-0x4f2000)" in printed.err
-    assert sum(each.sent for each in server.requests) < 1 << 20
+    assert server.counted()[1] < 1 << 20
 
 
 # ---- failures --------------------------------------------------------------------
@@ -433,7 +433,7 @@ def test_a_request_that_fails_is_repeated_and_then_reported(
 
 def test_a_redirect_to_this_machine_is_refused(server: ObjectServer) -> None:
     server.objects[PATH] = program(3)
-    with FaultServer({PATH: Reply.redirect(server.url + PATH)}) as other:
+    with Server(replies={PATH: Reply.redirect(server.url + PATH)}) as other:
         with pytest.raises(gsym.SourceError, match="is a loopback address"):
             gsym.open(other.url + PATH)
         assert server.requests == []

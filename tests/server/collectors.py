@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -13,61 +11,33 @@ from opentelemetry.proto.collector.profiles.v1development import (
     profiles_service_pb2_grpc as service_grpc,
 )
 
+from tests.http_server import Reply, Server
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class HttpCollector:
-    """Answers as it is told to.
+TYPE = ("content-type", "application/x-protobuf")
+ACCEPTED = service.ExportProfilesServiceResponse().SerializeToString()
+_PATH = "/v1development/profiles"
 
-    Attributes:
-        bodies: Of the requests.
-        status, headers, answer: Of the answers.
-    """
+
+class HttpCollector(Server):
+    """A collector by HTTP; `otherwise` is what it answers."""
 
     def __init__(self) -> None:
-        self.reset()
-        collector = self
+        super().__init__()
+        self.answers(ACCEPTED)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                assert self.path == "/v1development/profiles"
-                assert self.headers["content-type"] == "application/x-protobuf"
-                size = int(self.headers["content-length"])
-                collector.bodies.append(self.rfile.read(size))
-                self.send_response(collector.status)
-                self.send_header("content-type", "application/x-protobuf")
-                self.send_header("content-length", str(len(collector.answer)))
-                for name, value in collector.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(collector.answer)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def reset(self) -> None:
-        self.bodies: list[bytes] = []
-        self.status = 200
-        self.headers: dict[str, str] = {}
-        self.answer = service.ExportProfilesServiceResponse().SerializeToString()
+    def answers(self, body: bytes, status: int = 200, **headers: str) -> None:
+        """What all requests are answered with; of earlier ones nothing is kept."""
+        named = tuple((n.replace("_", "-"), value) for n, value in headers.items())
+        self.replies = {_PATH: Reply(body, status, (TYPE, *named))}
+        self.requests = []
 
     @property
     def url(self) -> str:
-        port = self._server.server_port
-        return f"http://127.0.0.1:{port}/v1development/profiles"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return super().url + _PATH
 
 
 class GrpcCollector(service_grpc.ProfilesServiceServicer):

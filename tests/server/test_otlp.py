@@ -32,7 +32,7 @@ from gsym.server.otlp.grpc_service import GrpcService  # noqa: E402
 from gsym.server.otlp.status import status_message, status_text  # noqa: E402
 from gsym.store.modules import Attempt, Entry, Resolution  # noqa: E402
 from gsym.store.symbolizer import Symbolizer  # noqa: E402
-from tests.server.collectors import GrpcCollector, HttpCollector  # noqa: E402
+from tests.server.collectors import ACCEPTED, GrpcCollector, HttpCollector  # noqa: E402
 from tests.server.running import RunningServer, made_settings  # noqa: E402
 from tests.server.test_serve_command import Serving  # noqa: E402
 from tests.trace.profiles.symbols import BASE, BUILD_ID, Modules  # noqa: E402
@@ -80,7 +80,7 @@ def shared_collector() -> Iterator[HttpCollector]:
 
 @pytest.fixture
 def collector(shared_collector: HttpCollector) -> HttpCollector:
-    shared_collector.reset()
+    shared_collector.answers(ACCEPTED)
     return shared_collector
 
 
@@ -287,7 +287,7 @@ def test_partial_success_of_the_next_collector_reaches_the_client(
     partial = service.ExportProfilesServiceResponse()
     partial.partial_success.rejected_profiles = 1
     partial.partial_success.error_message = "too old"
-    collector.answer = partial.SerializeToString()
+    collector.answers(partial.SerializeToString())
     answer = send(server, request().SerializeToString())
     found = service.ExportProfilesServiceResponse.FromString(answer.body)
     assert (answer.status, found) == (200, partial)
@@ -296,7 +296,7 @@ def test_partial_success_of_the_next_collector_reaches_the_client(
 def test_another_status_of_success_is_not_sent_again(
     server: RunningServer, collector: HttpCollector
 ) -> None:
-    collector.status, collector.answer = 202, b""
+    collector.answers(b"", 202)
     answer = send(server, request().SerializeToString())
     assert (answer.status, answer.body) == (200, b"")
 
@@ -304,7 +304,7 @@ def test_another_status_of_success_is_not_sent_again(
 def test_a_time_to_retry_after_that_is_no_number_is_ignored(
     server: RunningServer, collector: HttpCollector
 ) -> None:
-    collector.status, collector.headers = 503, {"retry-after": "\xb2"}
+    collector.answers(b"", 503, retry_after="\xb2")
     answer = send(server, request().SerializeToString())
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 
@@ -327,8 +327,7 @@ def test_the_client_learns_whether_to_send_again(
     server: RunningServer,
     collector: HttpCollector,
 ) -> None:
-    collector.status, collector.headers = theirs, {"retry-after": "7"}
-    collector.answer = status_message(400, "no such thing", {})
+    collector.answers(status_message(400, "no such thing", {}), theirs, retry_after="7")
     answer = send(server, request().SerializeToString())
     assert (answer.status, answer.headers.get("retry-after")) == (ours, retry_after)
     assert answer.headers["content-type"] == KIND

@@ -24,7 +24,7 @@ from gsym.server.upload_tasks import unpack_upload
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
-from tests.debuginfod_server import Answer as Prepared, Server
+from tests.http_server import Reply, Server
 from tests.inputs import elf
 from tests.inputs.cabinet import cabinet
 from tests.inputs.pdb_examples import PDBS
@@ -558,7 +558,7 @@ def test_a_slow_upload_times_out(tmp_path: Path) -> None:
 
 def test_a_file_is_fetched_from_an_allowed_host(tmp_path: Path) -> None:
     with (
-        Server(Prepared(binary(50))) as upstream,
+        Server(Reply(binary(50))) as upstream,
         running(
             tmp_path / "store", upload_hosts=["127.0.0.1"], allow_private=True
         ) as server,

@@ -15,7 +15,7 @@ from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_a_bucket_is_imported(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
         f"</Name><KeyCount>3</KeyCount><IsTruncated>false</IsTruncated>{rows}"
         "</ListBucketResult>"
     )
-    with FaultServer() as server:
+    with Server() as server:
         server.replies["/b?list-type=2"] = Reply(listing.encode())
         for number, each in enumerate(paths):
             server.replies[f"/b/{each}"] = Reply(symbols(number), headers=stamp)
@@ -179,7 +179,7 @@ def test_a_bucket_is_imported(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
         assert counts(run(store, url)) == {"added": 2, "failed": 1}
         server.replies[f"/b/{paths[2]}"] = Reply(symbols(2), headers=stamp)
         assert counts(run(store, url)) == {"added": 1, "done": 2}
-        assert server.requests[f"/b/{paths[0]}"] == 1
+        assert server.counts[f"/b/{paths[0]}"] == 1
 
 
 # ---- the command

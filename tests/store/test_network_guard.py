@@ -20,7 +20,7 @@ from gsym.net.network_guard import (
 )
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,12 +215,12 @@ def test_certificate_is_checked_against_the_host_name(
         monkeypatch.delenv(name.upper(), raising=False)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
-    with FaultServer(otherwise=Reply(b"body"), tls=context) as server:
+    with Server(Reply(b"body"), tls=context) as server:
         url = f"https://{host}:{server.port}/x"
         if host == "symbols.example":
             fetch(url, tmp_path, Names(["127.0.0.1"]))
             assert (tmp_path / "file").read_bytes() == b"body"
-            assert server.headers["/x"]["host"] == f"{host}:{server.port}"
+            assert server.headers_for("/x")["host"] == f"{host}:{server.port}"
         else:
             with pytest.raises(SourceError, match="certificate"):
                 fetch(url, tmp_path, Names(["127.0.0.1"]))

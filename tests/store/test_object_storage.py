@@ -14,7 +14,7 @@ from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source
 from tests.companions import ID, debug_file
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.symbol_files import key, path, symbols
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_a_module_comes_from_s3(tmp_path: Path) -> None:
         object_path: Reply(symbols(), headers=STAMP),
         "/symbols?list-type=2&prefix=public%2F": Reply(LISTING),
     }
-    with FaultServer(dict(replies)) as server:
+    with Server(replies=dict(replies)) as server:
         bucket = object_storage.open_bucket(url(server.url), LIMITS)
         assert bucket.name == "s3://symbols/public"
         assert dict(bucket.objects()) == {SYMBOLS: '7 "1"'}
@@ -178,7 +178,7 @@ def test_a_module_comes_from_s3(tmp_path: Path) -> None:
         assert found.entry.source == f"s3://symbols/public/{SYMBOLS}"
         missing = resolver.resolve(key(1))
         assert [each.outcome for each in missing.attempts] == ["missing"]
-        signature = server.headers[object_path]["authorization"]
+        signature = server.headers_for(object_path)["authorization"]
     assert signature.startswith("AWS4-HMAC-SHA256 Credential=key/")
 
 
@@ -196,7 +196,7 @@ def test_a_service_in_trouble_is_a_failure_and_never_a_file(
     reply: Reply, reason: str, tmp_path: Path
 ) -> None:
     limits = LIMITS._replace(total_seconds=0.5)
-    with FaultServer(otherwise=reply) as server:
+    with Server(reply) as server:
         bucket = object_storage.open_bucket(url(server.url), limits)
         with pytest.raises(SourceError, match=reason) as caught:
             bucket.find(key(), str(tmp_path))

@@ -30,7 +30,7 @@ from gsym.store.sources.settings import SourceOpener
 from gsym.store.sources.source import FoundFile
 from gsym.store.symbolizer import Symbolizer
 from tests.clock import Clock
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf, Symbol, code_section
 from tests.store_modules import identity, write_sym
 from tests.symbol_files import key, path, symbols
@@ -61,12 +61,12 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     pytest.importorskip("httpx2", reason="the extra `net` is not installed")
     for name in ("http_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    with FaultServer() as running:
+    with Server() as running:
         yield running
 
 
@@ -77,7 +77,7 @@ class Opener:
         self.opened: list[SourceOpener] = []
 
     def __call__(
-        self, *servers: FaultServer, limits: TransferLimits = LIMITS
+        self, *servers: Server, limits: TransferLimits = LIMITS
     ) -> list[Source]:
         opener = SourceOpener(limits=limits)
         self.opened.append(opener)
@@ -140,10 +140,10 @@ def function_of(resolution: Resolution) -> str:
 
 
 def test_a_module_comes_from_the_first_source_that_has_it(
-    store: Store, server: FaultServer, web: Opener
+    store: Store, server: Server, web: Opener
 ) -> None:
     server.replies[path()] = Reply.zipped(symbols())
-    with FaultServer() as empty:
+    with Server() as empty:
         resolver = Resolver(store, web(empty, server))
         found = resolver.resolve(key())
         assert outcomes(found) == ["missing", "found"]
@@ -158,7 +158,7 @@ def test_a_module_comes_from_the_first_source_that_has_it(
         assert again.is_cached
         assert again.entry is not None
         assert again.entry.source == f"{server.url}{path()}"
-    assert server.requests == {path(): 1}
+    assert server.counts == {path(): 1}
 
 
 BUILD_ID = "abcdef0123456789abcdef0123456789abcdef01"
@@ -412,7 +412,7 @@ FAULTS = {
 
 @pytest.mark.slow
 def test_failing_upstream_stores_nothing_and_is_asked_again(
-    store: Store, server: FaultServer, web: Opener
+    store: Store, server: Server, web: Opener
 ) -> None:
     clock = Clock()
     misses = NegativeCache(str(Path(store.path) / ".misses"), clock=clock)
@@ -532,7 +532,7 @@ def run_together(work: Callable[[int], object], count: int) -> None:
 
 
 def test_many_threads_make_one_request(
-    store: Store, server: FaultServer, web: Opener
+    store: Store, server: Server, web: Opener
 ) -> None:
     server.replies[path()] = Reply(symbols())
     server.gate.clear()
@@ -556,17 +556,17 @@ def test_many_threads_make_one_request(
     run_together(work, 32)
     opener.join()
     assert answers == ["f0_0"] * 32
-    assert server.requests == {path(): 1}
+    assert server.counts == {path(): 1}
 
 
 def test_a_miss_of_many_threads_is_one_request(
-    store: Store, server: FaultServer, web: Opener
+    store: Store, server: Server, web: Opener
 ) -> None:
     resolver = Resolver(store, web(server))
     answers: list[Resolution] = []
     run_together(lambda _: answers.append(resolver.resolve(key())), 16)
     assert {outcomes(each)[0] for each in answers} == {"missing"}
-    assert server.requests == {path(): 1}
+    assert server.counts == {path(): 1}
 
 
 SCRIPT = """
@@ -584,7 +584,7 @@ for number in range(4):
 """
 
 
-def test_several_processes_make_one_request(store: Store, server: FaultServer) -> None:
+def test_several_processes_make_one_request(store: Store, server: Server) -> None:
     for number in range(3):
         server.replies[path(number)] = Reply(symbols(number))
     command = [sys.executable, "-c", SCRIPT, store.path, server.url]
@@ -608,7 +608,7 @@ def test_several_processes_make_one_request(store: Store, server: FaultServer) -
         assert process.returncode == 0
     for lines in outputs:
         assert [line.split()[1] for line in lines] == ["True"] * 3 + ["False"]
-    assert server.requests == {path(number): 1 for number in range(4)}
+    assert server.counts == {path(number): 1 for number in range(4)}
 
 
 def test_conversions_are_done_no_more_at_a_time_than_allowed(store: Store) -> None:

@@ -12,7 +12,7 @@ from gsym.store.modules import ModuleKey
 from gsym.store.sidecar import identity_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, path, symbols
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_several_sources_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login us:er password p@ss\n")
-    with FaultServer(otherwise=Reply(symbols())) as server:
+    with Server(Reply(symbols())) as server:
         headers = {
             server.url: [("X-Token", "t")],
             f"{server.url}/below": [("X-Below", "b")],
@@ -99,7 +99,7 @@ def test_headers_and_a_netrc_file_go_to_their_servers(tmp_path: Path) -> None:
             (source,) = opener.open(server.url)
             assert "p@ss" not in source.name
             source.find(key(), str(tmp_path))
-        sent = server.headers[path()]
+        sent = server.headers_for(path())
     assert sent["x-token"] == "t"
     assert not {"x-other", "x-below", "x-port"} & set(sent)
     assert sent["authorization"] == "Basic dXM6ZXI6cEBzcw=="
@@ -110,7 +110,7 @@ def test_the_servers_of_debuginfod_get_the_headers_of_its_clients(
 ) -> None:
     (tmp_path / "headers").write_text("X-Token: t\n")
     build_id = "80ae0509e7ce335a"
-    with FaultServer(otherwise=Reply(b"x")) as server:
+    with Server(Reply(b"x")) as server:
         environment = {
             "DEBUGINFOD_URLS": server.url,
             "DEBUGINFOD_HEADERS_FILE": str(tmp_path / "headers"),
@@ -118,7 +118,7 @@ def test_the_servers_of_debuginfod_get_the_headers_of_its_clients(
         with SourceOpener(environment=environment) as opener:
             (source,) = opener.open("debuginfod")
             source.find(ModuleKey(code_id=build_id), str(tmp_path))
-        assert server.headers[f"/buildid/{build_id}/debuginfo"]["x-token"] == "t"
+        assert server.headers_for(f"/buildid/{build_id}/debuginfo")["x-token"] == "t"
 
 
 def test_invalid_netrc_file_is_reported(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_invalid_netrc_file_is_reported(tmp_path: Path) -> None:
 
 def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
     tree = path().removesuffix(".sym")
-    with FaultServer() as server, SourceOpener(environment={}) as opener:
+    with Server() as server, SourceOpener(environment={}) as opener:
         server.replies[f"{tree}.sym"] = Reply(symbols())
         (source,) = opener.open(f"gsym+{server.url}")
         source.find(key(), str(tmp_path))
-        assert list(server.requests) == [f"{tree}.gsym", f"{tree}.sym"]
+        assert list(server.counts) == [f"{tree}.gsym", f"{tree}.sym"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_identity_from_a_server_counts_only_if_it_is_valid(
     tmp_path: Path, told: bytes
 ) -> None:
     tree = path().removesuffix(".sym")
-    with FaultServer() as server, SourceOpener(environment={}) as opener:
+    with Server() as server, SourceOpener(environment={}) as opener:
         server.replies[f"{tree}.gsym"] = Reply(b"a GSYM file")
         server.replies[f"{tree}.json"] = Reply(told)
         (source,) = opener.open(f"gsym+{server.url}")

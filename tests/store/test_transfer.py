@@ -23,7 +23,7 @@ from gsym.net.retry import BackoffTable
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
 from tests.clock import Clock
-from tests.fault_server import FaultServer, Reply
+from tests.http_server import Reply, Server
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
@@ -63,8 +63,8 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[FaultServer]:
-    with FaultServer() as running:
+def server() -> Iterator[Server]:
+    with Server() as running:
         yield running
 
 
@@ -130,18 +130,16 @@ def fetch(tmp_path: Path) -> Fetch:
     ids=["plain", "no length", "gzip", "zstd", "identity"],
 )
 def test_file_is_fetched_whole_and_inflated(
-    fetch: Fetch, server: FaultServer, reply: Reply
+    fetch: Fetch, server: Server, reply: Reply
 ) -> None:
     server.replies["/a.sym"] = reply
     assert fetch(f"{server.url}/a.sym") == BODY
 
 
-def test_requests_name_the_client_and_the_host(
-    fetch: Fetch, server: FaultServer
-) -> None:
+def test_requests_name_the_client_and_the_host(fetch: Fetch, server: Server) -> None:
     server.replies["/a?b=c%2Fd"] = Reply(BODY)
     fetch(f"{server.url}/a?b=c%2Fd", headers=(("X-Token", "t"),))
-    headers = server.headers["/a?b=c%2Fd"]
+    headers = server.headers_for("/a?b=c%2Fd")
     assert headers["host"] == f"127.0.0.1:{server.port}"
     assert headers["user-agent"].startswith(f"gsym/{__version__} (+https://")
     assert headers["accept-encoding"] == "gzip, zstd"
@@ -150,23 +148,21 @@ def test_requests_name_the_client_and_the_host(
 
 @pytest.mark.parametrize("status", [404, 410])
 def test_missing_file_is_distinguished_from_a_failure(
-    fetch: Fetch, server: FaultServer, status: int
+    fetch: Fetch, server: Server, status: int
 ) -> None:
     server.otherwise = Reply(status=status)
     with pytest.raises(NotFoundError, match=f"{server.url}/x: HTTP status {status}"):
         fetch(f"{server.url}/x", LIMITS._replace(attempts=9))
-    assert server.requests["/x"] == 1
+    assert server.counts["/x"] == 1
 
 
 @pytest.mark.parametrize("status", [204, 304, 401])
-def test_other_statuses_fail_at_once(
-    fetch: Fetch, server: FaultServer, status: int
-) -> None:
+def test_other_statuses_fail_at_once(fetch: Fetch, server: Server, status: int) -> None:
     server.otherwise = Reply(status=status)
     with pytest.raises(SourceError, match=f"HTTP status {status}") as caught:
         fetch(f"{server.url}/x", LIMITS._replace(attempts=9))
     assert not caught.value.may_retry
-    assert server.requests["/x"] == 1
+    assert server.counts["/x"] == 1
 
 
 # ---- what goes wrong
@@ -202,7 +198,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_answer_is_a_failure_and_never_a_file(
-    fetch: Fetch, server: FaultServer, fault: str
+    fetch: Fetch, server: Server, fault: str
 ) -> None:
     server.otherwise, reason = FAULTS[fault]
     with pytest.raises(SourceError, match=reason) as caught:
@@ -221,7 +217,7 @@ def test_a_damaged_answer_is_a_failure_and_never_a_file(
     ],
 )
 def test_a_slow_server_is_not_waited_for(
-    fetch: Fetch, server: FaultServer, reply: Reply, limits: dict[str, Any]
+    fetch: Fetch, server: Server, reply: Reply, limits: dict[str, Any]
 ) -> None:
     server.otherwise = reply
     started = time.monotonic()
@@ -241,7 +237,7 @@ def test_refused_connection_is_a_failure(fetch: Fetch) -> None:
 
 
 def test_a_folder_that_cannot_be_written_to_is_a_failure(
-    fetch: Fetch, server: FaultServer, tmp_path: Path
+    fetch: Fetch, server: Server, tmp_path: Path
 ) -> None:
     server.otherwise = Reply(BODY)
     transfer = fetch.transfer(LIMITS, allow_private=False)
@@ -259,7 +255,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_failure(
 
 @pytest.mark.parametrize("claimed", [None, -1])
 def test_a_file_may_be_as_large_as_the_limit(
-    fetch: Fetch, server: FaultServer, claimed: int | None
+    fetch: Fetch, server: Server, claimed: int | None
 ) -> None:
     server.otherwise = Reply(BODY, claimed=claimed)
     assert fetch(f"{server.url}/x", LIMITS._replace(most_bytes=len(BODY))) == BODY
@@ -269,9 +265,7 @@ def test_a_file_may_be_as_large_as_the_limit(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_a_bomb_stops_at_the_limit(
-    fetch: Fetch, server: FaultServer, encoding: str
-) -> None:
+def test_a_bomb_stops_at_the_limit(fetch: Fetch, server: Server, encoding: str) -> None:
     pack = gzip.compress if encoding == "gzip" else zstd.compress
     bomb = pack(bytes(256 << 20))
     server.otherwise = Reply(bomb, headers=(("Content-Encoding", encoding),))
@@ -284,7 +278,7 @@ def test_a_bomb_stops_at_the_limit(
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_failing_server_is_asked_again(
-    fetch: Fetch, server: FaultServer, status: int
+    fetch: Fetch, server: Server, status: int
 ) -> None:
     server.replies["/x"] = [Reply(status=status), Reply(status=status), Reply(BODY)]
     assert fetch(f"{server.url}/x", LIMITS._replace(attempts=3)) == BODY
@@ -292,16 +286,14 @@ def test_failing_server_is_asked_again(
     assert [wait for wait in fetch.waits if not 0 <= wait <= 0.02] == []
 
 
-def test_broken_connection_is_opened_again(fetch: Fetch, server: FaultServer) -> None:
+def test_broken_connection_is_opened_again(fetch: Fetch, server: Server) -> None:
     broken = Reply(BODY, fault="reset"), Reply(fault="no head")
     server.replies["/x"] = [*broken, Reply(BODY, claimed=999_999), Reply(BODY)]
     assert fetch(f"{server.url}/x", LIMITS._replace(attempts=4)) == BODY
 
 
 @pytest.mark.parametrize("form", ["seconds", "date"])
-def test_retry_after_is_waited_for(
-    fetch: Fetch, server: FaultServer, form: str
-) -> None:
+def test_retry_after_is_waited_for(fetch: Fetch, server: Server, form: str) -> None:
     asked = "7" if form == "seconds" else formatdate(time.time() + 7.9, usegmt=True)
     busy = Reply(status=429, headers=(("Retry-After", asked),))
     server.replies["/x"] = [busy, Reply(BODY)]
@@ -310,7 +302,7 @@ def test_retry_after_is_waited_for(
 
 
 def test_wait_beyond_the_total_time_does_not_start(
-    fetch: Fetch, server: FaultServer
+    fetch: Fetch, server: Server
 ) -> None:
     busy = Reply(status=503, headers=(("Retry-After", "11"),))
     server.replies["/x"] = [busy, Reply(BODY)]
@@ -403,7 +395,7 @@ def test_status_404_ends_the_wait_of_a_server(
             transfer.fetch(address, path, is_trusted=True)
 
 
-def test_invalid_retry_after_is_ignored(fetch: Fetch, server: FaultServer) -> None:
+def test_invalid_retry_after_is_ignored(fetch: Fetch, server: Server) -> None:
     for text in ["soon", "-1", "1e9", "9" * 400, "Thu, 99"]:
         server.otherwise = Reply(status=503, headers=(("Retry-After", text),))
         with pytest.raises(SourceError, match="HTTP status 503"):
@@ -415,7 +407,7 @@ def test_invalid_retry_after_is_ignored(fetch: Fetch, server: FaultServer) -> No
 
 @pytest.mark.parametrize("status", [302, 308])
 def test_redirects_are_followed_up_to_the_limit(
-    fetch: Fetch, server: FaultServer, status: int
+    fetch: Fetch, server: Server, status: int
 ) -> None:
     for hop in range(5):
         server.replies[f"/{hop}"] = Reply.redirect(f"{hop + 1}", status)
@@ -425,17 +417,15 @@ def test_redirects_are_followed_up_to_the_limit(
         fetch(f"{server.url}/0", LIMITS._replace(redirects=4))
 
 
-def test_redirect_loop_is_reported(fetch: Fetch, server: FaultServer) -> None:
+def test_redirect_loop_is_reported(fetch: Fetch, server: Server) -> None:
     server.replies["/a"] = Reply.redirect(f"{server.url}/b")
     server.replies["/b"] = Reply.redirect("/a")
     with pytest.raises(SourceError, match="redirect loop"):
         fetch(f"{server.url}/a")
-    assert server.requests == {"/a": 1, "/b": 1}
+    assert server.counts == {"/a": 1, "/b": 1}
 
 
-def test_redirects_to_invalid_urls_are_refused(
-    fetch: Fetch, server: FaultServer
-) -> None:
+def test_redirects_to_invalid_urls_are_refused(fetch: Fetch, server: Server) -> None:
     for location in [
         "ftp://h/x",
         "file:///etc/passwd",
@@ -489,9 +479,9 @@ def test_redirect_from_https_to_http_is_refused(
 
 
 def test_a_redirect_to_another_private_address_is_refused_unless_allowed(
-    fetch: Fetch, server: FaultServer
+    fetch: Fetch, server: Server
 ) -> None:
-    with FaultServer(otherwise=Reply(BODY)) as inner:
+    with Server(Reply(BODY)) as inner:
         server.otherwise = Reply.redirect(f"{inner.url}/secret")
         with pytest.raises(SourceError, match=r"127\.0\.0\.1 is a loopback address"):
             fetch(f"{server.url}/x")
@@ -500,7 +490,7 @@ def test_a_redirect_to_another_private_address_is_refused_unless_allowed(
 
 
 def test_untrusted_url_does_not_reach_this_machine(
-    fetch: Fetch, server: FaultServer
+    fetch: Fetch, server: Server
 ) -> None:
     server.otherwise = Reply(BODY)
     with pytest.raises(SourceError, match="loopback"):
@@ -512,19 +502,17 @@ def test_untrusted_url_does_not_reach_this_machine(
 # ---- secrets
 
 
-def test_credentials_go_to_their_own_server_only(
-    fetch: Fetch, server: FaultServer
-) -> None:
+def test_credentials_go_to_their_own_server_only(fetch: Fetch, server: Server) -> None:
     own = server.url.replace("//", "//us%40er:p%3Ass@")
-    with FaultServer(otherwise=Reply(BODY)) as storage:
+    with Server(Reply(BODY)) as storage:
         server.replies["/a"] = Reply.redirect("/b")
         server.replies["/b"] = Reply.redirect(f"{storage.url}/c?signature=s3cret")
         headers = (("X-Token", "t0ken"),)
         fetch(f"{own}/a", allow_private=True, headers=headers)
         expected = "Basic " + base64.b64encode(b"us@er:p:ss").decode()
-        assert server.headers["/a"]["authorization"] == expected
-        assert server.headers["/b"]["x-token"] == "t0ken"
-        (sent,) = storage.headers.values()
+        assert server.headers_for("/a")["authorization"] == expected
+        assert server.headers_for("/b")["x-token"] == "t0ken"
+        (sent,) = [each.headers for each in storage.requests]
         assert "authorization" not in sent
         assert "x-token" not in sent
         storage.otherwise = Reply(status=500)
@@ -536,7 +524,7 @@ def test_credentials_go_to_their_own_server_only(
 # ---- connections
 
 
-def test_threads_share_connections(tmp_path: Path, server: FaultServer) -> None:
+def test_threads_share_connections(tmp_path: Path, server: Server) -> None:
     server.otherwise = Reply(BODY)
     transfer = Transfer(LIMITS)
     address = read_web_address(server.url)
@@ -552,8 +540,8 @@ def test_threads_share_connections(tmp_path: Path, server: FaultServer) -> None:
     for thread in threads:
         thread.join()
     transfer.close()
-    assert sum(server.requests.values()) == 80
-    assert len(server.clients) <= 8
+    assert len(server.requests) == 80
+    assert len({each.client for each in server.requests}) <= 8
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {BODY}
 
 

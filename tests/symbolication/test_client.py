@@ -16,7 +16,7 @@ from gsym import ClientSettings, StackFrame, SymbolicationClient
 from gsym.errors import ServerError
 from gsym.net import retry
 from gsym.symbolication.client import symbolication_client
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Request, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +35,12 @@ def job(*stacks: list[int], name: str = "a.so") -> dict[str, Any]:
     }
 
 
-def reply(body: object, status: int = 200, **headers: str) -> Answer:
+def reply(body: object, status: int = 200, **headers: str) -> Reply:
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Answer(json.dumps(body).encode(), status, named)
+    return Reply(json.dumps(body).encode(), status, named)
 
 
-def title(text: str, status: int = 400) -> Answer:
+def title(text: str, status: int = 400) -> Reply:
     return reply({"title": text}, status)
 
 
@@ -65,8 +65,10 @@ def result(asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def symbolicated(_path: str, body: bytes) -> Answer:
-    return reply({"results": [result(each) for each in json.loads(body)["jobs"]]})
+def symbolicated(request: Request) -> Reply:
+    return reply(
+        {"results": [result(each) for each in json.loads(request.body)["jobs"]]}
+    )
 
 
 class Clock:
@@ -112,7 +114,8 @@ def test_every_input_format_becomes_one_request_of_version_5(
     with Server(symbolicated) as server:
         (answer,) = ask(server, request_form)
     assert functions(answer) == [["f1", "f2"]]
-    ((path, headers),) = server.requests
+    (sent,) = server.requests
+    path, headers = sent.path, sent.headers
     assert path == "/symbolicate/v5"
     assert headers["user-agent"].startswith("gsym/")
     assert "gzip" in headers["accept-encoding"]
@@ -153,19 +156,19 @@ def test_answers_come_as_records() -> None:
 TEMPORARY = {
     "429": title("slow down", 429),
     "500": title("500 Internal Server Error", 500),
-    "503": Answer(b"<html>overloaded</html>", 503),
-    "HTML": Answer(b"<html>hello</html>"),
-    "cut JSON": Answer(b'{"results": [{"sta'),
-    "nothing": Answer(b""),
-    "no gzip": Answer(b"plain", headers=(("Content-Encoding", "gzip"),)),
-    "less than it says": Answer(b"{}", claimed=1000),
-    "deep JSON": Answer(b"[" * 200_000),
-    "a refusal without JSON": Answer(b"<html>no</html>", 400),
+    "503": Reply(b"<html>overloaded</html>", 503),
+    "HTML": Reply(b"<html>hello</html>"),
+    "cut JSON": Reply(b'{"results": [{"sta'),
+    "nothing": Reply(b""),
+    "no gzip": Reply(b"plain", headers=(("Content-Encoding", "gzip"),)),
+    "less than it says": Reply(b"{}", claimed=1000),
+    "deep JSON": Reply(b"[" * 200_000),
+    "a refusal without JSON": Reply(b"<html>no</html>", 400),
 }
 
 
 @pytest.mark.parametrize("failure", TEMPORARY.values(), ids=TEMPORARY)
-def test_a_temporary_failure_is_retried(failure: Answer) -> None:
+def test_a_temporary_failure_is_retried(failure: Reply) -> None:
     clock = Clock()
     with Server(failure, failure, failure, symbolicated) as server:
         (answer,) = ask(server, job([5]), clock)
@@ -188,7 +191,7 @@ def test_a_server_to_which_nothing_connects_is_not_asked_again() -> None:
 
 def test_waits_are_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "gsym.client")
-    with Server(Answer(b"", 503), Answer(b"", 503), symbolicated) as server:
+    with Server(Reply(b"", 503), Reply(b"", 503), symbolicated) as server:
         ask(server, job([5]), Clock())
     (record,) = caplog.records
     path = f"{server.url}/symbolicate/v5"
@@ -198,7 +201,7 @@ def test_waits_are_told(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_last_failure_is_reported() -> None:
     clock = Clock()
     with (
-        Server(Answer(b"<html>", 502)) as server,
+        Server(Reply(b"<html>", 502)) as server,
         pytest.raises(ServerError, match=r"HTTP status 502 \(attempt 7\)") as caught,
     ):
         ask(server, job([5]), clock)
@@ -235,7 +238,7 @@ def test_the_total_time_of_a_request_is_limited(
 
 
 def test_an_endless_response_times_out() -> None:
-    slow = reply({"results": []})._replace(pause=60)
+    slow = reply({"results": []})._replace(fault="pause")
     settings = ClientSettings(total_timeout=0.3)
     with Server(slow) as server, pytest.raises(ServerError, match="no answer in time"):
         ask(server, job([5]), settings=settings)
@@ -290,7 +293,7 @@ def test_a_job_with_too_many_frames_is_split_and_merged(
     for stack in answer["stacks"]:
         assert [frame["frame"] for frame in stack] == list(range(len(stack)))
     assert answer["found_modules"] == {f"a.so/{ID}": True}
-    assert len(server.bodies) == requests
+    assert len(server.requests) == requests
 
 
 def test_a_module_that_only_one_piece_needs_is_found() -> None:
@@ -299,8 +302,8 @@ def test_a_module_that_only_one_piece_needs_is_found() -> None:
         "memoryMap": [["a", ID], ["b", ID], ["c", ID]],
     }
 
-    def answer(_path: str, body: bytes) -> Answer:
-        (piece,) = json.loads(body)["jobs"]
+    def answer(request: Request) -> Reply:
+        (piece,) = json.loads(request.body)["jobs"]
         used = {frame[0] for stack in piece["stacks"] for frame in stack}
         found = {
             f"{name}/{ID}": (index == 1 if index in used else None)
@@ -320,14 +323,14 @@ def test_a_module_that_only_one_piece_needs_is_found() -> None:
 def test_requests_are_compressed_on_request_only() -> None:
     with Server(symbolicated) as server:
         ask(server, job([5]))
-    assert "content-encoding" not in server.requests[0][1]
+    assert "content-encoding" not in server.requests[0].headers
 
-    def inflated(path: str, body: bytes) -> Answer:
-        return symbolicated(path, gzip.decompress(body))
+    def inflated(request: Request) -> Reply:
+        return symbolicated(request._replace(body=gzip.decompress(request.body)))
 
     with Server(inflated) as server:
         ask(server, job([5]), settings=ClientSettings(compresses=True))
-    assert server.requests[0][1]["content-encoding"] == "gzip"
+    assert server.requests[0].headers["content-encoding"] == "gzip"
 
 
 def test_credentials_in_the_url_are_sent_and_not_printed() -> None:
@@ -339,7 +342,7 @@ def test_credentials_in_the_url_are_sent_and_not_printed() -> None:
             pytest.raises(ServerError) as caught,
         ):
             client.answer(job([5]))
-    ((_, headers),) = server.requests
+    headers = server.requests[0].headers
     assert (headers["user-agent"], headers["x-token"]) == ("mine/1", "t")
     expected = b64encode("me:sécret".encode()).decode()
     assert headers["authorization"] == f"Basic {expected}"
@@ -367,14 +370,14 @@ def test_a_server_url_must_be_http(url: str) -> None:
 # ---- jobs that are refused
 
 
-def refusing(*bad: int) -> Callable[[str, bytes], Answer]:
+def refusing(*bad: int) -> Callable[[Request], Reply]:
     """A server that names the first job with one of these offsets."""
 
-    def answer(path: str, body: bytes) -> Answer:
-        for number, each in enumerate(json.loads(body)["jobs"]):
+    def answer(request: Request) -> Reply:
+        for number, each in enumerate(json.loads(request.body)["jobs"]):
             if each["stacks"][0][0][1] in bad:
                 return title(f"job {number} is invalid: no such luck")
-        return symbolicated(path, body)
+        return symbolicated(request)
 
     return answer
 
@@ -390,10 +393,10 @@ def test_a_refused_job_costs_the_others_nothing() -> None:
 
 
 def test_a_refused_job_is_found_by_bisection() -> None:
-    def answer(path: str, body: bytes) -> Answer:
-        if b"NaN" in body:
+    def answer(request: Request) -> Reply:
+        if b"NaN" in request.body:
             return title("Payload is not valid JSON")
-        return symbolicated(path, body)
+        return symbolicated(request)
 
     bad = {**job([7]), "x": float("nan")}
     with Server(answer) as server:
@@ -408,11 +411,11 @@ def test_a_refused_job_is_found_by_bisection() -> None:
 def test_malformed_jobs_are_sent_to_the_server() -> None:
     odd: list[Any] = [None, 3, [], {}, {"stacks": 3}, {"stacks": [3], "memoryMap": 3}]
 
-    def answer(path: str, body: bytes) -> Answer:
-        for number, each in enumerate(json.loads(body)["jobs"]):
+    def answer(request: Request) -> Reply:
+        for number, each in enumerate(json.loads(request.body)["jobs"]):
             if each in odd:
                 return title(f"job {number} is invalid")
-        return symbolicated(path, body)
+        return symbolicated(request)
 
     with Server(answer) as server:
         answers = ask(server, [*odd, job([1])])
@@ -428,16 +431,16 @@ def test_a_refused_piece_is_a_refused_job_and_the_rest_is_not_sent() -> None:
         )
     assert "no such luck" in first["error"]
     assert functions(second) == [["f9"]]
-    assert len(server.bodies) == 3
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("most", [1, 3, 40])
 def test_a_request_that_is_too_large_is_halved(most: int) -> None:
-    def answer(path: str, body: bytes) -> Answer:
-        jobs = json.loads(body)["jobs"]
+    def answer(request: Request) -> Reply:
+        jobs = json.loads(request.body)["jobs"]
         if sum(len(stack) for each in jobs for stack in each["stacks"]) > most:
             return title("too large", 413)
-        return symbolicated(path, body)
+        return symbolicated(request)
 
     asked = [list(range(20)), list(range(20, 23))]
     with Server(answer) as server:
@@ -457,10 +460,10 @@ def test_a_frame_that_is_too_large_by_itself_is_refused() -> None:
 # ---- version 4
 
 
-def version_4_only(path: str, body: bytes) -> Answer:
-    if path != "/symbolicate/v4":
+def version_4_only(request: Request) -> Reply:
+    if request.path != "/symbolicate/v4":
         return title("404 Not Found", 404)
-    asked = json.loads(body)
+    asked = json.loads(request.body)
     names = [name for name, _ in asked["memoryMap"]]
     stacks = [
         [
@@ -475,7 +478,7 @@ def version_4_only(path: str, body: bytes) -> Answer:
 def test_version_4_is_used_if_there_is_no_version_5() -> None:
     with Server(version_4_only) as server:
         first, second = ask(server, [job([0, 6]), job([7], name="b.so")])
-    assert [path for path, _ in server.requests] == [
+    assert server.paths == [
         "/symbolicate/v5",
         "/symbolicate/v4",
         "/symbolicate/v4",
@@ -503,7 +506,7 @@ def test_version_4_is_used_if_there_is_no_version_5() -> None:
 )
 def test_a_server_without_the_api_is_reported(status: int, body: bytes) -> None:
     with (
-        Server(Answer(body, status)) as server,
+        Server(Reply(body, status)) as server,
         pytest.raises(ServerError, match="no symbolication API"),
     ):
         ask(server, job([1]))
@@ -572,7 +575,7 @@ def test_lone_surrogates_in_a_response_are_replaced(text: str) -> None:
     good = json.dumps({"results": [GOOD]})
     assert good.count('"f1"') == 1
     with Server(
-        Answer(good.replace('"f1"', f'"\\ud83d\\ude00{text}"').encode())
+        Reply(good.replace('"f1"', f'"\\ud83d\\ude00{text}"').encode())
     ) as server:
         (answer,) = ask(server, job([1]))
     assert functions(answer) == [["\U0001f600?"]]
@@ -581,7 +584,7 @@ def test_lone_surrogates_in_a_response_are_replaced(text: str) -> None:
 @pytest.mark.parametrize(("most", "is_read"), [(1000, True), (999, False)])
 def test_the_size_of_a_response_is_limited(most: int, *, is_read: bool) -> None:
     body = json.dumps({"results": [GOOD]}).encode().ljust(1000)
-    with Server(Answer.zipped(body)) as server:
+    with Server(Reply.zipped(body)) as server:
         if is_read:
             assert ask(server, job([1]), settings=ClientSettings(most_bytes=most)) == [
                 GOOD

@@ -11,7 +11,7 @@ from gsym import RemoteSymbolizer, SymbolicationClient
 from gsym.store.directory import Store
 from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.symbolizer import Symbolizer
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Request, Server
 from tests.store_modules import build_id, identity, put
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ from gsym.symbolication.symbolication import Symbolication
 def serve(symbolizer: Symbolizer) -> Server:
     """A server that answers as ours does, without its transport."""
 
-    def answer(_path: str, body: bytes) -> Answer:
+    def answer(request: Request) -> Reply:
         try:
-            jobs = read_v5(body, RequestLimits())
+            jobs = read_v5(request.body, RequestLimits())
         except RequestError as error:
-            return Answer(json.dumps({"title": error.title}).encode(), error.status)
+            return Reply(json.dumps({"title": error.title}).encode(), error.status)
         work = Symbolication(jobs)
         work.open_all(symbolizer)
-        return Answer(bytes(answer_v5(work)))
+        return Reply(bytes(answer_v5(work)))
 
     return Server(answer)
 
@@ -115,7 +115,7 @@ def test_inlined_calls_come_innermost_first() -> None:
     }
     body = {"results": [{"stacks": [[frame]], "found_modules": {"m/1": True}}]}
     with (
-        Server(Answer(json.dumps(body).encode())) as server,
+        Server(Reply(json.dumps(body).encode())) as server,
         SymbolicationClient(server.url) as client,
     ):
         found = RemoteSymbolizer(client).symbolize(ModuleKey("m", "1"), offset=0x14)

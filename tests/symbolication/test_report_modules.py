@@ -11,7 +11,7 @@ import pytest
 import gsym
 from gsym.store.modules import ModuleKey
 from gsym.symbolication.report_modules import why_not
-from tests.debuginfod_server import Answer, Server
+from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_a_stripped_file_does_not_hide_the_debug_file_of_a_server(
     pytest.importorskip("httpx2")
     full, text = stripped
     assert gsym.symbolicate(text).threads[0].frames[0].calls[0].line == 0
-    with Server(Answer(full.read_bytes())) as server:
+    with Server(Reply(full.read_bytes())) as server:
         report = gsym.symbolicate(text, source=f"debuginfod+{server.url}")
     frame = report.threads[0].frames[0]
     assert (frame.calls[0].filename, frame.calls[0].line) == ("a.c", 1)
@@ -75,7 +75,7 @@ def test_the_id_of_a_stripped_file_that_has_only_a_path_finds_its_debug_file(
 def test_a_stripped_file_is_better_than_none(stripped: tuple[Path, str]) -> None:
     pytest.importorskip("httpx2")
     full, text = stripped
-    with Server(Answer(status=404)) as server:
+    with Server(Reply(status=404)) as server:
         report = gsym.symbolicate(text, source=f"debuginfod+{server.url}")
     assert report.threads[0].frames[0].calls[0].name == "f"
     assert report.modules[0].path == str(full.parents[1] / "bin/a.so")
