@@ -158,7 +158,7 @@ sanitized: $(VENV)/.test
 	mkdir -p $(SANITIZED)
 	cp -R cpython csrc deploy examples gsym integrations libgsym packaging tests tools docs \
 	    benchmarks findings *.md LICENSE Makefile MANIFEST.in pyproject.toml requirements.lock \
-    setup.py $(SANITIZED)
+	    setup.py $(SANITIZED)
 	rm -f $(addprefix $(SANITIZED)/,$(CORE) $(PYTHON_MODULES))
 	cd $(SANITIZED) && CC=$(SANITIZE_CC) \
 	    GSYM_CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

@@ -31,7 +31,7 @@ _READ_SIZE = 1 << 16
 
 
 class Reply(NamedTuple):
-    """What the server sends.
+    """An answer of the server.
 
     Attributes:
         body: Its bytes.
@@ -62,7 +62,7 @@ class Reply(NamedTuple):
 
     @property
     def is_last(self) -> bool:
-        """Whether the connection ends behind it."""
+        """Whether the server closes the connection after this answer."""
         return bool(self.fault) or self.claimed not in {None, self.size}
 
     @property
@@ -141,15 +141,16 @@ class Server:
     """Answers by path.
 
     Args:
-        answers: To paths that are not in *replies*, in turn; 404 if there are none.
+        answers: For paths that are not in *replies*: one after the other, the last one
+            again and again; without any, 404.
         replies: By path, with its query.
         tls: Of a server for https.
         port: Where it listens.
 
     Attributes:
         otherwise, replies: Of the arguments; can be changed at any time.
-        requests: Those that came whole, in order.
-        gate: Answers wait for it; it is open at first.
+        requests: The complete requests, in order.
+        gate: Answers wait until it is set, as it is at first.
         keeps_bodies: Whether bodies of requests are kept, or else are empty.
     """
 
@@ -186,7 +187,7 @@ class Server:
 
     @property
     def paths(self) -> list[str]:
-        """Those that were asked for."""
+        """The paths that were asked for."""
         return [each.path for each in self.requests]
 
     @property
@@ -304,7 +305,7 @@ class _Listener(ThreadingHTTPServer):
         super().__init__((HOST, port), _Handler)
 
     def handle_error(self, *_: object) -> None:
-        """A client that goes away is no error."""
+        """Print nothing about clients that close the connection."""
 
 
 def files_of(folder: Path) -> Callable[[Request], Reply]:

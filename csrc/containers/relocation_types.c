@@ -220,7 +220,7 @@ static const relocation_type types_loongarch[] = {
 static const relocation_type coff_types_386[] = {
     NONE(IMAGE_REL_I386_ABSOLUTE, 0),
     ABSOLUTE(IMAGE_REL_I386_DIR32, 6, 32),
-    ABSOLUTE(IMAGE_REL_I386_DIR32NB, 7, 32), /* there is no image yet */
+    ABSOLUTE(IMAGE_REL_I386_DIR32NB, 7, 32), /* an object file has no image base */
     NONE(IMAGE_REL_I386_SECTION, 10),
     TYPE(IMAGE_REL_I386_SECREL, 11, SECTION_OFFSET, 32),
 };

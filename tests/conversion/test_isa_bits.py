@@ -1,7 +1,7 @@
 """The lowest bit of an address of ARM and MIPS may choose an instruction set.
 
 Assemblers, compilers and linkers put it into symbols, DIEs, rows and call sites, each
-in its own way; it is no part of where the code is.
+in its own way; the address of the code is without it.
 """
 
 from __future__ import annotations
