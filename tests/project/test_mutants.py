@@ -210,7 +210,7 @@ def test_likely_killers_come_first() -> None:
         ]
     )
     found = records.tests_for(constant, "m.py", {user.key})
-    assert [name for name, _ in found] == ["fast", "other", "slow"]
+    assert [name for name, _ in found] == ["fast", "slow", "other"]
     found = records.tests_for(user, "m.py", set())
     assert [name for name, _ in found] == [
         *("namesake", "all", "fast", "slow", "other")

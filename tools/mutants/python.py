@@ -5,10 +5,10 @@
 Each mutant is judged by the tests that execute the changed statement (`executed.py`).
 That says as much as the whole suite, since other tests cannot notice the change. Tests
 that execute the statement themselves come first. Then come tests of which only the
-process executed it, to import the module or to make what tests share; of these, as many
-run as take `SECONDS`. Among equals quick tests come first; of these the files with the
-name of the module, files most of whose tests execute the statement, and tests that
-execute what uses a variable that it sets.
+process executed it, to import the module or to make what tests share: those that
+execute what uses a variable that it sets, those in files with the name of the module,
+and others, as many as take `SECONDS`. Among equals quick tests come first, and files
+most of whose tests execute the statement.
 
 Not changed are annotations, docstrings, wording (strings with several words, and those
 of errors and logs), `__all__`, and what only type checkers read. Strings with fields
@@ -329,14 +329,11 @@ class Records:
             for key in users & file.masks.keys():
                 using |= file.masks[key] & ~1
             is_namesake = Path(path).stem in Path(file.name).stem
-            share = (mask >> 1).bit_count() / len(file.tests)
+            share = 2 if is_namesake else (mask >> 1).bit_count() / len(file.tests)
             for at, (name, seconds) in enumerate(file.tests):
                 bit = 2 << at
-                executes = bool(mask & bit)
-                related = share if executes else bool(using & bit)
-                likely = 2 if is_namesake else related
-                is_slow = seconds > QUICK_SECONDS
-                order = (not executes, is_slow, -likely, file.name, seconds)
+                rank = 0 if mask & bit else 1 if using & bit or is_namesake else 2
+                order = (rank, seconds > QUICK_SECONDS, -share, file.name, seconds)
                 found.append((order, name, seconds))
         taken, total = [], 0.0
         for place, name, seconds in sorted(found):
