@@ -60,8 +60,8 @@ class Statement(NamedTuple):
     """A statement without those that it contains."""
 
     node: ast.stmt
-    function: str  # its qualified name
-    last_line: int
+    function: str  # the qualified name of its function or class
+    is_in_function: bool  # else it is executed when the module is imported
     key: str  # of its path, function and text
 
 
@@ -70,9 +70,11 @@ def statements(path: str, tree: ast.Module, text: str) -> Iterator[Statement]:
     lines = text.splitlines()
     seen: dict[str, int] = {}
 
-    def within(body: Iterable[ast.AST], function: str) -> Iterator[Statement]:
+    def within(
+        body: Iterable[ast.AST], function: str, *, is_in_function: bool
+    ) -> Iterator[Statement]:
         for node in body:
-            inner = function
+            inner, is_inner = function, is_in_function
             if isinstance(node, ast.stmt):
                 last = node.end_lineno or node.lineno
                 block = getattr(node, "body", None) or getattr(node, "cases", None)
@@ -83,11 +85,12 @@ def statements(path: str, tree: ast.Module, text: str) -> Iterator[Statement]:
                 name = f"{path} {function} {words}"
                 seen[name] = seen.get(name, -1) + 1
                 digest = hashlib.blake2b(f"{name} {seen[name]}".encode(), digest_size=6)
-                yield Statement(node, function, last, digest.hexdigest())
+                yield Statement(node, function, is_in_function, digest.hexdigest())
                 if isinstance(
                     node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
                 ):
                     inner = f"{function}.{node.name}".lstrip(".")
+                    is_inner = is_in_function or not isinstance(node, ast.ClassDef)
             yield from within(
                 (
                     each
@@ -95,9 +98,10 @@ def statements(path: str, tree: ast.Module, text: str) -> Iterator[Statement]:
                     if isinstance(each, (ast.stmt, ast.excepthandler, ast.match_case))
                 ),
                 inner,
+                is_in_function=is_inner,
             )
 
-    return within(tree.body, "")
+    return within(tree.body, "", is_in_function=False)
 
 
 def write_compiled(source: Path, code: CodeType) -> None:

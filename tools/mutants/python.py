@@ -3,12 +3,13 @@
     python -m tools.mutants.python [--mutants N] [--seed S] [--jobs N] [--again]
 
 Each mutant is judged by the tests that execute the changed statement (`executed.py`).
-That says as much as the whole suite, since other tests cannot notice the change. Tests
-that execute the statement themselves come first. Then come tests of which only the
-process executed it, to import the module or to make what tests share: those that
-execute what uses a variable that it sets, those in files with the name of the module,
-and others, as many as take `SECONDS`. Among equals quick tests come first, and files
-most of whose tests execute the statement.
+That says as much as the whole suite, since other tests cannot notice the change. Of a
+statement outside of functions, which is executed to import the module, those tests come
+first that execute what uses the variables that it sets. Then come other tests that
+execute the statement in a child process or, before any test, in their own process, or
+that share what was made by it: as many as take `SECONDS`. Among equals quick tests come
+first, and files that have the name of the module, or most of whose tests execute the
+statement.
 
 Not changed are annotations, docstrings, wording (strings with several words, and those
 of errors and logs), `__all__`, and what only type checkers read. Strings with fields
@@ -289,19 +290,23 @@ def _content(code: CodeType) -> tuple[object, ...]:
 
 
 def _users(statement: Statement, path: str, text: str) -> set[str]:
-    """The keys of statements of a module that use what a statement defines."""
+    """The keys of statements in functions that use what one outside of them defines."""
     names = {
         node.id
         for node in ast.walk(statement.node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    return {
-        each.key
-        for each in executed.statements(path, ast.parse(text), text)
-        if each.function
-        for node in ast.walk(each.node)
-        if isinstance(node, ast.Name) and node.id in names
-    }
+    keys = set()
+    for each in executed.statements(path, ast.parse(text), text):
+        used = {
+            getattr(node, "id", getattr(node, "attr", None))
+            for node in ast.walk(each.node)
+        }
+        if each.is_in_function and (
+            names & used or each.node in getattr(statement.node, "body", ())
+        ):
+            keys.add(each.key)
+    return keys
 
 
 class Records:
@@ -332,7 +337,9 @@ class Records:
             share = 2 if is_namesake else (mask >> 1).bit_count() / len(file.tests)
             for at, (name, seconds) in enumerate(file.tests):
                 bit = 2 << at
-                rank = 0 if mask & bit else 1 if using & bit or is_namesake else 2
+                executes = mask & bit
+                uses = executes if statement.is_in_function else using & bit
+                rank = 0 if uses else 1 if executes or is_namesake else 2
                 order = (rank, seconds > QUICK_SECONDS, -share, file.name, seconds)
                 found.append((order, name, seconds))
         taken, total = [], 0.0
