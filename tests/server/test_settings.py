@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_engine
 
 
+def test_by_default_the_store_keeps_everything() -> None:
+    settings = Settings()
+    kept = (settings.max_store, settings.max_unused, settings.min_free)
+    assert kept == (0, 0, 0)
+
+
 def test_options_override_the_environment_and_files(tmp_path: Path) -> None:
     first, second = tmp_path / "1.toml", tmp_path / "2.toml"
     first.write_text('port = 1\nworkers = 1\nthreads = 1\nsources = ["a", "b"]\n')

@@ -20,7 +20,7 @@ import pytest
 
 import gsym
 from gsym.server.archive_members import ArchiveLimits, unpack
-from gsym.server.upload_tasks import unpack_upload
+from gsym.server.upload_tasks import boundary_of, unpack_upload
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
 from gsym.store.symbolizer import Symbolizer
@@ -416,6 +416,25 @@ def test_a_form_is_refused_with_the_reason(
     with pytest.raises(gsym.FormatError, match=reason) as caught:
         unpack_upload(str(path), kind, "upload", str(tmp_path), [10, LIMIT])
     assert caught.value.offset == offset
+
+
+@pytest.mark.parametrize(
+    ("kind", "boundary"),
+    [
+        ("multipart/form-data; boundary=edge", b"edge"),
+        (f"Multipart/Form-Data; boundary={'x' * 70}", b"x" * 70),
+        ("multipart/mixed; boundary=edge", None),
+        ("application/zip", None),
+    ],
+)
+def test_a_form_has_a_boundary(kind: str, boundary: bytes | None) -> None:
+    assert boundary_of(kind) == boundary
+
+
+@pytest.mark.parametrize("end", ["", "; boundary=", f"; boundary={'x' * 71}"])
+def test_the_boundary_of_a_form_has_1_to_70_characters(end: str) -> None:
+    with pytest.raises(gsym.FormatError, match="no valid boundary"):
+        boundary_of(f"multipart/form-data{end}")
 
 
 def test_a_body_without_a_length_is_read_up_to_the_limit(
