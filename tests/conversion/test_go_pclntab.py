@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 EXPECTED = words("""
     1020-1030 runtime.goexit
       1020 /go/asm.s:1700

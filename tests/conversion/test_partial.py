@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gsym.model import Lookup
     from tests.inputs.encoding import ByteOrder
 
+pytestmark = pytest.mark.long
+
 FILES = (File("a.c"), File("b.h"))
 
 

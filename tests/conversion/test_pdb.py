@@ -58,6 +58,8 @@ from tests.inputs.pe import CODEVIEW, Pe, Section as PeSection, codeview
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 A, B = r"C:\src\a.cpp", r"C:\src\b.h"
 
 

@@ -24,6 +24,8 @@ from tests.views import to_oracle
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 EVERYTHING = FunctionInfo(
     0x1000,
     0x100,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.differential.programs import Flavour
 
+pytestmark = pytest.mark.long
+
 RANDOM = 2_000
 MOST = 12_000
 SHOWN = 5

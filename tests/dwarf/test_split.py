@@ -21,6 +21,8 @@ from tests.inputs.split_examples import addressed, lines_of, whole_program
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 SPLIT_LAYOUTS = [layout for layout in LAYOUTS if layout.version >= 4]
 
 

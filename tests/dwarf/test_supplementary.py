@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 REFERENCES = [Form.GNU_ref_alt, Form.ref_sup4, Form.ref_sup8]
 STRINGS = [Form.GNU_strp_alt, Form.strp_sup]
 

@@ -28,7 +28,7 @@ LEAST = {
 """Allocations that the commands of a section make at least."""
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @no_sanitizer
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="replaces malloc of glibc"

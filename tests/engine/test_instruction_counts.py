@@ -12,7 +12,7 @@ from tests.sanitizer import no_sanitizer
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 def test_growth_beyond_the_margin_is_told() -> None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 # Runs in a process of its own, because the limit cannot be lifted again.
 ASK_WITHIN_LIMIT = """
 import resource, sys

@@ -8,6 +8,7 @@ import lzma
 import struct
 import sys
 import tarfile
+from functools import partial
 from typing import TYPE_CHECKING
 
 if sys.version_info >= (3, 14):
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
-    ".xz": lzma.compress,
+    ".xz": partial(lzma.compress, preset=0),
     ".zst": zstd.compress,
 }
 _REGULAR = 0o100644

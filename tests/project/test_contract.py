@@ -26,7 +26,6 @@ from tests.conftest import find_peer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "csrc/include"
@@ -53,6 +52,7 @@ FORBIDDEN_ON_THE_LOOKUP_PATH = {
 # ---- headers and binding
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("compiler", "standard"),
     [("gcc", "c11"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")],
@@ -109,6 +109,7 @@ def test_constants_are_those_of_the_header() -> None:
         assert getattr(lib, name) == int(value, 0), name
 
 
+@pytest.mark.long
 def test_structs_and_enums_are_those_of_the_header() -> None:
     fresh = declared()
     names, _, _ = fresh.list_types()
@@ -349,6 +350,7 @@ def reads_of_positions(folder: Path, sources: Iterable[Path]) -> set[str]:
     return {Path(path).name for path in READ_THROUGH_VOID.findall(done.stderr)}
 
 
+@pytest.mark.long
 def test_only_the_cursor_reads_through_its_position(tmp_path: Path) -> None:
     sources = (ROOT / "csrc").glob("*/*.c")
     assert reads_of_positions(tmp_path, sources) == {"cursor.h"}

@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.no_engine
 
 PACKAGE = Path(__file__).resolve().parents[2] / "gsym"
 

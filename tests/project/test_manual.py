@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.http_server import Answers
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.no_engine
 
 DOCS = REPOSITORY / "docs"
 OWN = re.compile(r"\./meter\(\+(0x[0-9a-f]+)\)")
@@ -52,6 +52,7 @@ def comparable(line: str) -> str:
     return line if re.match(r"\s*\w+ (\+  at |\d)", line) else shape(line)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_every_command_of_the_tutorial_prints_what_is_shown(folder: Path) -> None:
     find_peer("strip")

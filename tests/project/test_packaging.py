@@ -63,6 +63,7 @@ def source_distribution(alone: None, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_source_distribution_has_the_files_of_the_checkout(
     source_distribution: Path,
 ) -> None:
@@ -252,7 +253,7 @@ def test_debian_packages_work(debian: Path, tmp_path: Path) -> None:
     output_of(lintian, *options, "initial-upload-closes-no-bugs", changes)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_changed_file_compiles_what_includes_it(tmp_path: Path) -> None:
     for name in ("csrc", "cpython", "gsym", "integrations"):
         ignored = shutil.ignore_patterns("*.so", "__pycache__")

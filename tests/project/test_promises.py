@@ -30,7 +30,7 @@ from tests.sanitizer import no_sanitizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.no_engine
 
 NAMED = re.compile(r"tests/[\w/]+\.py")
 TABLE = REPOSITORY / "tools/qa/promises.tsv"
@@ -134,6 +134,7 @@ LOADERS = {"pickle", "marshal", "shelve", "dill"}
 RUNNERS = {"eval", "exec"}
 
 
+@pytest.mark.long
 def test_nothing_unpickles_or_runs_what_files_hold() -> None:
     found = set()
     for path in (REPOSITORY / "gsym").rglob("*.py"):
@@ -244,6 +245,7 @@ def write_dead_units(path: Path, compression: Compression | None) -> int:
     return len(sections_[".debug_info"])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 @no_sanitizer
 def test_memory_follows_the_output(tmp_path: Path) -> None:
@@ -276,6 +278,7 @@ print(peak())
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
 @no_sanitizer
 def test_compressed_sections_take_half_as_much_again_at_most(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 import gsym
 from tests.companions import ID, debug_file
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.no_engine
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -99,6 +99,7 @@ def test_commands_print_the_output_shown(checkout: Path) -> None:
     assert (checkout / "stairs.gsym").exists()
 
 
+@pytest.mark.long
 def test_service_answers_as_shown(checkout: Path) -> None:
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     _, service = blocks("console")

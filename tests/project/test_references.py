@@ -14,7 +14,7 @@ from gsym.cli.main import find_command
 from gsym.cli.verbs import VERBS
 from tests.conftest import REPOSITORY, find_peer
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = pytest.mark.no_engine
 
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md")
 # Words of the pages that stand for others.

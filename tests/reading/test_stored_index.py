@@ -8,6 +8,7 @@ import random
 import subprocess
 from contextlib import suppress
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,6 +30,7 @@ from tests.inputs.encoding import uleb
 from tests.inputs.scaled import depth_of_inlined_calls, rows_of_a_function
 from tests.oracle.decode import decode_inline
 from tests.reading.large_functions import chain_of_calls, random_function
+from tests.strategies import BYTE_ORDERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,8 +210,9 @@ def test_a_file_of_version_1_with_one_shows_it_by_its_size() -> None:
 # ---- as docs/format.md describes it ------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("byteorder", ["little", "big"])
+@pytest.mark.parametrize(
+    ("seed", "byteorder"), [*zip(range(8), cycle(BYTE_ORDERS), strict=False)]
+)
 def test_its_numbers_lead_to_rows_and_calls(seed: int, byteorder: ByteOrder) -> None:
     function = random_function(seed)
     data = oracle.encode_file(file_of(function, byteorder=byteorder))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("httpx2", reason="the extra `net` is not installed")
 
 PATH = "/symbols/app/big.gsym"

@@ -19,7 +19,7 @@ from tests.conftest import find_peer
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 # As readline splits a line: `=` is a word.
 _BASH_RUN = """\

@@ -19,7 +19,7 @@ from tests.conftest import find_peer
 from tests.inputs.core import note, small_core
 from tests.symbolication.memory.running import build, running
 
-pytestmark = pytest.mark.no_engine  # runs programs
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]  # runs programs
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.no_engine,  # runs programs
     pytest.mark.skipif(sys.platform != "linux", reason="needs Linux"),
 ]

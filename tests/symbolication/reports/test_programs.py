@@ -553,7 +553,14 @@ def differing(report: Report, laboratory: Laboratory, symbolizer: str) -> list[s
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def params() -> Iterator[object]:
+    """The cases; those of perf spend their time in recording."""
+    for case in CASES:
+        is_slow = case.name.startswith("perf-") and case.name != "perf-offsets"
+        yield pytest.param(case, id=case.name, marks=[pytest.mark.slow] * is_slow)
+
+
+@pytest.mark.parametrize("case", [*params()])
 def test_every_frame_of_a_module_that_is_there_is_answered(
     case: Case, laboratory: Laboratory, llvm_symbolizer: str
 ) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gsym.trace.profiles.model import Profile
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ALL = {
     "chrome": CHROME,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gsym.trace.profiles.model import Profile
 
-pytestmark = pytest.mark.no_engine
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 ID = bytes(range(1, 21))
 KERNEL = 0xFFFFFFFF81000000
