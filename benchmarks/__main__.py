@@ -30,7 +30,7 @@ PARTS = (
     ("without_file",),
     ("start", "--rounds=9"),
     ("lookup", ROUNDS),
-    ("markup", ROUNDS),
+    ("markup", "--rounds=1"),
     ("traces", ROUNDS),
     ("growth",),
     ("in_process",),

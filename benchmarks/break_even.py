@@ -38,7 +38,7 @@ INPUTS = ("libc.plain", "vmlinux", "libjvm.plain", "ceph-osd.plain")
 LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 NUMBERS = (1, 10, 100, 1_000, 10_000, 100_000)
 ROUNDS = 3  # of runs that take less than a second
-PATIENCE = 4.0  # seconds: after a longer run a series ends
+PATIENCE = 2.0  # seconds: after a longer run a series ends
 # pyelftools reads the address table of a large binary for minutes.
 PYELFTOOLS_LIMIT = 20 << 20
 OURS = "gsym"

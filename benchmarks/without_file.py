@@ -3,8 +3,8 @@
     python -m benchmarks.without_file CORPUS [--input NAME]... [--write]
 
 Processes look up 1, 10, 100 ... random addresses of standard input with functions,
-lines and inlined calls. Ours finds an empty cache each time. A run ends after two
-minutes, and a series with it.
+lines and inlined calls. Ours finds an empty cache each time. A run ends after 20
+seconds, and a series with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OURS = "gsym-addr2line"
 PEERS = ("llvm-symbolizer-22", "addr2line", "eu-addr2line")
 NUMBERS = (1, 10, 100, 1_000, 100_000)
 ROUNDS = 5  # of runs that take less than a second
-LIMIT = 120  # seconds of a run
+LIMIT = 20  # seconds of a run
 LEGEND = """\
 Seconds from the start of a process to its end, for this number of random addresses,
 which it reads from standard input; medians of {rounds} runs where they take less than a

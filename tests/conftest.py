@@ -147,7 +147,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, names in sorted(skipped.items(), key=lambda each: -len(each[1])):
         terminalreporter.line(f"{len(names):6} {reason}")
     for reason in _not_allowed(terminalreporter):
-        terminalreporter.line(f"not allowed by {SKIPS.name}: {reason}", red=True)
+        name = skipped[reason][0]
+        terminalreporter.line(f"{name}: not in {SKIPS.name}: {reason}", red=True)
 
 
 @pytest.fixture(scope="session")

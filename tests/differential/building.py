@@ -23,8 +23,8 @@ def program(flavour: Flavour, folder: Path) -> Path:
     if not output.exists():
         try:
             build(flavour, output)
-        except FileNotFoundError:
-            pytest.skip(f"not installed: {flavour.compiler}")
+        except FileNotFoundError as error:
+            pytest.skip(f"not installed: {error.filename}")
         except subprocess.CalledProcessError as error:
             pytest.skip(f"not built here: {error.stderr.strip()[:200]}")
     return output

@@ -128,7 +128,7 @@ def build(flavour: Flavour, output: Path) -> Path:
     report reads the same in every checkout.
 
     Raises:
-        FileNotFoundError: The compiler is not installed.
+        FileNotFoundError: A tool is not installed; `filename` is its name.
         subprocess.CalledProcessError: The compiler refused; `stderr` says why.
         ValueError: There was nothing to edit.
     """

@@ -354,7 +354,7 @@ def _make(*command: str, folder: Path) -> None:
         )
     except subprocess.TimeoutExpired:
         pytest.skip(f"not built here: {command[0]} hangs")
-    except FileNotFoundError:
-        pytest.skip(f"not installed: {command[0]}")
+    except FileNotFoundError as error:
+        pytest.skip(f"not installed: {error.filename}")
     except subprocess.CalledProcessError as error:
         pytest.skip(f"not built here: {command[0]}: {error.stderr.strip()[:200]}")

@@ -112,8 +112,8 @@ def build(flavour: Flavour, folder: Path) -> Built:
 def _compile(*command: str, folder: Path) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, cwd=folder)
-    except FileNotFoundError:
-        pytest.skip(f"not installed: {command[0]}")
+    except FileNotFoundError as error:
+        pytest.skip(f"not installed: {error.filename}")
 
 
 def read(path: Path, role: int = MAIN) -> DwarfFile:

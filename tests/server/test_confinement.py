@@ -300,13 +300,18 @@ def fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
 
 
 @pytest.mark.usefixtures("fork_server")
-def test_credentials_of_the_server_are_not_passed_on(
+def test_only_named_variables_of_the_server_are_passed_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     run_task: Callable[..., dict[str, Any]],
 ) -> None:
+    kept = {"LANG", "LC_ALL", "LD_LIBRARY_PATH", "LD_PRELOAD"}
+    kept |= {f"{name}_OPTIONS" for name in ("ASAN", "LSAN", "UBSAN")}
+    for name in kept:
+        monkeypatch.setenv(name, os.environ.get(name, ""))
     monkeypatch.setenv("SECRET_TOKEN", "x")
     answer = run_task("show_environment")
+    assert answer.keys() >= kept
     assert "SECRET_TOKEN" not in answer
     assert answer["TMPDIR"] == str(tmp_path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from pathlib import Path
+from struct import pack
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from hypothesis import given, strategies as st
 import gsym
 from gsym.verification.check import compare
 from tests.conversion.test_pdb_properties import IDS, INLINEES, SIZE, Site, sites
-from tests.inputs.pdb import GUID, Function, Module, Pdb
+from tests.inputs.pdb import GUID, LINES, Function, Module, Pdb, subsection
 from tests.inputs.pdb_examples import PDBS
 from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
 from tests.verification.test_verification import calls, rewrite, rows, subjects
@@ -77,6 +78,17 @@ def test_a_program_is_compared_with_its_pdb(tmp_path: Path) -> None:
     found = compare(path, str(program))
     assert (found.differences, found.functions > 0) == ([], True)
     assert subjects(compare(path, source)) >= {"base address"}
+
+
+@pytest.mark.parametrize("size", range(5))
+def test_lines_may_follow_a_part_of_any_size(size: int, tmp_path: Path) -> None:
+    lines = pack("<IHHI", 0, 1, 0, SIZE) + pack("<IIIII", 0, 1, 20, 0, 7)
+    parts = subsection(0xF3, bytes(size)) + subsection(LINES, lines)
+    pdb = Pdb([Module([Function("f", 0, SIZE)], subsections=parts)])
+    path, source = convert(tmp_path, pdb)
+    assert compare(path, source).differences == []
+    with gsym.open(path) as reader:
+        assert [frame.line for frame in reader.lookup(0x1000).frames] == [7]
 
 
 @given(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from struct import pack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -88,6 +89,44 @@ def test_the_second_opinion_knows_rows_after_the_start(tmp_path: Path) -> None:
     with gsym.open(tmp_path / "input.gsym") as reader:
         rows = next(iter(reader.functions())).line_table
     assert [(row.address, row.line) for row in rows or ()] == [(0x1004, 7), (0x1008, 8)]
+
+
+@pytest.mark.parametrize(
+    ("version", "directories", "file", "expected"),
+    [
+        (4, ("lib",), 1, "/src/lib/a.c"),
+        (4, ("lib",), 0, ""),
+        (5, ("build", "lib"), 0, "build/a.c"),
+        (5, ("/src", "lib"), 1, "/src/lib/b.c"),
+    ],
+)
+def test_the_second_opinion_knows_relative_directories(
+    version: int,
+    directories: tuple[str, ...],
+    file: int,
+    expected: str,
+    tmp_path: Path,
+) -> None:
+    files = (File("a.c", version < 5), File("b.c", 1))
+    ops = sequence((0x1000, 5, file), end=0x1010)
+    lines = LineProgram(ops, directories=directories, files=files)
+    image = program(unit(function("f", 0x1000, 0x1010), lines=lines, version=version))
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.unread) == ([], {})
+    with gsym.open(tmp_path / "input.gsym") as reader:
+        assert [frame.path for frame in reader.lookup(0x1000).frames] == [expected]
+
+
+def test_an_unknown_compression_type_is_named(tmp_path: Path) -> None:
+    main = unit(function("f", 0x1000, 0x1010))
+    image = program(main, compression="zlib")
+    compare_converted(tmp_path, image)
+    binary, path = tmp_path / "input", os.fspath(tmp_path / "input.gsym")
+    head = pack("<II", 1, 0)  # ch_type ELFCOMPRESS_ZLIB, ch_reserved
+    assert head in image
+    binary.write_bytes(image.replace(head, pack("<II", 7, 0)))
+    with pytest.raises(gsym.UnsupportedError, match="unknown compression type 7"):
+        compare(path, os.fspath(binary))
 
 
 @pytest.mark.parametrize("table", ["directory_format", "file_format"])

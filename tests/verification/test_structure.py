@@ -143,6 +143,19 @@ def test_a_payload_with_a_byte_too_many_is_found(
     assert any(reason in text for _, text in found), found
 
 
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
+def test_a_number_of_eleven_bytes_is_found(
+    tmp_path: Path, version: int, byteorder: str
+) -> None:
+    file = small_records(version, byteorder)
+    symbol, full, last = file.functions
+    one = b"\x81" + 9 * b"\x80" + b"\0"
+    changed = replace(full, inline=None, extra={2: one})
+    file = replace(file, functions=(symbol, changed, last))
+    found = findings(tmp_path, oracle.encode_file(file))
+    assert any("has more than 64 bits" in text for _, text in found), found
+
+
 # ---- tables that make no sense
 
 

@@ -198,9 +198,12 @@ def test_compressed_records_are_one_stream(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_counted(tmp_path: Path) -> None:
     lost = LITTLE.record(p.LOST, LITTLE.pack("QQ", 1, 40))
-    guest = LITTLE.record(p.SAMPLE, SAMPLE[8:], p.GUEST_MODE)
-    losses = read(tmp_path, LITTLE.file(SAMPLE + lost + lost + guest)).losses
-    assert losses == {"records lost by perf": 80, "samples of virtual machines": 1}
+    guests = b"".join(
+        LITTLE.record(p.SAMPLE, SAMPLE[8:], mode)
+        for mode in (p.GUEST_KERNEL_MODE, p.GUEST_USER_MODE)
+    )
+    losses = read(tmp_path, LITTLE.file(SAMPLE + lost + lost + guests)).losses
+    assert losses == {"records lost by perf": 80, "samples of virtual machines": 2}
 
 
 def test_a_recording_that_was_not_finished_is_read(tmp_path: Path) -> None:
