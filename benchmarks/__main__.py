@@ -40,7 +40,7 @@ PARTS = (
     ("page",),
     ("symbfile_push",),
     ("soak", "--minutes=1"),
-    ("soak", "--minutes=1", "--faults"),
+    ("soak", "--minutes=1", "--faults", "--load=0.3"),
 )
 WITHOUT_CORPUS = ("traces", "growth", "symbfile_push")
 
