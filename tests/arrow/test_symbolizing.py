@@ -10,6 +10,7 @@ import pytest
 
 import gsym
 from gsym.arrow import Modules, symbolize, symbolize_batches
+from gsym.arrow.columns import plain_type
 from gsym.errors import LimitError, NotFoundError, UnsupportedError
 from gsym.model import InlineInfo, Range
 from tests.arrow_batches import SIZE, START, STEP, expected, function, put, rows
@@ -308,3 +309,13 @@ def test_without_pyarrow_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnsupportedError, match=r"gsym\[arrow\]"):
         symbolize(batch, modules)
+
+
+def test_plain_types_are_those_within_structs_and_lists() -> None:
+    pair = pa.struct({"at": pa.uint64(), "of": pa.dictionary(pa.int8(), pa.string())})
+    assert plain_type(pair, signed=True) == pa.struct(
+        {"at": pa.int64(), "of": pa.string()}
+    )
+    assert plain_type(pa.list_(pair), signed=False) == pa.list_(
+        pa.struct({"at": pa.uint64(), "of": pa.string()})
+    )

@@ -21,6 +21,7 @@ from gsym.cli.dropins.addr2line import main as addr2line_main
 from gsym.cli.dropins.gsymutil import main as gsymutil_main
 from gsym.cli.dropins.symbolizer import main as symbolizer_main
 from gsym.cli.main import main as gsym_main
+from gsym.cli.terminal_guard import GuardedStream
 from gsym.store.directory import Store
 from gsym.store.modules import Attempt, ModuleKey
 from gsym.store.sources.negative_cache import NegativeCache
@@ -301,3 +302,11 @@ def test_colours_of_a_log_reach_a_terminal_and_those_of_names_do_not(
     assert f"{red}log\r\n" in seen
     assert "\\x1b[31mname" in seen
     assert "\\x1b[2J" in seen
+
+
+def test_a_character_that_is_cut_at_the_end_is_written() -> None:
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    guarded = GuardedStream(terminal)
+    guarded.buffer.write(b"a\xc3")
+    guarded.close()
+    assert terminal.buffer.getvalue() == b"a\xc3"  # type: ignore[attr-defined]

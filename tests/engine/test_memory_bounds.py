@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.slow, pytest.mark.hostile]
 
 # Runs in a process of its own, because the limit cannot be lifted again.
 ASK_WITHIN_LIMIT = """

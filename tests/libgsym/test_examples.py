@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.libgsym.conftest import Installed
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = [pytest.mark.slow, pytest.mark.no_engine]
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 C = EXAMPLES / "c/source_of.c"

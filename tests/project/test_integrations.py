@@ -16,7 +16,7 @@ import yaml
 import gsym
 from tests.conftest import REPOSITORY, find_peer
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = [pytest.mark.slow, pytest.mark.no_engine]
 
 INTEGRATIONS = REPOSITORY / "integrations"
 SOURCE = "int f(int a) { return a + 1; }\nint main(void) { return f(1); }\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import FormatError
+from gsym.server.access import is_loopback
 from gsym.server.tokens import Tokens
 from gsym.store.directory import Store
 from gsym.store.resolver import Resolver
@@ -157,3 +158,21 @@ def test_the_log_names_who_uploaded_and_who_read(
         if record.name == "gsym.requests"
     ]
     assert requests[-3:] == ["ann", "ann", None]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("localhost", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("0.0.0.0", False),  # noqa: S104
+        ("::", False),
+        ("no:address", False),
+        ("no address", False),
+    ],
+)
+def test_only_this_machine_connects_to_loopback(
+    address: str, *, expected: bool
+) -> None:
+    assert is_loopback(address) == expected

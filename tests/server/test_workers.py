@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]
+pytestmark = [pytest.mark.slow, pytest.mark.no_engine]
 
 LIVES = request(HOST, "/__lbheartbeat__")
 CONNECTIONS = 32

@@ -333,6 +333,8 @@ def test_diff_reports_changed_shares(
         "outer(int)",
     ]
     assert "profile.fxt -&gt; after.fxt" in page.read_text("utf-8")
+    late = output(capsys, "diff", *words, "--from-time", "@5us")
+    assert late.startswith("samples: 0 -> 4 in all\n")
     same = output(capsys, "diff", trace, trace, "--gsym-dir", symbols)
     assert same.splitlines() == ["samples: 4 -> 4 in all", "no changes"]
     made = json.loads(output(capsys, "diff", *words, "--json"))

@@ -15,6 +15,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.symbolication.memory.symbol_lists import perf_map_symbols
 from tests.conftest import find_peer
 from tests.symbolication.memory.running import build, running
 
@@ -294,3 +295,9 @@ def test_the_command_answers_operands_and_texts(
         assert main(["symbolicate", "--pid", str(pid)]) == 0
         assert capsys.readouterr().out == f"at {answer}, 17\n"
         assert main(["symbolicate", "--pid", str(pid), "--kernel", "1"]) == 2
+
+
+def test_a_line_that_is_no_symbol_hides_no_other() -> None:
+    text = b"10 8 f\nx 8 g\n\n20 4 a name \n30"
+    symbols = [(0x10, 8, b"f"), (0x20, 4, b"a name")]
+    assert [*perf_map_symbols(text)] == symbols

@@ -100,3 +100,9 @@ def test_a_file_of_durations_is_a_profile(tmp_path: Path) -> None:
     profile = read_fxt_file(str(path))
     assert profile.samples
     assert profile.losses["damaged records of the trace"] == 1
+
+
+def test_traces_one_after_another_are_one_profile() -> None:
+    once = read_fxt_durations(open_trace(small_trace()))
+    twice = read_fxt_durations(open_trace(small_trace() + small_trace()))
+    assert len(twice.samples) == 2 * len(once.samples) > 0

@@ -394,3 +394,10 @@ def test_a_compressed_text_has_a_believable_size(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b'{"traceEvents":' + b" " * (24 << 20)))
     with pytest.raises(FormatError, match="bytes of data"):
         read_profile(path)
+
+
+def test_a_stack_of_firefox_may_begin_with_minus_one(tmp_path: Path) -> None:
+    made = firefox()
+    expected = sums_of(read(tmp_path, made))
+    made["threads"][0]["stackTable"]["prefix"] = [-1, 0]
+    assert sums_of(read(tmp_path, made)) == expected
