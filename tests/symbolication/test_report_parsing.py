@@ -207,6 +207,11 @@ def test_each_format_is_recognised_with_its_frames(
     assert named_frames(stack) == frames
 
 
+def test_stacks_of_a_crash_report_have_its_headings() -> None:
+    stacks = parse_report(CRASH_REPORT).stacks
+    assert stacks == (("Last Exception Backtrace", False), ("Thread 0", True))
+
+
 @pytest.mark.parametrize(
     ("paste", "shown"),
     [
