@@ -19,7 +19,7 @@
 #   make libgsym      the engine as a C library, in build/libgsym; needs no Python
 #   make install      install that library (DESTDIR= PREFIX=)
 #   make man          manual pages and completions of shells, in build/share
-#   make bench        speed and memory beside the peers, in 40 minutes
+#   make bench        speed and memory beside the peers, in an hour
 #   make accept       answers beside those of the peers, in an hour
 #   make lock         the newest versions of all dependencies into requirements.lock
 #   make clean        remove what was built, but not the virtual environment

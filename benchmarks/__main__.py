@@ -29,7 +29,7 @@ PARTS = (
     ("break_even",),
     ("without_file",),
     ("start", "--rounds=9"),
-    ("lookup", ROUNDS),
+    ("lookup", "--rounds=1"),
     ("markup", "--rounds=1"),
     ("traces", ROUNDS),
     ("growth",),
