@@ -309,4 +309,4 @@ def test_a_character_that_is_cut_at_the_end_is_written() -> None:
     guarded = GuardedStream(terminal)
     guarded.buffer.write(b"a\xc3")
     guarded.close()
-    assert terminal.buffer.getvalue() == b"a\xc3"  # type: ignore[attr-defined]
+    assert terminal.buffer.getvalue() == b"a\xc3"

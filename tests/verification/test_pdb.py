@@ -88,7 +88,9 @@ def test_lines_may_follow_a_part_of_any_size(size: int, tmp_path: Path) -> None:
     path, source = convert(tmp_path, pdb)
     assert compare(path, source).differences == []
     with gsym.open(path) as reader:
-        assert [frame.line for frame in reader.lookup(0x1000).frames] == [7]
+        found = reader.lookup(0x1000)
+    assert found is not None
+    assert [frame.line for frame in found.frames] == [7]
 
 
 @given(

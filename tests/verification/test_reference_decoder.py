@@ -114,7 +114,9 @@ def test_the_second_opinion_knows_relative_directories(
     found = compare_converted(tmp_path, image)
     assert (found.differences, found.unread) == ([], {})
     with gsym.open(tmp_path / "input.gsym") as reader:
-        assert [frame.path for frame in reader.lookup(0x1000).frames] == [expected]
+        answer = reader.lookup(0x1000)
+    assert answer is not None
+    assert [frame.path for frame in answer.frames] == [expected]
 
 
 def test_an_unknown_compression_type_is_named(tmp_path: Path) -> None:
