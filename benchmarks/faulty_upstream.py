@@ -44,31 +44,41 @@ class Wish(NamedTuple):
 
 
 FAULTS: dict[str, Callable[[Wish], Reply]] = {
-    "stalls": lambda _wish: Reply(fault="stall"),
-    "stalls within the body": lambda wish: Reply(wish.body, fault="pause"),
+    "never answers": lambda _wish: Reply(fault="stall"),
+    "stops within the body": lambda wish: Reply(wish.body, fault="pause"),
     "sends a byte at a time": lambda wish: Reply(wish.body, fault="drip"),
-    "resets within the body": lambda wish: Reply(wish.body, fault="reset"),
-    "hangs up": lambda _wish: Reply(fault="no head"),
-    "ends early": lambda wish: Reply(wish.body, claimed=2 * len(wish.body)),
-    "goes in circles": lambda wish: Reply.redirect(wish.path),
-    # Where cloud machines have their secrets.
-    "leads inside": lambda _wish: Reply.redirect("http://169.254.169.254/latest/"),
-    "is no HTTP": lambda _wish: Reply(_NO_SYMBOLS, fault="no head"),
-    "sends no symbols": lambda _wish: Reply(_NO_SYMBOLS),
-    "sends an error as a success": lambda _wish: Reply(
+    "resets the connection within the body": lambda wish: Reply(
+        wish.body, fault="reset"
+    ),
+    "closes the connection without an answer": lambda _wish: Reply(fault="no head"),
+    "ends before the length that it announced": lambda wish: Reply(
+        wish.body, claimed=2 * len(wish.body)
+    ),
+    "redirects to itself": lambda wish: Reply.redirect(wish.path),
+    # There, virtual machines of clouds get their credentials.
+    "redirects to a private address": lambda _wish: Reply.redirect(
+        "http://169.254.169.254/latest/"
+    ),
+    "answers bytes that are not HTTP": lambda _wish: Reply(
+        _NO_SYMBOLS, fault="no head"
+    ),
+    "sends a file without symbols": lambda _wish: Reply(_NO_SYMBOLS),
+    "sends an error page with status 200": lambda _wish: Reply(
         _PAGE, headers=(("Content-Type", "text/html"),)
     ),
-    "is not compressed as it says": lambda wish: Reply(
+    "announces gzip and sends plain text": lambda wish: Reply(
         wish.body, headers=(("Content-Encoding", "gzip"),)
     ),
     "sends another module": lambda wish: Reply(
         wish._replace(debug_id="F" * 32 + "0").body
     ),
-    "claims more than any limit": lambda _wish: Reply(
+    "announces 1 TiB": lambda _wish: Reply(
         bytes(1 << 16), claimed=1 << 40, fault="pause"
     ),
-    "fails": lambda _wish: Reply(status=500),
-    "is busy": lambda _wish: Reply(status=503, headers=(("Retry-After", "1"),)),
+    "answers with status 500": lambda _wish: Reply(status=500),
+    "answers with status 503": lambda _wish: Reply(
+        status=503, headers=(("Retry-After", "1"),)
+    ),
 }
 
 

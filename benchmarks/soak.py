@@ -229,10 +229,11 @@ def report(outcome: Outcome, plan: Plan) -> str:
         table(["seconds", "resident", "private", "descriptors"], held_rows(outcome)),
     ]
     if plan.faults:
-        given = ", ".join(f"{name} {n}" for name, n in outcome.faults.items())
+        faults = [[name, f"{count}"] for name, count in outcome.faults.items()]
         back = ", ".join(f"{each:.1f}" for each in outcome.restarts)
+        parts.append(table(["fault of the symbol server or a file", "times"], faults))
         parts.append(
-            f"Injected faults: {given}. Clients disconnected {len(outcome.hung_up)} "
+            f"Clients disconnected {len(outcome.hung_up)} "
             f"times. Workers were killed {len(outcome.restarts)} times and were back "
             f"after {back} s; {outcome.stored.asked_again} requests were sent again. "
             f"Modules were found {outcome.recovery:.1f} s after the server was "

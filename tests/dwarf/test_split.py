@@ -285,7 +285,7 @@ def test_a_file_is_not_its_own_split_file(tmp_path: Path, version: int) -> None:
     dwarf = Dwarf([split_unit(f, version=version, children=[child])])
     main = DwarfFile(dwarf.sections())
     outcome = convert_files(tmp_path, main, main._replace(role=SPLIT))
-    # A split unit of version 4 looks like any other: only the role of its file tells.
+    # Version 4 has no type of unit: a unit is split if its file has that role.
     assert outcome.matched == [1 if version == 4 else 0]
     assert describe(outcome.functions) == "1010-1020 of the skeleton\n"
 
