@@ -14,6 +14,7 @@ Environment:
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -80,6 +81,12 @@ def pytest_collection_modifyitems(
             item.add_marker("slow")
         if not skipped.isdisjoint({item.nodeid, item.nodeid.partition("::")[0]}):
             item.add_marker("skipped")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what thousands of tests consist of."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

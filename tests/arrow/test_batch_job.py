@@ -160,6 +160,7 @@ def test_parts_may_be_arrow_streams(tmp_path: Path, place: str) -> None:
     assert [row["id"] for row in parts(out)] == list(range(50))
 
 
+@pytest.mark.no_engine
 def test_a_killed_run_is_resumed_without_loss_or_repetition(
     tmp_path: Path, place: str
 ) -> None:
@@ -268,7 +269,10 @@ def test_frames_are_written_once_for_the_parts_of_a_thread(
 
 
 def test_a_folder_of_something_else_is_left_alone(
-    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write(tmp_path / "in.parquet", table_of(20), 10)
     out = tmp_path / "out"
@@ -285,6 +289,7 @@ def test_a_folder_of_something_else_is_left_alone(
     assert "2 of them kept" in capsys.readouterr().out
     assert run(*options, "--resume", "--answers", "ids") == 1
     assert "the parts are of other inputs, options or" in capsys.readouterr().err
+    monkeypatch.delattr(time, "sleep")  # nothing is waited for
     with held(str(out / ".lock")):
         assert run(*options, "--resume") == 1
     assert "another process writes to this folder" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.cli.dropins.addr2line_options import ExitRequested, help_text, parse
+from gsym.cli.grammar import expand_response_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +124,11 @@ def test_recursive_options_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExitRequested, match="too many @-files"):
         parse([f"@{path}"])
     assert parse(["@no-such-file"]).addresses == ["@no-such-file"]
+
+
+def test_no_more_files_are_read_than_allowed(tmp_path: Path) -> None:
+    words = []
+    for name in "abc":
+        (tmp_path / name).write_text(f"from {name}")
+        words.append(f"@{tmp_path / name}")
+    assert expand_response_files(words, 2) == ["from", "a", "from", "b", words[2]]

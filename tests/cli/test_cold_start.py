@@ -20,7 +20,7 @@ from tests.page_cache import forget, pages_in_memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 FUNCTIONS = 40_000  # 40 pages of addresses alone
 START, SIZE = 0x10_0000, 0x40

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Peer = Callable[..., Printed]
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 BASE = 0x400000
 

@@ -16,7 +16,7 @@ from tests.differential.programs import SOURCES
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 SOURCE = SOURCES / "sections.c"
 MAIN = "int third(int); int main(int count) { return third(count); }"

@@ -24,7 +24,7 @@ from tests.differential.relocatable import place
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 SOURCE = SOURCES / "sections.c"
 TARGETS = (
@@ -56,7 +56,6 @@ def compile_with(compiler: str, output: Path, *options: str) -> Path:
     return output
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize(("target", "options"), COMPILED)
 def test_objects_of_every_target_answer_as_llvm_symbolizer_says(

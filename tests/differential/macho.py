@@ -20,8 +20,6 @@ def build(
 ) -> list[Path]:
     """Compile and link a program, `twins` in two halves; its object files."""
     language = "c++" if source.endswith(".cc") else "cc"
-    # With the library of C++ only where it is needed: zig compiles it, in a minute.
-    linker = "c++" if source == "shapes.cc" else "cc"
     options = ("-target", TARGETS[architecture], *options)
     objects = []
     for define in ("-DFIRST", "-DOTHER") if source.startswith("twins") else ("-DALL",):
@@ -29,7 +27,9 @@ def build(
         compiler = (zig(), language, *options, define, "-c")
         run(*compiler, str(SOURCES / source), "-o", str(path))
         objects.append(path)
-    run(zig(), linker, *options, *map(str, objects), "-o", str(output))
+    # Without the library of C++, which zig would compile, in two minutes.
+    linker = (zig(), "cc", "-Wl,-undefined,dynamic_lookup")
+    run(*linker, *options, *map(str, objects), "-o", str(output))
     return objects
 
 

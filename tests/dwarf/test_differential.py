@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 MODULES = (
     test_call_sites,

@@ -22,7 +22,7 @@ from tests.inputs.range_lists import RangeEntry, ranges
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.hostile]
 
 
 SYMBOL = Symbol("symbol", 0x1F00, 0x10)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.freeze.damaged import Outcome, Remark, damaged, summary
 
-pytestmark = [pytest.mark.slow, pytest.mark.hostile]
+pytestmark = pytest.mark.slow
 
 RECORD = Path(__file__).parents[1] / "golden/damaged.txt"
 

@@ -17,7 +17,7 @@ from tests.views import functions_from_oracle, lookup_from_oracle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.hostile]
 
 every_version = pytest.mark.parametrize("version", VERSIONS)
 every_byte_order = pytest.mark.parametrize("byteorder", BYTE_ORDERS)

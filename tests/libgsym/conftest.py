@@ -56,16 +56,21 @@ class Installed(NamedTuple):
         return done.stdout.split()
 
 
+def make(build: Path, *words: object) -> None:
+    """Build the library in a folder that tests which run side by side share."""
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        command = words_of("make", "-s", "-j2", "-C", REPOSITORY / "libgsym", *words)
+        subprocess.run([*command, f"BUILD={build}"], check=True)
+
+
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for tool in ("make", "gcc", "objcopy"):
         find_peer(tool)
     prefix = tmp_path_factory.mktemp("installed")
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / "lock").open("w") as lock:  # of tests that run side by side
-        flock(lock, LOCK_EX)
-        command = words_of("make", "-s", "-j2", "-C", REPOSITORY, "install")
-        subprocess.run([*command, f"PREFIX={prefix}"], check=True)
+    make(BUILD, "install", f"PREFIX={prefix}")
     environment = {
         **os.environ,
         "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,16 +13,20 @@ from tests.conftest import REPOSITORY, find_peer
 from tests.creations import create
 from tests.inputs.breakpad import MODULE
 from tests.inputs.random_program import random_program
-from tests.libgsym.conftest import EXAMPLES, expected_frames, words_of
+from tests.libgsym.conftest import BUILD, EXAMPLES, expected_frames, make, words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Zig compiles all files, which takes a minute.
+# All files are compiled anew.
 pytestmark = [pytest.mark.slow, pytest.mark.no_engine]
 
 C = EXAMPLES / "c/source_of.c"
-EMULATORS = {"s390x": ("qemu-s390x-static", "qemu-s390x"), "x86": ()}
+# Of each compiler: what runs its programs here.
+EMULATORS = {
+    "s390x-linux-gnu-gcc": ("qemu-s390x-static", "qemu-s390x"),
+    "i686-linux-gnu-gcc": (),
+}
 BREAKPAD = f"""{MODULE}
 FILE 0 /src/a.c
 FUNC 1000 20 0 f
@@ -38,24 +41,20 @@ def source_of(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
     """The command that runs the example of another machine here."""
-    pytest.importorskip("ziglang")
-    names = EMULATORS[request.param]
+    compiler, names = find_peer(request.param), EMULATORS[request.param]
     emulator = [find_peer(*names)] if names else []
     if not names and platform.machine() != "x86_64":
         pytest.skip("no processor that runs programs of i386")
-    folder = tmp_path_factory.mktemp(request.param)
-    path, compiler = folder / "source_of", f"{sys.executable} -m ziglang cc"
-    compiler += f" -target {request.param}-linux-musl"
-    make = ("make", "-s", "-j2", "-C", REPOSITORY / "libgsym", "objects")
-    command = words_of(*make, f"BUILD={folder}", f"CC={compiler}", "CFLAGS=-O0 -Werror")
-    subprocess.run(command, check=True)
+    path = tmp_path_factory.mktemp("built") / "source_of"
+    folder = BUILD.with_name(request.param)
+    make(folder, "objects", f"CC={compiler}", "CFLAGS=-O0 -Werror")
     flags = (
         "-static",
         f"-I{REPOSITORY}/libgsym/include",
         f"-I{REPOSITORY}/csrc/include",
     )
     objects = (folder / "objects").rglob("*.o")
-    command = words_of(*compiler.split(), *flags, "-o", path, C, *objects)
+    command = words_of(compiler, *flags, "-o", path, C, *objects)
     subprocess.run(command, check=True)
     return [*emulator, str(path)]
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+pytestmark = pytest.mark.no_engine
+
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "csrc/include"
 BUILD = runpy.run_path(str(ROOT / "csrc/build_core.py"))

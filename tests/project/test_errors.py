@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.errors import FormatError
+from gsym.errors import ClosedError, FormatError, GsymError, SourceError
 from gsym.server.symbfiles.protocol import REFUSALS
 
 if TYPE_CHECKING:
@@ -107,3 +107,8 @@ def test_a_process_pool_returns_the_error_of_a_bad_file(tmp_path: Path) -> None:
     with ProcessPoolExecutor(1, context) as pool, pytest.raises(FormatError) as there:
         pool.submit(gsym.open, path).result()
     assert (str(there.value), there.value.path) == (str(here.value), str(path))
+
+
+@pytest.mark.parametrize("kind", [FormatError, SourceError, ClosedError])
+def test_an_error_without_a_file_says_its_reason_alone(kind: type[GsymError]) -> None:
+    assert str(kind("why")) == "why"

@@ -231,7 +231,7 @@ def test_its_numbers_lead_to_rows_and_calls(seed: int, byteorder: ByteOrder) -> 
     assert tree is not None
     calls = encoder.inline(tree, START)
     assert index.inline_info_size == len(calls)
-    for offset in range(SIZE) if index.boundaries else ():
+    for offset in range(seed, SIZE, 8) if index.boundaries else ():
         names = stored_names(index, calls, offset, byteorder)
         assert names == names_around(tree, START + offset), offset
 

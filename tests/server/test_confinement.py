@@ -14,6 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,9 +26,16 @@ from gsym.server.confined_process import (
     confinement_report,
     run_confined,
 )
-from gsym.server.confinement import NUMBERS, ChildLimits, filter_program
+from gsym.server.confinement import (
+    NUMBERS,
+    ChildLimits,
+    filter_program,
+    restrict_files,
+)
 from gsym.server.forkserver import ForkServer
+from gsym.server.modules import child_limits
 from tests.server.confined_attacks import attacks
+from tests.server.running import made_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -429,6 +437,20 @@ def test_a_process_does_not_sync_its_temporary_files(
         pytest.skip("there is no filter of system calls here")
     # No file is open with this number: a sync that is tried fails.
     assert run_task("sync_nothing")["failed"] is False
+
+
+def test_the_limits_of_a_process_are_those_of_the_settings() -> None:
+    usual = ChildLimits()
+    assert child_limits(made_settings(), usual.output) == usual
+
+
+def test_a_kernel_without_landlock_restricts_no_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([3, -1])  # the version, and then no set of rules
+    library = SimpleNamespace(syscall=lambda *_: next(answers))
+    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: library)
+    assert restrict_files([], []) == 0
 
 
 def test_modules_are_not_loaded_from_the_folder(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from gsym.store.modules import ModuleKey
     from tests.server.running import Answer
 
+pytestmark = pytest.mark.no_engine
+
 PATH = "/v1development/profiles"
 KIND = "application/x-protobuf"
 BUILD_ID_KEY = "process.executable.build_id.gnu"

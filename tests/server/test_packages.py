@@ -454,32 +454,33 @@ def test_a_failure_that_lasts_is_logged_once_and_another_one_too(
 
 # ---- hostile packages
 
+VERSION = packages.ar_member("debian-binary", b"2.0\n")
 GOOD = packages.deb({"a": binary(1)}, "")
 GOOD_RPM = packages.rpm({"a": binary(1)}, "")
-HOSTILE = {
-    "truncated": GOOD[:900],
-    "no data": GOOD[:100],
-    "negative size": GOOD.replace(b"4         `", b"-4        `", 1),
-    "no archive": GOOD[:8] + packages.ar_member("debian-binary", b"2.0\n") * 200,
-    "odd compression": GOOD[:200] + b"\xfd7zXZ\0" + GOOD[206:],
-    "truncated rpm": GOOD_RPM[:-600],
-    "huge header": GOOD_RPM[:104] + b"\xff" * 8 + GOOD_RPM[112:],
-    "no cpio": GOOD_RPM.replace(b"070701", b"07070X"),
-    "signs in numbers": GOOD_RPM.replace(b"00000001", b"-0000001"),
-    "module bomb": packages.deb(
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "truncated": lambda: GOOD[:900],
+    "no data": lambda: GOOD[:100],
+    "negative size": lambda: GOOD.replace(b"4         `", b"-4        `", 1),
+    "no archive": lambda: GOOD[:8] + VERSION * 200,
+    "odd compression": lambda: GOOD[:200] + b"\xfd7zXZ\0" + GOOD[206:],
+    "truncated rpm": lambda: GOOD_RPM[:-600],
+    "huge header": lambda: GOOD_RPM[:104] + b"\xff" * 8 + GOOD_RPM[112:],
+    "no cpio": lambda: GOOD_RPM.replace(b"070701", b"07070X"),
+    "signs in numbers": lambda: GOOD_RPM.replace(b"00000001", b"-0000001"),
+    "module bomb": lambda: packages.deb(
         {"a.ko.xz": packages.PACKERS[".xz"](binary(1, 64 << 20))}
     ),
-    "bomb": packages.deb({"a": binary(1, 64 << 20)}),
-    "rpm bomb": packages.rpm({"a": binary(1, 64 << 20)}),
+    "bomb": lambda: packages.deb({"a": binary(1, 64 << 20)}),
+    "rpm bomb": lambda: packages.rpm({"a": binary(1, 64 << 20)}),
 }
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_package_is_refused_and_leaves_nothing(
-    data: bytes, tmp_path: Path
+    made: Callable[[], bytes], tmp_path: Path
 ) -> None:
     package = tmp_path / "x.deb"
-    package.write_bytes(data)
+    package.write_bytes(made())
     settings = made_settings(store=str(tmp_path / "store"), max_fetch=1 << 20)
     with pytest.raises(GsymError):
         confined_binaries(settings).index(str(package))

@@ -326,6 +326,16 @@ def test_all_that_a_server_writes_is_json(workers: str, tmp_path: Path) -> None:
         assert said in text
 
 
+def test_the_log_for_people_is_text(tmp_path: Path) -> None:
+    with Serving(tmp_path, "--set", "log_format=text") as serving:
+        with socket.create_connection(("127.0.0.1", serving.port)) as client:
+            client.sendall(b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(1 << 16)
+        assert serving.stop() == 0
+    form = r"\d\d:\d\d:\d\d .*/nowhere -> 404 in [0-9.]+ ms\n"
+    assert [each for each in serving.lines if re.fullmatch(form, each)]
+
+
 @pytest.mark.parametrize(("form", "first"), [("json", "{"), ("text", "gsym: error: ")])
 def test_a_start_that_fails_is_told_in_the_form_of_the_log(
     tmp_path: Path, form: str, first: str

@@ -109,6 +109,35 @@ def test_embedded_addresses_are_refused(number: int, prefix: str) -> None:
     assert refusal_of(f"{prefix}{ipaddress.IPv4Address(number)}")
 
 
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("127.0.0.1", "loopback"),
+        ("::1", "loopback"),
+        ("10.0.0.1", "private"),
+        ("fd12:3456::1", "private"),
+        ("169.254.0.1", "link-local"),
+        ("fe80::1", "link-local"),
+        ("fec0::1", "site-local"),
+        ("224.0.0.1", "multicast"),
+        ("ff02::1", "multicast"),
+        ("198.51.100.7", "documentation"),
+        ("2001:db8::1", "documentation"),
+        ("3fff::1", "documentation"),
+        ("::ffff:8.8.8.8", "IPv4-mapped"),
+        ("::8.8.8.8", "IPv4-compatible"),
+        ("64:ff9b::8.8.8.8", "NAT64"),
+        ("64:ff9b:1::a00:1", "NAT64"),
+        ("100::1", "discard"),
+        ("2001::1", "Teredo"),
+        ("2002:808:808::1", "6to4"),
+        ("5f00::1", "reserved"),
+    ],
+)
+def test_the_kind_is_that_of_the_registries(address: str, kind: str) -> None:
+    assert refusal_of(address) == kind
+
+
 def test_the_zone_of_an_address_changes_nothing() -> None:
     assert refusal_of("fe80::1%eth0") == "link-local"
     assert refusal_of("2606:4700::1111%eth0") == ""

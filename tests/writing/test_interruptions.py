@@ -15,12 +15,11 @@ from tests.sanitizer import no_sanitizer
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.long, no_sanitizer]
+pytestmark = [pytest.mark.slow, no_sanitizer]
 
 # How often runs of each kind are interrupted.
 TIMES = {"files": 40, "batch": 6, "adding": 12, "eviction": 12, "uploads": 6}
 ENDED_BY_LIMIT = {"files", "adding"}  # others may write little, or go on
-SLOW = pytest.mark.slow
 # With calls that fail, and with -DSHORT writes of half of the bytes.
 DISK = r"""
 #define _GNU_SOURCE
@@ -109,10 +108,7 @@ def interrupt(
     return signals, limit
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["files", "batch", "adding", "eviction", pytest.param("uploads", marks=SLOW)],
-)
+@pytest.mark.parametrize("kind", ["files", "batch", "adding", "eviction", "uploads"])
 def test_a_command_interrupted_at_any_instant_leaves_what_is_complete_or_nothing(
     kind: str, tmp_path: Path
 ) -> None:
@@ -132,14 +128,7 @@ def disk(folder: Path, *options: str) -> dict[str, str]:
     return {"LD_PRELOAD": str(library)}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "files",
-        "adding",
-        *(pytest.param(kind, marks=SLOW) for kind in ("batch", "uploads")),
-    ],
-)
+@pytest.mark.parametrize("kind", ["files", "adding", "batch", "uploads"])
 def test_writes_that_take_half_of_the_bytes_change_nothing(
     kind: str, tmp_path: Path
 ) -> None:

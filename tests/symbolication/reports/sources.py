@@ -82,6 +82,7 @@ MISTAKES = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 volatile int sink;
 int *volatile kept;
 int shared;
@@ -108,6 +109,7 @@ __attribute__((noinline)) void act(const char *mode, int n) {
     if (!strcmp(mode, "race")) {
         pthread_t t;
         pthread_create(&t, 0, race, 0);           // @create
+        usleep(50000); // of accesses at the same instant none sees the other
         shared++;                                 // @shared
         pthread_join(t, 0);
     }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gsym.symbolication.report import Report, ReportFrame
 
-pytestmark = [pytest.mark.long, pytest.mark.no_engine]  # runs programs
+pytestmark = [pytest.mark.slow, pytest.mark.no_engine]  # runs programs
 
 _C = "-g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls"
 _CLANG = f"clang-19 -gdwarf-4 {_C}"
@@ -553,14 +553,7 @@ def differing(report: Report, laboratory: Laboratory, symbolizer: str) -> list[s
     return found
 
 
-def params() -> Iterator[object]:
-    """The cases; those of perf spend their time in recording."""
-    for case in CASES:
-        is_slow = case.name.startswith("perf-") and case.name != "perf-offsets"
-        yield pytest.param(case, id=case.name, marks=[pytest.mark.slow] * is_slow)
-
-
-@pytest.mark.parametrize("case", [*params()])
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_every_frame_of_a_module_that_is_there_is_answered(
     case: Case, laboratory: Laboratory, llvm_symbolizer: str
 ) -> None:

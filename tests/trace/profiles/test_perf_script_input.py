@@ -21,7 +21,7 @@ from gsym.trace.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.perf_script import PerfMapping
+from gsym.trace.profiles.perf_script import PerfFrame, PerfMapping
 from gsym.trace.profiles.perf_script_input import (
     MOST_MAPPINGS,
     ModulePlaces,
@@ -197,6 +197,15 @@ def test_the_number_of_mappings_of_a_process_is_limited() -> None:
     places.load(PerfMapping(1, 0x1000 * MOST_MAPPINGS, 0x1000, 0, "/x"))
     places.load(PerfMapping(2, 0, 0x1000, 0, "/x"))
     assert list(builder.profile.losses.values()) == [1]
+
+
+def test_a_new_process_has_nothing_of_an_earlier_one_of_its_number() -> None:
+    places = ModulePlaces(ProfileBuilder(), {"/x": ID})
+    places.load(PerfMapping(7, 0x1000, 0x1000, 0x5000, "/x"))
+    frame = PerfFrame(0x1234, "", None, None, is_inlined=False, path="", line=0)
+    assert places.find(frame, 7) == (0x1234, 0)
+    places.begin(7, None)
+    assert places.find(frame, 7) == (0x1234, None)
 
 
 def test_a_printed_file_offset_takes_precedence() -> None:
