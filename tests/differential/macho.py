@@ -27,9 +27,10 @@ def build(
         compiler = (zig(), language, *options, define, "-c")
         run(*compiler, str(SOURCES / source), "-o", str(path))
         objects.append(path)
-    # Without the library of C++, which zig would compile, in two minutes.
-    linker = (zig(), "cc", "-Wl,-undefined,dynamic_lookup")
-    run(*linker, *options, *map(str, objects), "-o", str(output))
+    linked = [*map(str, objects)]
+    if source == "shapes.cc":  # zig would compile the library of C++, in two minutes
+        linked.append(str(SOURCES / "cxx_runtime.c"))
+    run(zig(), "cc", *options, "-g0", *linked, "-o", str(output))
     return objects
 
 
