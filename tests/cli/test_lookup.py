@@ -177,6 +177,24 @@ def test_lines_around_a_bad_one_are_answered(file: str) -> None:
     )
 
 
+def test_lines_are_counted_over_all_that_was_read(file: str) -> None:
+    with subprocess.Popen(
+        [*LOOKUP, file],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"0x401000\n\n")
+        process.stdin.flush()
+        process.stdout.readline()  # what comes next is read for itself
+        process.stdin.write(b"zz\n")
+        process.stdin.close()
+        assert b"standard input, line 3: 'zz'" in process.stderr.read()
+
+
 def test_each_line_is_answered_at_once(file: str) -> None:
     with subprocess.Popen(
         [*LOOKUP, "--json", file], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -453,6 +453,26 @@ def test_a_kernel_without_landlock_restricts_no_file(
     assert restrict_files([], []) == 0
 
 
+@pytest.mark.parametrize(
+    ("version", "words"), [(1, 1), (3, 1), (4, 2), (5, 2), (6, 3), (7, 3)]
+)
+def test_each_version_of_landlock_is_given_what_it_knows(
+    version: int, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Networks since version 4, scopes since 6: landlock_create_ruleset(2)."""
+    asked: list[tuple[Any, ...]] = []
+
+    def syscall(*given: object) -> int:
+        asked.append(given)
+        return version if len(asked) == 1 else -1
+
+    library = SimpleNamespace(syscall=syscall)
+    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: library)
+    assert restrict_files([], []) == 0
+    (_, (_, attributes, size, _)) = asked
+    assert len(attributes) == size == 8 * words
+
+
 def test_modules_are_not_loaded_from_the_folder(tmp_path: Path) -> None:
     for name in ("json.py", "gsym.py", "sitecustomize.py"):
         (tmp_path / name).write_text("raise SystemExit(9)")

@@ -71,6 +71,7 @@ def test_every_record_is_a_line() -> None:
         line = RecordText().line(record)
         assert "\n" not in line
         assert line.startswith("0x")
+        assert "None" not in line
 
 
 @pytest.mark.parametrize(

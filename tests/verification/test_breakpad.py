@@ -52,6 +52,18 @@ def test_functions_and_symbols_of_a_breakpad_file_are_compared(tmp_path: Path) -
     assert (found.differences, found.uncompared) == ([], {})
 
 
+def test_an_inlined_function_may_have_a_file_that_is_not_compared(
+    tmp_path: Path,
+) -> None:
+    text = TEXT.replace("INLINE_ORIGIN 1 inner", "INLINE_ORIGIN 1 0 inner one")
+    path, source = convert(tmp_path, text)
+    with gsym.open(path) as reader:
+        found = reader.lookup(0x1006)
+    assert found is not None
+    assert found.frames[0].name == "inner one"
+    assert compare(path, source).differences == []
+
+
 @pytest.mark.parametrize(
     ("name", "change", "subject"),
     [
