@@ -183,9 +183,13 @@ static gsym_status add_symbols(job *of) {
     object_file *file = dwarf_of(of);
     if (of->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
     if (symbol_table_size(file) <= symbol_table_size(&of->binary)) file = &of->binary;
-    return in_file(file->path,
-                   gsym_conversion_add_object_symbols(of->conversion, file->object,
-                                                      of->error),
+    GSYM_TRY(in_file(file->path,
+                     gsym_conversion_add_object_symbols(of->conversion, file->object,
+                                                        of->error),
+                     of->error));
+    return in_file(of->binary.path,
+                   gsym_conversion_add_object_code(of->conversion, of->binary.object,
+                                                   of->error),
                    of->error);
 }
 

@@ -43,8 +43,7 @@ elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     return section;
 }
 
-/* "" where the name lies outside the name table. */
-static const char *elf_section_name(const elf_object *elf, const elf_section *section) {
+const char *elf_section_name(const elf_object *elf, const elf_section *section) {
     cursor c = cursor_at(elf->object.data + elf->names_offset, elf->names_size,
                          section->name, false);
     size_t size;

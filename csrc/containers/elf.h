@@ -79,6 +79,8 @@ typedef struct elf_section {
 
 /* In a relocatable file `address` is where the section has been placed. */
 elf_section elf_section_at(const elf_object *elf, uint32_t index);
+/* "" where the name lies outside the name table. */
+const char *elf_section_name(const elf_object *elf, const elf_section *section);
 /* The bytes of a section, cut at the end of the file. */
 cursor elf_section_bytes(const elf_object *elf, const elf_section *section);
 static inline bool elf_section_holds_code(const elf_section *section) {

@@ -46,6 +46,7 @@ void gsym_creator_destroy(gsym_creator *creator) {
     free(creator->asked.items);
     free(creator->around.items);
     free(creator->text_ranges.items);
+    free(creator->symbol_ends.items);
     free(creator->sections.items);
     free(creator->call_sites.items);
     free(creator->uuid);
@@ -262,6 +263,15 @@ gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_
         return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                          "symbol at 0x%" PRIx64 " has no usable name", address);
     return creator_keep(creator, &record, 1, error);
+}
+
+bool creator_is_empty(const gsym_creator *creator) { return creator->records.count == 0; }
+
+void creator_bound_symbols(gsym_creator *creator) { creator->bounds_symbols = true; }
+
+gsym_status creator_end_symbols_at(gsym_creator *creator, uint64_t address,
+                                   gsym_error *error) {
+    return LIST_ADD(creator->symbol_ends, address) ? GSYM_OK : gsym_fail_memory(error);
 }
 
 gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,

@@ -81,7 +81,8 @@ typedef enum symbol_binding {
     SYMBOL_LOCAL,
     /* In addition: without a type or size of its own, so that it yields to any function
      * that covers its address. */
-    SYMBOL_LABEL = 4
+    SYMBOL_LABEL = 4,
+    SYMBOL_UNTYPED = 8 /* in a table where most functions have a type */
 } symbol_binding;
 
 /* Keep a function of a symbol table. Its name is interned only if it survives
@@ -89,8 +90,14 @@ typedef enum symbol_binding {
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,
                                 const char *name, size_t name_size,
                                 uint32_t binding, gsym_error *error);
-/* The last function, when its size is 0, is extended to the end of the text range
- * that contains it. Ranges may be in any order. */
+/* Whether no function was added or kept. */
+bool creator_is_empty(const gsym_creator *creator);
+/* Functions without a size extend to the next one, at most to the end of their text range
+ * and to where symbols end; else only the last one is bounded by its text range. */
+void creator_bound_symbols(gsym_creator *creator);
+gsym_status creator_end_symbols_at(gsym_creator *creator, uint64_t address,
+                                   gsym_error *error);
+/* Ranges may be in any order. */
 gsym_status creator_add_text_range(gsym_creator *creator, uint64_t start, uint64_t end,
                                    gsym_error *error);
 

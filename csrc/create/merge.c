@@ -265,7 +265,7 @@ static gsym_status intern_pending(gsym_creator *creator, const creator_record *r
                           string_hash(name.bytes, name.size), strp_ret, error);
 }
 
-enum { UNSPELLED = 8, NO_RANK = 16 }; /* greater than any binding */
+enum { UNSPELLED = 16, NO_RANK = 32 }; /* greater than any binding */
 
 /* Whether a record of its start is a symbol that may name `winner`. */
 static bool may_name(const pruning *p, const record_key *key,
@@ -460,18 +460,39 @@ static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
 
 /* ---- what is left ----------------------------------------------------------- */
 
-/* A last function without a size would answer for all addresses after it. */
-static void bound_last(gsym_creator *creator, creator_record *last) {
+/* A function without a size would answer for all addresses up to the next one: give it one
+ * where it would leave its section or extend over a place where others end. */
+static void bound(const gsym_creator *creator, creator_record *record, uint64_t next) {
     const range_list *ranges = &creator->text_ranges;
-    uint64_t size = 0;
-    if (last->size != 0) return;
-    for (size_t i = 0; i < ranges->count; ++i) {
-        const gsym_range *range = &ranges->items[i];
-        uint64_t left = range->end - last->address;
-        if (last->address < range->start || last->address >= range->end) continue;
-        if (size == 0 || left < size) size = left;
+    const address_list *ends = &creator->symbol_ends;
+    uint64_t address = record->address, end = UINT64_MAX;
+    size_t low = 0;
+    SEARCH_SORTED(low, ranges->count, ranges->items[middle].start <= address);
+    if (low > 0 && address < ranges->items[low - 1].end) end = ranges->items[low - 1].end;
+    low = 0;
+    SEARCH_SORTED(low, ends->count, ends->items[middle] <= address);
+    if (low < ends->count && ends->items[low] < end) end = ends->items[low];
+    if (end < next && end - address <= UINT32_MAX) record->size = end - address;
+}
+
+static void bound_all(gsym_creator *creator) {
+    record_list *records = &creator->records;
+    if (creator->text_ranges.count > 1)
+        qsort(creator->text_ranges.items, creator->text_ranges.count,
+              sizeof *creator->text_ranges.items, compare_first_u64);
+    if (creator->symbol_ends.count > 1)
+        qsort(creator->symbol_ends.items, creator->symbol_ends.count,
+              sizeof *creator->symbol_ends.items, compare_first_u64);
+    for (size_t i = creator->bounds_symbols ? 0 : records->count - 1; i < records->count;
+         ++i) {
+        size_t next = i + 1;
+        if (records->items[i].size != 0) continue;
+        while (next < records->count &&
+               records->items[next].address == records->items[i].address)
+            ++next;
+        bound(creator, &records->items[i],
+              next < records->count ? records->items[next].address : UINT64_MAX);
     }
-    if (size <= UINT32_MAX) last->size = size;
 }
 
 static gsym_status settle(gsym_creator *creator, gsym_error *error) {
@@ -490,7 +511,7 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
         report->overlapping +=
             i != 0 && record->address - record[-1].address < record[-1].size;
     }
-    bound_last(creator, &records[creator->records.count - 1]);
+    bound_all(creator);
     return GSYM_OK;
 }
 

@@ -87,6 +87,8 @@ struct gsym_creator {
     address_list asked; /* ascending; none: all addresses */
     range_list around;  /* the nearest function starts on both sides of asked[i] */
     range_list text_ranges;
+    bool bounds_symbols;
+    address_list symbol_ends; /* no function without a size extends over them */
     foreign_section_list sections;
     named_call_sites_list call_sites;
     owned_list owned;

@@ -209,6 +209,7 @@ static uint8_t action_of(uint64_t tag) {
         case DW_TAG_inlined_subroutine: return ACTION_INLINED;
         case DW_TAG_call_site:
         case DW_TAG_GNU_call_site: return ACTION_CALL_SITE;
+        case DW_TAG_module: /* of Fortran, D, Zig */
         case DW_TAG_namespace: return ACTION_SCOPE;
         case DW_TAG_class_type:
         case DW_TAG_structure_type:

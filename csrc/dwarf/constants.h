@@ -25,6 +25,7 @@ enum {
     DW_TAG_inlined_subroutine = 0x1d,
     DW_TAG_subprogram = 0x2e,
     DW_TAG_interface_type = 0x38,
+    DW_TAG_module = 0x1e,
     DW_TAG_namespace = 0x39,
     DW_TAG_partial_unit = 0x3c,
     DW_TAG_type_unit = 0x41,
@@ -118,10 +119,14 @@ enum {
 
 enum {
     DW_LANG_C89 = 0x01,
+    DW_LANG_Ada83 = 0x03,
     DW_LANG_C99 = 0x0c,
+    DW_LANG_Ada95 = 0x0d,
     DW_LANG_Go = 0x16,
     DW_LANG_C11 = 0x1d,
     DW_LANG_C17 = 0x2c,
+    DW_LANG_Ada2005 = 0x2e,
+    DW_LANG_Ada2012 = 0x2f,
     DW_LANG_C23 = 0x3e,
     DW_LANG_Assembly = 0x31,
     DW_LANG_Mips_Assembler = 0x8001

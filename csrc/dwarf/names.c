@@ -312,6 +312,19 @@ static bool is_made_of_linkage_name(const dwarf_string *name) {
     return strstr(name->bytes, ".isra.") != NULL || strstr(name->bytes, ".part.") != NULL;
 }
 
+/* Of Ada, as `pack__part__name`, and methods of Objective-C, as `-[Class name:]`. */
+static bool has_its_scopes(uint64_t language, const dwarf_string *name) {
+    switch (language) {
+        case DW_LANG_Ada83:
+        case DW_LANG_Ada95:
+        case DW_LANG_Ada2005:
+        case DW_LANG_Ada2012: return true;
+        default:
+            return name->size > 1 && (name->bytes[0] == '-' || name->bytes[0] == '+') &&
+                   name->bytes[1] == '[';
+    }
+}
+
 static void put_scope(buffer *arena, const dwarf_string *name) {
     if (is_anonymous_class(name)) {
         buffer_put_u8(arena, '{');
@@ -358,6 +371,7 @@ static bool name_of_chain(name_resolver *resolver, const die_chain *chain,
     }
     if (has_linkage_name || name->size == 0 || chain->is_call ||
         is_made_of_linkage_name(name) ||
+        has_its_scopes(resolver->unit->language, name) ||
         !dwarf_language_has_scopes(resolver->unit->language))
         return true;
     return compose(resolver, chain, ret);

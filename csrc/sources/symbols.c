@@ -134,10 +134,23 @@ static uint32_t elf_binding(const elf_symbol *symbol) {
     }
 }
 
-/* The size of a name without a version, as of `open@@V1`. NASM has labels `..@1.name`. */
+/* The size of a name without a version, as of `open@@V1`, which some linkers leave in
+ * .symtab. Names of some languages have an @ as well: a version is a word after the
+ * last. */
 static size_t unversioned_size(const char *name, size_t size) {
-    const char *at = size < 2 || name[0] == '.' ? NULL : memchr(name + 1, '@', size - 1);
-    return at == NULL ? size : (size_t)(at - name);
+    size_t at = size;
+    while (at > 0 && name[at - 1] != '@') {
+        char c = name[--at];
+        if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
+            c != '_' && c != '.')
+            return size;
+    }
+    if (at == 0 || at == size || name[0] == '.') return size; /* NASM: `..@1.name` */
+    --at;
+    if (at > 0 && name[at - 1] == '@') --at;
+    for (size_t i = 0; i < at; ++i)
+        if (name[i] == '@' || name[i] == '(' || name[i] == '/') return size;
+    return at == 0 ? size : at;
 }
 
 static bool is_function_type(const elf_object *elf, unsigned type) {
@@ -165,6 +178,9 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                   const symbol_table *table, const elf_symbol *symbol,
                                   gsym_error *error) {
     bool is_label = symbol->is_label;
+    uint32_t untyped = !is_label           ? 0u
+                       : symbol->size == 0 ? SYMBOL_LABEL
+                                           : SYMBOL_UNTYPED;
     const char *name;
     size_t size;
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
@@ -183,7 +199,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if (size == 0 || (is_label && names_no_function(name))) return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
                                symbol->size, name, unversioned_size(name, size),
-                               elf_binding(symbol) | (is_label ? SYMBOL_LABEL : 0), error);
+                               elf_binding(symbol) | untyped, error);
 }
 
 /* The symbols of a container. */
@@ -228,7 +244,7 @@ typedef struct function_symbol {
     const char *name; /* NULL: unreadable */
     size_t name_size;
     uint64_t address;
-    symbol_binding binding;
+    uint32_t binding; /* symbol_binding */
 } function_symbol;
 
 /* ---- the symbol table --------------------------------------------------------------- */
@@ -248,15 +264,17 @@ static void read_name(const pe_object *pe, const pe_symbol *symbol, function_sym
         ++ret->name, --ret->name_size;
 }
 
+static bool is_typed(const pe_symbol *symbol) { return (symbol->type >> 4 & 3) == 2; }
+
 /* Sections have symbols as well, static ones with a part that describes the section. */
 static bool may_be_function(const pe_symbol *symbol) {
-    bool is_function = (symbol->type >> 4 & 3) == 2;
     switch (symbol->class) {
         case CLASS_EXTERNAL:
         case CLASS_WEAK:
         case CLASS_GNU_WEAK: return symbol->section > 0;
         case CLASS_STATIC:
-            return symbol->section > 0 && (is_function || symbol->auxiliary_count == 0);
+            return symbol->section > 0 &&
+                   (is_typed(symbol) || symbol->auxiliary_count == 0);
         default: return false;
     }
 }
@@ -281,6 +299,7 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
         ret->binding = symbol.class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
                        : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
                                                       : SYMBOL_WEAK;
+        if (!is_typed(&symbol)) ret->binding |= SYMBOL_UNTYPED;
         read_name(pe, &symbol, ret);
         if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
     }

@@ -66,6 +66,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     path_map: Sequence[tuple[str, str]] = (),
     verbose: bool = False,
     if_changed: bool = False,
+    image_code: bool = True,
     full_walk: bool = False,
     pclntab: str = "auto",
     debug_file_directories: Sequence[str] = DEBUG_DIRECTORIES,
@@ -121,6 +122,9 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         if_changed: Do not rewrite an output that would not change. `OUTPUT.gsym-key`
             records sizes and times of all files, the options and the version of gsym;
             if one of them differs, the input is converted and the bytes are compared.
+        image_code: Name the stubs by which an ELF image calls others, and let symbols
+            without a size end with their section and where the next function starts
+            that can be unwound.
         full_walk: Visit every DIE, also those that cannot contain code. The result is
             the same; this checks that.
         pclntab: When to read the function table of a Go binary: "auto" if no debug

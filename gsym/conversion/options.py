@@ -195,6 +195,7 @@ class ConvertOptions(NamedTuple):
         "do not rewrite an output that would not change",
         default=False,
     )
+    image_code: bool = _declared(FLAG, default=True)
     full_walk: bool = _declared(
         FLAG,
         engine="GSYM_CONVERT_FULL_WALK",

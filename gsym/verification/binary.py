@@ -92,6 +92,8 @@ class BinaryReference(Reference):
         for part in parts:
             self.uncompared.update(part.units.uncompared)
         self.add_symbols(file.symbols())
+        self._stubs = merged(file.stub_ranges())
+        self._called = file.called_names() if self._stubs else frozenset()
         if pclntab and has_pclntab(file) and not (self.all_units and self.is_sample):
             self._add_pclntab(file, parts[0].units.path_map)
         self._shared = self._find_shared()
@@ -99,6 +101,12 @@ class BinaryReference(Reference):
     def is_shared(self, key: Key) -> bool:
         """Whether units outside the sample also describe a function."""
         return key in self._shared
+
+    def is_stub(self, address: int, name: str) -> bool:
+        """Whether code at *address* may do no more than call a function *name*."""
+        return name in self._called and any(
+            span.start <= address < span.end for span in self._stubs
+        )
 
     def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
         """Rows of line tables where no function is described, in a range."""

@@ -155,6 +155,9 @@ class Comparer:
             self.uncompared[_UNDECODABLE] += 1
             return
         self.symbols += 1
+        target = info.name.removesuffix("@plt")
+        if target != info.name and self._reference.is_stub(start, target):
+            return
         if info.name not in names:
             expected = f"{names[-1]} (symbol)" if names else NOTHING
             subject = "name" if names else "function"

@@ -62,6 +62,11 @@ class Reference:
         del key
         return False
 
+    def is_stub(self, address: int, name: str) -> bool:
+        """Whether code at *address* may do no more than call a function *name*."""
+        del address, name
+        return False
+
     def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
         """Rows of line tables where no function is described, in a range.
 

@@ -27,7 +27,7 @@ from tests.inputs.elf import (
     Symbol,
     code_section,
 )
-from tests.inputs.program import debug_sections
+from tests.inputs.program import debug_sections, function, program, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -238,3 +238,35 @@ def test_the_mode_bit_of_an_arm_function_is_no_part_of_its_address(
         1000-1010 thumb
         1020-1030 arm
     """)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("open@@GLIBC_2.2.5", "open"),
+        ("open@V_1", "open"),
+        ("*Set(Int32)@Set(T)#add<Int32>:Bool", None),
+        ("~proc3Proc(Nil)@/src/main.cr:7", None),
+        ("__tag_@typeInfo(a.B).@", None),
+        ("..@7.loop", None),
+        ("@fast@8", None),
+    ],
+)
+def test_only_a_version_is_cut_off_a_name(
+    name: str, expected: str | None, tmp_path: Path
+) -> None:
+    symbols = [Symbol(name, 0x1010, 8)]
+    image = Elf([code_section()], symbols=symbols).to_bytes()
+    text = describe(convert_bytes(tmp_path, image).functions)
+    assert text == f"1010-1018 {expected or name}\n"
+
+
+@pytest.mark.parametrize("end", [0x1018, 0x1030])
+def test_a_symbol_with_a_size_needs_no_type(end: int, tmp_path: Path) -> None:
+    """Of GHC, whose functions have code beyond the range of their DIE."""
+    image = program(
+        unit(function("f", 0x1010, end)), symbols=[Symbol("g", 0x1010, 0x10, NOTYPE)]
+    )
+    text = describe(convert_bytes(tmp_path, image).functions)
+    expected = {0x1018: "1010-1018 f\n1010-1020 g\n", 0x1030: "1010-1030 f\n"}
+    assert text == expected[end]

@@ -51,6 +51,12 @@ CASES = {
     "static functions": Case([Symbol("a", 0, storage=STATIC)], "1000-1100 a"),
     "weak functions": Case([Symbol("a", 0, storage=WEAK)], "1000-1100 a"),
     "hand-written code has no type": Case([Symbol("a", 0, kind=0)], "1000-1100 a"),
+    "of equal symbols the one with the type of a function": Case(
+        [Symbol("a", 0), Symbol("__end__", 0, kind=0)], "1000-1100 a"
+    ),
+    "whichever is first": Case(
+        [Symbol("__end__", 0, kind=0), Symbol("a", 0, storage=STATIC)], "1000-1100 a"
+    ),
     "what a section is called": Case(
         [
             Symbol(".text", 0, kind=0, storage=STATIC, auxiliary=1),

@@ -71,8 +71,13 @@ def symbol_before_has_ended(case: Case) -> bool:
     return not case.ours and case.gap is not None and not has_lines(case)
 
 
+def stub_has_a_name(case: Case) -> bool:
+    """A stub is named for the function that it calls, as debuggers do."""
+    return len(case.ours) == 1 and case.ours[0].name.endswith("@plt")
+
+
 def symbol_extends_to_next_function(case: Case) -> bool:
-    """A symbol without a size answers up to the next function, over sections."""
+    """A symbol without a size answers up to the next function of its section."""
     return not case.theirs and not any(frame.path for frame in case.ours)
 
 
@@ -263,6 +268,7 @@ def isa_bit_is_no_address(case: Case) -> bool:
 
 LLVM_SYMBOLIZER: tuple[Class, ...] = (
     isa_bit_is_no_address,
+    stub_has_a_name,
     symbol_extends_to_next_function,
     padding_has_no_line,
     code_has_no_name,

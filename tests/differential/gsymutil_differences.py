@@ -173,6 +173,15 @@ def label_ends_with_its_function(case: Case) -> bool:
     )
 
 
+def stub_has_a_name(case: Case) -> bool:
+    """A stub of an ELF file is named for what it calls, not the symbol before it."""
+    return (
+        len(case.ours) == 1
+        and case.ours[0].name.endswith("@plt")
+        and not _has_lines(case.theirs)
+    )
+
+
 def first_copy_is_kept(case: Case) -> bool:
     """Of copies of a function that differ, the first is that of the linker."""
     said = tuple(frame._replace(offset=-1) for frame in case.theirs)
@@ -192,6 +201,7 @@ CLASSES: tuple[Callable[[Case], bool], ...] = (
     declared_line_is_not_given,
     code_below_base_is_kept,
     suffix_is_left_out,
+    stub_has_a_name,
     label_ends_with_its_function,
     lines_are_kept,
     first_copy_is_kept,

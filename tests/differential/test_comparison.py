@@ -133,6 +133,7 @@ KNOWN = {
     "padding_has_no_line": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x10A, 0x110)),
     "code_has_no_name": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x102, 0x200)),
     "symbol_before_has_ended": Case(0x10D, (), bare("f"), gap=Gap(0x102, 0x200)),
+    "stub_has_a_name": Case(0x10D, bare("puts@plt"), ()),
     "symbol_extends_to_next_function": Case(0x10D, bare("label"), (), symbols=(LABEL,)),
     "alias_differs": Case(
         *(101, (INNER, OUTER), (INNER, OUTER._replace(name="alias")), ()),

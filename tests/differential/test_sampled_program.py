@@ -67,7 +67,7 @@ def test_samples_have_the_functions_that_llvm_symbolizer_names(
     said = run(llvm_symbolizer, *options, *(f"{address:#x}" for _, address in asked))
     for (location, address), answer in zip(asked, json.loads(said), strict=True):
         found = [frame.system_name for frame in location.frames]
-        if found:
+        if found and not found[0].endswith("@plt"):
             names = [each["FunctionName"] for each in answer["Symbol"]]
             assert found == names, hex(address)
         else:

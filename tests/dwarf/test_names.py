@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
-from tests.inputs.dies import Die, Ref
+from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf import Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
 from tests.inputs.elf import GLOBAL, LOCAL, NOTYPE, WEAK, Symbol
@@ -29,6 +29,10 @@ PLAIN = {
     Lang.C23,
     Lang.Assembly,
     Lang.Mips_Assembler,
+    Lang.Ada83,  # names are complete: `n__f`
+    Lang.Ada95,
+    Lang.Ada2005,
+    Lang.Ada2012,
 }
 QUALIFIED_BY_LLVM = {
     Lang.C,
@@ -610,3 +614,30 @@ def test_an_inlined_call_without_an_origin_has_its_own_name(tmp_path: Path) -> N
     (kept,) = convert_bytes(tmp_path, image).functions
     assert kept.inline is not None
     assert [each.name for each in kept.inline.children] == ["g"]
+
+
+@pytest.mark.parametrize("name", ["-[Shape area]", "+[Shape(Round) make:with:]"])
+@pytest.mark.parametrize("language", [Lang.ObjC, Lang.ObjC_plus_plus])
+def test_a_method_of_objective_c_has_its_class_in_its_name(
+    name: str, language: Lang, tmp_path: Path
+) -> None:
+    """Direct methods are declared inside of the class."""
+    declared = Die(
+        Tag.subprogram, {At.name: name, At.declaration: True}, label="method"
+    )
+    image = named(
+        Die(Tag.structure_type, {At.name: "Shape"}, declared),
+        Die(Tag.subprogram, {At.specification: Ref("method"), **code(0x1000, 0x1010)}),
+        language=language,
+    )
+    text = describe(convert_bytes(tmp_path, image).functions)
+    assert text == f"1000-1010 {name}\n"
+
+
+@pytest.mark.parametrize("language", [Lang.Fortran90, Lang.D, Lang.Zig])
+def test_a_module_is_a_scope(language: Lang, tmp_path: Path) -> None:
+    inner = function("inner", 0x1000, 0x1010)
+    outer = Die(Tag.subprogram, {At.name: "area"}, inner)
+    image = named(Die(Tag.module, {At.name: "geo"}, outer), language=language)
+    text = describe(convert_bytes(tmp_path, image).functions)
+    assert text == "1000-1010 geo::area::inner\n"

@@ -168,6 +168,7 @@ class Lang(IntEnum):
     Pascal83 = 0x09
     Java = 0x0B
     C99 = 0x0C
+    Ada95 = 0x0D
     Fortran95 = 0x0E
     ObjC = 0x10
     ObjC_plus_plus = 0x11
@@ -189,6 +190,8 @@ class Lang(IntEnum):
     C_plus_plus_17 = 0x2A
     C_plus_plus_20 = 0x2B
     C17 = 0x2C
+    Ada2005 = 0x2E
+    Ada2012 = 0x2F
     HIP = 0x30
     Assembly = 0x31
     Mojo = 0x33

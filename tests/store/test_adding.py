@@ -54,7 +54,7 @@ pytestmark = pytest.mark.long
                 "F1C3BCC0279865FE3058404B2831D9E64135386C",
                 "crash",
             ),
-            Quality(2, 167),
+            Quality(2, 222),
         ),
         (
             "windows/crash.sym",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from hypothesis import given, strategies as st
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from tests.conversions import convert_bytes
 from tests.creations import create, keep
-from tests.inputs.elf import NOTYPE, Elf, Symbol, code_section
+from tests.inputs.elf import FUNC, NOTYPE, Elf, Symbol, code_section
 from tests.strategies import BYTE_ORDERS, VERSIONS
 
 if TYPE_CHECKING:
@@ -156,16 +157,21 @@ def test_a_symbol_does_not_rename_a_function_that_was_given_a_name() -> None:
 # Code at [1000, 1010), and a label at 1080.
 OTHERS = (Symbol("f", 0x1000, 0x10), Symbol("label", 0x1080, 0), Symbol("g", 0x1100, 8))
 
-UNTYPED = {
-    "the same range": (0x1000, 0x10, False),
-    "the same start, longer": (0x1000, 0x40, False),
-    "within": (0x1004, 4, False),
-    "empty within": (0x100F, 0, False),
-    "from within past the end": (0x100F, 0x40, False),
-    "behind": (0x1010, 4, True),
-    "around": (0xFFF, 0x40, True),
-    "at an empty symbol": (0x1080, 4, False),
-    "behind an empty symbol": (0x1081, 4, True),
+LABELS = {
+    "at the start": (0x1000, False),
+    "within": (0x1004, False),
+    "at the last byte": (0x100F, False),
+    "behind": (0x1010, True),
+    "around": (0xFFF, True),
+    "at an empty symbol": (0x1080, False),
+    "behind an empty symbol": (0x1081, True),
+}
+SIZED = {
+    "the same range": (0x1000, 0x10),
+    "the same start, longer": (0x1000, 0x40),
+    "within": (0x1004, 4),
+    "from within past the end": (0x100F, 0x40),
+    "at an empty symbol": (0x1080, 4),
 }
 
 
@@ -178,15 +184,27 @@ def convert_symbols(folder: Path, *symbols: Symbol) -> dict[str, tuple[int, int]
     return kept
 
 
-@pytest.mark.parametrize(("start", "size", "is_kept"), UNTYPED.values(), ids=UNTYPED)
-def test_a_symbol_without_a_type_yields_to_every_function(
-    tmp_path: Path, start: int, size: int, *, is_kept: bool
+@pytest.mark.parametrize(("start", "is_kept"), LABELS.values(), ids=LABELS)
+def test_a_symbol_without_a_type_and_a_size_yields_to_every_function(
+    tmp_path: Path, start: int, *, is_kept: bool
 ) -> None:
-    untyped = Symbol("untyped", start, size, NOTYPE)
-    for symbols in permutations((*OTHERS, untyped)):
+    label = Symbol("bare", start, 0, NOTYPE)
+    for symbols in permutations((*OTHERS, label)):
         kept = convert_symbols(tmp_path, *symbols)
-        assert kept.pop("untyped", None) == ((start, size) if is_kept else None)
-        assert list(kept) == ["f", "label", "g"]
+        assert ("bare" in kept) == is_kept
+        assert [name for name in kept if name != "bare"] == ["f", "label", "g"]
+
+
+@pytest.mark.parametrize(("start", "size"), SIZED.values(), ids=SIZED)
+def test_a_symbol_with_a_size_needs_no_type(
+    tmp_path: Path, start: int, size: int
+) -> None:
+    """Of one range the symbol with a type counts."""
+    for symbols in permutations((*OTHERS, Symbol("other", start, size, NOTYPE))):
+        typed = [replace(each, kind=FUNC) for each in symbols]
+        is_shared = (start, size) == (0x1000, 0x10)
+        expected = convert_symbols(tmp_path, *(OTHERS if is_shared else typed))
+        assert convert_symbols(tmp_path, *symbols) == expected
 
 
 def test_symbols_without_a_type_yield_to_each_other(tmp_path: Path) -> None:
@@ -194,7 +212,7 @@ def test_symbols_without_a_type_yield_to_each_other(tmp_path: Path) -> None:
         tmp_path,
         Symbol("start", 0x1000, 0, NOTYPE),
         Symbol("whole", 0x1000, 0x20, NOTYPE),
-        Symbol("within", 0x1010, 8, NOTYPE),
+        Symbol("within", 0x1010, 0, NOTYPE),
         Symbol("one", 0x1040, 8, NOTYPE),
         Symbol("other", 0x1040, 8, NOTYPE),
         Symbol("label", 0x1050, 0, NOTYPE),

@@ -343,6 +343,10 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                gsym_error *error);
+/* Add what the code of an ELF image says beside symbols: the names of stubs by which it
+ * calls others, such as `printf@plt`, and where functions with unwind information start. */
+gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
+                                            const gsym_object *object, gsym_error *error);
 /* Add the functions of a Go binary's pclntab, after gsym_conversion_collect;
  * `only_undescribed` 1: skip all if an existing function starts where one of them does.
  * *count_ret is the number added, 0 without a pclntab. Fails if it is damaged or of a Go

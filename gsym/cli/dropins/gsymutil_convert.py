@@ -137,6 +137,7 @@ def _convert(
             symbol_table=options.symtab_file or None,
             verbose=options.verbose and not options.quiet,
             pclntab="never",
+            image_code=False,
         )
     except (GsymError, OSError) as error:
         reason = error.reason if isinstance(error, GsymError) else error.strerror

@@ -190,6 +190,8 @@ class DwarfJob(UnitJob):
         """Read the symbol tables."""
         for file in self._found.symbols:
             self._call(lib.gsym_conversion_add_object_symbols, file.handle)
+        if self._request.options.image_code:
+            self._call(lib.gsym_conversion_add_object_code, self._binary.handle)
 
     def variables(self) -> Iterator[DataSymbol]:
         """The symbols of data in all symbol tables."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
+_STUBS = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"}
 
 
 def placements(elf: ELFFile) -> dict[int, int]:
@@ -195,6 +196,31 @@ class ReferenceElf(ReferenceFile):
                     _unversioned(name).decode("utf-8", "surrogateescape"),
                     str(symbol["st_info"]["type"]),
                 )
+
+    def stub_ranges(self) -> Iterator[Range]:
+        """Procedure linkage tables."""
+        for section in self._elf.iter_sections():
+            if section.name in _STUBS and not self._is_relocatable:
+                start = section["sh_addr"]
+                yield Range(start, start + section["sh_size"])
+
+    def called_names(self) -> frozenset[str]:
+        """The dynamic symbols that relocations name."""
+        found: set[str] = set()
+        for section in self._elf.iter_sections():
+            if not isinstance(section, RelocationSection):
+                continue
+            table = self._elf.get_section(section["sh_link"])
+            if not isinstance(table, SymbolTableSection):
+                continue
+            if table["sh_type"] != "SHT_DYNSYM":
+                continue
+            names = self._bytes(self._elf.get_section(table["sh_link"]))
+            for index in {each["r_info_sym"] for each in section.iter_relocations()}:
+                start = table.get_symbol(index)["st_name"]
+                name = names[start : names.find(b"\0", start)]
+                found.add(name.decode("utf-8", "surrogateescape"))
+        return frozenset(found)
 
     def _text_ranges(self) -> Iterator[Range]:
         for section in self._elf.iter_sections():

@@ -177,6 +177,14 @@ class ReferenceFile:
         """Symbols in the executable sections of this very file."""
         raise NotImplementedError
 
+    def stub_ranges(self) -> Iterator[Range]:
+        """The sections of stubs that have no symbols."""
+        return iter(())
+
+    def called_names(self) -> frozenset[str]:
+        """The functions of other files that such a stub may call."""
+        return frozenset()
+
     def debug_section(self, name: str) -> bytes | None:
         """A section of DWARF by its name without a dot, inflated and relocated."""
         raise NotImplementedError
