@@ -57,7 +57,7 @@ def words() -> frozenset[str]:
 def targets() -> frozenset[str]:
     """The targets of the Makefile."""
     done = subprocess.run(
-        [find_peer("make"), "-pnq", "-f", "Makefile"],
+        [find_peer("make"), "-pnq", "-f", "Makefile", "VENV=.venv"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
