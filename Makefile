@@ -150,8 +150,8 @@ SANITIZED_PYTEST = PYTHONPATH=$(abspath $(SANITIZED)) \
     ASAN_OPTIONS=$(ASAN_OPTIONS) UBSAN_OPTIONS=$(UBSAN_OPTIONS) \
     $(abspath $(BIN))/python -m pytest -p no:cacheprovider $(PYTEST_ARGS)
 
-# The allocator of Python hides reads past the end of small objects. Without it tests take
-# twice as long, so that only those of hostile input do without.
+# The allocator of Python hides reads past the end of small objects. Tests take twice as
+# long without it, so only those of hostile input run without it.
 sanitize: sanitized
 	cd $(SANITIZED) && { \
 	    $(SANITIZED_PYTEST) -m "not slow and not hostile and not no_engine and not confined" && \

@@ -2,11 +2,9 @@
  *
  * Names of the stubs by which it calls functions of others: a stub jumps to the address in
  * a slot of the global offset table. Its code says which slot, a relocation of the slot
- * says which function: `printf@plt`. What is no stub of a known layout stays without a
- * name.
+ * says which function: `printf@plt`. Code of an unknown layout gets no name.
  *
- * Where functions start that have unwind information: there a symbol without a size
- * ends. */
+ * A symbol without a size ends where a function with unwind information starts. */
 #include "containers/elf.h"
 #include "sources/conversion.h"
 

@@ -18,7 +18,6 @@ from tests.libgsym.conftest import BUILD, EXAMPLES, expected_frames, make, words
 if TYPE_CHECKING:
     from pathlib import Path
 
-# All files are compiled anew.
 pytestmark = [pytest.mark.slow, pytest.mark.no_engine]
 
 C = EXAMPLES / "c/source_of.c"

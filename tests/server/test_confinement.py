@@ -444,15 +444,6 @@ def test_the_limits_of_a_process_are_those_of_the_settings() -> None:
     assert child_limits(made_settings(), usual.output) == usual
 
 
-def test_a_kernel_without_landlock_restricts_no_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answers = iter([3, -1])  # the version, and then no set of rules
-    library = SimpleNamespace(syscall=lambda *_: next(answers))
-    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: library)
-    assert restrict_files([], []) == 0
-
-
 @pytest.mark.parametrize(
     ("version", "words"), [(1, 1), (3, 1), (4, 2), (5, 2), (6, 3), (7, 3)]
 )

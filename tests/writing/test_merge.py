@@ -161,10 +161,10 @@ LABELS = {
     "at the start": (0x1000, False),
     "within": (0x1004, False),
     "at the last byte": (0x100F, False),
-    "behind": (0x1010, True),
+    "after": (0x1010, True),
     "around": (0xFFF, True),
     "at an empty symbol": (0x1080, False),
-    "behind an empty symbol": (0x1081, True),
+    "after an empty symbol": (0x1081, True),
 }
 SIZED = {
     "the same range": (0x1000, 0x10),

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
     from gsym.verification.decoder.units import Unit
 
-# C89, C99, C11, C17, C23 and assembler: names are not qualified.
-_LANGUAGES_WITH_SCOPES_IN_NAMES = {0x03, 0x0D, 0x2E, 0x2F}  # Ada
-_LANGUAGES_WITHOUT_SCOPES = {0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001}
+# C89, C99, C11, C17, C23 and assembler have no scopes; names of Ada already have them.
+_UNQUALIFIED_LANGUAGES = {
+    *(0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001),
+    *(0x03, 0x0D, 0x2E, 0x2F),
+}
 _NAMING_SCOPES = {
     "DW_TAG_module",
     "DW_TAG_namespace",
@@ -69,10 +71,7 @@ class UnitFunctions:
         self._unit = unit
         self._has_call_sites = call_sites
         self._units = unit.units
-        self._has_scopes = unit.language not in {
-            *_LANGUAGES_WITHOUT_SCOPES,
-            *_LANGUAGES_WITH_SCOPES_IN_NAMES,
-        }
+        self._has_scopes = unit.language not in _UNQUALIFIED_LANGUAGES
         self._name_of_origin: dict[tuple[str, int], str] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
