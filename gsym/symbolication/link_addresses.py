@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gsym.containers.headers import Segment
     from gsym.reading.reader import Reader
     from gsym.symbolication.function_names import FunctionNames
+    from gsym.symbolication.memory.module_files import LoadedFile
     from gsym.symbolication.stacks.parts import StackFrame
 
 # What reports call functions that they do not know.
@@ -56,6 +57,14 @@ class LinkAddresses:
         if address is None:
             return None
         return min(max(address - frame.is_return, 0), UINT64_MAX)
+
+    def is_signal_return(self, frame: StackFrame) -> bool:
+        """Whether the handler of a signal returns to a frame, as its binary says.
+
+        Libraries without a symbol table do not name where that is.
+        """
+        address = self._address(frame)
+        return address is not None and self._layout.is_signal_frame(address)
 
     def _address(self, frame: StackFrame) -> int | None:
         base, address = frame.base, frame.address
@@ -122,6 +131,17 @@ class _Layout:
         self._binary = binary
         self._segments: Sequence[Segment] | None = None
         self._text: int | None = None
+        self._loaded: LoadedFile | None = None
+
+    def is_signal_frame(self, address: int) -> bool:
+        """Whether its call frame information says so of a link-time address."""
+        from gsym.symbolication.memory.frame_info import is_signal_frame
+        from gsym.symbolication.memory.module_files import LoadedFile, read_file
+
+        if self._loaded is None:
+            self._loaded = read_file(self._binary) or LoadedFile()
+        file = self._loaded
+        return is_signal_frame(file.image.frame_header, address, file.read, file.word)
 
     def link_address(self, base: str, address: int) -> int | None:
         """The link-time address of an address in a file, section or segment."""

@@ -293,12 +293,19 @@ class ReportWork:
         found = {
             at + 1
             for at, (frame, following) in enumerate(pairwise(self._frames))
-            if answers[at].calls
-            and answers[at].calls[-1].name in _SIGNAL_RETURNS
-            and frame.stack == following.stack
+            if frame.stack == following.stack
             and following.is_return
+            and self._is_signal_return(frame, answers[at].calls)
         }
         return self._take_as_exact(found)
+
+    def _is_signal_return(self, frame: StackFrame, calls: Sequence[Frame]) -> bool:
+        if calls:
+            return calls[-1].name in _SIGNAL_RETURNS
+        places = (
+            None if frame.module == NO_MODULE else self.modules[frame.module].places
+        )
+        return places is not None and places.is_signal_return(frame)
 
     def _take_as_exact(self, chosen: set[int]) -> set[int]:
         for at in chosen:

@@ -23,7 +23,6 @@ from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 
 http = pytest.mark.skipif(not find_spec("httpx2"), reason="needs the extra `net`")
-cab = pytest.mark.skipif(not find_spec("libarchive"), reason="needs the extra `cab`")
 
 KEY = "030201000504070608090A0B0C0D0E0F1"
 PDB = Pdb([Module([Function("f", 0, 16, [(0, 5)])])])
@@ -75,7 +74,6 @@ def test_a_server_delivers_once(program: Path, tmp_path: Path) -> None:
 
 
 @http
-@cab
 def test_a_server_may_have_a_cabinet(program: Path) -> None:
     packed = cabinet("App.pdb", PDB.to_bytes())
 
@@ -213,7 +211,6 @@ def test_a_store_of_any_form_has_the_pdb(
 ) -> None:
     content = PDB.to_bytes()
     if is_packed:
-        pytest.importorskip("libarchive", reason="the extra `cab` is not installed")
         path, content = f"{path[:-1]}_", cabinet("App.pdb", content)
     file = tmp_path / "symbols" / path
     file.parent.mkdir(parents=True)
@@ -225,7 +222,6 @@ def test_a_store_of_any_form_has_the_pdb(
 # ---- cabinets --------------------------------------------------------------------
 
 
-@cab
 @pytest.mark.parametrize("compression", [STORED, MSZIP, LZX])
 def test_each_compression_is_read(compression: int) -> None:
     content = bytes(range(256)) * 300 + b"end"
@@ -234,14 +230,12 @@ def test_each_compression_is_read(compression: int) -> None:
     assert b"".join(inflate_cabinet(pieces)) == content
 
 
-@cab
 @pytest.mark.parametrize("size", [0, 4, 40, 80, 1000])
 def test_a_cabinet_that_is_cut_is_damaged(size: int) -> None:
     with pytest.raises(ValueError, match=r"."):
         b"".join(inflate_cabinet([cabinet("a.pdb", os.urandom(5000))[:size]]))
 
 
-@cab
 def test_a_damaged_cabinet_is_named(program: Path, tmp_path: Path) -> None:
     file = tmp_path / f"symbols/App.pdb/{KEY}/App.pd_"
     file.parent.mkdir(parents=True)
@@ -250,7 +244,6 @@ def test_a_damaged_cabinet_is_named(program: Path, tmp_path: Path) -> None:
         gsym.convert(program, debug_file_directories=[str(tmp_path / "symbols")])
 
 
-@cab
 def test_a_cabinet_that_inflates_without_end_is_refused(
     program: Path, tmp_path: Path
 ) -> None:
@@ -261,7 +254,6 @@ def test_a_cabinet_that_inflates_without_end_is_refused(
         gsym.convert(program, debug_file_directories=[str(tmp_path / "symbols")])
 
 
-@cab
 def test_a_store_takes_a_cabinet(tmp_path: Path) -> None:
     file = tmp_path / "App.pd_"
     file.write_bytes(cabinet("App.pdb", PDB.to_bytes()))

@@ -196,7 +196,6 @@ def test_a_pdb_answers_by_its_guid_and_age(tmp_path: Path, form_of: str) -> None
     pdb = PDBS["functions"].to_bytes()
     body = {"pdb": pdb, "in an archive": zipped({"App.pdb": pdb})}.get(form_of)
     if body is None:
-        pytest.importorskip("libarchive", reason="the extra `cab` is not installed")
         body = cabinet("App.pdb", pdb)
     name = "App.pd_" if form_of == "cabinet" else "App.pdb"
     debug_id = "030201000504070608090A0B0C0D0E0F1"

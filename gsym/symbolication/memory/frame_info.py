@@ -122,6 +122,25 @@ class _Common(NamedTuple):
     instructions: bytes
 
 
+def is_signal_frame(header: int, pc: int, memory: Memory, word: int) -> bool:
+    """Whether a signal handler returns to *pc*, by the letter S of its augmentation.
+
+    Args:
+        header: Address of `.eh_frame_hdr` of the module.
+        pc: Where the handler returns to.
+        memory: The memory of the process, or of its file.
+        word: Bytes of an address.
+    """
+    try:
+        entry = _find(header, pc, memory)
+        if entry is None:
+            return False
+        found = _Function.read(entry, memory, word)
+    except (_Damaged, StructError):
+        return False
+    return found.common.is_signal and found.has(pc)
+
+
 def step(
     header: int, pc: int, values: dict[int, int], memory: Memory, machine: Machine
 ) -> Step | None:
@@ -203,16 +222,33 @@ def _read_common(address: int, memory: Memory, word: int) -> _Common:
     )
 
 
+class _Function(NamedTuple):
+    """An FDE."""
+
+    common: _Common
+    start: int
+    size: int
+    data: _Bytes  # the rest
+
+    @classmethod
+    def read(cls, entry: int, memory: Memory, word: int) -> _Function:
+        data, back = _read_entry(entry, memory, word)
+        common = _read_common(entry + 4 - back, memory, word)
+        start = data.pointer(common.encoding)
+        return cls(common, start, data.pointer(common.encoding & 0x0F), data)
+
+    def has(self, pc: int) -> bool:
+        return self.start <= pc < self.start + self.size
+
+
 def _step(
     entry: int, pc: int, values: dict[int, int], memory: Memory, machine: Machine
 ) -> Step | None:
     word = machine.word
-    data, back = _read_entry(entry, memory, word)
-    common = _read_common(entry + 4 - back, memory, word)
-    start = data.pointer(common.encoding)
-    size = data.pointer(common.encoding & 0x0F)
-    if not start <= pc < start + size:
+    function = _Function.read(entry, memory, word)
+    if not function.has(pc):
         return None
+    common, start, _, data = function
     if common.has_augmentation:
         data.take(data.leb())
     table = _Table(common)

@@ -40,7 +40,7 @@ class ModuleFiles:
         self._saved = saved
         self._find = find
         self._images: dict[int, Image] = {}
-        self._files: dict[int, _File] = {}
+        self._files: dict[int, LoadedFile] = {}
 
     def memory(self, address: int, size: int) -> bytes:
         """Bytes at an address; fewer where neither the dump nor a file has them."""
@@ -70,14 +70,18 @@ class ModuleFiles:
         known = self._images.get(module)
         return self._file(module).image if known is None else known
 
-    def _file(self, module: int) -> _File:
+    def _file(self, module: int) -> LoadedFile:
         """The file of a module, of the same build; an empty one if there is none."""
         if module not in self._files:
             named = self._loaded.modules[module]
             build_id = named.key.code_id
             paths = self._find(named) if build_id else ()
-            candidates = (_read_file(path, build_id) for path in paths)
-            self._files[module] = next(filter(None, candidates), _NO_FILE)
+            files = (
+                file
+                for path in paths
+                if (file := read_file(path)) and file.image.build_id.upper() == build_id
+            )
+            self._files[module] = next(files, _NO_FILE)
         return self._files[module]
 
     def _piece(self, address: int, size: int) -> bytes:
@@ -90,9 +94,21 @@ class ModuleFiles:
         return b"" if linked is None else file.read(linked, size)
 
 
-class _File(NamedTuple):
+class LoadedFile(NamedTuple):
+    """An ELF file, read by link-time addresses.
+
+    Attributes:
+        image: Its headers.
+        data: The file.
+    """
+
     image: Image = Image()
     data: memoryview = memoryview(b"")
+
+    @property
+    def word(self) -> int:
+        """Bytes of an address."""
+        return 8 if bytes(self.data[4:5]) == b"\2" else 4  # ELFCLASS64
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes at a link-time address."""
@@ -104,15 +120,15 @@ class _File(NamedTuple):
         return b""
 
 
-_NO_FILE = _File()
+_NO_FILE = LoadedFile()
 
 
-def _read_file(path: str, build_id: str) -> _File | None:
-    """The file at *path*; None if it is of another build, or has no code."""
+def read_file(path: str) -> LoadedFile | None:
+    """The file at *path*; None if it has no code, or no call frame information."""
     image = image_in_file(path)
-    if image.build_id.upper() != build_id or not image.frame_header:
+    if not image.frame_header:
         return None
-    file = _File(image, map_file(path))
+    file = LoadedFile(image, map_file(path))
     # A file with debug information alone has the headers of what it was made from.
     is_whole = file.read(image.frame_header, len(HEADER_MAGIC)) == HEADER_MAGIC
     return file if is_whole else None

@@ -233,3 +233,43 @@ def test_an_entry_has_the_format_of_its_augmentation(
 )
 def test_a_damaged_or_unknown_entry_leads_nowhere(changes: dict[str, Any]) -> None:
     assert step_in(tables(**changes)) is None
+
+
+# ---- reports
+
+RETURNS = """\
+__asm__(
+    ".text\\n.skip 32\\n"
+    ".cfi_startproc\\n.cfi_signal_frame\\nhandler_returns_here:\\n"
+    "nop\\nnop\\nnop\\nnop\\nnop\\nnop\\nnop\\nnop\\n.cfi_endproc\\n"
+    ".cfi_startproc\\ncaller_returns_here:\\n"
+    "nop\\nnop\\nnop\\nnop\\nnop\\nnop\\nnop\\nnop\\n.cfi_endproc\\n");
+int before(int x) { return x + 1; }
+int stopped(int x) { return x + 2; }
+"""
+
+
+@pytest.mark.parametrize("is_signal", [True, False])
+def test_what_a_signal_interrupted_is_exact_without_a_symbol_of_the_return(
+    tmp_path: Path, compiler: str, *, is_signal: bool
+) -> None:
+    """The first byte of a function can be interrupted; no call in it returns there."""
+    (tmp_path / "a.c").write_text(RETURNS)
+    command = [compiler, "-O1", "-fno-toplevel-reorder", "-falign-functions=1"]
+    command += ["-shared", "-fPIC", "-o", "a.so", "a.c"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    gsym.convert(tmp_path / "a.so", tmp_path / "all.gsym")
+    with gsym.open(tmp_path / "all.gsym") as reader:
+        places = {each.name: each.address for each in reader}
+    returns = "handler_returns_here" if is_signal else "caller_returns_here"
+    assert places["before"] + 1 < places["stopped"]
+    (tmp_path / "stripped").mkdir()
+    stripped = tmp_path / "stripped/a.so"
+    subprocess.run(["strip", "-o", stripped, "a.so"], check=True, cwd=tmp_path)
+    text = "".join(
+        f"./a.so(+{places[name]:#x})[{places[name] + 0x7F0000000000:#x}]\n"
+        for name in (returns, "stopped")
+    )
+    report = gsym.symbolicate(text, source=stripped.parent)
+    found = [[call.name for call in frame.calls] for frame in report.frames()]
+    assert found == [[], ["stopped" if is_signal else "before"]]
