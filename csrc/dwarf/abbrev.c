@@ -768,3 +768,29 @@ bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
         if (!run_op(table, &table->ops[a->op_first + i], c, fields)) return false;
     return true;
 }
+
+bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
+                           uint64_t attribute, uint64_t *value_ret) {
+    cursor declaration =
+        find_code(dwarf_section(table->input, GSYM_DEBUG_ABBREV, table->offset), a->code);
+    (void)cursor_uleb(&declaration); /* code */
+    (void)cursor_uleb(&declaration); /* tag */
+    (void)cursor_u8(&declaration);
+    for (;;) {
+        uint64_t found = cursor_uleb(&declaration), form = cursor_uleb(&declaration);
+        int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&declaration) : 0;
+        int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
+        dwarf_fields fields = {.present = 0};
+        abbrev_op op = found == attribute && is_readable(size)
+                           ? reading_op(FIELD_NAME, form, size, constant)
+                           : skipping_op(form, size);
+        if ((found == 0 && form == 0) || declaration.failed) return false;
+        if (size == FORM_INDIRECT)
+            op = (abbrev_op){.kind = OP_INDIRECT,
+                             .field = found == attribute ? FIELD_NAME : FIELD_NONE};
+        if (!run_op(table, &op, &c, &fields)) return false;
+        if (!dwarf_has(&fields, FIELD_NAME)) continue;
+        *value_ret = fields.raw[FIELD_NAME];
+        return true;
+    }
+}

@@ -254,6 +254,11 @@ static inline bool abbrev_skip(const abbrev_table *table, const abbrev *a, curso
 bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
                  dwarf_fields *fields);
 
+/* The value of an attribute that is no field, of the DIE whose attributes `c` is at; false
+ * without a number. It reads the declaration again, so it is for few DIEs. */
+bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
+                           uint64_t attribute, uint64_t *value_ret);
+
 /* ---- units ----------------------------------------------------------------------- */
 
 typedef struct dwarf_unit_header {
@@ -463,13 +468,20 @@ typedef struct line_sequence {
     uint64_t program_offset; /* in .debug_line, where its opcodes start */
 } line_sequence;
 
+/* A sequence in the order of their first addresses. */
+typedef struct line_place {
+    uint64_t low;
+    uint64_t reach; /* the greatest `high` of it and of those before */
+    uint32_t sequence;
+} line_place;
+
 typedef struct line_table {
     uint16_t version; /* 0: the unit has none */
     uint64_t end;     /* in .debug_line */
     LIST(line_file) files;
     LIST(line_string) directories;
     LIST(line_sequence) sequences; /* in program order */
-    LIST(uint32_t) by_high; /* sorted by `high` */
+    LIST(line_place) by_low; /* then in program order; they may overlap */
 } line_table;
 
 void line_table_deinit(line_table *table);
@@ -611,6 +623,10 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 /* The same for a function of the walk, starting with its DIE. */
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
+/* Where the function or call at `offset` is declared, by its own DIE or those it refers to;
+ * UINT32_MAX for a file and 0 for a line that is not known. */
+void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
+                       uint64_t *line_ret);
 /* Whether names without a linkage name get the scopes around them in front. */
 bool dwarf_language_has_scopes(uint64_t language);
 

@@ -28,7 +28,7 @@ void line_table_deinit(line_table *table) {
     free(table->files.items);
     free(table->directories.items);
     free(table->sequences.items);
-    free(table->by_high.items);
+    free(table->by_low.items);
 }
 
 /* ---- header ----------------------------------------------------------------------- */
@@ -215,6 +215,8 @@ typedef struct line_run {
     warning_list *warnings;
     const line_header *header;
     uint64_t program_offset; /* of the present sequence */
+    bool goes_back;          /* rows of some sequence do, and it is to run again for that */
+    bool sorts;              /* the rows of those sequences */
 } line_run;
 
 static line_state begin_sequence(gsym_line_row *rows) {
@@ -231,12 +233,13 @@ static inline void advance(line_state *state, const line_header *header, uint64_
     state->op_index = (uint32_t)((state->op_index + count) % header->max_ops);
 }
 
-/* Append a row unless it repeats the previous one. */
-static inline void emit(line_state *state) {
+/* Append a row unless it repeats the previous one; each row where they are to be sorted, as
+ * the one that it repeats may not be before it then. */
+static inline void emit(line_state *state, bool keeps_repeats) {
     *state->end = (gsym_line_row){state->address, state->file, state->line};
     state->is_descending |= state->address < state->last_address;
     state->end += (state->file != state->last_file) | (state->line != state->last_line) |
-                  (state->end == state->sequence);
+                  (state->end == state->sequence) | keeps_repeats;
     state->last_address = state->address;
     state->last_file = state->file;
     state->last_line = state->line;
@@ -251,13 +254,42 @@ static void clear_isa_bit(line_state *state, uint64_t isa_bit) {
         row->address &= ~isa_bit;
 }
 
+/* Sort rows of which some go back, in a merge sort: those of one address keep their order.
+ * False where memory ran out. */
+static bool sort_rows(gsym_line_row *rows, size_t count) {
+    gsym_line_row *spare = malloc(count * sizeof *spare);
+    if (spare == NULL) return false;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t end = low + 2 * width < count ? low + 2 * width : count;
+            size_t i = low, j = middle;
+            for (size_t k = low; k < end; ++k) {
+                bool left =
+                    j >= end || (i < middle && rows[i].address <= rows[j].address);
+                spare[k] = rows[left ? i++ : j++];
+            }
+        }
+        memcpy(rows, spare, count * sizeof *rows);
+    }
+    free(spare);
+    return true;
+}
+
 /* False where memory ran out. */
 static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset) {
     line_table *table = run->table;
     const dwarf_input *input = run->unit->input;
     uint64_t low;
     bool is_kept;
+    if (state->is_descending && !run->sorts) {
+        run->goes_back = true;
+        return true;
+    }
     clear_isa_bit(state, input->isa_bit);
+    if (state->is_descending &&
+        !sort_rows(state->sequence, (size_t)(state->end - state->sequence)))
+        return false;
     low = state->end > state->sequence ? state->sequence->address : UINT64_MAX;
     /* In an object file, a sequence may contain functions in spans after its start. */
     is_kept = low < state->address &&
@@ -276,7 +308,8 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
 }
 
 /* False where memory ran out. */
-static bool run_extended(line_run *run, line_state *state, cursor *c) {
+static inline __attribute__((always_inline)) bool
+run_extended(line_run *run, line_state *state, cursor *c) {
     uint64_t size = cursor_uleb(c);
     const uint8_t *next;
     if (c->failed || size == 0 || !cursor_need(c, size)) return true;
@@ -329,7 +362,8 @@ static inline bool skip_harmless(cursor *c) {
 
 /* False where memory ran out. The cursor and the state of the loop are its own, so
  * that they can live in registers; extended opcodes get copies. */
-static bool run_program(line_run *run, cursor program) {
+static inline __attribute__((always_inline)) bool
+run_opcodes(line_run *run, cursor program, bool keeps_repeats) {
     const line_header *header = run->header;
     line_state state = begin_sequence(run->rows->items);
     cursor c = program;
@@ -339,7 +373,7 @@ static bool run_program(line_run *run, cursor program) {
             if (GSYM_UNLIKELY(header->line_range == 0)) break;
             advance(&state, header, header->special[opcode].operations);
             state.line += header->special[opcode].line;
-            emit(&state);
+            emit(&state, keeps_repeats);
             continue;
         }
         switch (opcode) {
@@ -348,11 +382,12 @@ static bool run_program(line_run *run, cursor program) {
                     line_state state_copy = state;
                     cursor copy = c;
                     if (!run_extended(run, &state_copy, &copy)) return false;
+                    if (GSYM_UNLIKELY(run->goes_back)) return true;
                     state = state_copy;
                     c = copy;
                 }
                 break;
-            case DW_LNS_copy: emit(&state); break;
+            case DW_LNS_copy: emit(&state, keeps_repeats); break;
             case DW_LNS_advance_pc: advance(&state, header, cursor_short_uleb(&c)); break;
             case DW_LNS_advance_line: state.line += (uint32_t)cursor_short_sleb(&c); break;
             case DW_LNS_set_file: state.file = (uint32_t)cursor_short_uleb(&c); break;
@@ -380,34 +415,48 @@ static bool run_program(line_run *run, cursor program) {
     return true;
 }
 
+/* False where memory ran out. */
+static bool run_program(line_run *run, cursor program) {
+    line_table *table = run->table;
+    size_t file_count = table->files.count;
+    uint64_t program_offset = run->program_offset;
+    if (!run_opcodes(run, program, false)) return false;
+    if (GSYM_LIKELY(!run->goes_back)) return true;
+    table->files.count = file_count;
+    table->sequences.count = 0;
+    run->program_offset = program_offset;
+    run->goes_back = false;
+    run->sorts = true;
+    return run_opcodes(run, program, true);
+}
+
 /* ---- the table -------------------------------------------------------------------- */
 
-/* A merge sort, unless the sequences ascend already, as linkers leave them. */
-static bool sort_by_high(line_table *table) {
-    const line_sequence *sequences = table->sequences.items;
+static int compare_places(const void *left, const void *right) {
+    const line_place *a = left, *b = right;
+    if (a->low != b->low) return a->low < b->low ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : 1;
+}
+
+static bool sort_by_low(line_table *table) {
     size_t count = table->sequences.count;
-    uint32_t *order, *other;
-    bool ascends = true;
-    if (!ARRAY_RESERVE(table->by_high, 2 * count + 1)) return false;
-    order = table->by_high.items;
-    other = order + count;
+    line_place *places;
+    uint64_t reach = 0;
+    bool ascends = true; /* as linkers leave them */
+    if (!ARRAY_RESERVE(table->by_low, count + 1)) return false;
+    places = table->by_low.items;
     for (size_t i = 0; i < count; ++i) {
-        order[i] = (uint32_t)i;
-        ascends &= i == 0 || sequences[i - 1].high <= sequences[i].high;
+        uint64_t low = table->sequences.items[i].low;
+        places[i] = (line_place){low, 0, (uint32_t)i};
+        ascends &= i == 0 || places[i - 1].low <= low;
     }
-    for (size_t width = 1; !ascends && width < count; width *= 2) {
-        for (size_t low = 0; low < count; low += 2 * width) {
-            size_t middle = low + width < count ? low + width : count;
-            size_t end = low + 2 * width < count ? low + 2 * width : count;
-            size_t i = low, j = middle;
-            for (size_t k = low; k < end; ++k) {
-                bool left = j >= end || (i < middle && sequences[order[i]].high <=
-                                                           sequences[order[j]].high);
-                other[k] = order[left ? i++ : j++];
-            }
-        }
-        memcpy(order, other, count * sizeof *order);
+    if (!ascends) qsort(places, count, sizeof *places, compare_places);
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t high = table->sequences.items[places[i].sequence].high;
+        if (high > reach) reach = high;
+        places[i].reach = reach;
     }
+    table->by_low.count = count;
     return true;
 }
 
@@ -415,13 +464,13 @@ static void clear(line_table *table) {
     table->version = 0;
     table->end = 0;
     table->files.count = table->directories.count = 0;
-    table->sequences.count = table->by_high.count = 0;
+    table->sequences.count = table->by_low.count = 0;
 }
 
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings) {
     line_header header = {0};
-    line_run run = {table, rows, unit, warnings, &header, 0};
+    line_run run = {table, rows, unit, warnings, &header, 0, false, false};
     cursor c;
     bool is_known;
     clear(table);
@@ -437,7 +486,7 @@ bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit 
     if (!ARRAY_RESERVE(*rows, cursor_left(&c) + 1)) return false;
     run.program_offset = cursor_offset(&c);
     prepare_special(&header);
-    return run_program(&run, c) && sort_by_high(table);
+    return run_program(&run, c) && sort_by_low(table);
 }
 
 /* ---- files --------------------------------------------------------------------------- */
@@ -467,6 +516,15 @@ static void append_part(buffer *out, size_t path_first, const dwarf_string *part
     buffer_put(out, part->bytes, part->size);
 }
 
+/* What relative directories are in: in version 5 directory 0, if that is a whole path. */
+static dwarf_string base_directory(const line_table *table, const dwarf_unit *unit) {
+    if (table->version >= 5 && table->directories.count > 0) {
+        dwarf_string first = find_string(unit, &table->directories.items[0]);
+        if (is_absolute(&first)) return first;
+    }
+    return unit->comp_dir;
+}
+
 void line_table_path(const line_table *table, const line_file *file,
                      const dwarf_unit *unit, buffer *out) {
     dwarf_string directory = {"", 0}, name = find_string(unit, &file->name);
@@ -477,8 +535,10 @@ void line_table_path(const line_table *table, const line_file *file,
         if (table->version < 5) --index;
         if (index < table->directories.count)
             directory = find_string(unit, &table->directories.items[index]);
-        if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory))
-            append_part(out, first, &unit->comp_dir);
+        if ((table->version < 5 || !is_comp_dir) && !is_absolute(&directory)) {
+            dwarf_string base = base_directory(table, unit);
+            append_part(out, first, &base);
+        }
         append_part(out, first, &directory);
     }
     append_part(out, first, &name);

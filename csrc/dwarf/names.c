@@ -395,3 +395,28 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
     if (chain.linkage_name.size == 0) follow(resolver, function->origin, true, &chain);
     return name_of_chain(resolver, &chain, ret);
 }
+
+void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
+                       uint64_t *line_ret) {
+    bool has_file = resolver->unit->code != resolver->unit->input; /* of another table */
+    *file_ret = UINT32_MAX;
+    *line_ret = 0;
+    for (unsigned i = 0; offset != 0 && i < DWARF_MAX_REFERENCE_CHAIN; ++i) {
+        const dwarf_unit *unit = unit_of(resolver, offset);
+        cursor c;
+        const abbrev *a;
+        dwarf_fields fields;
+        if (unit == NULL) return;
+        c = dwarf_unit_cursor(unit, offset ^ unit->place);
+        a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+        if (a == NULL) return;
+        if (!has_file && unit == resolver->unit)
+            has_file = abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret);
+        if (*line_ret == 0)
+            (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret);
+        if ((has_file && *line_ret != 0) ||
+            !abbrev_read(unit->abbrevs, a, &c, &fields))
+            return;
+        offset = next_of(unit, &fields);
+    }
+}

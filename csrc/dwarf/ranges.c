@@ -5,7 +5,11 @@
 
 static bool add_range(const dwarf_unit *unit, range_list *ranges, uint64_t start,
                       uint64_t end) {
-    uint64_t isa_bit = start & unit->code->isa_bit;
+    uint64_t isa_bit = start & unit->code->isa_bit, last = dwarf_last_address(unit);
+    /* After the last address of 16 or 32 bits, 0 follows. */
+    if (end == 0 && start != 0 && last != UINT64_MAX && unit->code->text_count > 0 &&
+        dwarf_in_text(unit->code, last))
+        end = last + 1;
     /* The end has it as well, but where it is a label between functions. */
     return LIST_ADD(*ranges, (gsym_range){start - isa_bit, end - (end & isa_bit)});
 }

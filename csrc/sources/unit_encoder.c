@@ -45,6 +45,7 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
         if (row->file != row_file) {
             row_file = row->file;
             code = row_file < unit->file_codes.count ? unit->file_codes.items[row_file]
+                   : row_file == NO_FILE             ? FILE_NONE
                                                      : FILE_INVALID;
             file = file_of_code(unit, code);
         }

@@ -83,6 +83,16 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
 
 /* ---- rows ---------------------------------------------------------------------------- */
 
+/* Take `cost` from what a unit may cost; a cut is counted once a function. */
+static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t offset) {
+    if (GSYM_LIKELY(cost <= *budget)) {
+        *budget -= cost;
+        return true;
+    }
+    dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, cost);
+    return false;
+}
+
 /* The last row of a sequence at or before `address`. */
 static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
                        uint64_t address) {
@@ -92,18 +102,14 @@ static uint32_t row_at(const row_list *rows, const line_sequence *sequence,
     return (uint32_t)low - 1;
 }
 
-static const line_sequence *sequence_by_high(const line_table *lines, size_t position) {
-    return &lines->sequences.items[lines->by_high.items[position]];
+static const line_sequence *sequence_by_low(const line_table *lines, size_t place) {
+    return &lines->sequences.items[lines->by_low.items[place].sequence];
 }
 
-/* Position in by_high of the first sequence that shares addresses with `range`, or
- * SIZE_MAX. */
-static size_t first_sequence(const line_table *lines, const gsym_range *range) {
+/* The number of sequences that start at or before `address`. */
+static size_t places_to(const line_table *lines, uint64_t address) {
     size_t low = 0;
-    SEARCH_SORTED(low, lines->sequences.count,
-                  sequence_by_high(lines, middle)->high <= range->start);
-    if (low == lines->sequences.count || sequence_by_high(lines, low)->low >= range->end)
-        return SIZE_MAX;
+    SEARCH_SORTED(low, lines->by_low.count, lines->by_low.items[middle].low <= address);
     return low;
 }
 
@@ -128,28 +134,121 @@ static void rows_of_sequence(const row_list *rows, const line_sequence *sequence
     *count_ret = last - *first_ret + 1;
 }
 
-/* Copy the rows of a range that extends into further sequences, or those of a shared
- * table, after the rows of the unit. */
-static bool gather_rows(unit_functions *result, const unit_joiner *joiner, size_t position,
-                        unit_function *function, const gsym_range *range) {
+/* How well a sequence suits a function that starts in it; the least is best. */
+typedef struct sequence_fit {
+    uint8_t extent; /* 0: exactly the range, 1: around it, 2: ends within */
+    uint32_t lines; /* from the function's declaration to its first row */
+    uint64_t size;
+} sequence_fit;
+
+/* Where a function is declared: NO_FILE and line 0 are not known. */
+typedef struct declaration {
+    uint64_t file;
+    uint64_t line;
+} declaration;
+
+static sequence_fit fit_of(const unit_joiner *joiner, const line_sequence *sequence,
+                           const gsym_range *range, const declaration *declared) {
+    const gsym_line_row *row =
+        &joiner->rows->items[row_at(joiner->rows, sequence, range->start)];
+    sequence_fit fit = {2, UINT32_MAX, sequence->high - sequence->low};
+    if (sequence->high >= range->end)
+        fit.extent = sequence->low != range->start || sequence->high != range->end;
+    if (declared->line != 0 && row->line >= declared->line &&
+        (row->file == declared->file || declared->file == NO_FILE))
+        fit.lines = (uint32_t)(row->line - declared->line);
+    return fit;
+}
+
+static bool is_better(const sequence_fit *fit, const sequence_fit *best) {
+    if (fit->extent != best->extent) return fit->extent < best->extent;
+    if (fit->lines != best->lines) return fit->lines < best->lines;
+    return fit->size < best->size;
+}
+
+/* The sequence with the rows of a function from the start of `range` on, or NULL. Several
+ * have that address where the linker folded functions, or where it dropped some. */
+static const line_sequence *sequence_of(unit_joiner *joiner, const walk_function *source,
+                                        const gsym_range *range) {
     const line_table *lines = joiner->lines;
-    uint32_t first = function->row_first, count = function->row_count;
-    size_t gathered = result->rows.count;
-    for (;;) {
-        if (result->rows.count + count >= NO_INDEX ||
-            result->rows.count - gathered + count > joiner->row_budget) {
-            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset, count);
-            break;
+    const line_sequence *best = NULL;
+    sequence_fit best_fit = {0};
+    declaration declared = {NO_FILE, 0};
+    bool is_asked = false; /* for the declaration */
+    if (source->stmt_sequence != UINT64_MAX) {
+        /* In a split unit it counts from the table of the skeleton. */
+        bool is_split = joiner->line_unit != &joiner->unit;
+        best = sequence_at_offset(lines, source->stmt_sequence +
+                                             (is_split ? joiner->line_unit->stmt_list : 0));
+        if (best != NULL && best->low <= range->start && range->start < best->high)
+            return best;
+        best = NULL;
+    }
+    for (size_t place = places_to(lines, range->start);
+         place > 0 && lines->by_low.items[place - 1].reach > range->start; --place) {
+        const line_sequence *sequence = sequence_by_low(lines, place - 1);
+        sequence_fit fit;
+        if (best == NULL &&
+            (place == 1 || lines->by_low.items[place - 2].reach <= range->start))
+            return sequence; /* the only one */
+        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
+        if (sequence->high <= range->start) continue;
+        if (!is_asked)
+            dwarf_declaration(&joiner->resolver, source->offset, &declared.file,
+                              &declared.line);
+        is_asked = true;
+        fit = fit_of(joiner, sequence, range, &declared);
+        if (best == NULL || !is_better(&best_fit, &fit)) {
+            best = sequence;
+            best_fit = fit;
         }
-        if (!ARRAY_RESERVE(result->rows, count)) return false;
-        memcpy(result->rows.items + result->rows.count, joiner->rows->items + first,
-               count * sizeof *result->rows.items);
-        result->rows.count += count;
-        if (++position >= lines->sequences.count ||
-            sequence_by_high(lines, position)->low >= range->end)
+    }
+    return best;
+}
+
+/* Append rows to those gathered for a function; *is_cut is set where there would be too
+ * many. False where memory ran out. */
+static bool append_rows(unit_functions *result, const unit_joiner *joiner,
+                        uint32_t first, uint32_t count, size_t gathered,
+                        bool *is_cut) {
+    *is_cut = result->rows.count + count >= NO_INDEX ||
+              result->rows.count - gathered + count > joiner->row_budget;
+    if (*is_cut) return true;
+    if (!ARRAY_RESERVE(result->rows, count)) return false;
+    memcpy(result->rows.items + result->rows.count, joiner->rows->items + first,
+           count * sizeof *result->rows.items);
+    result->rows.count += count;
+    return true;
+}
+
+/* Copy the rows of a range that extends over several sequences or leaves them, or those of
+ * a shared table, after the rows of the unit. Between sequences the line is not known. */
+static bool gather_rows(unit_functions *result, unit_joiner *joiner,
+                        const walk_function *source, const line_sequence *sequence,
+                        unit_function *function, gsym_range range) {
+    const line_table *lines = joiner->lines;
+    size_t gathered = result->rows.count;
+    bool is_cut = false;
+    while (!is_cut && sequence != NULL) {
+        /* Of a sequence that starts in the function, all rows at its start count. */
+        gsym_range part = {sequence->low > function->address ? function->address
+                                                             : range.start,
+                           range.end};
+        uint32_t first, count;
+        size_t next;
+        rows_of_sequence(joiner->rows, sequence, &part, &first, &count);
+        if (!append_rows(result, joiner, first, count, gathered, &is_cut)) return false;
+        if (is_cut) dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
+        if (is_cut || sequence->high >= range.end) break;
+        range.start = sequence->high;
+        sequence = sequence_of(joiner, source, &range);
+        if (sequence != NULL) continue;
+        if (!LIST_ADD(result->rows, (gsym_line_row){range.start, NO_FILE, 0})) return false;
+        next = places_to(lines, range.start);
+        if (next == lines->by_low.count || lines->by_low.items[next].low >= range.end)
             break;
-        rows_of_sequence(joiner->rows, sequence_by_high(lines, position), range, &first,
-                         &count);
+        range.start = lines->by_low.items[next].low;
+        sequence = sequence_of(joiner, source, &range);
     }
     function->row_first = (uint32_t)gathered;
     function->row_count = (uint32_t)(result->rows.count - gathered);
@@ -160,24 +259,22 @@ static bool find_rows(unit_functions *result, unit_joiner *joiner,
                       const walk_function *source, const gsym_range *range,
                       unit_function *function) {
     const line_table *lines = joiner->lines;
-    const line_sequence *sequence = NULL;
-    size_t position = lines->sequences.count; /* no other sequence follows */
-    if (source->stmt_sequence != UINT64_MAX)
-        sequence = sequence_at_offset(lines, source->stmt_sequence);
-    if (sequence == NULL || sequence->low > range->start ||
-        range->start >= sequence->high) {
-        position = first_sequence(lines, range);
-        if (position == SIZE_MAX) return true;
-        sequence = sequence_by_high(lines, position);
+    const line_sequence *sequence = sequence_of(joiner, source, range);
+    gsym_range covered = *range;
+    if (sequence == NULL) {
+        size_t next = places_to(lines, range->start);
+        if (next == lines->by_low.count || lines->by_low.items[next].low >= range->end)
+            return true;
+        covered.start = lines->by_low.items[next].low;
+        sequence = sequence_of(joiner, source, &covered);
     }
-    rows_of_sequence(joiner->rows, sequence, range, &function->row_first,
-                     &function->row_count);
-    if (GSYM_LIKELY(position + 1 >= lines->sequences.count ||
-                    sequence_by_high(lines, position + 1)->low >= range->end) &&
-        (GSYM_LIKELY(joiner->rows == &result->rows) ||
-         function->row_count > joiner->row_budget)) /* number_row_files reports it */
+    if (sequence == NULL) return true;
+    if (GSYM_LIKELY(sequence->high >= range->end && joiner->rows == &result->rows)) {
+        rows_of_sequence(joiner->rows, sequence, range, &function->row_first,
+                         &function->row_count);
         return true;
-    return gather_rows(result, joiner, position, function, range);
+    }
+    return gather_rows(result, joiner, source, sequence, function, covered);
 }
 
 /* Number the files of the rows and mark the rows. Overlapping functions may share
@@ -213,33 +310,41 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* Take `cost` from what a unit may cost; a cut is counted once a function. */
-static bool spend(unit_joiner *joiner, uint64_t *budget, uint64_t cost, uint64_t offset) {
-    if (GSYM_LIKELY(cost <= *budget)) {
-        *budget -= cost;
-        return true;
-    }
-    dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, cost);
-    return false;
-}
-
 /* ---- inlined calls ------------------------------------------------------------------- */
 
-/* Whether one of `count` sorted, disjoint ranges contains all of `range`. */
-static bool is_within(const gsym_range *ranges, size_t count, const gsym_range *range) {
-    size_t low = 0;
-    SEARCH_SORTED(low, count, ranges[middle].start <= range->start);
-    return low > 0 && ranges[low - 1].end >= range->end;
+static uint64_t size_of_overlap(const gsym_range *left, const gsym_range *right) {
+    uint64_t start = left->start > right->start ? left->start : right->start;
+    uint64_t end = left->end < right->end ? left->end : right->end;
+    return start < end ? end - start : 0;
 }
 
 #define MAX_RANGES_SEARCHED 256 /* only to choose whether to warn */
 
 /* Whether the ranges of a DIE, sorted or not, contain `range`. */
 static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *range) {
+    uint64_t size = 0;
     if (count > MAX_RANGES_SEARCHED) return true;
-    for (size_t i = 0; i < count; ++i)
-        if (ranges[i].start <= range->start && range->end <= ranges[i].end) return true;
-    return false;
+    for (size_t i = 0; i < count; ++i) size += size_of_overlap(&ranges[i], range);
+    return size >= range->end - range->start;
+}
+
+/* Add the parts of a range that are in those of its parent, which are sorted and disjoint,
+ * and their sum to *size_ret. */
+static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_node *node,
+                        const gsym_inline_node *parent, gsym_range range,
+                        uint64_t *size_ret) {
+    size_t at = parent->range_first, end = at + parent->range_count;
+    SEARCH_SORTED(at, end, result->ranges.items[middle].end <= range.start);
+    for (; at < end && result->ranges.items[at].start < range.end; ++at) {
+        gsym_range part = result->ranges.items[at];
+        if (part.start < range.start) part.start = range.start;
+        if (part.end > range.end) part.end = range.end;
+        if (result->ranges.count >= NO_INDEX || !LIST_ADD(result->ranges, part))
+            return false;
+        *size_ret += part.end - part.start;
+        if (!spend(joiner, &joiner->visit_budget, 1, node->offset)) return true;
+    }
+    return true;
 }
 
 /* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
@@ -251,19 +356,18 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
     size_t first = result->ranges.count;
     uint32_t empty = 0;
     for (uint32_t i = 0; i < node->range_count; ++i) {
+        uint64_t size = 0;
         if (raw[i].start >= raw[i].end) {
             ++empty;
-        } else if (is_within(result->ranges.items + parent->range_first,
-                             parent->range_count, &raw[i])) {
-            if (result->ranges.count >= NO_INDEX || !ARRAY_RESERVE(result->ranges, 1))
-                return false;
-            result->ranges.items[result->ranges.count++] = raw[i];
-        } else if (was_given(given, given_count, &raw[i])) {
+            continue;
+        }
+        if (!add_clipped(result, joiner, node, parent, raw[i], &size)) return false;
+        if (size == raw[i].end - raw[i].start) continue;
+        if (was_given(given, given_count, &raw[i]))
             *is_elsewhere = true;
-        } else {
+        else
             dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
                        raw[i].start);
-        }
     }
     if (empty == node->range_count) *is_elsewhere = true;
     if (result->ranges.count - first > 1) ranges_join(&result->ranges, first);
@@ -287,12 +391,27 @@ static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node,
     return true;
 }
 
+/* The file of a call that has a line only, as compilers leave it out where it is that of
+ * the caller, the DIE at `caller`; FILE_INVALID where that does not say so either. */
+static bool file_of_caller(unit_functions *result, unit_joiner *joiner, uint64_t caller,
+                           uint32_t *code_ret) {
+    uint64_t file, line;
+    *code_ret = FILE_INVALID;
+    if (!spend(joiner, &joiner->visit_budget, joiner->unit.abbrevs->count, caller))
+        return true;
+    dwarf_declaration(&joiner->resolver, caller, &file, &line);
+    return file == NO_FILE || unit_file_code(result, joiner, file, code_ret);
+}
+
 static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
-                             const walk_node *node, size_t range_first) {
+                             const walk_node *node, uint64_t caller, size_t range_first) {
     uint32_t name, code = FILE_INVALID;
     if (!name_of_origin(result, joiner, node->origin, &name)) return false;
-    if (node->has_call_file && !unit_file_code(result, joiner, node->call_file, &code))
+    if (node->has_call_file) {
+        if (!unit_file_code(result, joiner, node->call_file, &code)) return false;
+    } else if (node->call_line != 0 && !file_of_caller(result, joiner, caller, &code)) {
         return false;
+    }
     if (node->has_call_file && code == FILE_INVALID)
         dwarf_warn(joiner->warnings, GSYM_WARN_CALL_FILE_INDEX, node->offset,
                    node->call_file);
@@ -339,7 +458,8 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
             break;
         }
         if (!set_parent(joiner, node->depth, (uint32_t)result->nodes.count, i) ||
-            !add_inlined_call(result, joiner, node, first))
+            !add_inlined_call(result, joiner, node,
+                              outer == NULL ? source->offset : outer->offset, first))
             return false;
     }
     if (result->nodes.count == node_first + 1) { /* only the root is left */
@@ -543,7 +663,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
     if (!adds_uncovered_lines(joiner)) return true;
     ranges_join(covered, 0);
     for (size_t i = 0; i < lines->sequences.count; ++i) {
-        const line_sequence *sequence = sequence_by_high(lines, i);
+        const line_sequence *sequence = sequence_by_low(lines, i);
         gsym_range gap = {sequence->low, sequence->high};
         size_t at = 0;
         SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);

@@ -21,6 +21,8 @@ typedef struct unit_path {
 /* The meaning of a DWARF file index; PATH_FIRST + i is path i. */
 enum { FILE_UNSEEN, FILE_NONE, FILE_INVALID, PATH_FIRST };
 
+#define NO_FILE UINT32_MAX /* of a row where the line is not known */
+
 typedef struct unit_function {
     uint64_t address;
     uint64_t size;

@@ -195,7 +195,7 @@ class BinaryReference(Reference):
             return
         for bare in unit.lines.beside(covered):
             for span, distance in part.file.moved(*bare):
-                rows = unit.lines.entries(*span, None)
+                rows = unit.lines.entries(*span)
                 moved = Range(span.start + distance, span.end + distance)
                 starts = [each + distance for each in unit.lines.row_starts(*span)]
                 self._bare.append(Bare(moved, move_rows(rows, distance), starts))

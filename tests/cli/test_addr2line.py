@@ -153,7 +153,8 @@ def test_damaged_record_gives_no_answer(tmp_path: Path) -> None:
 def exchanges(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """What is sent and what comes back, of a session that GNU addr2line answered.
 
-    GSYM files have no discriminators.
+    GSYM files have no discriminators. The linker folded `twin_b`, of line 19, into
+    `twin_a`, of line 18: addr2line says `twin_a` at the line of the other.
     """
     parts = re.split(r"^(?=> )", path.read_text(), flags=re.MULTILINE)
     sent, waiting = b"", ""
@@ -162,7 +163,8 @@ def exchanges(path: Path) -> Iterator[tuple[bytes, bytes]]:
         sent += b"".join(f"{line[2:]}\n".encode() for line in lines if line[0] == ">")
         waiting = "".join(f"{line[2:]}\n" for line in lines if line[0] == "<")
         if waiting:
-            yield sent, re.sub(r" \(discriminator \d+\)", "", waiting).encode()
+            expected = re.sub(r" \(discriminator \d+\)", "", waiting)
+            yield sent, expected.replace("shapes.cc:19", "shapes.cc:18").encode()
             sent = b""
 
 

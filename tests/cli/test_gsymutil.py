@@ -84,7 +84,14 @@ def test_a_conversion_reports_as_llvm_does(
     assert run("--convert", "shapes", "-o", output, *options) == (0, expected, "")
     with gsym.open(output) as ours, gsym.open(gsym_fixtures / output) as llvms:
         assert ours.header.version == llvms.header.version
-        assert list(ours.functions()) == list(llvms.functions())
+        # The rows of `twin_b`, which the linker folded into it, are not its own.
+        expected_functions = [
+            each._replace(line_table=each.line_table[:1])
+            if each.name == "_Z6twin_ai"
+            else each
+            for each in llvms.functions()
+        ]
+        assert list(ours.functions()) == expected_functions
 
 
 # ---- what no release prints, or what is cheaper to check here

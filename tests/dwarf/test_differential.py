@@ -60,7 +60,7 @@ SEEDS = range(12)
 def test_llvm_gsymutil_gives_the_same_for_random_programs(
     seed: int, llvm_gsymutil: str, tmp_path: Path
 ) -> None:
-    image = random_program(seed)
+    image = random_program(seed, is_whole=True)
     theirs = convert_with_llvm(llvm_gsymutil, tmp_path, image, "--num-threads=1")
     assert describe(convert_bytes(tmp_path, image).functions) == describe(theirs)
 

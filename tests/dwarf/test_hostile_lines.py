@@ -70,7 +70,10 @@ def test_a_special_opcode_without_a_line_range_ends_the_program(tmp_path: Path) 
     report, functions = convert_bytes(tmp_path, with_lines(table))
     (f,) = (each for each in functions if each.name == "f")
     assert f.line_table is not None
-    assert [row.address for row in f.line_table] == [0x1000]
+    assert [(row.address, row.line) for row in f.line_table] == [
+        (0x1000, 5),
+        (0x1020, 0),
+    ]
     assert sum(report.warnings.values()) == 1
 
 

@@ -18,12 +18,14 @@ from tests.inputs.program import (
     program,
     unit,
 )
+from tests.inputs.range_lists import RangeEntry, ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # File 0 is /src/a.c, file 1 is /src/b.h.
 FILES = LineProgram(directories=("/src",), files=(File("a.c"), File("b.h")))
+CLIPS = "llvm-gsymutil drops a piece of which some lies outside of the caller"
 OLD_FILES = LineProgram(files=(File("b.h"),))
 
 
@@ -351,9 +353,10 @@ CONTAINMENT = [
         ),
         words("""
             1000-1040 f
-              inlined g 1004-1008 from /src/b.h:1
-                inlined h 1004-1006 from /src/b.h:1
+              inlined g 1004-1008,103c-1040 from /src/b.h:1
+                inlined h 1004-1006,103c-1040 from /src/b.h:1
         """),
+        CLIPS,
     ),
     Case(
         "what lies in a gap of the caller is dropped",
@@ -377,8 +380,82 @@ CONTAINMENT = [
         words("""
             1000-1040 f
               inlined g 1004-1008,1010-1018 from /src/b.h:1
+                inlined k 1006-1008,1010-1012 from /src/b.h:1
                 inlined j 1010-1011 from /src/b.h:1
         """),
+        CLIPS,
+    ),
+    Case(
+        "a call over the seam of two ranges of its caller",
+        inlines(
+            Die(
+                Tag.subprogram,
+                {
+                    At.name: "f",
+                    At.ranges: ranges(
+                        RangeEntry.start_end(0x1000, 0x1010),
+                        RangeEntry.start_end(0x1010, 0x1020),
+                    ),
+                },
+                inlined(G, (0x1004, 0x1018), children=[inlined(H, (0x100C, 0x1014))]),
+            )
+        ),
+        words("""
+            1000-1010 f
+              inlined g 1004-1010 from /src/b.h:1
+                inlined h 100c-1010 from /src/b.h:1
+            1010-1020 f
+              inlined g 1010-1018 from /src/b.h:1
+                inlined h 1010-1014 from /src/b.h:1
+        """),
+        CLIPS,
+    ),
+    Case(
+        "a call that starts before its caller",
+        inlines(function("f", 0x1000, 0x1020, inlined(G, (0xFF0, 0x1004)))),
+        words("""
+            1000-1020 f
+              inlined g 1000-1004 from /src/b.h:1
+        """),
+        CLIPS,
+    ),
+    Case(
+        "a call without a file is in the file where its caller is declared",
+        inlines(
+            function(
+                "f",
+                0x1000,
+                0x1020,
+                Die(
+                    Tag.inlined_subroutine,
+                    {
+                        At.abstract_origin: Ref("outer"),
+                        **code(0x1004, 0x1010),
+                        At.call_line: 7,
+                    },
+                    Die(
+                        Tag.inlined_subroutine,
+                        {
+                            At.abstract_origin: G,
+                            **code(0x1004, 0x1008),
+                            At.call_line: 9,
+                        },
+                    ),
+                ),
+                attributes={At.decl_file: 0, At.decl_line: 3},
+            ),
+            Die(
+                Tag.subprogram,
+                {At.name: "o", At.inline: 1, At.decl_file: 1, At.decl_line: 8},
+                label="outer",
+            ),
+        ),
+        words("""
+            1000-1020 f
+              inlined o 1004-1010 from /src/a.c:7
+                inlined g 1004-1008 from /src/b.h:9
+        """),
+        "llvm-gsymutil leaves the file out",
     ),
     Case(
         "empty pieces are none",

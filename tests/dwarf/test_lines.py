@@ -42,6 +42,7 @@ from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, un
 if TYPE_CHECKING:
     from pathlib import Path
 
+RUNS_ON = "llvm-gsymutil lets the last row of a sequence run on"
 START = (set_address(0x1000), advance_line(9))  # line 10 at 0x1000
 END = (advance_pc(0x40), END_SEQUENCE)
 
@@ -288,9 +289,71 @@ ROWS_OF_A_FUNCTION = [
         *sequence((0x1000, 5), (0x1004, 5), (0x1008, 5, 2), (0x100C, 5, 1), end=0x1040),
     ),
     taken(
-        "the end of a sequence is no row",
-        rows("1000 a.c:5"),
+        "after the end of a sequence the line is not known",
+        rows("1000 a.c:5") + "  1010 :0\n",
         *sequence((0x1000, 5), end=0x1010),
+        differs=RUNS_ON,
+    ),
+    taken(
+        "between sequences the line is not known",
+        rows("1000 a.c:5") + "  1010 :0\n  1020 /src/a.c:6\n",
+        *sequence((0x1000, 5), end=0x1010),
+        *sequence((0x1020, 6), end=0x1040),
+        differs=RUNS_ON,
+    ),
+    Case(
+        "a sequence may contain others",
+        program(
+            unit(
+                function("f", 0x1000, 0x1010),
+                function("g", 0x1010, 0x1020),
+                function("h", 0x1028, 0x1040),
+                version=4,
+                lines=lines(
+                    *sequence((0x1000, 1), (0x1030, 2), end=0x1080),
+                    *sequence((0x1010, 3), (0x1014, 4), end=0x1020),
+                    *sequence((0x1018, 5), end=0x101C),
+                ),
+            )
+        ),
+        words("""
+            1000-1010 f
+              1000 /src/a.c:1
+            1010-1020 g
+              1010 /src/a.c:3
+              1014 /src/a.c:4
+            1028-1040 h
+              1028 /src/a.c:1
+              1030 /src/a.c:2
+        """),
+        "llvm-gsymutil takes rows of the first sequence that ends after the start",
+    ),
+    Case(
+        "functions of one range have the rows after their declarations",
+        program(
+            unit(
+                *(
+                    function(
+                        name,
+                        0x1000,
+                        0x1010,
+                        attributes={At.decl_file: file, At.decl_line: line},
+                    )
+                    for name, file, line in [("x", 1, 20), ("y", 2, 10), ("z", 1, 10)]
+                ),
+                version=4,
+                lines=lines(
+                    *sequence((0x1000, 11, 1), (0x1008, 12), end=0x1010),
+                    *sequence((0x1000, 21, 1), (0x1008, 22), end=0x1010),
+                    *sequence((0x1000, 10, 2), (0x1008, 30), end=0x1010),
+                ),
+            )
+        ),
+        words("""
+            1000-1010 z
+              1000 /src/a.c:11
+              1008 /src/a.c:12
+        """),
     ),
     taken(
         "rows of several sequences, whatever their order",
@@ -314,9 +377,10 @@ ROWS_OF_A_FUNCTION = [
         COPY,
     ),
     taken(
-        "rows end where addresses go down",
-        rows("1000 a.c:10", "1020 a.c:11"),
+        "rows may come in any order",
+        rows("1000 a.c:10", "1010 a.c:12", "1020 a.c:11", "1030 a.c:13"),
         *GOING_DOWN,
+        differs="llvm-gsymutil ends a function where addresses go down",
     ),
     taken(
         "a function between sequences has no rows",
@@ -859,3 +923,28 @@ def test_of_copies_of_a_function_the_first_is_kept(
     (whole,) = convert_bytes(tmp_path, image).functions
     assert whole.line_table is not None
     assert whole.line_table[0].line == {"first": 1, "second": 3}[kept]
+
+
+def test_merged_functions_have_rows_of_their_own(tmp_path: Path) -> None:
+    """The linker folded them; their sequences stay, in any order."""
+    declared = {"x": 20, "y": 10, "z": 30}
+    image = program(
+        unit(
+            *(
+                function(name, 0x1000, 0x1010, attributes={At.decl_line: line})
+                for name, line in declared.items()
+            ),
+            lines=lines(
+                *sequence((0x1000, 31), end=0x1010),
+                *sequence((0x1000, 11), end=0x1010),
+                *sequence((0x1000, 21), end=0x1010),
+                version=5,
+            ),
+        )
+    )
+    (parent,) = convert_bytes(tmp_path, image, {"merged_functions": True}).functions
+    found = {
+        each.name: [row.line for row in each.line_table or ()]
+        for each in (parent, *parent.merged)
+    }
+    assert found == {name: [line + 1] for name, line in declared.items()}

@@ -108,6 +108,33 @@ def test_paths_are_joined_from_their_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "comp_dir", "path"),
+    [
+        ("/build", None, "/build/lib/a.c"),
+        ("/build", "/elsewhere/out", "/build/lib/a.c"),
+        ("C:\\build", "/src", "C:\\build/lib/a.c"),
+        (".", "/src", "/src/lib/a.c"),
+        ("", "/src", "/src/lib/a.c"),
+    ],
+)
+def test_relative_directories_of_version_5_are_in_directory_0(
+    first: str, comp_dir: str | None, path: str, tmp_path: Path
+) -> None:
+    """What changes DIEs after the compiler may leave another DW_AT_comp_dir."""
+    table = LineProgram(
+        sequence((0x1000, 5), end=0x1040),
+        files=(File("unit"), File("a.c", 1)),
+        directories=(first, "lib"),
+    )
+    main = unit(function("f", 0x1000, 0x1040), lines=table)
+    del main.root.attributes[At.comp_dir]
+    if comp_dir is not None:
+        main.root.attributes[At.comp_dir] = comp_dir
+    functions = convert_bytes(tmp_path, program(main)).functions
+    assert describe(functions) == f"1000-1040 f\n  1000 {path}:5\n"
+
+
+@pytest.mark.parametrize(
     ("path_map", "path"),
     [
         ((("/src", "/build"),), "/build/a.c"),

@@ -8,8 +8,9 @@ import pytest
 
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw
+from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Tag
-from tests.inputs.elf import NOBITS, WRITE, Section, code_section
+from tests.inputs.elf import NOBITS, WRITE, Section, code_section, elf_of
 from tests.inputs.program import LAYOUTS, Layout, function, program, unit
 from tests.inputs.range_lists import RangeEntry, RangeList, ranges
 
@@ -484,3 +485,27 @@ def test_code_at_address_zero_is_code_where_a_section_says_so(tmp_path: Path) ->
         unit(function("reset", 0, 0x10), version=4), text=[code_section(0, 0x100)]
     )
     assert describe(convert_bytes(tmp_path, image).functions) == "0-10 reset\n"
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+@pytest.mark.parametrize("size", [2, 4])
+def test_code_may_end_with_the_address_space(
+    version: int, size: int, tmp_path: Path
+) -> None:
+    """Its end is 0, or one more than the last address."""
+    start = (1 << 8 * size) - 0x10
+    ends = [Form.addr(0)] if version < 4 else [Form.addr(0), Form.data1(0x10)]
+    for end in ends:
+        die = Die(Tag.subprogram, {At.name: "f", At.low_pc: start, At.high_pc: end})
+        main = Dwarf([unit(die, version=version)], address_size=size)
+        image = elf_of(main.sections(), code_section(start - 0x10, 0x20), bits=32)
+        functions = convert_bytes(tmp_path, image).functions
+        assert describe(functions) == f"{start:x}-{start + 0x10:x} f\n"
+
+
+def test_an_end_of_0_is_no_end_elsewhere(tmp_path: Path) -> None:
+    die = Die(
+        Tag.subprogram, {At.name: "f", At.low_pc: 0x1000, At.high_pc: Form.addr(0)}
+    )
+    image = program(unit(die, function("g", 0x1800, 0x1810)), address_size=4)
+    assert describe(convert_bytes(tmp_path, image).functions) == "1800-1810 g\n"

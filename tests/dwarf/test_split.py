@@ -12,6 +12,7 @@ from tests.dwarf_files import SPLIT, DwarfFile, Outcome, Skeleton, convert_files
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf, Unit
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag, UnitType
+from tests.inputs.encoding import Encoding
 from tests.inputs.line_program import sequence
 from tests.inputs.program import LAYOUTS, Layout, function, unit
 from tests.inputs.range_lists import RangeEntry, ranges
@@ -131,6 +132,28 @@ def test_rows_after_a_split_function_are_those_of_the_skeleton(
     outcome = convert(tmp_path, *before, split_unit(f, lines=lines))
     assert outcome.warnings == []
     assert describe(outcome.functions[:1]) == "1000-1010 f\n  1000 /src/b.h:5\n"
+
+
+@pytest.mark.parametrize(("first", "line"), [(True, 5), (False, 7)])
+def test_the_sequence_of_a_split_function_counts_from_the_table_of_its_unit(
+    first: bool,  # noqa: FBT001 - a parameter of the test
+    line: int,
+    tmp_path: Path,
+) -> None:
+    """The linker does not relocate it: what is before the table is not known there."""
+    one, two = (sequence((0x1000, each), end=0x1010) for each in (5, 7))
+    lines = replace(lines_of(5), ops=[*one, *two])
+    ops_before = [] if first else one
+    head = replace(lines, ops=ops_before)
+    place = len(head.encode(Encoding(), 5, lambda _, text: len(text)))
+    f = Die(
+        Tag.subprogram,
+        {At.name: "f", **addressed(5, 0x1000, 16), At.LLVM_stmt_sequence: place},
+    )
+    other = replace(lines_of(5), ops=sequence((0x1100, 1), end=0x1110))
+    before = unit(function("g", 0x1100, 0x1110), lines=other)
+    outcome = convert(tmp_path, before, split_unit(f, lines=lines))
+    assert describe(outcome.functions[:1]) == f"1000-1010 f\n  1000 /src/b.h:{line}\n"
 
 
 STRING_FORMS = [

@@ -41,14 +41,21 @@ _MAX_INLINE_DEPTH = 4
 _MAX_FUNCTION_DEPTH = 2
 
 
-def random_program(seed: int) -> bytes:
-    """The program of this seed, in a random layout."""
-    return _Generator(Random(seed)).program()  # noqa: S311 - to be repeatable
+def random_program(seed: int, *, is_whole: bool = False) -> bytes:
+    """The program of this seed, in a random layout.
+
+    Args:
+        seed: Of the random numbers.
+        is_whole: All code has rows, and all calls are inside of their callers: of what
+            is not, llvm-gsymutil has the row before, or no call.
+    """
+    return _Generator(Random(seed), is_whole=is_whole).program()  # noqa: S311 - to be repeatable
 
 
 class _Generator:
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, is_whole: bool) -> None:
         self.random = random
+        self.is_whole = is_whole
         self.names = 0
         self.address = 0x1000
         self.version = 5
@@ -104,7 +111,7 @@ class _Generator:
         # Functions may run past the last row; a gap before rows is where gsym keeps
         # rows that llvm-gsymutil drops.
         limit = end if self.chance(0.7) else self.random.choice(bounds[1:])
-        alive = [extent for extent in extents if extent[1] <= limit]
+        alive = [each for each in extents if self.is_whole or each[1] <= limit]
         return [op for extent in alive for op in self.sequence(*extent)]
 
     def sequence(self, start: int, end: int) -> list[Op]:
@@ -205,7 +212,7 @@ class _Generator:
         for piece in found[1:]:
             if piece[0] > apart[-1][1]:
                 apart.append(piece)
-        if len(apart) == 1 and self.chance(0.05):
+        if len(apart) == 1 and self.chance(0.05) and not self.is_whole:
             return [(apart[0][0], apart[0][1] + 0x20)]  # runs out of its parent
         return apart
 

@@ -243,7 +243,7 @@ def methods_before_their_class(count: int) -> bytes:
 def rows_of_a_function(count: int) -> bytes:
     """One function of so many rows."""
     ops: list[Op] = [set_address(TEXT), b"\x4b\x58" * (count // 2), END_SEQUENCE]
-    end = TEXT + 16 * count
+    end = TEXT + 9 * (count // 2)
     die = uleb(_LEAF) + cstring("long") + _extent(TEXT, end - TEXT)
     return _program(_unit(_root("a.c") + die), _table(ops), end)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
+from gsym.verification.decoder.lines import Declaration
 from gsym.verification.decoder.ranges import merged
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class UnitFunctions:
             start,
             end,
             sequence.value if sequence else None,
+            lambda: self._declaration(die),
         )
         return entries or None
 
@@ -144,7 +146,11 @@ class UnitFunctions:
         work = [(call, [span], -1) for call in reversed(scope.calls)]
         while work:
             call, around, parent = work.pop()
-            ranges = merged([r for r in call.ranges if _is_inside(r, around)])
+            ranges = merged(
+                Range(max(own.start, outer.start), min(own.end, outer.end))
+                for own in call.ranges
+                for outer in around
+            )
             if ranges:
                 work += [(inner, ranges, len(kept)) for inner in reversed(call.calls)]
                 kept.append((call, ranges, parent))
@@ -157,7 +163,9 @@ class UnitFunctions:
             line = call.die.attributes.get("DW_AT_call_line")
             info = InlineInfo(
                 self._name(call.die),
-                self._call_path(call.die),
+                self._call_path(
+                    call.die, kept[parent][0].die if parent >= 0 else scope.die
+                ),
                 line.value if line else 0,
                 tuple(ranges),
                 tuple(reversed(children[number])),
@@ -165,8 +173,18 @@ class UnitFunctions:
             children[parent].append(info)
         return InlineInfo(name, "", 0, (span,), tuple(reversed(children[-1])))
 
-    def _call_path(self, die: DIE) -> str:
+    def _declaration(self, die: DIE) -> Declaration:
+        file = self._units.find(die, "DW_AT_decl_file")
+        line = self._units.find(die, "DW_AT_decl_line")
+        is_own = file is not None and file[1].cu is die.cu
+        return Declaration(
+            file[0].value if is_own else None, line[0].value if line else 0
+        )
+
+    def _call_path(self, die: DIE, caller: DIE) -> str:
         found = self._units.find(die, "DW_AT_call_file")
+        if found is None and "DW_AT_call_line" in die.attributes:
+            found = self._units.find(caller, "DW_AT_decl_file")
         index = _BAD_FILE_INDEX if found is None else found[0].value
         lines = self._unit.lines
         return (lines.path(index) or "") if lines is not None else ""
@@ -277,7 +295,3 @@ def _count_calls(root: InlineInfo | None) -> int:
         count += len(children)
         work += children
     return count
-
-
-def _is_inside(inner: Range, around: list[Range]) -> bool:
-    return any(r.start <= inner.start and inner.end <= r.end for r in around)

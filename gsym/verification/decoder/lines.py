@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from copy import copy
+from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from elftools.common.utils import struct_parse
@@ -38,6 +39,16 @@ _LINE_MASK = 0xFFFF_FFFF
 _IS_64_BIT = 0xFFFF_FFFF  # instead of a 32-bit length
 
 
+_UNKNOWN = 1 << 32
+
+
+class Declaration(NamedTuple):
+    """Where a function is declared, as far as it is known."""
+
+    file: int | None = None
+    line: int = 0
+
+
 class LineSequence(NamedTuple):
     """Rows with ascending addresses from *low* on; the last one ends at *high*."""
 
@@ -53,6 +64,16 @@ class LineSequence(NamedTuple):
         if not self.low <= address < self.high:
             return None
         return bisect_right(self.addresses, address) - 1
+
+    def unfit(self, span: Range, declared: Declaration) -> tuple[int, int, int]:
+        """How badly it suits a function; of several sequences the least is its own."""
+        extent = 2 if self.high < span.end else (self.low, self.high) != span
+        row = self.index_of(span.start) or 0
+        lines = _UNKNOWN
+        if declared.line and declared.file in {None, self.files[row]}:
+            distance = self.lines[row] - declared.line
+            lines = distance if distance >= 0 else _UNKNOWN
+        return extent, lines, self.high - self.low
 
 
 class LineTable:
@@ -88,9 +109,12 @@ class LineTable:
         self._files = files
         self._paths: dict[int, str | None] = {}
         live = [s for s in machine.sequences if is_text(s.low)]
-        # Stable, as LLVM sorts: among equal ends the first in the program is first.
-        self._sequences = sorted(live, key=lambda sequence: sequence.high)
-        self._highs = [sequence.high for sequence in self._sequences]
+        self._sequences = sorted(live, key=lambda sequence: sequence.low)
+        self._lows = [sequence.low for sequence in self._sequences]
+        # The highest end up to each: sequences may overlap and contain others.
+        self._reach = list(
+            accumulate((sequence.high for sequence in self._sequences), max)
+        )
 
     def path(self, index: int) -> str | None:
         """Path of the DWARF file *index*: "" for no file, None for a bad index."""
@@ -116,43 +140,75 @@ class LineTable:
             directory = self._directories[directory_index]
         path = ""
         # Since version 5 directory 0 is the compilation directory itself.
-        names_comp_dir = self._version >= _VERSION_5 and directory_index == 0
-        if not names_comp_dir and not _is_absolute(directory):
-            path = self._comp_dir
+        is_new = self._version >= _VERSION_5
+        if not (is_new and directory_index == 0) and not _is_absolute(directory):
+            first = self._directories[0] if is_new and self._directories else ""
+            path = first if _is_absolute(first) else self._comp_dir
         return _join(_join(path, directory), name)
 
     def entries(
         self,
         start: int,
         end: int,
-        stmt_sequence: int | None,
+        stmt_sequence: int | None = None,
+        declared: Callable[[], Declaration] = Declaration,
     ) -> tuple[LineEntry, ...]:
         """Rows of the function [start, end).
 
         Args:
             start: Address.
             end: First address after the function.
-            stmt_sequence: Only the sequence at this offset in .debug_line counts.
+            stmt_sequence: The sequence at this offset in .debug_line comes first.
+            declared: Where the function is declared.
         """
-        sequences = self._covering(start, end)
-        if stmt_sequence is not None:
-            chosen = [s for s in self._sequences if s.offset == stmt_sequence]
-            if chosen and chosen[0].low <= start < chosen[0].high:
-                sequences = chosen
-        rows = _rows(sequences, start, end)
         entries: list[LineEntry] = []
-        last_address = 0
-        for address, file, line in rows:
-            path = self.path(file)
+        for address, file, line in self._rows(start, end, stmt_sequence, declared):
+            path = "" if file is None else self.path(file)
             if path is None or address >= end:
                 continue
-            if address < last_address:
-                break
             if entries and entries[-1].path == path and entries[-1].line == line:
                 continue
             entries.append(LineEntry(max(address, start), path, line))
-            last_address = address
         return tuple(entries)
+
+    def _rows(
+        self,
+        start: int,
+        end: int,
+        stmt_sequence: int | None,
+        declared: Callable[[], Declaration],
+    ) -> Iterator[tuple[int, int | None, int]]:
+        """The rows; without a file, the line is not known from that address on."""
+        at, is_first = start, True
+        while at < end:
+            holding = self._holding(at)
+            if not holding:
+                if not is_first:
+                    yield at, None, 0
+                following = bisect_right(self._lows, at)
+                if following == len(self._lows) or self._lows[following] >= end:
+                    return
+                at = self._lows[following]
+                continue
+            named = [each for each in holding if each.offset == stmt_sequence]
+            best = (named or holding)[0]
+            if not named and len(holding) > 1:
+                best = _fittest(holding, Range(at, end), declared())
+            first = 0 if best.low > start else best.index_of(at) or 0
+            last = best.index_of(end - 1)
+            for row in range(first, len(best.addresses) if last is None else last + 1):
+                yield best.addresses[row], best.files[row], best.lines[row]
+            at, is_first = best.high, False
+
+    def _holding(self, address: int) -> list[LineSequence]:
+        """The sequences with an address, in the order of the program."""
+        found = []
+        for index in range(bisect_right(self._lows, address) - 1, -1, -1):
+            if self._reach[index] <= address:
+                break
+            if address < self._sequences[index].high:
+                found.append(self._sequences[index])
+        return sorted(found, key=lambda sequence: sequence.offset)
 
     def beside(self, covered: list[Range]) -> Iterator[Range]:
         """The parts of the sequences that lie outside of *covered*."""
@@ -172,33 +228,17 @@ class LineTable:
             ]
         return found
 
-    def _covering(self, start: int, end: int) -> list[LineSequence]:
-        """Sequences that share addresses with the function, up to one after it."""
-        first = bisect_right(self._highs, start)
-        covering = self._sequences[first:]
-        count = next(
-            (i for i, sequence in enumerate(covering) if sequence.low >= end),
-            len(covering),
-        )
-        return covering[:count]
+    def _covering(self, start: int, end: int) -> Iterator[LineSequence]:
+        """Sequences that share addresses with the function."""
+        for sequence in self._sequences[: bisect_left(self._lows, end)]:
+            if sequence.high > start:
+                yield sequence
 
 
-def _rows(
-    sequences: list[LineSequence], start: int, end: int
-) -> list[tuple[int, int, int]]:
-    """Rows from the last one at or below *start* to the last one below *end*."""
-    rows: list[tuple[int, int, int]] = []
-    for number, sequence in enumerate(sequences):
-        first = 0 if number else sequence.index_of(start) or 0
-        last = sequence.index_of(end - 1)
-        stop = len(sequence.addresses) if last is None else last + 1
-        rows += zip(
-            sequence.addresses[first:stop],
-            sequence.files[first:stop],
-            sequence.lines[first:stop],
-            strict=True,
-        )
-    return rows
+def _fittest(
+    sequences: list[LineSequence], span: Range, declared: Declaration
+) -> LineSequence:
+    return min(sequences, key=lambda sequence: sequence.unfit(span, declared))
 
 
 def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
@@ -368,15 +408,16 @@ class _Machine:
         self._at = next_opcode
 
     def _end_sequence(self) -> None:
-        if self._addresses and self._addresses[0] < self._address:
+        if self._addresses and min(self._addresses) < self._address:
+            order = sorted(range(len(self._addresses)), key=self._addresses.__getitem__)
+            addresses, files, lines = (
+                [column[row] for row in order]
+                for column in (self._addresses, self._row_files, self._lines)
+            )
             self.sequences.append(
                 LineSequence(
-                    self._addresses[0],
-                    self._address,
-                    self._sequence_start,
-                    self._addresses,
-                    self._row_files,
-                    self._lines,
+                    *(addresses[0], self._address, self._sequence_start),
+                    *(addresses, files, lines),
                 )
             )
         self._begin_sequence()
