@@ -18,6 +18,7 @@ typedef struct job {
     object_file debug; /* closed: the binary has the DWARF itself */
     object_file supplementary;
     object_file *split;
+    uint32_t split_count;
     uint32_t thread_count;
     gsym_error *error;
 } job;
@@ -90,6 +91,16 @@ static gsym_status check_identifier(job *of) {
                      "not the debug information of the input: their build ids differ");
 }
 
+static gsym_status open_split(job *of, const char *path) {
+    return object_file_open(path, &of->split[of->split_count++], of->error);
+}
+
+/* The binary or its debug file may have split units as well; they are read apart. */
+static gsym_status open_own_split(job *of, object_file *file) {
+    if (object_file_info_size(file, true) == 0) return GSYM_OK;
+    return open_split(of, file->path);
+}
+
 static gsym_status open_files(job *of) {
     const gsym_convert_options *options = of->options;
     if (options->debug_file != NULL) {
@@ -99,15 +110,16 @@ static gsym_status open_files(job *of) {
     if (options->supplementary_file != NULL)
         GSYM_TRY(
             object_file_open(options->supplementary_file, &of->supplementary, of->error));
-    of->split = calloc((size_t)options->split_file_count + 1, sizeof *of->split);
+    of->split = calloc((size_t)options->split_file_count + 2, sizeof *of->split);
     if (of->split == NULL) return gsym_fail_memory(of->error);
     for (uint32_t i = 0; i < options->split_file_count; ++i)
-        GSYM_TRY(object_file_open(options->split_files[i], &of->split[i], of->error));
-    return GSYM_OK;
+        GSYM_TRY(open_split(of, options->split_files[i]));
+    GSYM_TRY(open_own_split(of, &of->binary));
+    return of->debug.object == NULL ? GSYM_OK : open_own_split(of, &of->debug);
 }
 
 static gsym_status add_split_files(job *of) {
-    for (uint32_t i = 0; i < of->options->split_file_count; ++i) {
+    for (uint32_t i = 0; i < of->split_count; ++i) {
         uint32_t number;
         uint64_t matched;
         GSYM_TRY(gsym_conversion_add_file(of->conversion, GSYM_DWARF_SPLIT, &number,
@@ -144,6 +156,21 @@ static gsym_status create_conversion(job *of) {
     return gsym_conversion_create(of->creator, &options, &of->conversion, of->error);
 }
 
+static uint64_t symbol_table_size(const object_file *file) {
+    gsym_object_section section = {0};
+    gsym_error ignored;
+    if (gsym_object_find_section(file->object, 0, ".symtab", 7, &section, &ignored) !=
+        GSYM_OK)
+        return 0;
+    return section.uncompressed_size;
+}
+
+/* The binary or its debug file, whichever has more symbols. */
+static object_file *symbols_of(job *of) {
+    object_file *file = dwarf_of(of);
+    return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
+}
+
 static gsym_status scan(job *of) {
     GSYM_TRY(object_file_give(dwarf_of(of), of->conversion, 0, false, of->error));
     if (of->supplementary.object != NULL) {
@@ -154,6 +181,8 @@ static gsym_status scan(job *of) {
                                   of->error));
     }
     GSYM_TRY(gsym_conversion_add_object_text(of->conversion, of->binary.object, of->error));
+    GSYM_TRY(gsym_conversion_add_live_code(of->conversion, symbols_of(of)->object,
+                                           of->error));
     GSYM_TRY(add_path_map(of));
     GSYM_TRY(gsym_conversion_scan(of->conversion, of->error));
     return add_split_files(of);
@@ -169,20 +198,9 @@ static gsym_status add_go_functions(job *of) {
     return GSYM_OK;
 }
 
-static uint64_t symbol_table_size(const object_file *file) {
-    gsym_object_section section = {0};
-    gsym_error ignored;
-    if (gsym_object_find_section(file->object, 0, ".symtab", 7, &section, &ignored) !=
-        GSYM_OK)
-        return 0;
-    return section.uncompressed_size;
-}
-
-/* Of the binary or of its debug file, whichever has more. */
 static gsym_status add_symbols(job *of) {
-    object_file *file = dwarf_of(of);
+    object_file *file = symbols_of(of);
     if (of->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
-    if (symbol_table_size(file) <= symbol_table_size(&of->binary)) file = &of->binary;
     GSYM_TRY(in_file(file->path,
                      gsym_conversion_add_object_symbols(of->conversion, file->object,
                                                         of->error),
@@ -259,8 +277,7 @@ static gsym_status convert_binary(job *of, const char *input, const char *output
 static void close_job(job *of) {
     if (of->conversion != NULL) gsym_conversion_destroy(of->conversion);
     if (of->creator != NULL) gsym_creator_destroy(of->creator);
-    for (uint32_t i = 0; of->split != NULL && i < of->options->split_file_count; ++i)
-        object_file_close(&of->split[i]);
+    for (uint32_t i = 0; i < of->split_count; ++i) object_file_close(&of->split[i]);
     free(of->split);
     object_file_close(&of->supplementary);
     object_file_close(&of->debug);

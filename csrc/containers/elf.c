@@ -7,6 +7,7 @@
 
 #define ET_REL 1
 #define PROGRAM_LOAD 1
+#define PROGRAM_DYNAMIC 2
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
 
@@ -21,24 +22,20 @@ static uint64_t bytes_after(const elf_object *elf, uint64_t offset) {
     return offset < elf->object.size ? elf->object.size - offset : 0;
 }
 
-static uint64_t read_word(cursor *c, const elf_object *elf) {
-    return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
-}
-
 elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     uint64_t offset = (uint64_t)index * elf->section_entry_size;
     cursor c = elf_cursor(elf, elf->section_table + offset);
     elf_section section;
     section.name = cursor_u32(&c);
     section.type = cursor_u32(&c);
-    section.flags = read_word(&c, elf);
-    section.address = read_word(&c, elf);
-    section.offset = read_word(&c, elf);
-    section.size = read_word(&c, elf);
+    section.flags = elf_read_word(&c, elf);
+    section.address = elf_read_word(&c, elf);
+    section.offset = elf_read_word(&c, elf);
+    section.size = elf_read_word(&c, elf);
     section.link = cursor_u32(&c);
     section.info = cursor_u32(&c);
-    section.alignment = read_word(&c, elf);
-    section.entry_size = read_word(&c, elf);
+    section.alignment = elf_read_word(&c, elf);
+    section.entry_size = elf_read_word(&c, elf);
     if (elf->placements != NULL) section.address = elf->placements[index].address;
     return section;
 }
@@ -111,10 +108,10 @@ static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address
             elf, elf->program_table + (uint64_t)*index * elf->program_entry_size);
         uint32_t found = cursor_u32(&c);
         if (elf->object.header.is_64) (void)cursor_u32(&c); /* p_flags */
-        *offset_ret = read_word(&c, elf);
-        *address_ret = read_word(&c, elf);
-        (void)read_word(&c, elf); /* p_paddr */
-        *size_ret = read_word(&c, elf);
+        *offset_ret = elf_read_word(&c, elf);
+        *address_ret = elf_read_word(&c, elf);
+        (void)elf_read_word(&c, elf); /* p_paddr */
+        *size_ret = elf_read_word(&c, elf);
         if (!c.failed && found == type) {
             ++*index;
             return true;
@@ -126,6 +123,12 @@ static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret) {
     return find_segment(elf, PROGRAM_LOAD, address_ret, offset_ret, size_ret, index);
+}
+
+bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret) {
+    uint64_t address;
+    uint32_t index = 0;
+    return find_segment(elf, PROGRAM_DYNAMIC, &address, offset_ret, size_ret, &index);
 }
 
 static gsym_status read_header(elf_object *elf, gsym_error *error) {
@@ -148,9 +151,9 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     elf->object.header.type = cursor_u16(&c);
     elf->object.header.machine = cursor_u16(&c);
     (void)cursor_u32(&c);      /* e_version */
-    (void)read_word(&c, elf);  /* e_entry */
-    elf->program_table = read_word(&c, elf);
-    elf->section_table = read_word(&c, elf);
+    elf->entry = elf_read_word(&c, elf);
+    elf->program_table = elf_read_word(&c, elf);
+    elf->section_table = elf_read_word(&c, elf);
     (void)cursor_u32(&c); /* e_flags */
     (void)cursor_u16(&c); /* e_ehsize */
     elf->program_entry_size = cursor_u16(&c);
@@ -176,8 +179,8 @@ static gsym_status read_compression(const elf_object *elf, const elf_section *se
     cursor c = elf_section_bytes(elf, section);
     uint32_t type = cursor_u32(&c);
     if (elf->object.header.is_64) (void)cursor_u32(&c);
-    ret->uncompressed_size = read_word(&c, elf);
-    (void)read_word(&c, elf); /* ch_addralign */
+    ret->uncompressed_size = elf_read_word(&c, elf);
+    (void)elf_read_word(&c, elf); /* ch_addralign */
     ret->compression = type == 1   ? GSYM_COMPRESSION_ZLIB
                        : type == 2 ? GSYM_COMPRESSION_ZSTD
                                    : GSYM_COMPRESSION_UNKNOWN;
@@ -299,7 +302,8 @@ static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
 /* ---- placing ------------------------------------------------------------------------- */
 
 static bool holds_relocations(const elf_section *section) {
-    return section->type == SHT_RELA || section->type == SHT_REL;
+    return section->type == SHT_RELA || section->type == SHT_REL ||
+           section->type == SHT_CREL;
 }
 
 static bool lies_in_file(const elf_object *elf, const elf_section *section) {
@@ -424,6 +428,10 @@ static inline bool symbol_value(const symbol_values *symbols, size_t index,
 
 /* ---- applying ---------------------------------------------------------------------- */
 
+/* Of the number at the start of SHT_CREL: how many there are, a flag, and by how many bits
+ * offsets are shifted. */
+enum { CREL_COUNT_UNIT = 8, CREL_HAS_ADDEND = 4 };
+
 /* MIPS with 64 bits stores three types and a special symbol in place of one type, as
  * bytes in the order of a big-endian number. */
 static inline bool has_bytes_for_type(const elf_object *elf) {
@@ -458,6 +466,43 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
     return r;
 }
 
+/* False where it is of an unknown type, or its symbol or place is none. */
+static inline bool apply(const relocation_target *target, const symbol_values *symbols,
+                         const relocation *r) {
+    uint64_t value;
+    unsigned operation = relocation_operation_of(target, r);
+    return operation == RELOCATION_NONE ||
+           (operation != RELOCATION_UNKNOWN && symbol_value(symbols, r->symbol, &value) &&
+            relocation_apply(target, r, value));
+}
+
+/* Read what changes from one compact relocation to the next (CREL, in LLVM 19 and later);
+ * `header` says which parts there are. */
+static void read_crel(cursor *c, uint64_t header, relocation *r) {
+    unsigned flags = header & CREL_HAS_ADDEND ? 3 : 2;
+    uint8_t first = cursor_u8(c);
+    r->offset += first >> flags;
+    if (first >= 0x80) r->offset += (cursor_uleb(c) << (7 - flags)) - (0x80u >> flags);
+    if (first & 1) r->symbol += (uint32_t)cursor_sleb(c);
+    if (first & 2) r->number += (uint32_t)cursor_sleb(c);
+    if (first & header & CREL_HAS_ADDEND) r->addend += (uint64_t)cursor_sleb(c);
+}
+
+static uint64_t apply_crel(const relocation_target *target, const symbol_values *symbols,
+                           cursor c) {
+    uint64_t header = cursor_uleb(&c), count = header / CREL_COUNT_UNIT, failed = 0;
+    relocation r = {.has_addend = (header & CREL_HAS_ADDEND) != 0};
+    for (uint64_t i = 0; i < count; ++i) {
+        relocation shifted;
+        read_crel(&c, header, &r);
+        if (c.failed) return failed + 1; /* the others are not known */
+        shifted = r;
+        shifted.offset <<= header % CREL_HAS_ADDEND;
+        failed += !apply(target, symbols, &shifted);
+    }
+    return failed;
+}
+
 /* How many of the relocations of one section could not be applied. */
 static uint64_t apply_section(const relocation_target *target, const elf_object *elf,
                               const elf_section *section) {
@@ -466,14 +511,10 @@ static uint64_t apply_section(const relocation_target *target, const elf_object 
     symbol_values symbols = open_symbols(elf, section->link);
     cursor c = elf_section_bytes(elf, section);
     uint64_t failed = 0;
+    if (section->type == SHT_CREL) return apply_crel(target, &symbols, c);
     while (cursor_left(&c) >= entry_size) {
         relocation r = next_relocation(&c, elf, has_addend);
-        uint64_t value;
-        unsigned operation = relocation_operation_of(target, &r);
-        if (operation == RELOCATION_NONE) continue;
-        failed += operation == RELOCATION_UNKNOWN ||
-                  !symbol_value(&symbols, r.symbol, &value) ||
-                  !relocation_apply(target, &r, value);
+        failed += !apply(target, &symbols, &r);
     }
     return failed;
 }

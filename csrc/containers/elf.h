@@ -27,6 +27,7 @@
 #define SHT_NOTE 7
 #define SHT_NOBITS 8
 #define SHT_REL 9
+#define SHT_CREL 0x40000014
 #define SHT_DYNSYM 11
 #define SHT_SYMTAB_SHNDX 18
 
@@ -47,6 +48,7 @@ typedef struct elf_placement {
 
 typedef struct elf_object {
     gsym_object object;
+    uint64_t entry; /* address, 0: perhaps none */
     uint64_t section_table;
     uint64_t program_table;
     uint32_t section_entry_size;
@@ -61,6 +63,11 @@ typedef struct elf_object {
 
 static inline const elf_object *elf_of(const gsym_object *object) {
     return (const elf_object *)object;
+}
+
+/* A number as wide as an address. */
+static inline uint64_t elf_read_word(cursor *c, const elf_object *elf) {
+    return elf->object.header.is_64 ? cursor_u64(c) : cursor_u32(c);
 }
 
 /* A section header with its fields widened. */
@@ -91,5 +98,9 @@ static inline bool elf_section_holds_code(const elf_section *section) {
  * in the file. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);
+/* The dynamic section by its program header; false if there is none. */
+bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret);
+/* The dynamic symbols and their names without section headers; false if there are none. */
+bool elf_dynamic_symbols(const elf_object *elf, cursor *entries_ret, cursor *names_ret);
 
 #endif

@@ -254,6 +254,21 @@ static bool spells(text symbol, text name) {
     return false;
 }
 
+static bool is_of_identifier(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Whether mangling spells a name out, as it does not `~box`, `operator<` and `+`. */
+static bool is_spelled_out(text name) {
+    static const char operator[] = "operator";
+    size_t size = sizeof operator - 1;
+    name = identifier(name);
+    for (size_t i = 0; i < name.size; ++i)
+        if (!is_of_identifier(name.bytes[i])) return false;
+    return name.size != size || memcmp(name.bytes, operator, size) != 0;
+}
+
 static gsym_status intern_pending(gsym_creator *creator, const creator_record *record,
                                   uint64_t *strp_ret, gsym_error *error) {
     text name = record_name(creator, record);
@@ -278,6 +293,11 @@ static bool may_name(const pruning *p, const record_key *key,
 /* How well a symbol names a function; the lowest is best. */
 static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
     bool is_spelled = spells(symbol_name, name);
+    if (!is_spelled && !is_spelled_out(name)) {
+        /* An encoded name, such as Dart's, says less. */
+        if (!is_mangled(symbol_name)) return NO_RANK;
+        is_spelled = true;
+    }
     if (is_label(symbol) && !(is_spelled && is_mangled(symbol_name))) return NO_RANK;
     return (is_spelled ? 0 : UNSPELLED) + creator_record_binding(symbol);
 }

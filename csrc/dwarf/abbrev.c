@@ -21,6 +21,7 @@ enum op_kind {
     OP_READ_CONSTANT,
     OP_READ_ADDRX_OFFSET, /* raw: index << 32 | offset */
     OP_SKIP_ADDRX_OFFSET,
+    OP_READ_EXPRESSION, /* of an address */
     OP_INDIRECT,    /* the form precedes the value */
     OP_UNKNOWN
 };
@@ -182,8 +183,9 @@ static const uint8_t *const fields_by_action[] = {
     [ACTION_INLINED] = inlined_fields, [ACTION_CALL_SITE] = code_fields,
 };
 
-static enum dwarf_field vendor_root_field(uint64_t attribute) {
+static enum dwarf_field further_root_field(uint64_t attribute) {
     switch (attribute) {
+        case DW_AT_language_name: return FIELD_LANGUAGE_NAME;
         case DW_AT_GNU_dwo_name: return FIELD_DWO_NAME;
         case DW_AT_GNU_dwo_id: return FIELD_DWO_ID;
         case DW_AT_GNU_ranges_base: return FIELD_RANGES_BASE;
@@ -196,7 +198,7 @@ static enum dwarf_field vendor_root_field(uint64_t attribute) {
 static inline enum dwarf_field field_of(uint8_t action, uint64_t attribute) {
     if (GSYM_LIKELY(attribute < STANDARD_ATTRIBUTES))
         return (enum dwarf_field)(uint8_t)(fields_by_action[action][attribute] - 1);
-    if (action == ACTION_ROOT) return vendor_root_field(attribute);
+    if (action == ACTION_ROOT) return further_root_field(attribute);
     if (fields_by_action[action] != code_fields) return FIELD_NONE;
     if (attribute == DW_AT_MIPS_linkage_name) return FIELD_LINKAGE_NAME;
     if (attribute == DW_AT_LLVM_stmt_sequence) return FIELD_STMT_SEQUENCE;
@@ -283,6 +285,12 @@ static bool is_readable(int size) {
     return (size >= FORM_STRING && size <= 8) || size == FORM_ADDRX_OFFSET;
 }
 
+/* Clang makes expressions of addresses to share them (-minimize-addr-in-v5=Expressions). */
+static bool is_address_expression(enum dwarf_field field, uint64_t form) {
+    return form == DW_FORM_exprloc &&
+           (field == FIELD_LOW_PC || field == FIELD_CALL_RETURN_PC);
+}
+
 static void add_size(abbrev *a, int size) {
     if (size < 0 || a->fixed_size > UINT32_MAX - (1u << 21))
         a->fixed_size = UINT32_MAX;
@@ -315,11 +323,15 @@ static bool compile_attribute(abbrev_table *table, abbrev *a, uint64_t attribute
     int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
     enum dwarf_field field = field_of(a->action, attribute);
     abbrev_op *last, op;
-    if (size != FORM_INDIRECT && !is_readable(size)) field = FIELD_NONE;
+    bool is_expression = is_address_expression(field, form);
+    if (size != FORM_INDIRECT && !is_readable(size) && !is_expression) field = FIELD_NONE;
     if (field != FIELD_NONE && abbrev_has(a, field)) field = FIELD_NONE;
     if (size == FORM_INDIRECT)
         op = (abbrev_op){.kind = OP_INDIRECT, .field = (uint8_t)field,
                          .form = (uint16_t)form};
+    else if (field != FIELD_NONE && is_expression)
+        op = (abbrev_op){.kind = OP_READ_EXPRESSION, .field = (uint8_t)field,
+                         .form = DW_FORM_exprloc};
     else if (field != FIELD_NONE)
         op = reading_op(field, form, size, constant);
     else
@@ -684,6 +696,35 @@ static bool run_indirect(const abbrev_table *table, uint8_t field, cursor *c,
     return run_op(table, &op, c, fields);
 }
 
+/* An address, or an address by its index and what is added to it; other expressions keep
+ * their form, which is not that of an address. */
+static void read_expression(const abbrev_table *table, const abbrev_op *op, cursor *c,
+                            dwarf_fields *fields) {
+    uint64_t size = cursor_uleb(c), raw = 0;
+    cursor expression = *c;
+    abbrev_op as = *op;
+    cursor_skip(c, size);
+    if (c->failed) return;
+    expression.end = c->at;
+    switch (cursor_u8(&expression)) {
+        case DW_OP_addr:
+            raw = cursor_uint(&expression, table->address_size);
+            as.form = DW_FORM_addr;
+            break;
+        case DW_OP_addrx:
+            raw = cursor_uleb(&expression) << 32;
+            as.form = DW_FORM_LLVM_addrx_offset;
+            if (cursor_left(&expression) == 0) break;
+            if (cursor_u8(&expression) != DW_OP_const4u) as.form = DW_FORM_exprloc;
+            raw |= cursor_u32(&expression);
+            if (cursor_u8(&expression) != DW_OP_plus) as.form = DW_FORM_exprloc;
+            break;
+        default: as.form = DW_FORM_exprloc; break;
+    }
+    if (expression.failed || cursor_left(&expression) > 0) as.form = DW_FORM_exprloc;
+    keep(fields, &as, raw);
+}
+
 /* Forced inline: with fields == NULL the compiler removes the reads. */
 static inline __attribute__((always_inline)) bool
 run_one(const abbrev_table *table, const abbrev_op *op, cursor *c, dwarf_fields *fields) {
@@ -717,6 +758,7 @@ run_one(const abbrev_table *table, const abbrev_op *op, cursor *c, dwarf_fields 
             cursor_skip_leb(c);
             cursor_skip(c, 4);
             break;
+        case OP_READ_EXPRESSION: read_expression(table, op, c, fields); break;
         case OP_INDIRECT: return run_indirect(table, op->field, c, fields);
         default: return false;
     }

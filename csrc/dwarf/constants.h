@@ -58,6 +58,7 @@ enum {
     DW_AT_dwo_name = 0x76,
     DW_AT_call_return_pc = 0x7d,
     DW_AT_call_origin = 0x7f,
+    DW_AT_language_name = 0x90, /* version 6 */
     DW_AT_MIPS_linkage_name = 0x2007,
     DW_AT_GNU_dwo_name = 0x2130,
     DW_AT_GNU_dwo_id = 0x2131,
@@ -116,6 +117,11 @@ enum {
     DW_FORM_GNU_strp_alt = 0x1f21,
     DW_FORM_LLVM_addrx_offset = 0x2001
 };
+
+enum { DW_LNAME_Ada = 0x01, DW_LNAME_C = 0x03, DW_LNAME_Go = 0x0a,
+       DW_LNAME_Assembly = 0x1d };
+
+enum { DW_OP_addr = 0x03, DW_OP_const4u = 0x0c, DW_OP_plus = 0x22, DW_OP_addrx = 0xa1 };
 
 enum {
     DW_LANG_C89 = 0x01,

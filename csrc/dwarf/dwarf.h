@@ -40,6 +40,14 @@ typedef struct address_span {
     uint64_t address;
 } address_span;
 
+/* A place where there is code, by a symbol or, without a name, as the entry point. */
+typedef struct live_code {
+    uint64_t address;
+    uint64_t size; /* 0: not known */
+    const char *name;
+    size_t name_size;
+} live_code;
+
 /* One set of debug sections. */
 typedef struct dwarf_input {
     dwarf_bytes sections[GSYM_DEBUG_SECTION_COUNT];
@@ -51,6 +59,12 @@ typedef struct dwarf_input {
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
+    /* By address; of one address the largest is first, those without a name are last.
+     * Linkers move the debug information of code that they drop to address 0: where
+     * `knows_live`, code is there only if one of these is. */
+    const live_code *live;
+    size_t live_count;
+    bool knows_live;
     const address_span *spans; /* by start; none: addresses are the program's */
     size_t span_count;
     const struct dwarf_unit_header *units; /* of .debug_info, by offset */
@@ -141,6 +155,7 @@ enum dwarf_field {
     FIELD_STMT_SEQUENCE,
     FIELD_STMT_LIST,
     FIELD_LANGUAGE,
+    FIELD_LANGUAGE_NAME,
     FIELD_COMP_DIR,
     FIELD_STR_OFFSETS_BASE,
     FIELD_ADDR_BASE,
@@ -466,6 +481,7 @@ typedef struct line_sequence {
     uint32_t row_first;
     uint32_t row_count;
     uint64_t program_offset; /* in .debug_line, where its opcodes start */
+    bool is_dropped; /* a function in it is code that the linker dropped */
 } line_sequence;
 
 /* A sequence in the order of their first addresses. */
@@ -520,6 +536,7 @@ typedef struct walk_node {
     uint64_t origin;
     uint32_t function; /* index of the function it was inlined into */
     uint32_t depth;    /* 1: called by the function itself */
+    uint32_t outer;    /* index of the call that it was inlined into, or NO_INDEX */
     uint32_t range_first;
     uint32_t range_count;
     uint64_t call_file;

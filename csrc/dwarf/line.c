@@ -1,4 +1,4 @@
-/* line.c - line programs of versions 2 to 5: rows, sequences, files.
+/* line.c - line programs of versions 2 to 6: rows, sequences, files.
  *
  * A row takes at least one byte of program, so
  * room for as many rows as there are bytes makes a check per row needless.
@@ -163,7 +163,7 @@ static bool read_header(line_table *table, line_header *header, cursor *c,
     c->end = c->at + length;
     table->end = cursor_offset(c) + length;
     header->version = cursor_u16(c);
-    if (header->version < 2 || header->version > 5) return true;
+    if (header->version < 2 || header->version > 6) return true;
     if (header->version >= 5) cursor_skip(c, 2); /* address and segment selector size */
     length = cursor_uint(c, header->offset_size);
     if (c->failed || length > cursor_left(c)) return true;
@@ -300,7 +300,7 @@ static bool end_sequence(line_run *run, line_state *state, uint64_t next_offset)
         if (!ARRAY_RESERVE(table->sequences, 1)) return false;
         table->sequences.items[table->sequences.count++] = (line_sequence){
             low, state->address, (uint32_t)(state->sequence - run->rows->items),
-            (uint32_t)(state->end - state->sequence), run->program_offset};
+            (uint32_t)(state->end - state->sequence), run->program_offset, false};
     }
     *state = begin_sequence(is_kept ? state->end : state->sequence);
     run->program_offset = next_offset;

@@ -411,7 +411,8 @@ void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_
         a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
         if (a == NULL) return;
         if (!has_file && unit == resolver->unit)
-            has_file = abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret);
+            has_file =
+                abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret);
         if (*line_ret == 0)
             (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret);
         if ((has_file && *line_ret != 0) ||

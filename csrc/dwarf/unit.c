@@ -57,7 +57,7 @@ bool dwarf_read_unit_header(cursor *c, dwarf_unit_header *header) {
 }
 
 bool dwarf_is_known_unit(const dwarf_unit_header *header) {
-    return header->version >= 2 && header->version <= 5 &&
+    return header->version >= 2 && header->version <= 6 &&
            (header->address_size == 8 || header->address_size == 4 ||
             header->address_size == 2);
 }
@@ -142,6 +142,17 @@ const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t o
 
 /* ---- the root DIE ------------------------------------------------------------------ */
 
+/* The older number of a language that version 6 names, as far as it makes a difference. */
+static uint64_t language_named(uint64_t name) {
+    switch (name) {
+        case DW_LNAME_Ada: return DW_LANG_Ada95;
+        case DW_LNAME_C: return DW_LANG_C99;
+        case DW_LNAME_Go: return DW_LANG_Go;
+        case DW_LNAME_Assembly: return DW_LANG_Assembly;
+        default: return 0;
+    }
+}
+
 cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
     const dwarf_bytes *section = &unit->input->sections[unit->section];
     return cursor_at(section->data, (size_t)unit->header->end, offset,
@@ -219,7 +230,10 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
     unit->tag = a->tag;
     unit->has_children = a->has_children;
     read_bases(unit, &fields, skeleton);
-    if (dwarf_has(&fields, FIELD_LANGUAGE)) unit->language = fields.raw[FIELD_LANGUAGE];
+    if (dwarf_has(&fields, FIELD_LANGUAGE))
+        unit->language = fields.raw[FIELD_LANGUAGE];
+    else if (dwarf_has(&fields, FIELD_LANGUAGE_NAME))
+        unit->language = language_named(fields.raw[FIELD_LANGUAGE_NAME]);
     if (dwarf_has(&fields, FIELD_STMT_LIST)) {
         unit->has_stmt_list = true;
         unit->stmt_list = fields.raw[FIELD_STMT_LIST];

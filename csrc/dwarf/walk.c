@@ -11,6 +11,7 @@
 typedef struct walk_level {
     uint32_t function;     /* that inlined calls belong to, or NO_INDEX */
     uint32_t inline_depth; /* of inlined calls around */
+    uint32_t call;         /* innermost inlined call around, or NO_INDEX */
     uint32_t scope;        /* innermost scope of names, or NO_INDEX */
     bool in_code;          /* somewhere inside a subprogram */
 } walk_level;
@@ -125,15 +126,21 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
 }
 
 #define RANGE_BYTES_PER_BYTE 1024 /* of lists, to a byte of DIEs */
+#define LEAST_RANGE_BYTES (1 << 16)
+#define RANGE_BYTES_PER_STORED 4
+#define LEAST_SHARED_BYTES (1 << 20)
 
-/* A list may be named by any number of DIEs; what is read of lists in all is bounded
- * all the same. */
+/* A list may be named by any number of DIEs, as nested inlined calls share one; what is
+ * read of lists in all is bounded all the same. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     uint64_t all, own;
     if (!dwarf_has(fields, FIELD_RANGES)) return true;
-    all = 4 * (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
+    all = LEAST_SHARED_BYTES +
+          RANGE_BYTES_PER_STORED *
+              (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
                          w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
-    own = RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
+    own = LEAST_RANGE_BYTES +
+          RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
     if (w->walk->lists.bytes <= (own < all ? own : all)) return true;
     dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;
@@ -196,6 +203,7 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     if (node->origin == 0) node->origin = offset | w->unit->place; /* its own name */
     node->function = w->level.function;
     node->depth = w->level.inline_depth + 1;
+    node->outer = w->level.call;
     node->range_first = (uint32_t)first;
     node->range_count = (uint32_t)(walk->ranges.count - first);
     node->has_call_file = dwarf_has(fields, FIELD_CALL_FILE);
@@ -258,7 +266,7 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
         c->at = c->start + sibling;
         return VISIT_OK;
     }
-    level.function = NO_INDEX;
+    level.function = level.call = NO_INDEX;
     level.inline_depth = 0;
     if (!a->has_children) return step_over(w, a, c);
     if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
@@ -287,7 +295,7 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     cursor attributes = *c;
     bool is_declaration = a->is_declaration;
     if (w->walk->functions.count >= w->most && !w->level.in_code) return VISIT_PAUSED;
-    level.function = NO_INDEX;
+    level.function = level.call = NO_INDEX;
     level.inline_depth = 0;
     if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
         (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
@@ -322,10 +330,12 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
         bool is_added;
         if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
         if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
-        if (is_added)
+        if (is_added) {
             ++level.inline_depth;
-        else
+            level.call = (uint32_t)w->walk->nodes.count - 1;
+        } else {
             level.function = NO_INDEX;
+        }
     }
     if (!a->has_children) return VISIT_OK;
     return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
@@ -428,6 +438,6 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
     walk->scopes.count = walk->levels.count = 0;
     walk->lists = (lists_read){0, 0};
     walk->reached = unit->has_children ? unit->first_child : unit->header->end;
-    return LIST_ADD(walk->levels, (walk_level){NO_INDEX, 0, NO_INDEX, false}) &&
+    return LIST_ADD(walk->levels, (walk_level){NO_INDEX, 0, NO_INDEX, NO_INDEX, false}) &&
            dwarf_walk_on(walk, unit, warnings);
 }

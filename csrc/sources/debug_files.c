@@ -65,6 +65,7 @@ void debug_files_deinit(debug_files *files) {
     debug_files_end(files);
     path_rules_deinit(&files->path_rules);
     free(files->text.items);
+    free(files->live.items);
 }
 
 gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
@@ -102,6 +103,10 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
     if ((uint64_t)size >> DWARF_OFFSET_BITS != 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
+    /* The indexes are of the split units, which the same file may hold. */
+    if (found->role != GSYM_DWARF_SPLIT &&
+        (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
+        return GSYM_OK;
     found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0};
     creator_supply_strings(conversion_creator(conversion), size);
     return GSYM_OK;
@@ -149,7 +154,22 @@ static int compare_spans(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* In a file with spans, those replace the text ranges. */
+static int compare_live(const void *left, const void *right) {
+    const live_code *a = left, *b = right;
+    if (a->address != b->address) return a->address < b->address ? -1 : 1;
+    if (a->size != b->size) return a->size > b->size ? -1 : 1;
+    return (a->name == NULL) - (b->name == NULL);
+}
+
+static void sort_live_code(debug_files *files) {
+    if (files->live.count > 1)
+        qsort(files->live.items, files->live.count, sizeof *files->live.items,
+              compare_live);
+    files->common.live = files->live.items;
+    files->common.live_count = files->live.count;
+}
+
+/* In a file with spans, those replace the text ranges, and nothing is at 0 by a linker. */
 static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     if (file->spans.count == 0) return GSYM_OK;
     if (!ARRAY_RESERVE(file->span_ranges, file->spans.count))
@@ -161,6 +181,7 @@ static gsym_status prepare_spans(debug_file *file, gsym_error *error) {
     ranges_join(&file->span_ranges, 0);
     file->input.text = file->span_ranges.items;
     file->input.text_count = file->span_ranges.count;
+    file->input.knows_live = false;
     file->input.spans = file->spans.items;
     file->input.span_count = file->spans.count;
     return GSYM_OK;
@@ -286,6 +307,7 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
     files->common.text = files->text.items;
     files->common.text_count = files->text.count;
     files->common.path_rules = &files->path_rules;
+    sort_live_code(files);
     for (size_t i = 0; i < files->files.count; ++i) {
         debug_file *file = files->files.items[i];
         dwarf_input *input = &file->input;
@@ -294,6 +316,9 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         input->text_count = files->common.text_count;
         input->path_rules = files->common.path_rules;
         input->isa_bit = files->common.isa_bit;
+        input->live = files->common.live;
+        input->live_count = files->common.live_count;
+        input->knows_live = files->common.knows_live;
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;
         GSYM_TRY(prepare_spans(file, error));

@@ -35,6 +35,7 @@ typedef struct debug_files {
     LIST(debug_file *) files; /* by number */
     dwarf_input common; /* what the inputs of all files start from */
     range_list text;
+    LIST(live_code) live;
     path_rule_list path_rules;
     debug_file *supplementary; /* or NULL */
     bool is_scanned;

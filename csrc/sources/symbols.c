@@ -49,13 +49,27 @@ typedef struct symbol_table {
     cursor entries;
     cursor names;
     cursor extended; /* SHT_SYMTAB_SHNDX, empty if there is none */
+    uint32_t descriptors; /* section .opd of ELFv1, or 0 */
     bool is_64;
 } symbol_table;
 
 /* ---- reading ------------------------------------------------------------------------ */
 
+static uint32_t find_descriptors(const elf_object *elf) {
+    uint32_t count = elf->object.header.section_count;
+    if (elf->object.header.machine != EM_PPC64) return 0;
+    for (uint32_t i = 1; i < count; ++i) {
+        elf_section section = elf_section_at(elf, i);
+        if (strcmp(elf_section_name(elf, &section), ".opd") == 0) return i;
+    }
+    return 0;
+}
+
 static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
     uint32_t count = elf->object.header.section_count;
+    *table = (symbol_table){.is_64 = elf->object.header.is_64 != 0};
+    if (count == 0 && type == SHT_DYNSYM)
+        return elf_dynamic_symbols(elf, &table->entries, &table->names);
     for (uint32_t i = 1; i < count; ++i) {
         elf_section section = elf_section_at(elf, i);
         elf_section names;
@@ -63,8 +77,7 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
         names = elf_section_at(elf, section.link < count ? section.link : 0);
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
-        table->extended = (cursor){0};
-        table->is_64 = elf->object.header.is_64 != 0;
+        table->descriptors = find_descriptors(elf);
         for (uint32_t n = 1; n < count; ++n) {
             elf_section extended = elf_section_at(elf, n);
             if (extended.type == SHT_SYMTAB_SHNDX && extended.link == i)
@@ -153,6 +166,21 @@ static size_t unversioned_size(const char *name, size_t size) {
     return at == 0 ? size : at;
 }
 
+/* Of 64-bit PowerPC with ELFv1, a symbol of a function is where its descriptor is, which
+ * begins with the address of its code. False where that is not in the file. */
+static bool follow_descriptor(const elf_object *elf, const symbol_table *table,
+                              elf_symbol *symbol) {
+    elf_section section;
+    cursor c;
+    if (GSYM_LIKELY(table->descriptors == 0 || symbol->section != table->descriptors))
+        return true;
+    section = elf_section_at(elf, table->descriptors);
+    c = elf_section_bytes(elf, &section);
+    cursor_skip(&c, symbol->address - section.address);
+    symbol->address = cursor_u64(&c);
+    return !c.failed && symbol->address != 0;
+}
+
 static bool is_function_type(const elf_object *elf, unsigned type) {
     return type == SYMBOL_FUNC || type == SYMBOL_GNU_IFUNC ||
            (type == SYMBOL_ARM_TFUNC && elf->object.header.machine == EM_ARM);
@@ -169,6 +197,7 @@ static bool next_elf_function(const elf_object *elf, symbol_table *table,
         if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
             symbol->address += elf->placements[symbol->section].address;
         symbol->address &= ~object_isa_bit(&elf->object.header);
+        if (!symbol->is_label && !follow_descriptor(elf, table, symbol)) continue;
         return true;
     }
     return false;
@@ -499,5 +528,63 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
         case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
         default: return pe_add_symbols(conversion, object, error);
+    }
+}
+
+/* ---- which code is at address 0 ----------------------------------------------------- */
+
+static gsym_status add_live(debug_files *files, live_code code, gsym_error *error) {
+    return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);
+}
+
+static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
+                                gsym_error *error) {
+    uint64_t entry = elf->entry & ~object_isa_bit(&elf->object.header);
+    symbol_table table;
+    elf_symbol symbol;
+    GSYM_TRY(add_live(files, (live_code){.address = entry}, error));
+    if (!find_table(elf, SHT_SYMTAB, &table) && !find_table(elf, SHT_DYNSYM, &table))
+        return GSYM_OK;
+    while (next_elf_function(elf, &table, &symbol)) {
+        live_code code = {.address = symbol.address, .size = symbol.size};
+        if ((symbol.is_label || elf->placements != NULL) && !stands_in_code(elf, &symbol))
+            continue;
+        code.name = object_symbol_name(table.names, symbol.name, &code.name_size);
+        if (code.name != NULL && code.name_size > 0 &&
+            !(symbol.is_label && names_no_function(code.name)))
+            GSYM_TRY(add_live(files, code, error));
+    }
+    return GSYM_OK;
+}
+
+static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
+                               gsym_error *error) {
+    symbol_reader reader = {.conversion = conversion, .pe = pe};
+    function_symbol symbol;
+    if (pe->symbol_table != 0)
+        reader.entries = pe_bytes(pe, pe->symbol_table,
+                                  (uint64_t)pe->symbol_count * pe->symbol_size);
+    while (next_function(&reader, &symbol))
+        if (symbol.name != NULL && symbol.name_size > 0)
+            GSYM_TRY(add_live(conversion_files(conversion),
+                              (live_code){symbol.address, 0, symbol.name,
+                                          symbol.name_size},
+                              error));
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
+                                          const gsym_object *object, gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    bool has_code_at_0 = false;
+    for (size_t i = 0; i < files->text.count; ++i)
+        has_code_at_0 |= files->text.items[i].start == 0;
+    if (!has_code_at_0) return GSYM_OK;
+    switch (object->header.format) {
+        case GSYM_OBJECT_ELF: files->common.knows_live = true;
+            return elf_add_live(files, elf_of(object), error);
+        case GSYM_OBJECT_PE: files->common.knows_live = true;
+            return pe_add_live(conversion, pe_of(object), error);
+        default: return GSYM_OK;
     }
 }

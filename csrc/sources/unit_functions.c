@@ -28,7 +28,11 @@ void unit_joiner_deinit(unit_joiner *joiner) {
     abbrev_cache_deinit(&joiner->skeleton_abbrevs);
     name_resolver_deinit(&joiner->resolver);
     number_map_deinit(&joiner->name_map);
-    free(joiner->parents.items);
+    free(joiner->placed.items);
+    free(joiner->parts.items);
+    free(joiner->calls.items);
+    free(joiner->sites.items);
+    free(joiner->call_ranges.items);
     free(joiner->covered.items);
     free(joiner->own_ranges.items);
     free(joiner->known);
@@ -350,12 +354,17 @@ static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_
 /* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
  * all else is empty or in another range of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
-                        const gsym_inline_node *parent, const gsym_range *given,
-                        size_t given_count, bool *is_elsewhere) {
-    const gsym_range *raw = joiner->walk.ranges.items + node->range_first;
+                        const gsym_range *raw, uint32_t raw_count,
+                        const gsym_inline_node *parent, bool *is_elsewhere) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *function = &walk->functions.items[node->function];
+    const walk_node *outer =
+        node->outer == NO_INDEX ? NULL : &walk->nodes.items[node->outer];
+    uint32_t given_first = outer == NULL ? function->range_first : outer->range_first;
+    uint32_t given_count = outer == NULL ? function->range_count : outer->range_count;
     size_t first = result->ranges.count;
     uint32_t empty = 0;
-    for (uint32_t i = 0; i < node->range_count; ++i) {
+    for (uint32_t i = 0; i < raw_count; ++i) {
         uint64_t size = 0;
         if (raw[i].start >= raw[i].end) {
             ++empty;
@@ -363,13 +372,13 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
         }
         if (!add_clipped(result, joiner, node, parent, raw[i], &size)) return false;
         if (size == raw[i].end - raw[i].start) continue;
-        if (was_given(given, given_count, &raw[i]))
+        if (was_given(walk->ranges.items + given_first, given_count, &raw[i]))
             *is_elsewhere = true;
         else
             dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
                        raw[i].start);
     }
-    if (empty == node->range_count) *is_elsewhere = true;
+    if (empty == raw_count) *is_elsewhere = true;
     if (result->ranges.count - first > 1) ranges_join(&result->ranges, first);
     return true;
 }
@@ -380,14 +389,6 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
     result->nodes.items[result->nodes.count++] = (gsym_inline_node){
         name == NO_INDEX ? 0 : (uint64_t)name + 1, file_code, line, depth,
         (uint32_t)range_first, (uint32_t)(result->ranges.count - range_first), 0};
-    return true;
-}
-
-/* Remember the newest node of a depth: its children follow it. */
-static bool set_parent(unit_joiner *joiner, uint32_t depth, uint32_t node,
-                       uint32_t source) {
-    if (!ARRAY_RESERVE(joiner->parents, depth + 1)) return false;
-    joiner->parents.items[depth] = (joined_parent){node, source};
     return true;
 }
 
@@ -418,49 +419,197 @@ static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
     return add_node(result, name, code, node->call_line, node->depth, range_first);
 }
 
-/* The inlined calls of a function inside one of its ranges, in pre-order after
- * a root that represents the function itself. */
-static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
-                       const gsym_range *range, unit_function *function) {
+/* ---- the parts of a function --------------------------------------------------------- */
+
+static int compare_parts(const void *left, const void *right) {
+    const function_part *a = left, *b = right;
+    if (a->range.start != b->range.start) return a->range.start < b->range.start ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+static int compare_contents(const void *left, const void *right) {
+    const part_content *a = left, *b = right;
+    if (a->part != b->part) return a->part < b->part ? -1 : 1;
+    if (a->index != b->index) return a->index < b->index ? -1 : 1;
+    return a->range < b->range ? -1 : a->range > b->range;
+}
+
+static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
+    const gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
+    uint64_t reach = 0;
+    joiner->parts.count = 0;
+    if (!ARRAY_RESERVE(joiner->parts, source->range_count)) return false;
+    for (uint32_t i = 0; i < source->range_count; ++i)
+        joiner->parts.items[joiner->parts.count++] = (function_part){ranges[i], 0, i};
+    qsort(joiner->parts.items, joiner->parts.count, sizeof *joiner->parts.items,
+          compare_parts);
+    for (size_t i = 0; i < joiner->parts.count; ++i) {
+        function_part *part = &joiner->parts.items[i];
+        if (part->range.end > reach) reach = part->range.end;
+        part->reach = reach;
+    }
+    return true;
+}
+
+/* Add `content` to each part that starts at `last` or before and ends at `least_end` or
+ * after it. *is_cut is set where that costs too much. */
+static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_content content,
+                         uint64_t least_end, uint64_t last, uint64_t offset, bool *is_cut) {
+    size_t at = 0;
+    SEARCH_SORTED(at, joiner->parts.count,
+                  joiner->parts.items[middle].range.start <= last);
+    for (; at > 0 && joiner->parts.items[at - 1].reach >= least_end; --at) {
+        const function_part *part = &joiner->parts.items[at - 1];
+        *is_cut = !spend(joiner, &joiner->visit_budget, 1, offset);
+        if (*is_cut) return true;
+        content.part = part->number;
+        if (part->range.end >= least_end && !LIST_ADD(*contents, content)) return false;
+    }
+    return true;
+}
+
+static bool add_call_to_parts(unit_joiner *joiner, const walk_function *source,
+                              uint32_t index, bool *is_cut) {
     const unit_walk *walk = &joiner->walk;
-    const walk_function *source = &walk->functions.items[source_index];
-    size_t node_first = result->nodes.count, range_first = result->ranges.count;
-    uint32_t dropped = UINT32_MAX; /* nodes deeper than this lie below a dropped one */
-    bool is_elsewhere = false;
-    if (source->node_first == source->node_end) return true;
-    if (!LIST_ADD(result->ranges, *range)) return false;
-    if (!add_node(result, function->name, FILE_NONE, 0, 0, range_first) ||
-        !set_parent(joiner, 0, (uint32_t)node_first, 0))
-        return false;
-    for (uint32_t i = source->node_first; i < source->node_end; ++i) {
-        const walk_node *node = &walk->nodes.items[i];
-        const walk_node *outer = NULL;
-        size_t first = result->ranges.count;
-        if (!spend(joiner, &joiner->visit_budget, 1 + node->range_count, source->offset))
-            break;
-        if (node->function != source_index || node->depth > dropped) continue;
-        if (node->depth > 1)
-            outer = &walk->nodes.items[joiner->parents.items[node->depth - 1].source];
-        dropped = UINT32_MAX;
-        if (!keep_ranges(result, joiner, node,
-                         &result->nodes.items[joiner->parents.items[node->depth - 1].node],
-                         walk->ranges.items +
-                             (outer == NULL ? source->range_first : outer->range_first),
-                         outer == NULL ? source->range_count : outer->range_count,
-                         &is_elsewhere))
-            return false;
-        if (result->ranges.count == first) {
-            dropped = node->depth;
+    const walk_node *node = &walk->nodes.items[index];
+    const walk_node *outer =
+        node->outer == NO_INDEX ? NULL : &walk->nodes.items[node->outer];
+    for (uint32_t i = 0; i < node->range_count && !*is_cut; ++i) {
+        gsym_range range = walk->ranges.items[node->range_first + i];
+        size_t count = joiner->calls.count;
+        if (range.start >= range.end) {
+            joiner->has_empty_calls = true;
             continue;
         }
-        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) {
-            result->ranges.count = first;
-            break;
-        }
-        if (!set_parent(joiner, node->depth, (uint32_t)result->nodes.count, i) ||
-            !add_inlined_call(result, joiner, node,
-                              outer == NULL ? source->offset : outer->offset, first))
+        if (!add_to_parts(joiner, &joiner->calls, (part_content){0, index, i},
+                          range.start + 1, range.end - 1, source->offset, is_cut))
             return false;
+        if (joiner->calls.count == count && !*is_cut &&
+            (outer == NULL || !was_given(walk->ranges.items + outer->range_first,
+                                         outer->range_count, &range)))
+            dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
+                       range.start);
+    }
+    return true;
+}
+
+/* Sort the inlined calls and call sites of a function into its parts, of which it has
+ * several: to search all of them for each part would cost parts times calls. */
+static bool sort_into_parts(unit_joiner *joiner, uint32_t source_index) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *source = &walk->functions.items[source_index];
+    bool is_cut = false;
+    joiner->calls.count = joiner->sites.count = 0;
+    joiner->call_at = joiner->site_at = 0;
+    joiner->has_empty_calls = false;
+    if (!sort_parts(joiner, source)) return false;
+    for (uint32_t i = source->node_first; i < source->node_end && !is_cut; ++i)
+        if (walk->nodes.items[i].function == source_index) {
+            joiner->placed.items[i] = 0;
+            if (!add_call_to_parts(joiner, source, i, &is_cut)) return false;
+        }
+    for (uint32_t i = source->site_first; i < source->site_end && !is_cut; ++i) {
+        const walk_call_site *site = &walk->call_sites.items[i];
+        /* A call that ends the range returns to its end. */
+        if (site->function == source_index &&
+            !add_to_parts(joiner, &joiner->sites, (part_content){0, i, 0},
+                          site->return_address, site->return_address, source->offset,
+                          &is_cut))
+            return false;
+    }
+    if (joiner->calls.count > 1)
+        qsort(joiner->calls.items, joiner->calls.count, sizeof *joiner->calls.items,
+              compare_contents);
+    if (joiner->sites.count > 1)
+        qsort(joiner->sites.items, joiner->sites.count, sizeof *joiner->sites.items,
+              compare_contents);
+    return true;
+}
+
+/* The contents of a part, from *at_ret on; parts are asked for in ascending order. */
+static size_t contents_of(const part_contents *contents, uint32_t part, size_t *at_ret) {
+    size_t end;
+    while (*at_ret < contents->count && contents->items[*at_ret].part < part) ++*at_ret;
+    end = *at_ret;
+    while (end < contents->count && contents->items[end].part == part) ++end;
+    return end;
+}
+
+/* Add a call of which `ranges` are in the present part, unless the call that it was inlined
+ * into is not; the part's root is `root`. *is_cut is set where the unit costs too much. */
+static bool place_call(unit_functions *result, unit_joiner *joiner, uint32_t index,
+                       const gsym_range *ranges, uint32_t count, uint32_t root,
+                       bool *is_elsewhere, bool *is_cut) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_node *node = &walk->nodes.items[index];
+    const walk_function *source = &walk->functions.items[node->function];
+    size_t first = result->ranges.count;
+    uint32_t parent = node->outer == NO_INDEX ? root : joiner->placed.items[node->outer];
+    uint64_t caller =
+        node->outer == NO_INDEX ? source->offset : walk->nodes.items[node->outer].offset;
+    joiner->placed.items[index] = 0;
+    *is_cut = !spend(joiner, &joiner->visit_budget, 1 + count, source->offset);
+    if (*is_cut || (node->outer != NO_INDEX && parent <= root)) return true;
+    if (!keep_ranges(result, joiner, node, ranges, count, &result->nodes.items[parent],
+                     is_elsewhere))
+        return false;
+    if (result->ranges.count == first) return true;
+    *is_cut = !spend(joiner, &joiner->node_budget, 1, source->offset);
+    if (*is_cut) {
+        result->ranges.count = first;
+        return true;
+    }
+    joiner->placed.items[index] = (uint32_t)result->nodes.count;
+    return add_inlined_call(result, joiner, node, caller, first);
+}
+
+/* Place the calls of one part of a function that has several. */
+static bool place_calls_of_part(unit_functions *result, unit_joiner *joiner, uint32_t part,
+                                uint32_t root, bool *is_elsewhere) {
+    const unit_walk *walk = &joiner->walk;
+    const part_contents *calls = &joiner->calls;
+    size_t end = contents_of(calls, part, &joiner->call_at);
+    bool is_cut = false;
+    *is_elsewhere = joiner->has_empty_calls || end - joiner->call_at < calls->count;
+    for (size_t at = joiner->call_at; at < end && !is_cut;) {
+        uint32_t index = calls->items[at].index;
+        joiner->call_ranges.count = 0;
+        for (; at < end && calls->items[at].index == index; ++at)
+            if (!LIST_ADD(joiner->call_ranges,
+                          walk->ranges.items[walk->nodes.items[index].range_first +
+                                             calls->items[at].range]))
+                return false;
+        if (!place_call(result, joiner, index, joiner->call_ranges.items,
+                        (uint32_t)joiner->call_ranges.count, root, is_elsewhere, &is_cut))
+            return false;
+    }
+    return true;
+}
+
+/* The inlined calls of a function inside one of its parts, in pre-order after a root that
+ * represents the function itself. */
+static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
+                       uint32_t part, unit_function *function) {
+    const unit_walk *walk = &joiner->walk;
+    const walk_function *source = &walk->functions.items[source_index];
+    const gsym_range *range = &walk->ranges.items[source->range_first + part];
+    size_t node_first = result->nodes.count, range_first = result->ranges.count;
+    uint32_t root = (uint32_t)node_first;
+    bool is_elsewhere = false, is_cut = false;
+    if (source->node_first == source->node_end) return true;
+    if (!LIST_ADD(result->ranges, *range) ||
+        !add_node(result, function->name, FILE_NONE, 0, 0, range_first))
+        return false;
+    if (source->range_count > 1) {
+        if (!place_calls_of_part(result, joiner, part, root, &is_elsewhere)) return false;
+    } else {
+        for (uint32_t i = source->node_first; i < source->node_end && !is_cut; ++i) {
+            const walk_node *node = &walk->nodes.items[i];
+            if (node->function == source_index &&
+                !place_call(result, joiner, i, walk->ranges.items + node->range_first,
+                            node->range_count, root, &is_elsewhere, &is_cut))
+                return false;
+        }
     }
     if (result->nodes.count == node_first + 1) { /* only the root is left */
         if (!is_elsewhere)
@@ -475,34 +624,126 @@ static bool find_nodes(unit_functions *result, unit_joiner *joiner, uint32_t sou
     return true;
 }
 
+static bool add_call_site(unit_functions *result, unit_joiner *joiner, uint32_t index,
+                          const gsym_range *range, bool *is_cut) {
+    const walk_call_site *site = &joiner->walk.call_sites.items[index];
+    uint64_t offset = joiner->walk.functions.items[site->function].offset;
+    uint32_t name;
+    *is_cut = !spend(joiner, &joiner->visit_budget, 1, offset);
+    if (*is_cut || site->return_address < range->start || site->return_address > range->end)
+        return true;
+    *is_cut = !spend(joiner, &joiner->node_budget, 1, offset);
+    return *is_cut ||
+           (name_of_origin(result, joiner, site->origin, &name) &&
+            LIST_ADD(result->call_sites,
+                     (unit_call_site){site->return_address - range->start, name}));
+}
+
 static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
-                            uint32_t source_index, const gsym_range *range,
+                            uint32_t source_index, uint32_t part,
                             unit_function *function) {
     const walk_function *source = &joiner->walk.functions.items[source_index];
+    const gsym_range *range = &joiner->walk.ranges.items[source->range_first + part];
+    bool is_cut = false;
     function->site_first = (uint32_t)result->call_sites.count;
-    for (uint32_t i = source->site_first; i < source->site_end; ++i) {
-        const walk_call_site *site = &joiner->walk.call_sites.items[i];
-        uint32_t name;
-        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
-        /* A call that ends the range returns to its end. */
-        if (site->function != source_index || site->return_address < range->start ||
-            site->return_address > range->end)
-            continue;
-        if (!spend(joiner, &joiner->node_budget, 1, source->offset)) break;
-        if (!name_of_origin(result, joiner, site->origin, &name)) return false;
-        if (!LIST_ADD(result->call_sites,
-                      (unit_call_site){site->return_address - range->start, name}))
-            return false;
+    if (source->range_count > 1) {
+        size_t end = contents_of(&joiner->sites, part, &joiner->site_at);
+        for (size_t at = joiner->site_at; at < end && !is_cut; ++at)
+            if (!add_call_site(result, joiner, joiner->sites.items[at].index, range,
+                               &is_cut))
+                return false;
+    } else {
+        for (uint32_t i = source->site_first; i < source->site_end && !is_cut; ++i)
+            if (joiner->walk.call_sites.items[i].function == source_index &&
+                !add_call_site(result, joiner, i, range, &is_cut))
+                return false;
     }
     function->site_count = (uint32_t)result->call_sites.count - function->site_first;
     return true;
 }
 
+/* ---- code that the linker dropped ---------------------------------------------------- */
+
+/* Whether a symbol has the name of a function: also with the suffix of a part of it, or
+ * with the underscore that some systems put before names of C. */
+static bool is_named(const unit_name *name, const live_code *code) {
+    const char *bytes = code->name, *suffix;
+    size_t size = code->name_size;
+    suffix = memchr(bytes + 1, '.', size - 1);
+    return name->hash == string_hash(bytes, size) ||
+           (suffix != NULL &&
+            name->hash == string_hash(bytes, (size_t)(suffix - bytes))) ||
+           (bytes[0] == '_' && name->hash == string_hash(bytes + 1, size - 1));
+}
+
+/* Whether the function of a DIE may be the one that is at the start of `range`. */
+static bool is_the_code(const unit_functions *result, const unit_joiner *joiner,
+                        uint32_t name, const gsym_range *range, const live_code *code) {
+    bool has_size = code->size == range->end - range->start;
+    if (name != NO_INDEX && is_named(&result->names.items[name], code))
+        return has_size || code->size == 0 || range->start > 0;
+    /* Names with scopes are not those of symbols. */
+    return has_size && (name == NO_INDEX || range->start > 0 ||
+                        dwarf_language_has_scopes(joiner->unit.language));
+}
+
+static size_t live_from(const dwarf_input *code, uint64_t address) {
+    size_t low = 0;
+    SEARCH_SORTED(low, code->live_count, code->live[middle].address < address);
+    return low;
+}
+
+/* Whether a symbol with a size extends over an address from before. */
+static bool is_inside_live(const dwarf_input *code, uint64_t address) {
+    size_t at = live_from(code, address);
+    if (at == 0) return false;
+    at = live_from(code, code->live[at - 1].address);
+    return address - code->live[at].address < code->live[at].size;
+}
+
+/* Whether code at an address is that of a function, as far as symbols say. */
+static bool is_live(const unit_functions *result, unit_joiner *joiner,
+                    const walk_function *source, uint32_t name, const gsym_range *range) {
+    const dwarf_input *code = joiner->unit.code;
+    size_t first = live_from(code, range->start), at = first;
+    for (; at < code->live_count && code->live[at].address == range->start; ++at) {
+        if (code->live[at].name == NULL) return at == first;
+        if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) return false;
+        if (is_the_code(result, joiner, name, range, &code->live[at])) return true;
+    }
+    return range->start > 0 && at == first && !is_inside_live(code, range->start);
+}
+
+/* Whether the linker dropped the code of a function, whose debug information then starts at
+ * 0 or is in a sequence that does. */
+static bool is_dropped(const unit_functions *result, unit_joiner *joiner,
+                       const walk_function *source, uint32_t name,
+                       const gsym_range *range) {
+    line_table *own = &joiner->own_lines;
+    const line_sequence *sequence;
+    if (!joiner->unit.code->knows_live) return false;
+    sequence = sequence_of(joiner, source, range);
+    if (range->start > 0 && (sequence == NULL || sequence->low > 0)) return false;
+    if (is_live(result, joiner, source, name, range)) return false;
+    if (sequence != NULL && joiner->lines == own)
+        own->sequences.items[sequence - own->sequences.items].is_dropped = true;
+    return true;
+}
+
+/* Whether rows that no function has are of code that is there: where they start at 0, a
+ * symbol starts there, too, and none continues them. */
+static bool are_rows_live(const dwarf_input *code, const line_sequence *sequence) {
+    if (!code->knows_live || sequence->low > 0) return true;
+    return !sequence->is_dropped && code->live_count > 0 && code->live[0].address == 0 &&
+           !is_inside_live(code, sequence->high);
+}
+
 /* ---- functions ----------------------------------------------------------------------- */
 
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
-                         uint32_t name, gsym_range range) {
+                         uint32_t part, uint32_t name) {
     const walk_function *source = &joiner->walk.functions.items[source_index];
+    gsym_range range = joiner->walk.ranges.items[source->range_first + part];
     unit_function function = {.address = range.start,
                               .size = range.end - range.start,
                               .shift = dwarf_shift_at(joiner->unit.code, range.start),
@@ -518,8 +759,8 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         (!find_rows(result, joiner, source, &range, &function) ||
          !number_row_files(result, joiner, &function)))
         return false;
-    if (!find_nodes(result, joiner, source_index, &range, &function) ||
-        !find_call_sites(result, joiner, source_index, &range, &function) ||
+    if (!find_nodes(result, joiner, source_index, part, &function) ||
+        !find_call_sites(result, joiner, source_index, part, &function) ||
         !ARRAY_RESERVE(result->functions, 1))
         return false;
     if (joiner->has_repetitions) {
@@ -536,7 +777,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
     *is_asked_ret = false;
     for (uint32_t i = 0; i < source->range_count; ++i)
         *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start,
-                                            ranges[i].end);
+                                            ranges[i].end) ||
+                         (joiner->unit.code->knows_live && ranges[i].start == 0);
     for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
         if (!LIST_ADD(result->functions,
                       (unit_function){.address = ranges[i].start,
@@ -562,9 +804,11 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
                        walk->ranges.items[source->range_first].start);
             if (!joiner->keeps_nameless) continue;
         }
-        for (uint32_t n = 0; n < source->range_count; ++n)
-            if (!add_function(result, joiner, i, name,
-                              walk->ranges.items[source->range_first + n]))
+        if (source->range_count > 1 && !sort_into_parts(joiner, i)) return false;
+        for (uint32_t part = 0; part < source->range_count; ++part)
+            if (!is_dropped(result, joiner, source, name,
+                            &walk->ranges.items[source->range_first + part]) &&
+                !add_function(result, joiner, i, part, name))
                 return false;
     }
     return true;
@@ -580,17 +824,23 @@ static bool aligns(gsym_range range) {
     return size < MAX_PADDING && size < (range.end & -range.end);
 }
 
+/* Read the ranges of the unit's root, unless that is done; it may have none. */
+static bool read_own_ranges(unit_joiner *joiner) {
+    range_list *own = &joiner->own_ranges;
+    warning_list ignored = {0}; /* its functions come without them */
+    if (joiner->knows_ranges) return true;
+    own->count = 0;
+    if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
+    ranges_join(own, 0);
+    joiner->knows_ranges = true;
+    return true;
+}
+
 /* Whether a unit has code in a range, as its root says; one without ranges does not say. */
 static bool unit_reaches(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
     range_list *own = &joiner->own_ranges;
     size_t at = 0;
-    if (!joiner->knows_ranges) {
-        warning_list ignored = {0}; /* its functions come without them */
-        own->count = 0;
-        if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
-        ranges_join(own, 0);
-        joiner->knows_ranges = true;
-    }
+    if (!read_own_ranges(joiner)) return false;
     SEARCH_SORTED(at, own->count, own->items[middle].end <= range.start);
     *reaches_ret = own->count == 0 || (at < own->count && own->items[at].start < range.end);
     return true;
@@ -616,6 +866,19 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
     if (lines.size > UINT32_MAX ||
         !creator_answers_in(joiner->creator, range.start, range.end))
         return true;
+    if (joiner->rows != &result->rows) {
+        size_t gathered = result->rows.count;
+        bool is_cut;
+        if (!append_rows(result, joiner, lines.row_first, lines.row_count, gathered,
+                         &is_cut))
+            return false;
+        if (is_cut) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, lines.die_offset,
+                       lines.row_count);
+            return true;
+        }
+        lines.row_first = (uint32_t)gathered;
+    }
     if (!number_row_files(result, joiner, &lines)) return false;
     if (lines.row_count == 0) return true; /* too many sequences overlap */
     lines.fingerprint = 0;
@@ -639,15 +902,8 @@ static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
-/* Whether rows that no function has are added. A table of several units is left out: others
- * may have functions for its rows. */
-static bool adds_uncovered_lines(const unit_joiner *joiner) {
-    return joiner->lines == &joiner->own_lines && joiner->lines->version != 0;
-}
-
 static bool note_covered(const unit_functions *result, unit_joiner *joiner) {
     range_list *covered = &joiner->covered;
-    if (!adds_uncovered_lines(joiner)) return true;
     if (!ARRAY_RESERVE(*covered, result->functions.count + 1)) return false;
     for (size_t i = 0; i < result->functions.count; ++i) {
         const unit_function *function = &result->functions.items[i];
@@ -657,28 +913,58 @@ static bool note_covered(const unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
-    const line_table *lines = joiner->lines;
-    range_list *covered = &joiner->covered;
-    if (!adds_uncovered_lines(joiner)) return true;
-    ranges_join(covered, 0);
-    for (size_t i = 0; i < lines->sequences.count; ++i) {
-        const line_sequence *sequence = sequence_by_low(lines, i);
-        gsym_range gap = {sequence->low, sequence->high};
-        size_t at = 0;
-        SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
-        for (; gap.start < sequence->high; ++at) {
-            if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
-                return true;
-            gap.end = sequence->high;
-            if (at < covered->count && covered->items[at].start < gap.end)
-                gap.end = covered->items[at].start;
-            if (gap.start < gap.end && !add_lines_of_spans(result, joiner, sequence, gap))
-                return false;
-            if (gap.end == sequence->high) break;
-            gap.start = covered->items[at].end;
-        }
+/* Add the rows of a sequence that are in a range and in no function. */
+static bool add_lines_between(unit_functions *result, unit_joiner *joiner,
+                              const line_sequence *sequence, gsym_range range) {
+    const range_list *covered = &joiner->covered;
+    gsym_range gap = range;
+    size_t at = 0;
+    SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
+    for (; gap.start < range.end; ++at) {
+        if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
+            return true;
+        gap.end = range.end;
+        if (at < covered->count && covered->items[at].start < gap.end)
+            gap.end = covered->items[at].start;
+        if (gap.start < gap.end && !add_lines_of_spans(result, joiner, sequence, gap))
+            return false;
+        if (gap.end == range.end) break;
+        gap.start = covered->items[at].end;
     }
+    return true;
+}
+
+/* The rows of the table in a range. */
+static bool add_lines_in(unit_functions *result, unit_joiner *joiner, gsym_range range) {
+    const line_table *lines = joiner->lines;
+    size_t at = 0;
+    SEARCH_SORTED(at, lines->by_low.count,
+                  lines->by_low.items[middle].reach <= range.start);
+    for (; at < lines->by_low.count && lines->by_low.items[at].low < range.end; ++at) {
+        const line_sequence *sequence = sequence_by_low(lines, at);
+        gsym_range part = {sequence->low, sequence->high};
+        if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
+            return true;
+        if (part.start < range.start) part.start = range.start;
+        if (part.end > range.end) part.end = range.end;
+        if (part.start < part.end && are_rows_live(joiner->unit.code, sequence) &&
+            !add_lines_between(result, joiner, sequence, part))
+            return false;
+    }
+    return true;
+}
+
+/* Add the rows that no function has: those of the unit's own table, and of a table of
+ * several units those in its ranges. */
+static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
+    const range_list *own = &joiner->own_ranges;
+    if (joiner->lines->version == 0) return true;
+    ranges_join(&joiner->covered, 0);
+    if (joiner->lines == &joiner->own_lines)
+        return add_lines_in(result, joiner, (gsym_range){0, UINT64_MAX});
+    if (!read_own_ranges(joiner)) return false;
+    for (size_t i = 0; i < own->count; ++i)
+        if (!add_lines_in(result, joiner, own->items[i])) return false;
     return true;
 }
 
@@ -760,6 +1046,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     joiner->node_budget +=
         16 * (uint64_t)(walk->nodes.count + walk->ranges.count + walk->call_sites.count);
     if (!unit_files_reset(result, joiner) ||
+        !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
                           walk->functions.count + walk->nodes.count / 4) ||
         !add_functions(result, joiner) || joiner->resolver.foreign_abbrevs.failed ||
@@ -803,6 +1090,7 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.budget = joiner->budget;
     joiner->row_budget = joiner->all_rows = 16 * (uint64_t)joiner->rows->count + 65536;
     joiner->node_budget = 65536;
-    joiner->visit_budget = UINT64_C(1) << 26;
+    joiner->visit_budget = (UINT64_C(1) << 26) +
+                           16 * (joiner->unit.header->end - joiner->unit.header->offset);
     return join_part(result, joiner);
 }

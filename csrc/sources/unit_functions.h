@@ -84,11 +84,21 @@ typedef struct shared_table {
 
 typedef struct shared_lines shared_lines;
 
-/* The newest node of a depth, here and in the walk. */
-typedef struct joined_parent {
-    uint32_t node;
-    uint32_t source;
-} joined_parent;
+/* One of the ranges of a function. */
+typedef struct function_part {
+    gsym_range range;
+    uint64_t reach; /* the greatest end of it and of those before */
+    uint32_t number;
+} function_part;
+
+/* What is in a part of a function: a range of an inlined call, or a call site. */
+typedef struct part_content {
+    uint32_t part;
+    uint32_t index; /* of the call in the walk, or of the site */
+    uint32_t range; /* of the call */
+} part_content;
+
+typedef LIST(part_content) part_contents;
 
 /* Scratch of one worker; reused from unit to unit. */
 typedef struct unit_joiner {
@@ -108,7 +118,13 @@ typedef struct unit_joiner {
     warning_list *warnings;
     const gsym_creator *creator; /* what it is not asked for has no contents */
     number_map name_map; /* origin -> name */
-    LIST(joined_parent) parents; /* per inline depth */
+    LIST(uint32_t) placed; /* node of each call of the walk in the present part, or stale */
+    /* Of a function of several parts: these by start, and what is in them, by part. */
+    LIST(function_part) parts;
+    part_contents calls, sites;
+    size_t call_at, site_at; /* where the present part begins, at the latest */
+    range_list call_ranges;  /* of the present call, in the present part */
+    bool has_empty_calls;
     range_list covered; /* addresses of the unit's functions */
     range_list own_ranges; /* of the unit's root, once they are wanted */
     size_t table_rows; /* of the unit's own line table, which the result begins with */

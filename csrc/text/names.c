@@ -96,26 +96,39 @@ static bool has_hash(const char *name, size_t size) {
     return false;
 }
 
-/* Append the text of a C++ name, or the name itself if it cannot be demangled. */
-static void put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
+/* Whether older runtimes take a type of the name for another: std::bfloat16_t. */
+static bool is_misread(const char *name, size_t size) {
+    const char *at = name, *end = name + size;
+    while ((at = memchr(at, 'D', (size_t)(end - at))) != NULL) {
+        if (end - at >= 5 && memcmp(at, "DF16b", 5) == 0) return true;
+        at++;
+    }
+    return false;
+}
+
+/* Append the text of a C++ name; false if it cannot be demangled. */
+static bool put_text(gsym_cxx_texts *texts, const char *name, size_t size) {
     char terminated[GSYM_MAX_CXX_NAME_SIZE + 1];
-    char *text = NULL;
+    char *text;
     size_t text_size = 0;
     buffer *out = &texts->bytes;
-    if (size <= GSYM_MAX_CXX_NAME_SIZE) {
-        memcpy(terminated, name, size);
-        terminated[size] = 0;
-        text = texts->demangler->demangle(terminated, NULL, NULL, NULL);
-    }
+    memcpy(terminated, name, size);
+    terminated[size] = 0;
+    text = texts->demangler->demangle(terminated, NULL, NULL, NULL);
     if (text != NULL) text_size = strlen(text);
-    if (text_size == 0 || text_size > texts->demangler->most_text_size)
+    if (text_size == 0) {
+        if (text != NULL) texts->demangler->release(text);
+        return false;
+    }
+    if (text_size > texts->demangler->most_text_size)
         buffer_put(out, name, size);
     else if (!texts->without_arguments || memchr(text, '<', text_size) == NULL)
         buffer_put(out, text, text_size);
     else if (buffer_reserve(out, text_size))
         out->size += gsym_name_without_template_arguments(
             text, text_size, (char *)out->bytes + out->size);
-    if (text != NULL) texts->demangler->release(text);
+    texts->demangler->release(text);
+    return true;
 }
 
 /* False if the text is left to the caller. */
@@ -127,13 +140,12 @@ static bool put_name(gsym_cxx_texts *texts, const char *name, size_t size) {
         return true;
     }
     if (size < 2 || memcmp(name, "_Z", 2) != 0 || memchr(name, '@', size) != NULL ||
-        has_hash(name, size))
+        has_hash(name, size) || is_misread(name, size))
         return false;
-    if (size <= GSYM_MAX_CXX_NAME_SIZE &&
+    if (size > GSYM_MAX_CXX_NAME_SIZE ||
         gsym_cxx_name_work(name, size) > texts->demangler->most_work)
         return false;
-    put_text(texts, name, size);
-    return true;
+    return put_text(texts, name, size);
 }
 
 static gsym_status put_names(gsym_cxx_texts *texts, const gsym_image *image,

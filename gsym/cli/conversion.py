@@ -158,6 +158,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         else ""
     )
     index = f", {report.index_size} of them index," if report.index_size else ""
+    version = " of version 2" if report.version > 1 else ""
     of = f"{report.architecture}, " if report.architecture else ""
     same = "" if report.is_written else " (unchanged)"
     yield printable(f"{_label(report)} -> {', '.join(report.outputs)}{same}")
@@ -165,7 +166,7 @@ def summary_lines(report: ConversionReport) -> Iterator[str]:
         f"  {report.functions} functions{continued}, "
         f"{report.functions_with_lines} with lines, "
         f"{report.functions_with_inlines} with inlined calls; "
-        f"{report.file_size} bytes{index} in {report.seconds:.2f} s"
+        f"{report.file_size} bytes{index}{version} in {report.seconds:.2f} s"
     )
     table = ", that is the pclntab" if report.functions_pclntab else ""
     if 0 < report.functions_pclntab < report.functions_debug_info:

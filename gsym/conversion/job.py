@@ -23,7 +23,7 @@ from gsym.conversion.input_file import InputFile, open_input
 from gsym.conversion.inputs import INPUTS
 from gsym.conversion.options import read_options
 from gsym.conversion.output import ConversionRequest
-from gsym.errors import MemberError, UnsupportedError
+from gsym.errors import LimitError, MemberError, UnsupportedError
 from gsym.writing.atomic_file import is_same_file
 
 TYPE_CHECKING = False
@@ -97,7 +97,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         threads: Worker threads, 256 at most; by default one per core, fewer for
             small inputs.
         output_version: Version of the format, 1 or 2; by default 1, or that of a GSYM
-            file.
+            file, or 2 where 1 has a limit that the output exceeds.
         byteorder: "little" or "big"; by default that of the input.
         uuid: Identifier to write instead of the binary's build id, as bytes or as
             hexadecimal text.
@@ -156,8 +156,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         EmptyError: It contains no function, none is selected, or *pclntab* is "only"
             and it has no pclntab.
         GsymError: A function in *call_sites_yaml* does not exist.
-        LimitError: The output does not fit in version 1, because of its size or of an
-            identifier of more than 20 bytes; the text suggests version 2.
+        LimitError: The output does not fit in the version that was asked for: in
+            version 1 because of its size or of an identifier of more than 20 bytes.
         OSError: A file cannot be read or written.
         TypeError: A single string was given instead of several, or a file object is not
             binary.
@@ -230,7 +230,15 @@ def _convert(request: ConversionRequest) -> ConversionReport:
     if kind == "archive" and options.member is None:
         names = _member_names(request.source, ())
         request = request.with_options(member=names[0])
-    return found.convert(request)
+    try:
+        return found.convert(request)
+    except LimitError as error:
+        if options.output_version is not None:
+            raise
+        try:
+            return found.convert(request.with_options(output_version=2))
+        except LimitError:
+            raise error from None
 
 
 def convert_slices(

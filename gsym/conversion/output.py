@@ -213,6 +213,7 @@ class ConversionOutput:
             member=request.options.member or "",
             outputs=outputs,
             architecture=architecture,
+            version=self._version,
             uuid=self._uuid,
             build_id=build_id,
             placements=placements,

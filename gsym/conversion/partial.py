@@ -143,6 +143,7 @@ class PartialConversion:
             request,
             big_endian=self._binary.big_endian,
             base_address=self._binary.base_address,
+            version=lib.GSYM_VERSION_2,  # which has no limits that a binary exceeds
         )
         output.set_uuid(self._binary.uuid)
         return output, DwarfJob(self._binary, self._found, output, request)

@@ -49,6 +49,7 @@ class ConversionReport(NamedTuple):
         overlapping: Functions that overlap the one before them.
         strings: Strings in the output.
         files: Source files in the output.
+        version: Version of the format of the output.
         file_size: Size of the output in bytes.
         index_size: Size of its index in bytes; 0: it has none.
         warnings: Category of warning -> number.
@@ -84,6 +85,7 @@ class ConversionReport(NamedTuple):
     overlapping: int
     strings: int
     files: int
+    version: int
     file_size: int
     index_size: int
     warnings: dict[str, int]

@@ -1,8 +1,9 @@
 """Demangles linkage names.
 
 GSYM files contain linkage names, which can be compared with symbol tables. C++ is
-demangled by the installed C++ runtime, opened when the first name needs it; Rust,
-Swift, D and decorated names of Windows by the package `demangle` (extra `demangle`).
+demangled by the installed C++ runtime, opened when the first name needs it; what that
+does not know, Rust, Swift, D and decorated names of Windows by the package `demangle`
+(extra `demangle`).
 Names are untrusted: one that cannot be demangled within the limits is not changed.
 """
 
@@ -30,6 +31,9 @@ _CXX_RUNTIMES = (
 _FIRST_CHARACTERS = (b"_", b"$", b".", b"?")
 # A class, maybe nested, of `std`, or local to a function.
 _TYPE = rb"[0-9]|(?:[PRO][VK]*)?N[VKRO]*(?:[0-9]|S[a-z])|St[0-9]|Z[0-9]"
+# std::bfloat16_t, which libstdc++ 12 and older take for `bool _Accum`. Names with it
+# are left to this module by csrc/text/names.c, too.
+_MISREAD = b"DF16b"
 _RUST_HASH_SIZE = len("17h0123456789abcdefE")
 _SWIFT = (b"$s", b"$S", b"$e", b"_$s", b"_$S", b"_$e", b"_T0", b"__T0")
 
@@ -42,9 +46,9 @@ def demangle(name: str) -> str:
             it and a version or `@plt` after it are accepted.
 
     Returns:
-        The demangled name; *name* itself if it is not mangled, is too long (in C++ 1024
-        bytes, else 64 KiB), expands to more than 1 MiB of text, or if the demangler is
-        not installed.
+        The demangled name; *name* itself if it is not mangled, is longer than 64 KiB
+        (in C++ without the extra `demangle`: 1024 bytes), expands to more than 1 MiB of
+        text, or if the demangler is not installed.
     """
     return to_str(demangle_bytes(to_bytes(name)))
 
@@ -105,7 +109,8 @@ def _demangle(name: bytes) -> bytes:
     body = name.lstrip(b".")  # of entry points on 64-bit PowerPC
     front = name[: len(name) - len(body)]
     body, at, version = body.partition(b"@")
-    plain = body[1:] if body.startswith(b"__") else body
+    is_block = body.startswith(b"___Z")  # in C++; the second underscore is its own
+    plain = body[1:] if body.startswith(b"__") and not is_block else body
     text = None
     if plain and b"\0" not in plain:
         text = _language_of(plain)(plain)
@@ -154,11 +159,15 @@ def _keep(_plain: bytes) -> None:
 
 
 def _from_cxx(plain: bytes) -> bytes | None:
-    if len(plain) > MAX_CXX_NAME_SIZE:
-        return None
-    if lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK:
+    """Where the runtime has a limit or is too old for the name, the package's text."""
+    if (
+        len(plain) > MAX_CXX_NAME_SIZE
+        or lib.gsym_cxx_name_work(plain, len(plain)) > MAX_CXX_WORK
+    ):
         return _from_package(plain, "itanium")
-    return _cxx_runtime(plain)
+    if _MISREAD in plain:
+        return _from_package(plain, "itanium") or _cxx_runtime(plain)
+    return _cxx_runtime(plain) or _from_package(plain, "itanium")
 
 
 class CxxRuntime:

@@ -109,15 +109,21 @@ def test_the_version_of_the_format_can_be_chosen(binary: str, version: int) -> N
     assert header == b"MYSG" + version.to_bytes(2, "little")
 
 
-def test_a_build_id_too_long_for_version_1_names_the_way_out(
+def test_a_build_id_too_long_for_version_1_is_written_in_version_2(
     binary: str, capsys: Captured
 ) -> None:
     Path(binary).write_bytes(with_build_id(bytes(32)))
-    assert main(["convert", binary]) == 1
+    assert main(["convert", binary, "--output-version", "1"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "version 2" in error
-    assert main(["convert", binary, "--output-version", "2"]) == 0
+    assert main(["convert", binary]) == 0
+    assert " bytes of version 2 in " in capsys.readouterr().out
+    # So do files that are converted on the way.
+    with gsym.open(f"{binary}.gsym") as reader:
+        address = hex(reader.header.base_address)
+    expected = main(["lookup", f"{binary}.gsym", address]), capsys.readouterr().out
+    assert (main(["lookup", binary, address]), capsys.readouterr().out) == expected
 
 
 def test_segments_are_named_by_their_first_function(

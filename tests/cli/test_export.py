@@ -9,7 +9,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.creations import create
-from tests.inputs.elf import Elf
+from tests.inputs.elf import Elf, Symbol, code_section
 from tests.inputs.pe import Pe
 
 if TYPE_CHECKING:
@@ -81,6 +81,15 @@ def test_the_binary_names_the_module(source: Path, binary: Path) -> None:
     assert export(source, "--binary", str(binary)) == 0
     head = source.with_suffix(".sym").read_text().removesuffix(RECORDS)
     assert head == f"MODULE Linux arm64 {DEBUG_ID} lib app.so\n{CODE_ID}"
+
+
+def test_a_binary_in_the_place_of_the_file_names_itself(tmp_path: Path) -> None:
+    path = tmp_path / "lib app.so"
+    elf = Elf([code_section()], symbols=[Symbol("f", 0x1000, 8)], build_id=BUILD_ID)
+    path.write_bytes(elf.to_bytes())
+    assert export(path) == 0
+    text = (tmp_path / "lib app.so.sym").read_text()
+    assert text.startswith(f"MODULE Linux x86_64 {DEBUG_ID} lib app.so\n{CODE_ID}")
 
 
 def test_an_option_goes_before_the_binary(source: Path, binary: Path) -> None:

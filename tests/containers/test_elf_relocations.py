@@ -248,6 +248,8 @@ TYPES = {
     """,
     (BPF, 64): """
         R_BPF_NONE 0 none
+        R_BPF_64_64 1 S+A 64
+        R_BPF_64_32 10 S+A 32
         R_BPF_64_ABS64 2 S+A 64
         R_BPF_64_ABS32 3 S+A 32
         R_BPF_64_NODYLD32 4 S+A 32

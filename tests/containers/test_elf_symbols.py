@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import pack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -270,3 +271,27 @@ def test_a_symbol_with_a_size_needs_no_type(end: int, tmp_path: Path) -> None:
     text = describe(convert_bytes(tmp_path, image).functions)
     expected = {0x1018: "1010-1018 f\n1010-1020 g\n", 0x1030: "1010-1030 f\n"}
     assert text == expected[end]
+
+
+@pytest.mark.parametrize("kind", [FUNC, IFUNC])
+def test_a_function_of_elfv1_is_where_its_descriptor_says(
+    kind: int, tmp_path: Path
+) -> None:
+    """64-bit PowerPC ELF ABI, version 1, "Function Descriptors"."""
+    descriptors = [(0x1020, 0x9000, 0), (0x1000, 0x9000, 0), (0, 0, 0)]
+    content = b"".join(pack(">QQQ", *each) for each in descriptors)
+    symbols = [
+        Symbol("second", 0x4000, 0x10, kind, section=".opd"),
+        Symbol("first", 0x4018, 0x20, section=".opd"),
+        Symbol("none", 0x4030, 0x20, section=".opd"),
+        Symbol("outside", 0x4048, 0x20, section=".opd"),
+        Symbol("inside", 0x4000, 0, NOTYPE, section=".opd"),
+        Symbol("label", 0x1040, 0, NOTYPE),
+    ]
+    opd = Section(".opd", content, flags=ALLOC, address=0x4000)
+    image = Elf([code_section(), opd], symbols=symbols, byteorder="big").to_bytes()
+    assert describe(convert_bytes(tmp_path, image).functions) == words("""
+        1000-1020 first
+        1020-1030 second
+        1040-2000 label
+    """)

@@ -93,6 +93,10 @@ PLACES = {
         [code(".text", 0x10), code(".b", 0x10, address=0x18), code(".c", 0x10, 32)],
         "text 28-38, b 18-28, c 40-50",
     ),
+    "code in front of an address, data that has no room there behind it": (
+        [code(".text", 8), data(".data", 0x100), code(".plt", 1, address=0x80)],
+        "text 0-8, plt 80-81",
+    ),
     "behind data that would be in the way": (
         [code(".text", 0x20), data(".data", 0x100, address=0x10)],
         "text 110-130",

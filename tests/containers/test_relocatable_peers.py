@@ -179,3 +179,48 @@ def test_real_files_answer_as_llvm_symbolizer_says(
                 assert answers.with_lines > 0, name
                 compared += 1
     assert compared >= 20
+
+
+CREL = "-Wa,--crel,--allow-experimental-crel"
+
+
+@pytest.mark.parametrize(
+    "target", ["aarch64", "i386", "powerpc64", "riscv64", "s390x", "x86_64"]
+)
+def test_compact_relocations_say_the_same(
+    target: str, clang: str, tmp_path: Path
+) -> None:
+    """SHT_CREL of clang 19, with addends and, for i386, without."""
+    functions = []
+    for name, how in (("usual", ()), ("compact", (CREL,))):
+        options = (f"--target={target}-linux-gnu", "-g", "-O1", *how)
+        path = compile_with(clang, tmp_path / f"{name}.o", *options)
+        assert (b".crel.debug_info" in path.read_bytes()) == (name == "compact")
+        assert not gsym.convert(path).warnings
+        with gsym.open(f"{path}.gsym") as reader:
+            functions.append(list(reader))
+    assert functions[0] == functions[1]
+    assert any(each.line_table for each in functions[0])
+
+
+def test_damaged_compact_relocations_are_counted(clang: str, tmp_path: Path) -> None:
+    path = compile_with(clang, tmp_path / "a.o", "-g", "-O1", CREL)
+    with path.open("rb") as stream:
+        (section,) = (
+            each
+            for each in ELFFile(stream).iter_sections()
+            if each.name == ".crel.debug_info"
+        )
+        start, size = section["sh_offset"], section["sh_size"]
+    whole = path.read_bytes()
+    for at in range(start, start + size):
+        for value in (0, 0x7F, 0x80, 0xFF):
+            damaged = bytearray(whole)
+            damaged[at] = value
+            path.write_bytes(damaged)
+            with suppress(gsym.GsymError):
+                gsym.convert(path)
+    damaged = bytearray(whole)
+    damaged[start : start + size] = b"\xff" * (size - 1) + b"\x7f"
+    path.write_bytes(damaged)
+    assert "Relocation could not be applied" in gsym.convert(path).warnings

@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import gsym
 from gsym.cli.main import main
@@ -275,6 +276,48 @@ def test_real_packages_give_the_functions_of_complete_programs(
     assert report.companions == (f"{library}.dwp",)
     expected = whole(compiler, tmp_path / "whole", f"-gdwarf-{version}")
     assert said(report, folder) == expected
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_the_units_of_an_object_file_may_be_in_itself(
+    version: int, clang: str, tmp_path: Path
+) -> None:
+    """As clang -gsplit-dwarf=single writes them, and none of a neighbour is wanted."""
+    expected = []
+    for name, split in (("single", ["-gsplit-dwarf=single"]), ("whole", [])):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "a.c").write_text(
+            "static inline __attribute__((always_inline)) int in(int x) {\n"
+            "return x / 3; }\nint out(int x) {\nreturn in(x) + 1; }\n"
+        )
+        flags = [f"-gdwarf-{version}", "-O1", f"-fdebug-prefix-map={folder}=/src"]
+        run(folder, clang, *flags, *split, "-c", "a.c")
+        report = gsym.convert(folder / "a.o")
+        assert not report.warnings
+        assert not report.notes
+        assert report.companions == ()
+        with gsym.open(folder / "a.o.gsym") as reader:
+            expected.append(list(reader))
+    assert expected[0] == expected[1]
+    assert expected[0][0].inline is not None
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_package_may_be_in_the_binary(version: int, tmp_path: Path) -> None:
+    built = build("f", "g", "h", version=version)
+    place(tmp_path / "package", built.package)
+    place(tmp_path / "bare", built.binary)
+    added = []
+    with (tmp_path / "package").open("rb") as stream:
+        for each in ELFFile(stream).iter_sections():
+            if each.name.startswith(".debug"):
+                content = place(tmp_path / each.name, each.data())
+                added += ["--add-section", f"{each.name}={content}"]
+    run(tmp_path, find_peer("objcopy"), *added, "bare", "app")
+    report = convert(tmp_path, (tmp_path / "app").read_bytes())
+    assert names_of(report) == ["f", "g", "h"]
+    assert (report.companions, report.notes, report.warnings) == ((), (), {})
 
 
 def test_there_may_be_more_files_than_descriptors(tmp_path: Path) -> None:

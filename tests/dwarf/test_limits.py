@@ -65,16 +65,46 @@ def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> 
     assert [tree.children[0].name for tree in trees] == ["foo", "bar"]
 
 
+LIMIT = "Limit reached, part of a unit or function is left out"
+
+
 def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -> None:
-    """None begins when more than four times the size of all lists has been read."""
-    pieces = [(0x10 * n, 0x10 * n + 8) for n in range(100)]
+    """64 KiB, and 1024 bytes for each byte of the unit."""
+    pieces = [(2 * n, 2 * n + 1) for n in range(2000)]  # 32,000 bytes
     first, *others = (
         Die(Tag.subprogram, {At.name: f"f{n}", At.ranges: Form.sec_offset(where)})
-        for n, where in enumerate([ranges(*pieces), *[0] * 6])
+        for n, where in enumerate([ranges(*pieces), *[0] * 50])
     )
     image = program(unit(first, *others, attributes={At.low_pc: 0x1000}, version=4))
-    warnings = convert_bytes(tmp_path, image).report.warnings
-    assert warnings == {"Limit reached, part of a unit or function is left out": 2}
+    converted = convert_bytes(tmp_path, image)
+    (count,) = converted.report.warnings.values()
+    assert converted.report.warnings == {LIMIT: count}
+    assert 10 < count < 40
+
+
+def test_nested_inlined_calls_share_a_list(tmp_path: Path) -> None:
+    """As compilers write them: the bytes read are many times those of the section."""
+    origin = Die(Tag.subprogram, {At.name: "f", At.inline: 1}, label="f")
+    call: tuple[Die, ...] = ()
+    for depth in range(60):
+        shared = Form.sec_offset(0)
+        call = (
+            Die(
+                Tag.inlined_subroutine,
+                {At.abstract_origin: Ref("f"), At.ranges: shared, At.call_line: depth},
+                *call,
+            ),
+        )
+    first = Form.sec_offset(ranges((0, 4), (8, 12)))
+    outer = Die(Tag.subprogram, {At.name: "outer", At.ranges: first}, *call)
+    image = program(unit(origin, outer, attributes={At.low_pc: 0x1000}, version=4))
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    for info in converted.functions:
+        depth, node = 0, info.inline
+        while node is not None:
+            depth, node = depth + 1, next(iter(node.children), None)
+        assert depth == 61
 
 
 def test_a_function_of_many_ranges_keeps_all_inlined_calls(

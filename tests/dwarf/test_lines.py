@@ -383,6 +383,20 @@ ROWS_OF_A_FUNCTION = [
         differs="llvm-gsymutil ends a function where addresses go down",
     ),
     taken(
+        "a row that repeats the one before in the program may end another",
+        rows("1000 a.c:10", "1010 a.c:12", "1020 a.c:10"),
+        *sequence((0x1000, 10), (0x1020, 10), (0x1010, 12), end=0x1040),
+        differs="llvm-gsymutil ends a function where addresses go down",
+    ),
+    taken(
+        "files are defined once in a program whose rows go back",
+        rows("1000 c.y:1", "1010 d.y:2", "1020 c.y:3"),
+        define_file("c.y"),
+        define_file("d.y"),
+        *sequence((0x1000, 1, 3), (0x1020, 3), (0x1010, 2, 4), end=0x1040),
+        differs="llvm-gsymutil ends a function where addresses go down",
+    ),
+    taken(
         "a function between sequences has no rows",
         "1000-1040 f\n",
         *sequence((0x900, 5), end=0x1000),

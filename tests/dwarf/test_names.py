@@ -536,6 +536,8 @@ NAMED_BY_SYMBOLS = [
     ("foo", ["foo", "_Z3foov"], "foo"),
     ("foo", ["foo.cold"], "foo.cold"),
     ("foo", ["__foo"], "__foo"),
+    ("A.build.<x>", ["Precompiled_A_build_8632"], "A.build.<x>"),
+    ("Foo.bar", ["camlFoo__bar_12"], "Foo.bar"),
     ("a::foo", ["_ZN1a3fooEi"], "_ZN1a3fooEi"),
     ("operator[]", ["_ZN1AixEi"], "_ZN1AixEi"),
     ("~vector", ["_ZN6vectorD2Ev"], "_ZN6vectorD2Ev"),
@@ -584,14 +586,30 @@ def test_a_symbol_of_another_range_does_not_name_a_function(tmp_path: Path) -> N
     assert kept.name == "foo"
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"), {"_Z3foov": "_Z3foov", "_Z3barv": "foo", "x": "foo"}.items()
-)
+# (name in DWARF, symbol without a size at its start, the name that is kept)
+NAMED_BY_LABELS = [
+    ("foo", "_Z3foov", "_Z3foov"),
+    ("foo", "_Z3barv", "foo"),
+    ("foo", "x", "foo"),
+    ("föö", "_Z3barv", "föö"),
+    ("a$b", "_Z3barv", "a$b"),
+    # What mangling does not spell out.
+    ("~box", "_ZN3boxD2Ev", "_ZN3boxD2Ev"),
+    ("operator()", "_ZZ1fvENKUlvE_clEv", "_ZZ1fvENKUlvE_clEv"),
+    ("operator<", "_ZltRK3boxS1_", "_ZltRK3boxS1_"),
+    ("operator bool", "_ZNK3boxcvbEv", "_ZNK3boxcvbEv"),
+    ("operator", "_Z3barv", "_Z3barv"),
+    ("operators", "_Z3barv", "operators"),
+    ("~box", "box_end", "~box"),
+]
+
+
+@pytest.mark.parametrize(("name", "label", "expected"), NAMED_BY_LABELS)
 def test_a_label_names_a_function_if_it_is_its_mangled_name(
-    tmp_path: Path, label: str, expected: str
+    tmp_path: Path, name: str, label: str, expected: str
 ) -> None:
     image = program(
-        unit(function("foo", 0x1000, 0x1010)),
+        unit(function(name, 0x1000, 0x1010)),
         symbols=[Symbol(label, 0x1000, 0, NOTYPE)],
     )
     (kept,) = convert_bytes(tmp_path, image).functions

@@ -211,7 +211,7 @@ def test_units(case: Case, tmp_path: Path) -> None:
     assert describe(converted.functions) == case.expected
 
 
-@pytest.mark.parametrize("version", [0, 1, 6, 0xFFFF])
+@pytest.mark.parametrize("version", [0, 1, 7, 0xFFFF])
 def test_a_unit_of_an_unknown_version_is_passed_over(
     version: int, tmp_path: Path
 ) -> None:
@@ -365,3 +365,25 @@ def test_the_report_counts_what_the_file_holds(tmp_path: Path) -> None:
     assert report.functions_symbol_table == report.functions_pruned == 0
     assert report.file_size == (tmp_path / "input.gsym").stat().st_size
     assert report.warnings == {}
+
+
+@pytest.mark.parametrize(
+    ("language", "name"),
+    # Numbers of DW_LNAME_C, C_plus_plus and Rust.
+    [(0x03, "f"), (0x04, "N::f"), (0x19, "N::f"), (None, "N::f")],
+)
+def test_units_of_version_6_name_their_language(
+    language: int | None, name: str, tmp_path: Path
+) -> None:
+    scope = Die(Tag.namespace, {At.name: "N"}, function("f", 0x1000, 0x1010))
+    named = {} if language is None else {At.language_name: Form.data2(language)}
+    lines = LineProgram(
+        sequence((0x1000, 3, 0), end=0x1010),
+        directories=("/src",),
+        files=(File("a.c"),),
+    )
+    six = unit(scope, version=6, language=None, lines=lines, attributes=named)
+    image = program(six)
+    assert describe(convert_bytes(tmp_path, image).functions) == (
+        f"1000-1010 {name}\n  1000 /src/a.c:3\n"
+    )

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
+from gsym.cli.main import main
 from gsym.engine import demangling
 from gsym.engine.native import lib
+from tests.creations import create
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +75,7 @@ def test_other_names_are_returned_unchanged(name: str) -> None:
         "_Z1f" + "P" * 2000 + "i",
         "_Z1f" + "P" * (1 << 20) + "i",
         "_Z" + "N" * 60_000,
-        "_Z3000" + "a" * 3000 + "v",
+        "_Z70000" + "a" * 70_000 + "v",
         "_R" + "NvC" * 20_000,
         "_D1" + "a" * 70_000,
         "$s" + "S" * 70_000,
@@ -86,6 +88,37 @@ def test_very_long_and_deep_names_stay(name: str) -> None:
 @needs_runtime
 def test_a_deep_name_within_the_limits_is_demangled() -> None:
     assert gsym.demangle("_Z1f" + "P" * 900 + "i") == "f(int" + "*" * 900 + ")"
+
+
+# What not every C++ runtime knows, with the texts of llvm-cxxfilt 22.
+NEW_NAMES = {
+    "_ZN2nsW3mod3fooEi": "ns::foo@mod(int)",
+    "_Z1fDF16b": "f(std::bfloat16_t)",
+    "___Z4main_block_invoke": "invocation function for block in main",
+    f"_Z1200{'a' * 1200}v": f"{'a' * 1200}()",
+}
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_names_that_a_runtime_does_not_know_are_left_to_the_package(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, at_once: bool
+) -> None:
+    pytest.importorskip("demangle", reason="the extra `demangle` is not installed")
+    found = {name: gsym.demangle(name) for name in NEW_NAMES}
+    if at_once:
+        path = tmp_path / "a.gsym"
+        others = [f"_Z{len(name)}{name}v" for name in (f"n{at}" for at in range(99))]
+        path.write_bytes(
+            create(
+                gsym.FunctionInfo(0x1000 + 16 * at, 8, name)
+                for at, name in enumerate([*NEW_NAMES, *others])
+            )
+        )
+        main(["lookup", str(path), *(hex(0x1000 + 16 * at) for at in range(103))])
+        lines = capsys.readouterr().out.splitlines()
+        texts = [line.partition(": ")[2] for line in lines]
+        found = dict(zip(NEW_NAMES, texts[: len(NEW_NAMES)], strict=True))
+    assert found == NEW_NAMES
 
 
 def test_a_name_that_stands_for_gigabytes_stays() -> None:

@@ -83,6 +83,7 @@ class At:
     call_return_pc = 0x7D
     call_value = 0x7E
     call_origin = 0x7F
+    language_name = 0x90
     call_parameter = 0x80
     call_pc = 0x81
     call_tail_call = 0x82

@@ -31,7 +31,7 @@ FUNCTION_SIZE = 0x40
 
 _ENCODING = Encoding()
 _VERSION = 4
-_UNIT, _ABSTRACT, _FUNCTION, _LEAF, _CALL, _OTHERS = range(1, 7)
+_UNIT, _ABSTRACT, _FUNCTION, _LEAF, _CALL, _PARTS, _OTHERS = range(1, 8)
 _HEADER_SIZE = 11  # of a unit
 _END = b"\0"  # of the children of a DIE
 
@@ -74,6 +74,13 @@ _ABBREVIATIONS = b"".join(
             _LEAF, Tag.subprogram, (At.name, Form.string), *_EXTENT, children=False
         ),
         _abbreviation(_CALL, Tag.inlined_subroutine, *_CALLED, children=True),
+        _abbreviation(
+            _PARTS,
+            Tag.subprogram,
+            (At.name, Form.string),
+            (At.ranges, Form.sec_offset),
+            children=True,
+        ),
     )
 )
 
@@ -123,13 +130,13 @@ def _table(ops: list[Op]) -> bytes:
 
 
 def _program(
-    info: bytes, lines: bytes, end: int, abbreviations: bytes = b"", types: bytes = b""
+    info: bytes, lines: bytes, end: int, abbreviations: bytes = b"", **others: bytes
 ) -> bytes:
     sections = {
         ".debug_info": info,
         ".debug_abbrev": _ABBREVIATIONS + abbreviations + _END,
         ".debug_line": lines,
-        **({".debug_types": types} if types else {}),
+        **{f".debug_{name}": content for name, content in others.items()},
     }
     return elf_of(sections, code_section(TEXT, end - TEXT))
 
@@ -289,6 +296,23 @@ def depth_of_inlined_calls(count: int) -> bytes:
     return _program(_unit(root + abstract + body), _table([]), TEXT + whole)
 
 
+def parts_of_a_function(count: int) -> bytes:
+    """A function of so many ranges, with an inlined call in each."""
+    root = _root("a.c")
+    abstract = uleb(_ABSTRACT) + cstring("inlined") + b"\1"
+    origin = _HEADER_SIZE + len(root)
+    starts = [TEXT + number * FUNCTION_SIZE for number in range(count)]
+    calls = b"".join(_call(origin, start + 8, 16, 5) for start in starts)
+    die = uleb(_PARTS) + cstring("parts") + struct.pack("<I", 0)
+    pairs = [struct.pack("<QQ", start, start + 32) for start in starts]
+    return _program(
+        _unit(root + abstract + die + calls + _END),
+        _table([]),
+        _end_of(count),
+        ranges=b"".join(pairs) + bytes(16),
+    )
+
+
 def abbreviations(count: int) -> bytes:
     """A table of so many abbreviations, each used once."""
     table, dies = [], []
@@ -333,7 +357,7 @@ def units_beside_type_units(count: int) -> bytes:
         head = struct.pack("<HIBQI", _VERSION, number * size, 8, number, 0)
         types.append(_ENCODING.with_length(head + _END))
     tables = (count - 1) * (rest + _ABBREVIATIONS) + rest[:-1]
-    return _program(b"".join(info), b"", _end_of(count), tables, b"".join(types))
+    return _program(b"".join(info), b"", _end_of(count), tables, types=b"".join(types))
 
 
 SERIES: tuple[Callable[[int], bytes], ...] = (
@@ -347,6 +371,7 @@ SERIES: tuple[Callable[[int], bytes], ...] = (
     sequences_of_one_address,
     functions_in_each_other,
     depth_of_inlined_calls,
+    parts_of_a_function,
     abbreviations,
     units_that_take_turns,
 )

@@ -251,6 +251,13 @@ gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 
+/* Learn from the symbols and the entry point of an object which code there is at address 0,
+ * where linkers leave the debug information of code that they drop; after its text and
+ * before gsym_conversion_scan. The bytes of the object must be valid until
+ * gsym_conversion_collect. Without it, all of that code counts. */
+gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
+                                          const gsym_object *object, gsym_error *error);
+
 /* Role of a set of debug sections. */
 typedef enum gsym_dwarf_role {
     GSYM_DWARF_MAIN = 0, /* its units are converted; file 0 exists from the start */

@@ -88,6 +88,8 @@ def export(values: Values) -> int:
         open_gsym(path, values) as reader,
         progress_for(path, quiet=values.flag("--quiet")) as progress,
     ):
+        if reader.path != path:
+            binary = binary or path  # FILE is one itself
         identity = _merge(given, binary, reader)
         try:
             report = export_breakpad(

@@ -1,4 +1,4 @@
-"""Split units: in a package beside the binary, or in a .dwo file each.
+"""Split units: in the binary, in a package beside it, or in a .dwo file each.
 
 A skeleton unit names its .dwo file as the compiler wrote it, often relative to the
 folder that it compiled in, and often on another machine.
@@ -47,6 +47,7 @@ class SplitUnitSearch:
         complete: Callable[[ObjectFile], bool],
     ) -> None:
         self.used: list[str] = []
+        self._own = (dwarf,) if dwarf is binary else (dwarf, binary)
         self._search = CompanionSearch(binary, many=True)
         self._folder = os.path.dirname(binary.path)
         self._neighbours = dict.fromkeys((f"{binary.path}.dwp", f"{dwarf.path}.dwp"))
@@ -59,12 +60,17 @@ class SplitUnitSearch:
         self._wanted: list[str] = []
 
     def take_package(self) -> None:
-        """Take the units of the package that was asked for, or else of a neighbour.
+        """Take the units of the package that was asked for.
+
+        Or else those in the binary, in its debug file, and of a package beside them.
 
         Raises:
             FormatError: The requested file has no unit of the binary.
         """
         if self._package is None:
+            for file in self._own:  # clang -gsplit-dwarf=single; a package merged in
+                if not _mismatch(file):
+                    self._complete(file)
             self._take_first(self._neighbours)
             return
         package = ObjectFile(map_file(self._package), self._package)

@@ -147,6 +147,8 @@ class DwarfJob(UnitJob):
         if self._found.debug_map is not None:
             self._add_linked_objects(self._found.debug_map)
         self._call(lib.gsym_conversion_add_object_text, self._binary.handle)
+        for file in self._found.symbols:
+            self._call(lib.gsym_conversion_add_live_code, file.handle)
         self._add_path_map()
         self._call(lib.gsym_conversion_scan)
 

@@ -176,10 +176,8 @@ class UnitFunctions:
     def _declaration(self, die: DIE) -> Declaration:
         file = self._units.find(die, "DW_AT_decl_file")
         line = self._units.find(die, "DW_AT_decl_line")
-        is_own = file is not None and file[1].cu is die.cu
-        return Declaration(
-            file[0].value if is_own else None, line[0].value if line else 0
-        )
+        number = file[0].value if file and file[1].cu is die.cu else None
+        return Declaration(number, line[0].value if line else 0)
 
     def _call_path(self, die: DIE, caller: DIE) -> str:
         found = self._units.find(die, "DW_AT_call_file")

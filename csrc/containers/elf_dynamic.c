@@ -1,0 +1,85 @@
+/* elf_dynamic.c - symbols of an ELF file without section headers.
+ *
+ * They are found as the loader finds them: by the tags of the dynamic section (System V
+ * ABI, "Dynamic Section"). No tag says how many symbols there are; the hash tables do. */
+#include "containers/elf.h"
+
+enum { DT_NULL = 0, DT_HASH = 4, DT_STRTAB = 5, DT_SYMTAB = 6, DT_STRSZ = 10 };
+#define DT_GNU_HASH 0x6ffffef5
+
+typedef struct dynamic_tags {
+    uint64_t hash, gnu_hash, strings, symbols; /* addresses, 0: none */
+    uint64_t strings_size;
+} dynamic_tags;
+
+static cursor bytes_in_file(const elf_object *elf, uint64_t offset, uint64_t size) {
+    uint64_t all = elf->object.size, start = offset < all ? offset : all;
+    return cursor_at(elf->object.data + start, size < all - start ? size : all - start, 0,
+                     elf->object.header.big_endian);
+}
+
+/* What the file has from an address on, up to the end of the segment. */
+static cursor bytes_at(const elf_object *elf, uint64_t address) {
+    uint64_t start, offset, size;
+    uint32_t index = 0;
+    while (elf_load_segment(elf, &index, &start, &offset, &size))
+        if (address != 0 && address >= start && address - start < size)
+            return bytes_in_file(elf, offset + (address - start), size - (address - start));
+    return bytes_in_file(elf, elf->object.size, 0);
+}
+
+static dynamic_tags read_tags(const elf_object *elf, cursor c) {
+    dynamic_tags tags = {0};
+    for (;;) {
+        uint64_t tag = elf_read_word(&c, elf), value = elf_read_word(&c, elf);
+        if (c.failed || tag == DT_NULL) return tags;
+        switch (tag) {
+            case DT_HASH: tags.hash = value; break;
+            case DT_GNU_HASH: tags.gnu_hash = value; break;
+            case DT_STRTAB: tags.strings = value; break;
+            case DT_SYMTAB: tags.symbols = value; break;
+            case DT_STRSZ: tags.strings_size = value; break;
+            default: break;
+        }
+    }
+}
+
+/* One more than the last symbol of the last chain. */
+static uint64_t count_gnu(const elf_object *elf, cursor c) {
+    uint32_t buckets = cursor_u32(&c), first = cursor_u32(&c), filters = cursor_u32(&c);
+    uint32_t last = 0;
+    (void)cursor_u32(&c); /* the shift of the filter */
+    cursor_skip(&c, (uint64_t)filters * (elf->object.header.is_64 ? 8 : 4));
+    for (uint32_t i = 0; i < buckets && !c.failed; ++i) {
+        uint32_t chain = cursor_u32(&c);
+        if (chain > last) last = chain;
+    }
+    if (c.failed || last < first) return c.failed ? 0 : first;
+    cursor_skip(&c, (uint64_t)(last - first) * 4);
+    while (!c.failed && (cursor_u32(&c) & 1) == 0) ++last;
+    return c.failed ? 0 : (uint64_t)last + 1;
+}
+
+static uint64_t count_symbols(const elf_object *elf, const dynamic_tags *tags) {
+    cursor hash;
+    if (tags->gnu_hash != 0) return count_gnu(elf, bytes_at(elf, tags->gnu_hash));
+    hash = bytes_at(elf, tags->hash);
+    (void)cursor_u32(&hash); /* how many buckets */
+    return cursor_u32(&hash);
+}
+
+bool elf_dynamic_symbols(const elf_object *elf, cursor *entries_ret, cursor *names_ret) {
+    uint64_t offset, size, count, left;
+    unsigned entry_size = elf->object.header.is_64 ? 24 : 16;
+    dynamic_tags tags;
+    if (!elf_dynamic_segment(elf, &offset, &size)) return false;
+    tags = read_tags(elf, bytes_in_file(elf, offset, size));
+    count = count_symbols(elf, &tags);
+    *entries_ret = bytes_at(elf, tags.symbols);
+    left = cursor_left(entries_ret);
+    if (count < left / entry_size) entries_ret->end = entries_ret->at + count * entry_size;
+    *names_ret = bytes_at(elf, tags.strings);
+    if (tags.strings_size < cursor_left(names_ret))
+        names_ret->end = names_ret->at + tags.strings_size;
+    return count > 0 && left > 0;
+}

@@ -1,0 +1,92 @@
+"""Symbols of libraries whose section headers were stripped."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import gsym
+from tests.conftest import find_peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = """
+int exported(int x) { return x * 3; }
+int another(int x) { return exported(x) + 1; }
+static int hidden(int x) { return x - 4; }
+int last(int x) { return hidden(x) * 5; }
+"""
+NAMES = ["another", "exported", "last"]
+
+
+def library(folder: Path, *options: str) -> Path:
+    """A stripped library; skips where the compiler cannot link it."""
+    (folder / "a.c").write_text(SOURCE)
+    command = [find_peer("gcc"), "-shared", "-fPIC", "-O1", "-nostdlib", *options]
+    done = subprocess.run(
+        [*command, "-s", "a.c", "-o", "a.so"],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"not linked here: {options}")
+    return folder / "a.so"
+
+
+def without_headers(path: Path) -> bytearray:
+    """The file without its section header table, which no loader reads."""
+    data = bytearray(path.read_bytes())
+    place, numbers = (0x28, 0x3A) if data[4] == 2 else (0x20, 0x2E)
+    width = 8 if data[4] == 2 else 4
+    data[place : place + width] = bytes(width)
+    data[numbers : numbers + 6] = bytes(6)
+    return data
+
+
+def names_in(path: Path) -> dict[str, tuple[int, int]]:
+    gsym.convert(path)
+    with gsym.open(f"{path}.gsym") as reader:
+        found = {each.name: (each.address, each.size) for each in reader}
+    return {name: place for name, place in found.items() if name in NAMES}
+
+
+@pytest.mark.parametrize("style", ["sysv", "gnu", "both"])
+@pytest.mark.parametrize("width", [(), ("-m32",)], ids=["64", "32"])
+def test_symbols_are_found_as_the_loader_finds_them(
+    style: str, width: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = library(tmp_path, *width, f"-Wl,--hash-style={style}")
+    expected = names_in(path)
+    assert sorted(expected) == NAMES
+    path.write_bytes(without_headers(path))
+    assert names_in(path) == expected
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("style", ["sysv", "gnu"])
+def test_damaged_tables_cost_symbols_only(style: str, tmp_path: Path) -> None:
+    path = library(tmp_path, f"-Wl,--hash-style={style}")
+    with path.open("rb") as stream:
+        places = [
+            (each["sh_offset"], each["sh_size"])
+            for each in ELFFile(stream).iter_sections()
+            if each.name in {".dynamic", ".gnu.hash", ".hash", ".dynsym"}
+        ]
+    whole = without_headers(path)
+    for start, size in places:
+        for at in range(start, start + size, 3):
+            damaged = bytearray(whole)
+            damaged[at] ^= 0xFF
+            path.write_bytes(damaged)
+            with suppress(gsym.GsymError):
+                gsym.convert(path)
+        # Cut in the table.
+        path.write_bytes(whole[: start + size // 2])
+        with suppress(gsym.GsymError):
+            gsym.convert(path)

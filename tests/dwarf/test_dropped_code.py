@@ -1,0 +1,221 @@
+"""Linkers move the debug information of code that they drop to address 0.
+
+Where the image has code there, its symbols say whose it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conversions import convert_bytes, describe, words
+from tests.inputs import pe
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Lang, Tag
+from tests.inputs.elf import (
+    NOTYPE,
+    RELOCATABLE,
+    Elf,
+    Section,
+    Symbol,
+    code_section,
+)
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.program import function, unit
+from tests.inputs.range_lists import RangeEntry, ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.inputs.dwarf import Unit
+
+LIVE = Symbol("live", 0, 0x20)
+NEXT = Symbol("next", 0x20, 0x10)
+
+
+def converted(  # noqa: PLR0913 - keywords, each a choice of its own
+    folder: Path,
+    *units: Unit,
+    symbols: Sequence[Symbol] = (LIVE, NEXT),
+    text: tuple[int, int] = (0, 0x100),
+    size: int = 8,
+    entry: int = 0x20,
+    kind: int = 2,
+) -> str:
+    sections = Dwarf(list(units), address_size=size).sections().items()
+    image = Elf(
+        [code_section(*text), *(Section(name, data) for name, data in sections)],
+        symbols=symbols,
+        bits=64 if size == 8 else 32,
+        entry=entry,
+        type=kind,
+    ).to_bytes()
+    return describe(convert_bytes(folder, image).functions)
+
+
+def c_unit(*dies: Die, version: int = 4, lines: LineProgram | None = None) -> Unit:
+    return unit(*dies, version=version, language=Lang.C99, lines=lines)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+@pytest.mark.parametrize("size", [2, 4, 8])
+@pytest.mark.parametrize("extent", [0x8, 0x20, 0x60])
+def test_the_function_at_0_is_the_one_that_its_symbol_names(
+    version: int, size: int, extent: int, tmp_path: Path
+) -> None:
+    """The other was dropped, whether it is shorter, longer or as long."""
+    dies = [
+        function("dropped", 0, extent),
+        function("live", 0, 0x20),
+        function("next", 0x20, 0x30),
+    ]
+    for order in (dies, dies[::-1]):
+        text = converted(tmp_path, c_unit(*order, version=version), size=size)
+        assert text == "0-20 live\n20-30 next\n"
+
+
+def test_rows_are_those_of_the_function_that_is_there(tmp_path: Path) -> None:
+    lines = LineProgram(
+        [
+            *sequence((0, 50), (0x30, 51), end=0x60),
+            *sequence((0, 70), end=0x8),
+            *sequence((0, 10), (0x10, 11), end=0x20),
+            *sequence((0x20, 20), end=0x30),
+        ]
+    )
+    dies = [
+        function("long", 0, 0x60),
+        function("short", 0, 8),
+        function("live", 0, 0x20),
+    ]
+    assert converted(tmp_path, c_unit(*dies, lines=lines)) == words("""
+        0-20 live
+          0 /src/a.c:10
+          10 /src/a.c:11
+        20-30 next
+          20 /src/a.c:20
+    """)
+
+
+def test_a_function_is_in_another_unit_than_the_dropped_one(tmp_path: Path) -> None:
+    units = [
+        c_unit(
+            function("dropped", 0, 0x60), lines=LineProgram(sequence((0, 9), end=0x60))
+        ),
+        c_unit(
+            function("live", 0, 0x20), lines=LineProgram(sequence((0, 3), end=0x20))
+        ),
+    ]
+    for order in (units, units[::-1]):
+        assert converted(tmp_path, *order) == words("""
+            0-20 live
+              0 /src/a.c:3
+            20-30 next
+        """)
+
+
+def test_all_functions_of_a_dropped_section_are_left_out(tmp_path: Path) -> None:
+    """Those after the first are not at 0."""
+    lines = LineProgram(sequence((0, 1), (0x10, 2), (0x24, 3), end=0x40))
+    dies = [function(f"f{at}", at, at + 4) for at in (0, 0x10, 0x20, 0x24)]
+    assert converted(tmp_path, c_unit(*dies, lines=lines)) == "0-20 live\n20-30 next\n"
+
+
+def test_a_section_at_0_has_functions_without_symbols(tmp_path: Path) -> None:
+    lines = LineProgram(sequence((0, 1), end=0x40))
+    dies = [function("live", 0, 0x20), function("local", 0x30, 0x40)]
+    text = converted(tmp_path, c_unit(*dies, lines=lines))
+    assert text == words("""
+        0-20 live
+          0 /src/a.c:1
+        20-30 next
+          20 /src/a.c:1
+        30-40 local
+          30 /src/a.c:1
+    """)
+
+
+@pytest.mark.parametrize(("entry", "expected"), [(0, "0-20 f\n"), (0x20, "")])
+def test_without_a_symbol_the_entry_point_decides(
+    entry: int, expected: str, tmp_path: Path
+) -> None:
+    dies = [function("f", 0, 0x20), function("g", 0x40, 0x50)]
+    text = converted(tmp_path, c_unit(*dies), symbols=[], entry=entry)
+    assert text == f"{expected}40-50 g\n"
+
+
+def test_a_symbol_without_a_size_names_what_is_there(tmp_path: Path) -> None:
+    symbols = [Symbol("live", 0, 0, NOTYPE)]
+    dies = [function("dropped", 0, 0x10), function("live", 0, 0x20)]
+    assert converted(tmp_path, c_unit(*dies), symbols=symbols) == "0-20 live\n"
+
+
+@pytest.mark.parametrize("name", ["live.constprop.0", "live.isra.0", "_live"])
+def test_symbols_may_spell_a_name_of_c_otherwise(name: str, tmp_path: Path) -> None:
+    dies = [function("dropped", 0, 0x20), function("live", 0, 0x20)]
+    text = converted(tmp_path, c_unit(*dies), symbols=[Symbol(name, 0, 0x20)])
+    assert text == f"0-20 {name}\n"
+
+
+def test_names_with_scopes_are_not_compared(tmp_path: Path) -> None:
+    """Those of C++ functions without a linkage name: only sizes are."""
+    space = Die(Tag.namespace, {At.name: "n"}, function("f", 0, 0x20))
+    symbols = [Symbol("_ZN1n1fEv", 0, 0x20)]
+    text = converted(tmp_path, unit(space, function("g", 0, 8)), symbols=symbols)
+    assert text == "0-20 _ZN1n1fEv\n"
+
+
+def test_a_list_of_ranges_may_count_from_dropped_code(tmp_path: Path) -> None:
+    """GNU ld writes 1 for it into .debug_ranges, since two 0 end a list."""
+    lists = ranges(RangeEntry.base_address(1), (0, 0x10), (0x40, 0x48))
+    dropped = Die(Tag.subprogram, {At.name: "dropped", At.ranges: lists})
+    main = c_unit(dropped, function("live", 0, 0x20), version=4)
+    text = converted(tmp_path, main)
+    assert text.startswith("0-20 live\n20-30 next\n")
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (0x20, "0-20 live\n  0 /src/a.c:7\n20-30 next\n"),
+        (0x28, "0-20 live\n20-30 next\n"),
+    ],
+)
+def test_rows_without_functions_are_there_where_no_symbol_contains_their_end(
+    end: int, expected: str, tmp_path: Path
+) -> None:
+    lines = LineProgram(sequence((0, 7), end=end))
+    assert converted(tmp_path, c_unit(lines=lines)) == expected
+
+
+def test_code_elsewhere_is_not_asked_for_symbols(tmp_path: Path) -> None:
+    dies = [function("dropped", 0, 0x60), function("f", 0x1000, 0x1010)]
+    text = converted(
+        tmp_path, c_unit(*dies), symbols=[Symbol("g", 0x1000, 4)], text=(0x1000, 0x100)
+    )
+    assert text == "1000-1010 f\n"
+
+
+def test_an_object_of_several_has_what_its_symbols_name(tmp_path: Path) -> None:
+    """`ld -r` leaves the DIEs of the copies that it drops, without relocations."""
+    dies = [function("dropped", 0, 0x20), function("live", 0, 0x20)]
+    text = converted(tmp_path, c_unit(*dies, version=4), kind=RELOCATABLE, entry=0)
+    assert text == "0-20 live\n20-30 next\n"
+
+
+def test_a_coff_object_of_several_has_what_its_symbols_name(tmp_path: Path) -> None:
+    main = c_unit(function("dropped", 0, 0x10), function("live", 0, 0x20))
+    sections = Dwarf([main]).sections().items()
+    image = pe.Pe(
+        [
+            pe.Section(".text", bytes(0x40), 0, pe.CODE),
+            *(pe.Section(name, data, 0, pe.DISCARDABLE) for name, data in sections),
+        ],
+        [pe.Symbol("live", 0), pe.Symbol("next", 0x20)],
+        image_base=None,
+    ).to_bytes()
+    text = describe(convert_bytes(tmp_path, image).functions)
+    assert text == "0-20 live\n20-40 next\n"
