@@ -12,6 +12,7 @@
 #define EM_PPC 20
 #define EM_PPC64 21
 #define EM_S390 22
+#define EM_ALPHA 0x9026
 #define EM_ARM 40
 #define EM_SPARCV9 43
 #define EM_X86_64 62

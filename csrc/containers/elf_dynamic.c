@@ -64,7 +64,12 @@ static uint64_t count_symbols(const elf_object *elf, const dynamic_tags *tags) {
     cursor hash;
     if (tags->gnu_hash != 0) return count_gnu(elf, bytes_at(elf, tags->gnu_hash));
     hash = bytes_at(elf, tags->hash);
-    (void)cursor_u32(&hash); /* how many buckets */
+    if (elf->object.header.is_64 && (elf->object.header.machine == EM_S390 ||
+                                     elf->object.header.machine == EM_ALPHA)) {
+        cursor_skip(&hash, 8); /* how many buckets, in words of 8 bytes */
+        return cursor_u64(&hash);
+    }
+    cursor_skip(&hash, 4);
     return cursor_u32(&hash);
 }
 

@@ -490,6 +490,7 @@ static bool compile_table(abbrev_table *table, cursor c, uint64_t last) {
         a->tag = (uint16_t)cursor_uleb(&c);
         a->action = action_of(a->tag);
         a->has_children = cursor_u8(&c) != 0;
+        a->attributes = cursor_offset(&c);
         if (!compile_attributes(table, a, &c, sizes)) return false;
         if (c.failed || table->op_count > UINT32_MAX - 16) break;
         drop_jumps(table, a);
@@ -812,24 +813,22 @@ bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
 }
 
 bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
-                           uint64_t attribute, uint64_t *value_ret) {
-    cursor declaration =
-        find_code(dwarf_section(table->input, GSYM_DEBUG_ABBREV, table->offset), a->code);
-    (void)cursor_uleb(&declaration); /* code */
-    (void)cursor_uleb(&declaration); /* tag */
-    (void)cursor_u8(&declaration);
+                           uint64_t attribute, uint64_t *value_ret, uint64_t *cost) {
+    cursor declaration = dwarf_section(table->input, GSYM_DEBUG_ABBREV, a->attributes);
+    dwarf_fields fields;
     for (;;) {
         uint64_t found = cursor_uleb(&declaration), form = cursor_uleb(&declaration);
         int64_t constant = form == DW_FORM_implicit_const ? cursor_sleb(&declaration) : 0;
         int size = form > UINT16_MAX ? FORM_UNKNOWN : form_size(form, table);
-        dwarf_fields fields = {.present = 0};
         abbrev_op op = found == attribute && is_readable(size)
                            ? reading_op(FIELD_NAME, form, size, constant)
                            : skipping_op(form, size);
+        ++*cost;
         if ((found == 0 && form == 0) || declaration.failed) return false;
         if (size == FORM_INDIRECT)
             op = (abbrev_op){.kind = OP_INDIRECT,
                              .field = found == attribute ? FIELD_NAME : FIELD_NONE};
+        fields.present = 0;
         if (!run_op(table, &op, &c, &fields)) return false;
         if (!dwarf_has(&fields, FIELD_NAME)) continue;
         *value_ret = fields.raw[FIELD_NAME];

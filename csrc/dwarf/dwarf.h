@@ -40,12 +40,15 @@ typedef struct address_span {
     uint64_t address;
 } address_span;
 
+/* The name, the name without the suffix of a part, and without an underscore in front. */
+enum { LIVE_NAMES = 3 };
+
 /* A place where there is code, by a symbol or, without a name, as the entry point. */
 typedef struct live_code {
     uint64_t address;
     uint64_t size; /* 0: not known */
-    const char *name;
-    size_t name_size;
+    uint64_t hashes[LIVE_NAMES]; /* of its names; 0: it has no such one */
+    bool has_name;
 } live_code;
 
 /* One set of debug sections. */
@@ -127,6 +130,7 @@ typedef struct dwarf_budget {
     atomic_int_fast64_t text;  /* bytes of composed names and of paths */
     atomic_int_fast64_t lines; /* bytes of line tables that are run */
     atomic_int_fast64_t rows;  /* of functions */
+    atomic_int_fast64_t visits; /* of inlined calls, call sites, sequences and symbols */
 } dwarf_budget;
 
 /* False if less than `cost` was left; the remainder is then negative. */
@@ -195,6 +199,7 @@ typedef struct abbrev_op abbrev_op;
 
 typedef struct abbrev {
     uint64_t code;
+    uint64_t attributes; /* where its declaration has them, in .debug_abbrev */
     uint32_t leaf_size;  /* fixed_size of a DIE that is only stepped over */
     uint32_t fixed_size; /* of all attributes; UINT32_MAX: it varies */
     uint32_t op_first;
@@ -270,9 +275,10 @@ bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
                  dwarf_fields *fields);
 
 /* The value of an attribute that is no field, of the DIE whose attributes `c` is at; false
- * without a number. It reads the declaration again, so it is for few DIEs. */
+ * without a number. It reads the declaration again, so it is for few DIEs; the number of
+ * attributes that it reads is added to *cost. */
 bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
-                           uint64_t attribute, uint64_t *value_ret);
+                           uint64_t attribute, uint64_t *value_ret, uint64_t *cost);
 
 /* ---- units ----------------------------------------------------------------------- */
 
@@ -502,7 +508,7 @@ typedef struct line_table {
 
 void line_table_deinit(line_table *table);
 /* Run the unit's line program. Rows that repeat file and line of the row before
- * are left out. False where memory ran out or the budget is spent; damage is a warning. */
+ * are left out, but in a table whose rows go back. False where memory ran out or the budget is spent; damage is a warning. */
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings);
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before
@@ -641,9 +647,10 @@ bool dwarf_resolve_name(name_resolver *resolver, uint64_t offset, resolved_name 
 bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
                          resolved_name *ret);
 /* Where the function or call at `offset` is declared, by its own DIE or those it refers to;
- * UINT32_MAX for a file and 0 for a line that is not known. */
+ * UINT32_MAX for a file and 0 for a line that is not known. What it reads is added to
+ * *cost. */
 void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
-                       uint64_t *line_ret);
+                       uint64_t *line_ret, uint64_t *cost);
 /* Whether names without a linkage name get the scopes around them in front. */
 bool dwarf_language_has_scopes(uint64_t language);
 

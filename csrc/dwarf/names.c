@@ -397,7 +397,7 @@ bool dwarf_function_name(name_resolver *resolver, const walk_function *function,
 }
 
 void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_ret,
-                       uint64_t *line_ret) {
+                       uint64_t *line_ret, uint64_t *cost) {
     bool has_file = resolver->unit->code != resolver->unit->input; /* of another table */
     *file_ret = UINT32_MAX;
     *line_ret = 0;
@@ -412,9 +412,9 @@ void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_
         if (a == NULL) return;
         if (!has_file && unit == resolver->unit)
             has_file =
-                abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret);
+                abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret, cost);
         if (*line_ret == 0)
-            (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret);
+            (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret, cost);
         if ((has_file && *line_ret != 0) ||
             !abbrev_read(unit->abbrevs, a, &c, &fields))
             return;

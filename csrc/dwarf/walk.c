@@ -9,11 +9,10 @@
 
 /* Properties of the children of a DIE. */
 typedef struct walk_level {
-    uint32_t function;     /* that inlined calls belong to, or NO_INDEX */
-    uint32_t inline_depth; /* of inlined calls around */
-    uint32_t call;         /* innermost inlined call around, or NO_INDEX */
-    uint32_t scope;        /* innermost scope of names, or NO_INDEX */
-    bool in_code;          /* somewhere inside a subprogram */
+    uint32_t function; /* that inlined calls belong to, or NO_INDEX */
+    uint32_t call;     /* innermost inlined call around, or NO_INDEX */
+    uint32_t scope;    /* innermost scope of names, or NO_INDEX */
+    bool in_code;      /* somewhere inside a subprogram */
 } walk_level;
 
 typedef struct walker {
@@ -202,8 +201,8 @@ static bool add_node(walker *w, uint64_t offset, const dwarf_fields *fields,
     node->origin = origin_of(w, fields);
     if (node->origin == 0) node->origin = offset | w->unit->place; /* its own name */
     node->function = w->level.function;
-    node->depth = w->level.inline_depth + 1;
     node->outer = w->level.call;
+    node->depth = node->outer == NO_INDEX ? 1 : walk->nodes.items[node->outer].depth + 1;
     node->range_first = (uint32_t)first;
     node->range_count = (uint32_t)(walk->ranges.count - first);
     node->has_call_file = dwarf_has(fields, FIELD_CALL_FILE);
@@ -267,7 +266,6 @@ static visit_result visit_class(walker *w, const abbrev *a, cursor *c, uint64_t 
         return VISIT_OK;
     }
     level.function = level.call = NO_INDEX;
-    level.inline_depth = 0;
     if (!a->has_children) return step_over(w, a, c);
     if (!abbrev_skip(w->unit->abbrevs, a, &children)) return VISIT_DAMAGED;
     if (!add_scope(w, offset, a, cursor_offset(&children), sibling, &level.scope))
@@ -296,7 +294,6 @@ static visit_result visit_function(walker *w, const abbrev *a, cursor *c,
     bool is_declaration = a->is_declaration;
     if (w->walk->functions.count >= w->most && !w->level.in_code) return VISIT_PAUSED;
     level.function = level.call = NO_INDEX;
-    level.inline_depth = 0;
     if (abbrev_has(a, FIELD_LOW_PC) || abbrev_has(a, FIELD_RANGES) ||
         (abbrev_has(a, FIELD_DECLARATION) && !is_declaration)) {
         dwarf_fields fields;
@@ -330,12 +327,10 @@ static visit_result visit_inlined(walker *w, const abbrev *a, cursor *c, uint64_
         bool is_added;
         if (!abbrev_read(w->unit->abbrevs, a, c, &fields)) return VISIT_DAMAGED;
         if (!add_node(w, offset, &fields, &is_added)) return VISIT_NO_MEMORY;
-        if (is_added) {
-            ++level.inline_depth;
+        if (is_added)
             level.call = (uint32_t)w->walk->nodes.count - 1;
-        } else {
+        else
             level.function = NO_INDEX;
-        }
     }
     if (!a->has_children) return VISIT_OK;
     return descend(w, level) ? VISIT_OK : VISIT_NO_MEMORY;
@@ -438,6 +433,6 @@ bool dwarf_walk_unit(unit_walk *walk, const dwarf_unit *unit, warning_list *warn
     walk->scopes.count = walk->levels.count = 0;
     walk->lists = (lists_read){0, 0};
     walk->reached = unit->has_children ? unit->first_child : unit->header->end;
-    return LIST_ADD(walk->levels, (walk_level){NO_INDEX, 0, NO_INDEX, NO_INDEX, false}) &&
+    return LIST_ADD(walk->levels, (walk_level){NO_INDEX, NO_INDEX, NO_INDEX, false}) &&
            dwarf_walk_on(walk, unit, warnings);
 }

@@ -16,6 +16,8 @@
 /* Budget for line tables that units share: per byte of the sections, and a minimum. */
 #define LINES_PER_BYTE 16
 #define LEAST_LINES (1 << 20)
+#define VISITS_PER_BYTE 256
+#define LEAST_VISITS (INT64_C(1) << 27)
 
 /* Where the records of a unit are. */
 typedef struct unit_span {
@@ -376,14 +378,17 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
 /* Set the limits for all units together, once all files are known. */
 static void set_budget(gsym_conversion *conversion) {
     uint64_t text = creator_string_supply(conversion->creator);
-    int64_t lines = 0;
-    for (size_t i = 0; i < conversion->files.files.count; ++i)
-        lines += (int64_t)conversion->files.files.items[i]
-                     ->input.sections[GSYM_DEBUG_LINE].size;
+    int64_t lines = 0, dies = 0;
+    for (size_t i = 0; i < conversion->files.files.count; ++i) {
+        const dwarf_input *input = &conversion->files.files.items[i]->input;
+        lines += (int64_t)input->sections[GSYM_DEBUG_LINE].size;
+        dies += (int64_t)input->sections[GSYM_DEBUG_INFO].size;
+    }
     lines = LINES_PER_BYTE * lines + LEAST_LINES;
     atomic_store(&conversion->budget.text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
     atomic_store(&conversion->budget.lines, lines);
     atomic_store(&conversion->budget.rows, lines);
+    atomic_store(&conversion->budget.visits, VISITS_PER_BYTE * dies + LEAST_VISITS);
 }
 
 /* Why a unit could not be read. */
@@ -395,6 +400,11 @@ static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *e
                          "its line tables share their bytes and would take %d times their "
                          "size",
                          LINES_PER_BYTE);
+    if (atomic_load(&budget->visits) < 0)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its functions share calls and ranges, and would take %d steps "
+                         "for each byte",
+                         VISITS_PER_BYTE);
     return gsym_fail_memory(error);
 }
 

@@ -158,7 +158,7 @@ static int compare_live(const void *left, const void *right) {
     const live_code *a = left, *b = right;
     if (a->address != b->address) return a->address < b->address ? -1 : 1;
     if (a->size != b->size) return a->size > b->size ? -1 : 1;
-    return (a->name == NULL) - (b->name == NULL);
+    return (int)b->has_name - (int)a->has_name;
 }
 
 static void sort_live_code(debug_files *files) {

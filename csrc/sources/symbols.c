@@ -40,6 +40,7 @@ typedef struct elf_symbol {
     uint8_t info; /* type, and the binding in the upper half */
     bool is_defined;
     bool is_label; /* without a type */
+    bool is_lost;  /* the file does not have the descriptor that says where it is */
     uint32_t section; /* 0 for absolute and common symbols */
     uint64_t address;
     uint64_t size;
@@ -197,7 +198,7 @@ static bool next_elf_function(const elf_object *elf, symbol_table *table,
         if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
             symbol->address += elf->placements[symbol->section].address;
         symbol->address &= ~object_isa_bit(&elf->object.header);
-        if (!symbol->is_label && !follow_descriptor(elf, table, symbol)) continue;
+        symbol->is_lost = !symbol->is_label && !follow_descriptor(elf, table, symbol);
         return true;
     }
     return false;
@@ -212,6 +213,10 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                            : SYMBOL_UNTYPED;
     const char *name;
     size_t size;
+    if (symbol->is_lost) {
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name, 0);
+        return GSYM_OK;
+    }
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
                               symbol->size))
         return GSYM_OK;
@@ -537,22 +542,39 @@ static gsym_status add_live(debug_files *files, live_code code, gsym_error *erro
     return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);
 }
 
+enum { LIVE_NAME_LIMIT = 4096 }; /* longer ones, which may share bytes, say nothing */
+
+/* With a name as a symbol of C has it: perhaps with the suffix of a part, or with the
+ * underscore that some systems put in front. */
+static live_code named_code(uint64_t address, uint64_t size, const char *name,
+                            size_t name_size) {
+    live_code code = {.address = address, .size = size, .has_name = true};
+    const char *suffix;
+    if (name_size > LIVE_NAME_LIMIT) return code;
+    code.hashes[0] = string_hash(name, name_size);
+    suffix = memchr(name + 1, '.', name_size - 1);
+    if (suffix != NULL) code.hashes[1] = string_hash(name, (size_t)(suffix - name));
+    if (name[0] == '_') code.hashes[2] = string_hash(name + 1, name_size - 1);
+    return code;
+}
+
 static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
                                 gsym_error *error) {
     uint64_t entry = elf->entry & ~object_isa_bit(&elf->object.header);
     symbol_table table;
     elf_symbol symbol;
     GSYM_TRY(add_live(files, (live_code){.address = entry}, error));
-    if (!find_table(elf, SHT_SYMTAB, &table) && !find_table(elf, SHT_DYNSYM, &table))
-        return GSYM_OK;
-    while (next_elf_function(elf, &table, &symbol)) {
-        live_code code = {.address = symbol.address, .size = symbol.size};
-        if ((symbol.is_label || elf->placements != NULL) && !stands_in_code(elf, &symbol))
+    files->common.knows_live = find_table(elf, SHT_SYMTAB, &table);
+    while (files->common.knows_live && next_elf_function(elf, &table, &symbol)) {
+        const char *name;
+        size_t size;
+        if (symbol.is_lost || ((symbol.is_label || elf->placements != NULL) &&
+                               !stands_in_code(elf, &symbol)))
             continue;
-        code.name = object_symbol_name(table.names, symbol.name, &code.name_size);
-        if (code.name != NULL && code.name_size > 0 &&
-            !(symbol.is_label && names_no_function(code.name)))
-            GSYM_TRY(add_live(files, code, error));
+        name = object_symbol_name(table.names, symbol.name, &size);
+        if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
+            GSYM_TRY(add_live(files, named_code(symbol.address, symbol.size, name, size),
+                              error));
     }
     return GSYM_OK;
 }
@@ -564,11 +586,11 @@ static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
     if (pe->symbol_table != 0)
         reader.entries = pe_bytes(pe, pe->symbol_table,
                                   (uint64_t)pe->symbol_count * pe->symbol_size);
+    conversion_files(conversion)->common.knows_live = cursor_left(&reader.entries) > 0;
     while (next_function(&reader, &symbol))
         if (symbol.name != NULL && symbol.name_size > 0)
             GSYM_TRY(add_live(conversion_files(conversion),
-                              (live_code){symbol.address, 0, symbol.name,
-                                          symbol.name_size},
+                              named_code(symbol.address, 0, symbol.name, symbol.name_size),
                               error));
     return GSYM_OK;
 }
@@ -581,10 +603,8 @@ gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
         has_code_at_0 |= files->text.items[i].start == 0;
     if (!has_code_at_0) return GSYM_OK;
     switch (object->header.format) {
-        case GSYM_OBJECT_ELF: files->common.knows_live = true;
-            return elf_add_live(files, elf_of(object), error);
-        case GSYM_OBJECT_PE: files->common.knows_live = true;
-            return pe_add_live(conversion, pe_of(object), error);
+        case GSYM_OBJECT_ELF: return elf_add_live(files, elf_of(object), error);
+        case GSYM_OBJECT_PE: return pe_add_live(conversion, pe_of(object), error);
         default: return GSYM_OK;
     }
 }

@@ -197,9 +197,13 @@ static const line_sequence *sequence_of(unit_joiner *joiner, const walk_function
             return sequence; /* the only one */
         if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) break;
         if (sequence->high <= range->start) continue;
-        if (!is_asked)
+        if (!is_asked) {
+            uint64_t cost = 0;
             dwarf_declaration(&joiner->resolver, source->offset, &declared.file,
-                              &declared.line);
+                              &declared.line, &cost);
+            if (!spend(joiner, &joiner->visit_budget, cost, source->offset))
+                joiner->visit_budget = 0;
+        }
         is_asked = true;
         fit = fit_of(joiner, sequence, range, &declared);
         if (best == NULL || !is_better(&best_fit, &fit)) {
@@ -235,18 +239,26 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
     bool is_cut = false;
     while (!is_cut && sequence != NULL) {
         /* Of a sequence that starts in the function, all rows at its start count. */
-        gsym_range part = {sequence->low > function->address ? function->address
-                                                             : range.start,
+        gsym_range part = {sequence->low >= range.start ? function->address : range.start,
                            range.end};
+        gsym_line_row *row;
         uint32_t first, count;
         size_t next;
         rows_of_sequence(joiner->rows, sequence, &part, &first, &count);
         if (!append_rows(result, joiner, first, count, gathered, &is_cut)) return false;
         if (is_cut) dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
-        if (is_cut || sequence->high >= range.end) break;
+        if (is_cut) break;
+        /* A row before the part applies from its start on. */
+        row = &result->rows.items[result->rows.count - count];
+        if (count > 0 && row->address < part.start) row->address = part.start;
+        if (sequence->high >= range.end) break;
         range.start = sequence->high;
         sequence = sequence_of(joiner, source, &range);
         if (sequence != NULL) continue;
+        if (result->rows.count - gathered >= joiner->row_budget) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, 1);
+            break;
+        }
         if (!LIST_ADD(result->rows, (gsym_line_row){range.start, NO_FILE, 0})) return false;
         next = places_to(lines, range.start);
         if (next == lines->by_low.count || lines->by_low.items[next].low >= range.end)
@@ -291,6 +303,9 @@ static bool number_row_files(unit_functions *result, unit_joiner *joiner,
     if (function->row_count > joiner->row_budget) {
         dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, function->die_offset,
                    function->row_count);
+        /* Those that were gathered for it are the last ones. */
+        if (function->row_first >= joiner->table_rows)
+            result->rows.count = function->row_first;
         function->row_count = 0;
         return true;
     }
@@ -338,6 +353,12 @@ static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_
                         const gsym_inline_node *parent, gsym_range range,
                         uint64_t *size_ret) {
     size_t at = parent->range_first, end = at + parent->range_count;
+    const gsym_range *only = &result->ranges.items[at];
+    if (GSYM_LIKELY(parent->range_count == 1 && only->start <= range.start &&
+                    range.end <= only->end)) {
+        *size_ret = range.end - range.start;
+        return result->ranges.count < NO_INDEX && LIST_ADD(result->ranges, range);
+    }
     SEARCH_SORTED(at, end, result->ranges.items[middle].end <= range.start);
     for (; at < end && result->ranges.items[at].start < range.end; ++at) {
         gsym_range part = result->ranges.items[at];
@@ -351,17 +372,23 @@ static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_
     return true;
 }
 
+/* Whether the caller of an inlined call has a range in any of its own. */
+static bool is_in_caller(const unit_walk *walk, const walk_node *node,
+                         const gsym_range *range) {
+    const walk_function *function = &walk->functions.items[node->function];
+    const walk_node *outer;
+    if (node->outer == NO_INDEX)
+        return was_given(walk->ranges.items + function->range_first, function->range_count,
+                         range);
+    outer = &walk->nodes.items[node->outer];
+    return was_given(walk->ranges.items + outer->range_first, outer->range_count, range);
+}
+
 /* Keep of a node's ranges what lies in its parent's. *is_elsewhere is set where
  * all else is empty or in another range of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
                         const gsym_inline_node *parent, bool *is_elsewhere) {
-    const unit_walk *walk = &joiner->walk;
-    const walk_function *function = &walk->functions.items[node->function];
-    const walk_node *outer =
-        node->outer == NO_INDEX ? NULL : &walk->nodes.items[node->outer];
-    uint32_t given_first = outer == NULL ? function->range_first : outer->range_first;
-    uint32_t given_count = outer == NULL ? function->range_count : outer->range_count;
     size_t first = result->ranges.count;
     uint32_t empty = 0;
     for (uint32_t i = 0; i < raw_count; ++i) {
@@ -372,7 +399,7 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
         }
         if (!add_clipped(result, joiner, node, parent, raw[i], &size)) return false;
         if (size == raw[i].end - raw[i].start) continue;
-        if (was_given(walk->ranges.items + given_first, given_count, &raw[i]))
+        if (is_in_caller(&joiner->walk, node, &raw[i]))
             *is_elsewhere = true;
         else
             dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
@@ -393,24 +420,28 @@ static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
 }
 
 /* The file of a call that has a line only, as compilers leave it out where it is that of
- * the caller, the DIE at `caller`; FILE_INVALID where that does not say so either. */
-static bool file_of_caller(unit_functions *result, unit_joiner *joiner, uint64_t caller,
-                           uint32_t *code_ret) {
-    uint64_t file, line;
+ * the caller; FILE_INVALID where that does not say so either. */
+static bool file_of_caller(unit_functions *result, unit_joiner *joiner,
+                           const walk_node *node, uint32_t *code_ret) {
+    const unit_walk *walk = &joiner->walk;
+    uint64_t caller = node->outer == NO_INDEX
+                          ? walk->functions.items[node->function].offset
+                          : walk->nodes.items[node->outer].offset;
+    uint64_t file, line, cost = 0;
     *code_ret = FILE_INVALID;
-    if (!spend(joiner, &joiner->visit_budget, joiner->unit.abbrevs->count, caller))
-        return true;
-    dwarf_declaration(&joiner->resolver, caller, &file, &line);
+    if (joiner->visit_budget == 0) return true; /* said already */
+    dwarf_declaration(&joiner->resolver, caller, &file, &line, &cost);
+    if (!spend(joiner, &joiner->visit_budget, cost, caller)) joiner->visit_budget = 0;
     return file == NO_FILE || unit_file_code(result, joiner, file, code_ret);
 }
 
 static bool add_inlined_call(unit_functions *result, unit_joiner *joiner,
-                             const walk_node *node, uint64_t caller, size_t range_first) {
+                             const walk_node *node, size_t range_first) {
     uint32_t name, code = FILE_INVALID;
     if (!name_of_origin(result, joiner, node->origin, &name)) return false;
     if (node->has_call_file) {
         if (!unit_file_code(result, joiner, node->call_file, &code)) return false;
-    } else if (node->call_line != 0 && !file_of_caller(result, joiner, caller, &code)) {
+    } else if (node->call_line != 0 && !file_of_caller(result, joiner, node, &code)) {
         return false;
     }
     if (node->has_call_file && code == FILE_INVALID)
@@ -451,6 +482,8 @@ static bool sort_parts(unit_joiner *joiner, const walk_function *source) {
     return true;
 }
 
+enum { CONTENT_VISITS = 8 }; /* what it costs to sort it, and to place it */
+
 /* Add `content` to each part that starts at `last` or before and ends at `least_end` or
  * after it. *is_cut is set where that costs too much. */
 static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_content content,
@@ -460,7 +493,11 @@ static bool add_to_parts(unit_joiner *joiner, part_contents *contents, part_cont
                   joiner->parts.items[middle].range.start <= last);
     for (; at > 0 && joiner->parts.items[at - 1].reach >= least_end; --at) {
         const function_part *part = &joiner->parts.items[at - 1];
-        *is_cut = !spend(joiner, &joiner->visit_budget, 1, offset);
+        *is_cut = !spend(joiner, &joiner->visit_budget, CONTENT_VISITS, offset);
+        if (contents->count >= joiner->most_contents) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, offset, contents->count);
+            *is_cut = true;
+        }
         if (*is_cut) return true;
         content.part = part->number;
         if (part->range.end >= least_end && !LIST_ADD(*contents, content)) return false;
@@ -472,8 +509,6 @@ static bool add_call_to_parts(unit_joiner *joiner, const walk_function *source,
                               uint32_t index, bool *is_cut) {
     const unit_walk *walk = &joiner->walk;
     const walk_node *node = &walk->nodes.items[index];
-    const walk_node *outer =
-        node->outer == NO_INDEX ? NULL : &walk->nodes.items[node->outer];
     for (uint32_t i = 0; i < node->range_count && !*is_cut; ++i) {
         gsym_range range = walk->ranges.items[node->range_first + i];
         size_t count = joiner->calls.count;
@@ -485,8 +520,7 @@ static bool add_call_to_parts(unit_joiner *joiner, const walk_function *source,
                           range.start + 1, range.end - 1, source->offset, is_cut))
             return false;
         if (joiner->calls.count == count && !*is_cut &&
-            (outer == NULL || !was_given(walk->ranges.items + outer->range_first,
-                                         outer->range_count, &range)))
+            (node->outer == NO_INDEX || !is_in_caller(walk, node, &range)))
             dwarf_warn(joiner->warnings, GSYM_WARN_INLINE_UNCONTAINED, node->offset,
                        range.start);
     }
@@ -545,8 +579,6 @@ static bool place_call(unit_functions *result, unit_joiner *joiner, uint32_t ind
     const walk_function *source = &walk->functions.items[node->function];
     size_t first = result->ranges.count;
     uint32_t parent = node->outer == NO_INDEX ? root : joiner->placed.items[node->outer];
-    uint64_t caller =
-        node->outer == NO_INDEX ? source->offset : walk->nodes.items[node->outer].offset;
     joiner->placed.items[index] = 0;
     *is_cut = !spend(joiner, &joiner->visit_budget, 1 + count, source->offset);
     if (*is_cut || (node->outer != NO_INDEX && parent <= root)) return true;
@@ -560,7 +592,7 @@ static bool place_call(unit_functions *result, unit_joiner *joiner, uint32_t ind
         return true;
     }
     joiner->placed.items[index] = (uint32_t)result->nodes.count;
-    return add_inlined_call(result, joiner, node, caller, first);
+    return add_inlined_call(result, joiner, node, first);
 }
 
 /* Place the calls of one part of a function that has several. */
@@ -662,18 +694,14 @@ static bool find_call_sites(unit_functions *result, unit_joiner *joiner,
     return true;
 }
 
+#define MAX_PADDING 16
+
 /* ---- code that the linker dropped ---------------------------------------------------- */
 
-/* Whether a symbol has the name of a function: also with the suffix of a part of it, or
- * with the underscore that some systems put before names of C. */
 static bool is_named(const unit_name *name, const live_code *code) {
-    const char *bytes = code->name, *suffix;
-    size_t size = code->name_size;
-    suffix = memchr(bytes + 1, '.', size - 1);
-    return name->hash == string_hash(bytes, size) ||
-           (suffix != NULL &&
-            name->hash == string_hash(bytes, (size_t)(suffix - bytes))) ||
-           (bytes[0] == '_' && name->hash == string_hash(bytes + 1, size - 1));
+    for (size_t i = 0; i < LIVE_NAMES; ++i)
+        if (code->hashes[i] == name->hash) return true;
+    return false;
 }
 
 /* Whether the function of a DIE may be the one that is at the start of `range`. */
@@ -701,17 +729,28 @@ static bool is_inside_live(const dwarf_input *code, uint64_t address) {
     return address - code->live[at].address < code->live[at].size;
 }
 
+/* Whether a function is all that is up to the next place where there is code: it may be one
+ * that has no symbol, such as a local one that the linker left out. */
+static bool fills_gap(const dwarf_input *code, const gsym_range *range) {
+    size_t at = live_from(code, range->start);
+    uint64_t next = code->text_count > 0 ? code->text[0].end : UINT64_MAX;
+    if (at < code->live_count && code->live[at].address < next)
+        next = code->live[at].address;
+    return range->end <= next && next - range->end < MAX_PADDING;
+}
+
 /* Whether code at an address is that of a function, as far as symbols say. */
 static bool is_live(const unit_functions *result, unit_joiner *joiner,
                     const walk_function *source, uint32_t name, const gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
     size_t first = live_from(code, range->start), at = first;
     for (; at < code->live_count && code->live[at].address == range->start; ++at) {
-        if (code->live[at].name == NULL) return at == first;
+        if (!code->live[at].has_name) return at == first;
         if (!spend(joiner, &joiner->visit_budget, 1, source->offset)) return false;
         if (is_the_code(result, joiner, name, range, &code->live[at])) return true;
     }
-    return range->start > 0 && at == first && !is_inside_live(code, range->start);
+    if (at > first) return false;
+    return range->start > 0 ? !is_inside_live(code, range->start) : fills_gap(code, range);
 }
 
 /* Whether the linker dropped the code of a function, whose debug information then starts at
@@ -784,7 +823,7 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
                       (unit_function){.address = ranges[i].start,
                                       .size = ranges[i].end - ranges[i].start,
                                       .die_offset = source->offset,
-                                       .name = NO_INDEX,
+                                      .name = NO_INDEX,
                                       .is_bare = true}))
             return false;
     return true;
@@ -805,18 +844,17 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
             if (!joiner->keeps_nameless) continue;
         }
         if (source->range_count > 1 && !sort_into_parts(joiner, i)) return false;
-        for (uint32_t part = 0; part < source->range_count; ++part)
-            if (!is_dropped(result, joiner, source, name,
-                            &walk->ranges.items[source->range_first + part]) &&
+        for (uint32_t part = 0; part < source->range_count; ++part) {
+            gsym_range range = walk->ranges.items[source->range_first + part];
+            if (!is_dropped(result, joiner, source, name, &range) &&
                 !add_function(result, joiner, i, part, name))
                 return false;
+        }
     }
     return true;
 }
 
 /* ---- rows without a function ---------------------------------------------------- */
-
-#define MAX_PADDING 16
 
 /* Whether a range does no more than align what follows, if no row starts in it. */
 static bool aligns(gsym_range range) {
@@ -968,6 +1006,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
+#define LEAST_NODES 65536
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 #define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
 
@@ -1043,8 +1082,9 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
     result->reached = walk->reached;
     result->lists_end = walk->lists.end;
-    joiner->node_budget +=
-        16 * (uint64_t)(walk->nodes.count + walk->ranges.count + walk->call_sites.count);
+    joiner->most_contents = 16 * (uint64_t)(walk->nodes.count + walk->ranges.count +
+                                            walk->call_sites.count) + LEAST_NODES;
+    joiner->node_budget += joiner->most_contents - LEAST_NODES;
     if (!unit_files_reset(result, joiner) ||
         !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
@@ -1054,7 +1094,9 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
         return false;
     return !result->is_last ||
            (add_uncovered_lines(result, joiner) &&
-            dwarf_spend(&joiner->budget->rows, joiner->all_rows - joiner->row_budget));
+            dwarf_spend(&joiner->budget->rows, joiner->all_rows - joiner->row_budget) &&
+            dwarf_spend(&joiner->budget->visits,
+                        joiner->all_visits - joiner->visit_budget));
 }
 
 bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
@@ -1089,8 +1131,9 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->resolver.arena = &result->arena;
     joiner->resolver.budget = joiner->budget;
     joiner->row_budget = joiner->all_rows = 16 * (uint64_t)joiner->rows->count + 65536;
-    joiner->node_budget = 65536;
-    joiner->visit_budget = (UINT64_C(1) << 26) +
-                           16 * (joiner->unit.header->end - joiner->unit.header->offset);
+    joiner->node_budget = LEAST_NODES;
+    joiner->visit_budget = joiner->all_visits =
+        (UINT64_C(1) << 26) +
+        16 * (joiner->unit.header->end - joiner->unit.header->offset);
     return join_part(result, joiner);
 }

@@ -131,7 +131,8 @@ typedef struct unit_joiner {
     bool knows_ranges;
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t row_budget, node_budget, visit_budget;
-    uint64_t all_rows; /* what row_budget was */
+    uint64_t all_rows, all_visits; /* what row_budget and visit_budget were */
+    uint64_t most_contents; /* of `calls` and of `sites` */
     known_name *known; /* KNOWN_NAMES of them */
     bool keeps_nameless; /* for the creator to name */
     bool has_repetitions; /* linkers fold copies of functions in this language */

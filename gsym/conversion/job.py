@@ -233,7 +233,8 @@ def _convert(request: ConversionRequest) -> ConversionReport:
     try:
         return found.convert(request)
     except LimitError as error:
-        if options.output_version is not None:
+        is_of_version_1 = "--output-version 2" in error.reason  # as it advises then
+        if options.output_version is not None or not is_of_version_1:
             raise
         try:
             return found.convert(request.with_options(output_version=2))

@@ -98,7 +98,7 @@ class ConvertOptions(NamedTuple):
     )
     output_version: int | None = _declared(
         NUMBER,
-        "version of the format, 1 or 2 (default: that of the input, else 1 if it fits)",
+        "version of the format, 1 or 2 (default: that of the input, else 1)",
         "V",
         choices=("1", "2"),
         default=None,

@@ -138,13 +138,30 @@ def test_a_section_at_0_has_functions_without_symbols(tmp_path: Path) -> None:
     """)
 
 
-@pytest.mark.parametrize(("entry", "expected"), [(0, "0-20 f\n"), (0x20, "")])
+@pytest.mark.parametrize(
+    ("entry", "end", "is_there"),
+    [
+        (0, 0x08, True),
+        (0x20, 0x08, False),
+        (0x20, 0x30, False),
+        # It fills what is before the entry point, but for padding.
+        (0x20, 0x20, True),
+        (0x20, 0x14, True),
+    ],
+)
 def test_without_a_symbol_the_entry_point_decides(
-    entry: int, expected: str, tmp_path: Path
+    entry: int, end: int, tmp_path: Path, *, is_there: bool
 ) -> None:
-    dies = [function("f", 0, 0x20), function("g", 0x40, 0x50)]
-    text = converted(tmp_path, c_unit(*dies), symbols=[], entry=entry)
-    assert text == f"{expected}40-50 g\n"
+    dies = [function("f", 0, end), function("g", 0x40, 0x50)]
+    symbols = [Symbol("g", 0x40, 0x10)]
+    text = converted(tmp_path, c_unit(*dies), symbols=symbols, entry=entry)
+    assert text == (f"0-{end:x} f\n" if is_there else "") + "40-50 g\n"
+
+
+def test_without_a_symbol_table_all_functions_count(tmp_path: Path) -> None:
+    dies = [function("f", 0, 8), function("g", 0x40, 0x50)]
+    text = converted(tmp_path, c_unit(*dies), symbols=[], entry=0x40)
+    assert text == "0-8 f\n40-50 g\n"
 
 
 def test_a_symbol_without_a_size_names_what_is_there(tmp_path: Path) -> None:

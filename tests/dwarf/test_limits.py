@@ -12,9 +12,10 @@ from tests.conversions import convert_bytes, describe
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag
-from tests.inputs.elf import Symbol, elf_of
+from tests.inputs.elf import Symbol, code_section, elf_of
+from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import function, inlined, program, unit
-from tests.inputs.range_lists import ranges
+from tests.inputs.range_lists import RangeEntry, ranges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,6 +81,48 @@ def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -
     (count,) = converted.report.warnings.values()
     assert converted.report.warnings == {LIMIT: count}
     assert 10 < count < 40
+
+
+def parts_that_share_a_list(units: int) -> bytes:
+    """Functions of 9,000 equal parts, and a call in each of the same list."""
+    ranges_of_code = ranges(*[RangeEntry.start_length(0x1000, 0x800)] * 9000)
+    made = []
+    for number in range(units):
+        where = {At.ranges: Form.sec_offset(ranges_of_code if not number else 12)}
+        origin = Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label=f"g{number}")
+        call = Die(
+            Tag.inlined_subroutine, {At.abstract_origin: Ref(f"g{number}"), **where}
+        )
+        made.append(unit(origin, Die(Tag.subprogram, {At.name: "f", **where}, call)))
+    return program(*made, text=[code_section(0x1000, 0x1000)])
+
+
+def test_parts_and_calls_that_share_a_list_are_cut(tmp_path: Path) -> None:
+    assert convert_bytes(tmp_path, parts_that_share_a_list(1)).report.warnings == {
+        LIMIT: 1
+    }
+
+
+@pytest.mark.slow
+def test_units_of_parts_that_share_a_list_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(gsym.LimitError, match="share calls and ranges"):
+        convert_bytes(tmp_path, parts_that_share_a_list(80))
+
+
+def test_rows_of_functions_that_leave_their_sequence_are_cut(tmp_path: Path) -> None:
+    """Each of them has all rows, and one after their end."""
+    rows = [(0x1000 + at, at % 2 + 1) for at in range(0x800)]
+    lines = LineProgram(
+        sequence(*rows, end=0x1800),
+        files=(File("a.c"), File("a.c")),
+        directories=("/src",),
+    )
+    many = [function(f"f{at}", 0x1000, 0x1900 + at) for at in range(100)]
+    image = program(unit(*many, lines=lines), text=[code_section(0x1000, 0x1000)])
+    converted = convert_bytes(tmp_path, image)
+    (cut,) = converted.report.warnings.values()
+    with_rows = [each for each in converted.functions if each.line_table]
+    assert (len(with_rows), cut) == (47, 53)
 
 
 def test_nested_inlined_calls_share_a_list(tmp_path: Path) -> None:

@@ -301,6 +301,13 @@ ROWS_OF_A_FUNCTION = [
         *sequence((0x1020, 6), end=0x1040),
         differs=RUNS_ON,
     ),
+    taken(
+        "a row before the second of two sequences that overlap starts with it",
+        rows("1000 a.c:1", "1010 a.c:3", "1020 a.c:12"),
+        *sequence((0x1000, 1), end=0x1010),
+        *sequence((0x1008, 2), (0x100C, 3), (0x1020, 12), end=0x1040),
+        differs="llvm-gsymutil takes rows that go back for the end",
+    ),
     Case(
         "a sequence may contain others",
         program(

@@ -194,10 +194,12 @@ class LineTable:
             best = (named or holding)[0]
             if not named and len(holding) > 1:
                 best = _fittest(holding, Range(at, end), declared())
-            first = 0 if best.low > start else best.index_of(at) or 0
+            is_whole = start < best.low >= at
+            first = 0 if is_whole else best.index_of(at) or 0
             last = best.index_of(end - 1)
             for row in range(first, len(best.addresses) if last is None else last + 1):
-                yield best.addresses[row], best.files[row], best.lines[row]
+                place = best.addresses[row] if is_first else max(best.addresses[row], at)
+                yield place, best.files[row], best.lines[row]
             at, is_first = best.high, False
 
     def _holding(self, address: int) -> list[LineSequence]:
