@@ -508,7 +508,8 @@ typedef struct line_table {
 
 void line_table_deinit(line_table *table);
 /* Run the unit's line program. Rows that repeat file and line of the row before
- * are left out, but in a table whose rows go back. False where memory ran out or the budget is spent; damage is a warning. */
+ * are left out, but in a table whose rows go back. False where memory ran out or the budget
+ * is spent; damage is a warning. */
 bool dwarf_run_line_program(line_table *table, row_list *rows, const dwarf_unit *unit,
                             dwarf_budget *budget, warning_list *warnings);
 /* The file at a DWARF file index, or NULL. *is_none is set for index 0 before

@@ -414,7 +414,8 @@ void dwarf_declaration(name_resolver *resolver, uint64_t offset, uint64_t *file_
             has_file =
                 abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_file, file_ret, cost);
         if (*line_ret == 0)
-            (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret, cost);
+            (void)abbrev_read_attribute(unit->abbrevs, a, c, DW_AT_decl_line, line_ret,
+                                        cost);
         if ((has_file && *line_ret != 0) ||
             !abbrev_read(unit->abbrevs, a, &c, &fields))
             return;
