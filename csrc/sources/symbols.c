@@ -214,7 +214,9 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     const char *name;
     size_t size;
     if (symbol->is_lost) {
-        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name, 0);
+        if (elf->placements == NULL) /* else its relocations have it, as the DWARF does */
+            dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
+                       0);
         return GSYM_OK;
     }
     if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
