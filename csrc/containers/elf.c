@@ -466,7 +466,7 @@ static inline relocation next_relocation(cursor *c, const elf_object *elf,
     return r;
 }
 
-/* False where it is of an unknown type, or its symbol or place is none. */
+/* False if its type is unknown, or if it has no valid symbol or place. */
 static inline bool apply(const relocation_target *target, const symbol_values *symbols,
                          const relocation *r) {
     uint64_t value;

@@ -99,9 +99,10 @@ static inline bool elf_section_holds_code(const elf_section *section) {
  * in the file. */
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret);
-/* The dynamic section by its program header; false if there is none. */
+/* Find the dynamic section by its program header; false if the file has none. */
 bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret);
-/* The dynamic symbols and their names without section headers; false if there are none. */
+/* Find the dynamic symbols and their names without section headers; false if there are
+ * none. */
 bool elf_dynamic_symbols(const elf_object *elf, cursor *entries_ret, cursor *names_ret);
 
 #endif

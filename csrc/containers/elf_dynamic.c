@@ -13,9 +13,8 @@ typedef struct dynamic_tags {
 } dynamic_tags;
 
 static cursor bytes_in_file(const elf_object *elf, uint64_t offset, uint64_t size) {
-    uint64_t all = elf->object.size, start = offset < all ? offset : all;
-    return cursor_at(elf->object.data + start, size < all - start ? size : all - start, 0,
-                     elf->object.header.big_endian);
+    elf_section bytes = {.offset = offset, .size = size};
+    return elf_section_bytes(elf, &bytes);
 }
 
 /* What the file has from an address on, up to the end of the segment. */

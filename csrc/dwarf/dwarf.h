@@ -274,9 +274,9 @@ static inline bool abbrev_skip(const abbrev_table *table, const abbrev *a, curso
 bool abbrev_read(const abbrev_table *table, const abbrev *a, cursor *c,
                  dwarf_fields *fields);
 
-/* The value of an attribute that is no field, of the DIE whose attributes `c` is at; false
- * without a number. It reads the declaration again, so it is for few DIEs; the number of
- * attributes that it reads is added to *cost. */
+/* Read an attribute that has no field, of the DIE whose attributes start at `c`. False if
+ * the DIE does not have it as a number. It reads the declaration again, so it is for few
+ * DIEs; the number of attributes that it reads is added to *cost. */
 bool abbrev_read_attribute(const abbrev_table *table, const abbrev *a, cursor c,
                            uint64_t attribute, uint64_t *value_ret, uint64_t *cost);
 

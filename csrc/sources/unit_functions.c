@@ -237,7 +237,7 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
     const line_table *lines = joiner->lines;
     size_t gathered = result->rows.count;
     bool is_cut = false;
-    while (!is_cut && sequence != NULL) {
+    while (sequence != NULL) {
         /* Of a sequence that starts in the function, all rows at its start count. */
         gsym_range part = {sequence->low >= range.start ? function->address : range.start,
                            range.end};
@@ -246,8 +246,10 @@ static bool gather_rows(unit_functions *result, unit_joiner *joiner,
         size_t next;
         rows_of_sequence(joiner->rows, sequence, &part, &first, &count);
         if (!append_rows(result, joiner, first, count, gathered, &is_cut)) return false;
-        if (is_cut) dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
-        if (is_cut) break;
+        if (is_cut) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, source->offset, count);
+            break;
+        }
         /* A row before the part applies from its start on. */
         row = &result->rows.items[result->rows.count - count];
         if (count > 0 && row->address < part.start) row->address = part.start;

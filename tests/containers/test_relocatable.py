@@ -93,7 +93,7 @@ PLACES = {
         [code(".text", 0x10), code(".b", 0x10, address=0x18), code(".c", 0x10, 32)],
         "text 28-38, b 18-28, c 40-50",
     ),
-    "code in front of an address, data that has no room there behind it": (
+    "code before a given address, data after it if it does not fit before": (
         [code(".text", 8), data(".data", 0x100), code(".plt", 1, address=0x80)],
         "text 0-8, plt 80-81",
     ),
