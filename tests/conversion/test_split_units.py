@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import struct
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tests.conversions import describe, read_functions
 from tests.inputs.elf import (
     Compression,
     Elf,
+    Section,
     code_section,
 )
 from tests.inputs.split_examples import SYMBOL, build
@@ -86,6 +88,63 @@ def test_a_package_may_be_named(tmp_path: Path) -> None:
     report = convert(tmp_path, ONE.binary, dwp=path)
     assert names_of(report) == ["in_split"]
     assert report.companions == (path,)
+
+
+PACKAGE_ID = b"\x51\x62\x73"
+
+
+def debug_dwp(
+    name: str, number: bytes = PACKAGE_ID, *, is_package: bool = False, version: int = 6
+) -> Section:
+    head = struct.pack("<HB", version, is_package)
+    data = head + os.fsencode(name) + b"\0" + bytes([len(number)]) + number
+    return Section(".debug_dwp", data)
+
+
+def with_section(elf: bytes, section: Section, folder: Path) -> bytes:
+    """*elf* with one more section, by objcopy."""
+    objcopy = find_peer("objcopy", "llvm-objcopy-22", "llvm-objcopy-19")
+    path, contents = folder / "elf", folder / "section"
+    path.write_bytes(elf)
+    contents.write_bytes(section.data)
+    added = f"--add-section={section.name}={contents}"
+    subprocess.run([objcopy, added, path], check=True)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["symbols.pkg", "../pkg/symbols", "/symbols.pkg"])
+def test_the_package_that_the_binary_names_is_found(name: str, tmp_path: Path) -> None:
+    name = f"{tmp_path}{name}" if name.startswith("/") else name
+    own = debug_dwp("", is_package=True)
+    place(tmp_path / "bin/app.dwp", b"not needed")
+    os.makedirs(tmp_path / "pkg")
+    path = os.path.join(tmp_path / "bin", name)
+    place(tmp_path / "bin" / name, with_section(ONE.package, own, tmp_path))
+    report = convert(tmp_path, with_section(ONE.binary, debug_dwp(name), tmp_path))
+    assert names_of(report) == ["in_split"]
+    assert report.companions == (path,)
+
+
+@pytest.mark.parametrize(
+    ("link", "own", "reason"),
+    [
+        (debug_dwp("p"), debug_dwp("", b"\x51", is_package=True), "has another id"),
+        (debug_dwp("p"), debug_dwp("p"), "has another id"),
+        (debug_dwp("p"), None, "has another id"),
+        (debug_dwp("p", version=5), None, "is damaged, or of an unknown version"),
+        (debug_dwp("p", b""), None, "names no file"),
+        (debug_dwp(""), None, "names no file"),
+    ],
+)
+def test_a_package_of_another_id_is_not_used(
+    link: Section, own: Section | None, reason: str, tmp_path: Path
+) -> None:
+    package = ONE.package if own is None else with_section(ONE.package, own, tmp_path)
+    path = place(tmp_path / "bin/p", package)
+    report = convert(tmp_path, with_section(ONE.binary, link, tmp_path))
+    assert (names_of(report), report.companions) == ([], ())
+    where = path if reason == "has another id" else ".debug_dwp"
+    assert f"tried {where} ({reason}), " in report.notes[0]
 
 
 def test_the_command_names_a_few_of_many_files(

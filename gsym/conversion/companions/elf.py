@@ -2,7 +2,8 @@
 
 A debug file is found by build id or by `.gnu_debuglink`. What dwz moved out of several
 DWARF files is in a supplementary file: `.gnu_debugaltlink` names it with its build id,
-`.debug_sup` (DWARF 5, 7.3.6) with a checksum that the supplementary file repeats.
+`.debug_sup` (DWARF 5, 7.3.6) with a checksum that the supplementary file repeats. In the
+same way `.debug_dwp` (DWARF 6) names the package with the split units.
 `.gnu_debugdata` is an ELF file compressed with xz: the symbols of a stripped binary
 that its .dynsym does not have.
 """
@@ -153,7 +154,8 @@ def _crc32(data: memoryview) -> int:
 
 _ALTLINK = ".gnu_debugaltlink"
 _SUP = ".debug_sup"
-_SUP_VERSION = 5
+_DWP = ".debug_dwp"
+_LINK_VERSIONS = {_SUP: 5, _DWP: 6}
 # Packages install what they share below this part of a path.
 _SHARED = f"{os.sep}.dwz{os.sep}"
 
@@ -192,7 +194,7 @@ def _supplementary_files(
     """The files of this name that have this build id, or else this checksum."""
 
     def mismatch(candidate: ObjectFile) -> str:
-        if checksum and _own_checksum(candidate) != checksum:
+        if checksum and _own_checksum(candidate, _SUP) != checksum:
             return "has another checksum"
         return _other_build(candidate, build_id)
 
@@ -235,32 +237,62 @@ def read_altlink(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
 
 def _read_sup(dwarf: ObjectFile) -> tuple[str, bytes, bytes] | None:
     """Name, no build id and checksum; None for a supplementary file."""
-    is_supplementary, name, checksum = _decode_sup(dwarf) or (True, b"", b"")
-    if is_supplementary:
+    link = _read_link(dwarf, _SUP)
+    return None if link is None else (link[0], b"", link[1])
+
+
+def read_package_link(dwarf: ObjectFile) -> tuple[str, bytes] | None:
+    """Name and id of the package with the split units, from .debug_dwp (DWARF 6).
+
+    None without that section, and for the package itself.
+
+    Raises:
+        FormatError: The section is damaged, or names no file.
+    """
+    return _read_link(dwarf, _DWP)
+
+
+def package_id(package: ObjectFile) -> bytes:
+    """The id in the .debug_dwp of a package; b"" for none.
+
+    Raises:
+        FormatError: The section is damaged.
+    """
+    return _own_checksum(package, _DWP)
+
+
+def _read_link(dwarf: ObjectFile, section: str) -> tuple[str, bytes] | None:
+    """Name and checksum; None if there is no section, and for the file it names."""
+    is_named_file, name, checksum = _decode_link(dwarf, section) or (True, b"", b"")
+    if is_named_file:
         return None
     if not name or not checksum:
         raise FormatError("names no file")
-    return os.fsdecode(name), b"", checksum
+    return os.fsdecode(name), checksum
 
 
-def _own_checksum(candidate: ObjectFile) -> bytes:
-    is_supplementary, _, checksum = _decode_sup(candidate) or (False, b"", b"")
-    return checksum if is_supplementary else b""
+def _own_checksum(candidate: ObjectFile, section: str) -> bytes:
+    is_named_file, _, checksum = _decode_link(candidate, section) or (False, b"", b"")
+    return checksum if is_named_file else b""
 
 
-def _decode_sup(file: ObjectFile) -> tuple[bool, bytes, bytes] | None:
-    """is_supplementary, sup_filename and sup_checksum; None without the section."""
-    section = file.section(_SUP.encode())
+def _decode_link(file: ObjectFile, name: str) -> tuple[bool, bytes, bytes] | None:
+    """Whether the file is the one that is named, its name and its checksum.
+
+    None without the section. Both sections have the layout of DWARF 5, 7.3.6.
+    """
+    section = file.section(name.encode())
     if section is None:
         return None
     data = bytes(section)
     version = int.from_bytes(data[:2], "big" if file.big_endian else "little")
-    name, _, rest = data[3:].partition(b"\0")
+    file_name, _, rest = data[3:].partition(b"\0")
     size = rest[0] if rest else 0x80
     checksum = rest[1 : 1 + size]
-    if version != _SUP_VERSION or size >= 0x80 or len(checksum) < size:  # noqa: PLR2004
+    is_known = version == _LINK_VERSIONS[name]
+    if not is_known or size >= 0x80 or len(checksum) < size:  # noqa: PLR2004
         raise FormatError("is damaged, or of an unknown version")
-    return data[2] != 0, name, checksum
+    return data[2] != 0, file_name, checksum
 
 
 _MINI_DEBUG_INFO = b".gnu_debugdata"

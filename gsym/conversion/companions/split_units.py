@@ -1,4 +1,6 @@
-"""Split units: in the binary, in a package beside it, or in a .dwo file each.
+"""Split units: in the binary, in a package, or in a .dwo file each.
+
+A package is beside the binary, or where the binary's .debug_dwp says.
 
 A skeleton unit names its .dwo file as the compiler wrote it, often relative to the
 folder that it compiled in, and often on another machine.
@@ -10,6 +12,7 @@ import os
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from gsym.conversion.companions.elf import package_id, read_package_link
 from gsym.conversion.companions.search import CompanionSearch, Note
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # candidates that a report names
 _WANTED = 16  # of which a note has the paths
+
+
+def _mismatch(file: ObjectFile) -> str:
+    size = file.debug_section_size(lib.GSYM_DEBUG_INFO, split=True)
+    return "" if size else "has no split units"
 
 
 class SplitUnitSearch:
@@ -62,7 +70,8 @@ class SplitUnitSearch:
     def take_package(self) -> None:
         """Take the units of the package that was asked for.
 
-        Or else those in the binary, in its debug file, and of a package beside them.
+        Or else those in the binary, in its debug file, and of a package that one of
+        them names or that is beside them.
 
         Raises:
             FormatError: The requested file has no unit of the binary.
@@ -71,6 +80,8 @@ class SplitUnitSearch:
             for file in self._own:  # clang -gsplit-dwarf=single; a package merged in
                 if not _mismatch(file):
                     self._complete(file)
+            for file in self._own:
+                self._take_linked(file)
             self._take_first(self._neighbours)
             return
         package = ObjectFile(map_file(self._package), self._package)
@@ -97,11 +108,15 @@ class SplitUnitSearch:
         more = f" and {self._failed - _SHOWN} more" if self._failed > _SHOWN else ""
         return Note(f"{units}: tried {self._search.describe()}{more}", self._wanted)
 
-    def _take_first(self, paths: Iterable[str]) -> None:
+    def _take_first(
+        self,
+        paths: Iterable[str],
+        mismatch: Callable[[ObjectFile], str] = _mismatch,
+    ) -> None:
         tried = self._search.tried
         known = len(tried)
         for path in paths:
-            if path not in self._opened and self._take(path):
+            if path not in self._opened and self._take(path, mismatch):
                 del tried[known:]
                 return
         self._failed += len(tried) - known
@@ -109,8 +124,27 @@ class SplitUnitSearch:
         self._wanted += failed[: _WANTED - len(self._wanted)]
         del tried[_SHOWN:]
 
-    def _take(self, path: str) -> bool:
-        for file in self._search.open(path, _mismatch):
+    def _take_linked(self, file: ObjectFile) -> None:
+        """Take the units of the package that .debug_dwp names, if its id is right."""
+        try:
+            link = read_package_link(file)
+        except GsymError as error:
+            self._search.refuse(".debug_dwp", error.reason)
+            return
+        if link is None:
+            return
+        name, wanted = link
+
+        def mismatch(package: ObjectFile) -> str:
+            has_other_id = package_id(package) != wanted
+            return "has another id" if has_other_id else _mismatch(package)
+
+        folders = map(os.path.dirname, (file.path, os.path.realpath(file.path)))
+        paths = dict.fromkeys(os.path.join(folder, name) for folder in folders)
+        self._take_first(paths, mismatch)
+
+    def _take(self, path: str, mismatch: Callable[[ObjectFile], str]) -> bool:
+        for file in self._search.open(path, mismatch):
             self._opened.add(path)
             try:
                 if self._complete(file):
@@ -133,8 +167,3 @@ class SplitUnitSearch:
             yield os.path.join(self._folder, name)
         if os.path.basename(name) != name:
             yield os.path.join(self._folder, os.path.basename(name))
-
-
-def _mismatch(file: ObjectFile) -> str:
-    size = file.debug_section_size(lib.GSYM_DEBUG_INFO, split=True)
-    return "" if size else "has no split units"
