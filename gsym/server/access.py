@@ -5,7 +5,6 @@ from __future__ import annotations
 from ipaddress import ip_address
 from socket import gethostbyname
 
-import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
@@ -104,7 +103,7 @@ class HostCheck:
                     f"the host '{host[:256]}' is not allowed (see the setting "
                     "allowed_hosts)"
                 )
-                await _refusal(421, title)(scope, receive, send)
+                await error_response(421, title)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -155,7 +154,7 @@ class Cors:
             if is_api:
                 title = f"the origin '{origin[:256]}' is not allowed (see the setting "
                 title += "allowed_origins)"
-            await _refusal(403, title)(scope, receive, send)
+            await error_response(403, title)(scope, receive, send)
             return
 
         async def send_open(message: Message) -> None:
@@ -190,11 +189,6 @@ def options_response(request: Request, methods: str, origins: Origins) -> Respon
             "access-control-max-age": _MAX_AGE,
         }
     return Response(headers=headers)
-
-
-def _refusal(status: int, title: str) -> Response:
-    body = msgspec.json.encode({"title": title})
-    return Response(body, status, media_type="application/json")
 
 
 def _name_of(host: str) -> str:

@@ -60,12 +60,21 @@ class ServerError(HTTPException):
         super().__init__(status, title or _phrase(status), headers)
 
 
+def error_body(title: str) -> bytes:
+    """A JSON object with the error as `title` and as `error`.
+
+    Clients of Mozilla's symbolication server read the first, those that upload to its
+    symbol server the second.
+    """
+    return msgspec.json.encode({"title": title, "error": title})
+
+
 def error_response(
     status: int, title: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A response with the body `{"title": ...}`."""
+    """A response with the body `error_body`."""
     return Response(
-        msgspec.json.encode({"title": title or _phrase(status)}),
+        error_body(title or _phrase(status)),
         status,
         headers={"vary": "Accept", **(headers or {})},
         media_type="application/json",

@@ -62,7 +62,15 @@ _FRAME = {
 }
 
 SCHEMAS: dict[str, Any] = {
-    "Error": _object("title", closed=True, title=_TEXT),
+    "Error": _object("title error", closed=True, title=_TEXT, error=_TEXT),
+    "AuthInfo": _object(
+        "email try_symbols token_expires_at upload_api_version",
+        closed=True,
+        email=_TEXT,
+        try_symbols={"type": "boolean"},
+        token_expires_at=_INTEGER,
+        upload_api_version=_INTEGER,
+    ),
     "Job": _object(
         "stacks memoryMap",
         memoryMap=_array(_MODULE),
@@ -236,6 +244,16 @@ _UPLOAD: dict[str, Any] = {
         },
     }
 }
+_AUTH_INFO: dict[str, Any] = {
+    "post": {
+        "summary": "What the token of an upload may do",
+        "security": [{"token": []}],
+        "responses": {
+            "200": _response("The token is for uploads", "AuthInfo"),
+            "default": _response("Refused", "Error"),
+        },
+    }
+}
 
 
 def _symbfile(summary: str) -> dict[str, Any]:
@@ -331,6 +349,7 @@ _PATHS: dict[str, Any] = {
     "/source/v1": _extension("A source file", "SourceFile", "Source"),
     "/asm/v1": _extension("Disassembled code", "Code", "Assembly"),
     "/upload/": _UPLOAD,
+    "/upload/auth_info/": _AUTH_INFO,
     "/api/symbols-ranges": _symbfile("A part of the ranges of an executable"),
     "/api/symbols-returnpads": _symbfile("A part of its return pads"),
     "/symbolicate/arrow": _ARROW,

@@ -13,7 +13,7 @@ import gsym
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.server.bodies import request_body
-from gsym.server.errors import ServerError
+from gsym.server.errors import ServerError, error_response
 from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import key_of_debug_id
@@ -279,7 +279,7 @@ async def _answered(service: Service, work: Any, *arguments: str) -> Response:
         with service.files.guarded():
             return _json(await service.opening.run(work, *arguments))
     except GsymError as error:
-        return _json({"title": shown(str(error))}, 500)
+        return error_response(500, shown(str(error)))
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from gsym.server.errors import error_body
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
             return
         phrase = HTTPStatus(status).phrase
-        body = msgspec.json.encode({"title": title or f"{status} {phrase}"})
+        body = error_body(title or f"{status} {phrase}")
         header = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\n"
             f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"

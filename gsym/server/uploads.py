@@ -1,5 +1,8 @@
 """`POST /upload/`: adds debug information to the store; needs a token.
 
+With `POST /upload/auth_info/`, what Mozilla's upload tool asks of its symbol server
+(mozilla-services/tecken).
+
 Confined processes unpack an upload and convert its files. The server checks the result,
 has the engine check every record, and publishes all of it or nothing.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import time
 
 import msgspec
 from starlette.responses import Response
@@ -43,16 +47,16 @@ if TYPE_CHECKING:
     from gsym.net.web_address import WebAddress
     from gsym.server.service import Service
     from gsym.server.tokens import Holder, Tokens
-    from gsym.store.publication import Publication
 
 _LOG = logging.getLogger("gsym.server")
 _UNPACKING_MEMORY = 512 << 20  # bytes of address space, to unpack an upload
 _RETRY_AFTER = 10
+_NEVER = 253402300799  # the end of year 9999, in seconds since 1970
 _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
 
 def upload_routes(service: Service) -> list[Route]:
-    """The endpoint, if there are tokens for it."""
+    """The endpoints, if there are tokens for them."""
     if not service.tokens.names(UPLOAD):
         return []
     uploads = _Uploads(service)
@@ -63,7 +67,20 @@ def upload_routes(service: Service) -> list[Route]:
         body = msgspec.json.encode({"upload": await uploads.receive(request, holder)})
         return Response(body, 201, media_type="application/json")
 
-    return [Route("/upload/", upload, methods=["POST"])]
+    async def auth_info(request: Request) -> Response:
+        holder = _upload_holder(request, service.tokens)
+        info = {
+            "email": holder.name,
+            "try_symbols": False,
+            "token_expires_at": _NEVER,
+            "upload_api_version": 1,
+        }
+        return Response(msgspec.json.encode(info), media_type="application/json")
+
+    return [
+        Route("/upload/", upload, methods=["POST"]),
+        Route("/upload/auth_info/", auth_info, methods=["POST"]),
+    ]
 
 
 def find_confinement(service: Service) -> None:
@@ -223,7 +240,8 @@ class _Uploads:
         """Publish the converted modules.
 
         Returns:
-            `modules`: the outcome for each; `skipped_keys`: files without a module.
+            `id`: a number that the log has as well; `modules`: the outcome for each;
+            `skipped_keys`: files without a module, and those of modules that were kept.
         """
         modules = read_descriptions(answer.get("modules"), folder)
         members = [names[module.member] for module in modules]
@@ -244,10 +262,18 @@ class _Uploads:
         if len(lone) == len(kept):
             reason = "no functions, and the store has no debug file of the module"
             raise FormatError("the upload contains no module: " + reason)
-        for _, _, done in kept:
+        number = time.time_ns() // 1000
+        outcomes: dict[str, set[str]] = {}  # by file, which may have several modules
+        for _, member, done in kept:
             if done is not None:
-                log_publication(done, holder)
+                outcomes.setdefault(member, set()).add(done.outcome)
+                text = "%s %s (%s), uploaded by %s in upload %d"
+                found = done.entry.identity
+                names_and_ids = found.debug_file, found.debug_id, holder.name, number
+                _LOG.info(text, done.outcome, *names_and_ids)
+        known = [name for name, each in outcomes.items() if each == {"kept"}]
         return {
+            "id": number,
             "modules": [
                 {
                     "file": member,
@@ -258,7 +284,7 @@ class _Uploads:
                 for _, member, done in kept
                 if done is not None
             ],
-            "skipped_keys": [*(names[number] for number, _ in skipped), *lone],
+            "skipped_keys": [*(names[each] for each, _ in skipped), *lone, *known],
         }
 
     def _fetch(self, url: str, folder: str, path: str) -> WebAddress:
@@ -279,13 +305,6 @@ class _Uploads:
         finally:
             transfer.close()
         return address
-
-
-def log_publication(done: Publication, holder: Holder) -> None:
-    """Log who added or replaced a module."""
-    found = done.entry.identity
-    text = "%s %s (%s), uploaded by %s"
-    _LOG.info(text, done.outcome, found.debug_file, found.debug_id, holder.name)
 
 
 def _number(text: str) -> int:

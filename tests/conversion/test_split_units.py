@@ -117,9 +117,8 @@ def test_the_package_that_the_binary_names_is_found(name: str, tmp_path: Path) -
     name = f"{tmp_path}{name}" if name.startswith("/") else name
     own = debug_dwp("", is_package=True)
     place(tmp_path / "bin/app.dwp", b"not needed")
-    os.makedirs(tmp_path / "pkg")
-    path = os.path.join(tmp_path / "bin", name)
-    place(tmp_path / "bin" / name, with_section(ONE.package, own, tmp_path))
+    (tmp_path / "pkg").mkdir()
+    path = place(tmp_path / "bin" / name, with_section(ONE.package, own, tmp_path))
     report = convert(tmp_path, with_section(ONE.binary, debug_dwp(name), tmp_path))
     assert names_of(report) == ["in_split"]
     assert report.companions == (path,)

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     def title(self) -> str:
         """What an error says; every one is JSON of this form."""
         assert self.headers["content-type"] == "application/json"
-        assert set(self.json) == {"title"}
+        assert set(self.json) == {"title", "error"}
         return str(self.json["title"])
 
 

@@ -188,7 +188,7 @@ def test_large_bodies_are_inflated_off_the_event_loop(
 def test_a_slow_body_times_out(small: RunningServer) -> None:
     found = exchange(small, HEAD + b"Content-Length: 100\r\n\r\n{")
     assert b"HTTP/1.1 408" in found
-    assert found.endswith(b'{"title":"408 Request Timeout"}')
+    assert found.endswith(b'"error":"408 Request Timeout"}')
 
 
 def test_an_aborted_body_releases_its_memory(small: RunningServer) -> None:

@@ -9,6 +9,7 @@ import json
 import socket
 import struct
 import sys
+import time
 import tracemalloc
 import zipfile
 import zlib
@@ -150,6 +151,8 @@ def test_an_archive_in_breakpad_layout_is_added(
     assert Path(entry.originals["sym"]).read_bytes() == sym(1, tmp_path)
     again = put(uploads, body, content_type="application/zip").json["upload"]
     assert [each["outcome"] for each in again["modules"]] == ["kept", "kept"]
+    assert again["skipped_keys"] == ["readme.txt", *files]
+    assert 0 < upload["id"] < again["id"]
 
 
 @pytest.mark.parametrize("kind", ["sym", "sym.gz", "gsym", "elf in a form"])
@@ -232,8 +235,20 @@ def test_a_token_is_needed(uploads: RunningServer) -> None:
         assert uploads.ask("POST", "/upload/", b"x", headers).status == status, headers
 
 
-def test_without_tokens_there_are_no_uploads(server: RunningServer) -> None:
-    assert server.ask("POST", "/upload/", b"x", TOKEN).status == 404
+def test_the_upload_tool_of_mozilla_learns_what_its_token_may_do(
+    uploads: RunningServer,
+) -> None:
+    answer = uploads.ask("POST", "/upload/auth_info/", b"", {"auth-token": "other"})
+    info = answer.json
+    assert info.pop("token_expires_at") > time.time() + 10 * 365 * 86400
+    assert info == {"email": "other", "try_symbols": False, "upload_api_version": 1}
+    refused = uploads.ask("POST", "/upload/auth_info/", b"", {"auth-token": "no"})
+    assert (refused.status, refused.json["error"]) == (403, "unknown token")
+
+
+@pytest.mark.parametrize("path", ["/upload/", "/upload/auth_info/"])
+def test_without_tokens_there_are_no_uploads(server: RunningServer, path: str) -> None:
+    assert server.ask("POST", path, b"x", TOKEN).status == 404
 
 
 def test_the_version_endpoint_reports_the_confinement(uploads: RunningServer) -> None:
@@ -342,7 +357,7 @@ def test_a_hostile_upload_is_refused_and_leaves_nothing(
         kind = "multipart/form-data"
     answer = put(uploads, body, content_type=kind)
     assert answer.status == status, answer.body
-    assert set(answer.json) == {"title"}
+    assert set(answer.json) == {"title", "error"}
     assert "/" not in answer.title or "store" not in answer.title
     assert files_in(uploads) == before
 

@@ -2,8 +2,8 @@
 
 A debug file is found by build id or by `.gnu_debuglink`. What dwz moved out of several
 DWARF files is in a supplementary file: `.gnu_debugaltlink` names it with its build id,
-`.debug_sup` (DWARF 5, 7.3.6) with a checksum that the supplementary file repeats. In the
-same way `.debug_dwp` (DWARF 6) names the package with the split units.
+`.debug_sup` (DWARF 5, 7.3.6) with a checksum that the supplementary file repeats. In
+the same way `.debug_dwp` (DWARF 6) names the package with the split units.
 `.gnu_debugdata` is an ELF file compressed with xz: the symbols of a stripped binary
 that its .dynsym does not have.
 """
