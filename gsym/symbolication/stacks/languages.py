@@ -73,6 +73,12 @@ _D = re.compile(
     r"(?P<shown>(?=\?\?:\? |[^\s:]+\.[a-z]\w*:\d+ )(?:\S+ (?!\[))?"
     rf"(?P<symbol>\S.*?) ?\[{ADDRESS}\])\s*$"
 )
+# Crystal: `[0x401002] *Foo(Int32) +2 in ./app`, also `(1234 times)`; before 1.0 without
+# the file. Of an unknown function `?? +139746992965558 in ./app`, which is the address
+_CRYSTAL = re.compile(
+    rf"^\s*(?P<shown>\[{ADDRESS}\] (?P<symbol>\S.{{0,2048}}?) \+(?P<plus>\d{{1,20}})"
+    r"(?: in (?P<module>\S.*?))?)(?: \(\d+ times\))?\s*$"
+)
 # Fortran (GNU), of adjusted addresses: `#3  0x561f03a1d16d in ???`
 _FORTRAN = re.compile(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")
 # Free Pascal: `  $00000000004010C3  ACT,  line 4 of crash.pas`
@@ -113,6 +119,7 @@ FORMS = ReportForms(
         FrameForm("Python fault", "Binary file ", _PYTHON_OFFSET, returns="all"),
         FrameForm("Python fault", "Binary file ", _PYTHON, returns="all"),
         FrameForm("D exception", "[0x", _D, returns="none"),
+        FrameForm("Crystal", "[0x", _CRYSTAL, returns="all"),
         FrameForm("Fortran", " in ", _FORTRAN, returns="none"),
         FrameForm("Free Pascal", "  $", _PASCAL),
         FrameForm("WebAssembly", "wasm", _WASM, problem=_NO_WASM),
@@ -132,6 +139,9 @@ FORMS = ReportForms(
         HeadingForm("Fatal Python", re.compile(r"(?P<reason>Fatal Python error: .*)")),
         HeadingForm(
             "Runtime error", re.compile(r"^(?P<reason>Runtime error \d+ at .*)")
+        ),
+        HeadingForm(
+            "Invalid memory access", re.compile(r"^(?P<reason>Invalid memory access .*)")
         ),
         HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
         HeadingForm("FATAL ERROR: ", re.compile(r"^(?P<reason>FATAL ERROR: .*)")),

@@ -591,6 +591,14 @@ SEGMENT (nil) 760
 SEGMENT_HEADER filename=/opt/libapp.so num_segments=1 addr=0x7fd3b2dd0000
 SEGMENT (nil) 2000
 """
+CRYSTAL = f"""\
+Invalid memory access (signal 11) at address 0x8
+[0x55d1c0ffe013] leaf +19 in /opt/app (12 times)
+[0x55d1c0ffe115] ?? +{0x55D1C0FFE115} in /opt/app
+[0x55d1c0ffe231] main +49 in /opt/app
+[0x7f19619900b3] __libc_start_main +243 in /lib/x86_64-linux-gnu/libc-of-another.so.6
+[0x0] ???
+"""
 DART = f"""\
 Warning: This VM has been configured to produce stack traces that violate the standard.
 *** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***
@@ -864,6 +872,13 @@ RECORDED = (
     Recorded("glog", "glog", GLOG, "- -"),
     Recorded("backward", "backward-cpp", BACKWARD, "middle:200 leaf:101", 2),
     Recorded("systemtap", "SystemTap", SYSTEMTAP, "leaf:101 middle:200"),
+    Recorded(
+        "crystal",
+        "Crystal",
+        CRYSTAL,
+        "leaf:101 middle:201 main:303 -",
+        reason="Invalid memory access (signal 11)",
+    ),
     Recorded("dart", "Dart", DART, "leaf:101 middle:200 main:300"),
     Recorded("dart-old", "Dart", DART_OLD, "leaf:101 middle:200"),
     Recorded("wasm", "WebAssembly", WASM, "- -"),
