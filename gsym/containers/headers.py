@@ -45,8 +45,8 @@ _CODEVIEW = Struct("<4s16sI")
 _DIRECTORIES_AT = {0x10B: 96, 0x20B: 112}  # in the optional header, by its Magic
 _DEBUG_DIRECTORY = 6
 _TYPE_CODEVIEW = 2
+# Limit: Entries of the debug directory of a PE file
 _MAX_DEBUG_ENTRIES = 64
-_MAX_SECTIONS = 96  # of an image; more are refused by loaders
 
 
 def read_pe_headers(data: memoryview, path: str) -> PeHeaders:
@@ -78,7 +78,7 @@ def _read(data: memoryview) -> PeHeaders:
 
 def _file_offset(data: memoryview, table: int, count: int, address: int) -> int | None:
     """The offset in the file of the byte that is loaded at *address*."""
-    for index in range(min(count, _MAX_SECTIONS)):
+    for index in range(count):
         at = table + index * _SECTION.size
         _, start, size, offset = _SECTION.unpack_from(data, at)
         if start <= address < start + size:
@@ -152,7 +152,6 @@ _NOTE = "III"  # sizes of the name and of the contents, type
 _ALIGNMENT = 4  # of the parts of a note
 _EXECUTABLE = 1
 _COUNT_IN_SECTION = 0xFFFF  # PN_XNUM
-_MAX_SEGMENTS = 1 << 16
 _PAGE = 4096
 
 
@@ -193,7 +192,7 @@ def program_headers(data: memoryview, path: str | None) -> tuple[ProgramHeader, 
     entry = Struct(order + _ENTRIES[bits])
     try:
         start, count, size = _table(data, bits, order)
-        if count > _MAX_SEGMENTS or size < entry.size:
+        if size < entry.size:
             reason = f"it cannot have {count} program headers of {size} bytes"
             raise FormatError(reason, path=path, offset=start)
         found = [

@@ -72,7 +72,6 @@ _LOG = logging.getLogger("gsym.store")
 _ELF = b"\x7fELF"
 _BY_ID = ".build-id"  # folder of debug files, which are named by their ids
 _MAX_NAME = 1024
-_MAX_BINARIES = 20_000  # of a package
 _LIMITS = ArchiveLimits()
 _RETRY_SECONDS = 60.0
 _FORMAT = 2  # of records; raised when more is found in the same package
@@ -100,7 +99,7 @@ def index_package(
             continue
         with suppress(GsymError):
             facts = facts_of(file)
-            if facts.build_id and facts.kinds and len(found) < _MAX_BINARIES:
+            if facts.build_id and facts.kinds:
                 name = "/" + member.name.removeprefix(".").lstrip("/")[:_MAX_NAME]
                 what = (facts.build_id, facts.kinds, facts.supplementary)
                 found.append(PackageMember(path, number, name, *what))

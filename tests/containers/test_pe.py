@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.containers.headers import read_pe_headers
 from gsym.containers.object_file import ObjectFile
 from tests.conversions import convert_bytes, describe, settle, words
 from tests.inputs.dwarf import Dwarf
@@ -164,6 +165,17 @@ def test_the_guid_of_the_pdb_is_the_identifier(name: str, tmp_path: Path) -> Non
     debug, expected = IDENTIFIERS[name]
     report = convert_bytes(tmp_path, replace(image_of(), debug=debug).to_bytes()).report
     assert report.uuid == report.build_id == expected
+
+
+@pytest.mark.parametrize(("before", "sections"), [(0, 1), (63, 1), (64, 1), (0, 120)])
+def test_the_guid_is_found_behind_many_entries_and_sections(
+    before: int, sections: int
+) -> None:
+    """Of the entries, which are of 20 kinds, 64 are read."""
+    debug = [*[(REPRO, b"")] * before, (CODEVIEW, codeview(GUID, 1, "a.pdb"))]
+    image = Pe([code_section(0x1000 * n) for n in range(1, sections + 1)], debug=debug)
+    found = read_pe_headers(memoryview(image.to_bytes()), "app.exe").codeview
+    assert (found is not None) == (before < 64)
 
 
 def test_of_a_binary_whose_pdb_is_missing_the_symbols_are_read_with_a_note(

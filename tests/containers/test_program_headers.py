@@ -95,13 +95,10 @@ def test_headers_that_are_not_there_are_refused(
     assert (caught.value.reason, caught.value.path) == (reason, "app")
 
 
-def test_as_many_headers_as_are_allowed_are_tried_and_no_more() -> None:
-    most = 1 << 16
-    data = bytearray(elf(2, "<", count=0xFFFF))
-    for count, reason in ((most, "reach past"), (most + 1, "it cannot have 65537")):
-        struct.pack_into("<I", data, len(data) - 20, count)
-        with pytest.raises(FormatError, match=reason):
-            load_segments(memoryview(bytes(data)), "app")
+def test_a_process_may_have_more_mappings_than_16_bits_count() -> None:
+    """vm.max_map_count is 1,048,576 on some systems; a core has a header for each."""
+    many = LOADED[:1] * 70_000
+    assert len(load_segments(elf(2, "<", many, count=0xFFFF), "core")) == len(many)
 
 
 @pytest.mark.parametrize("at", [4, 5])

@@ -44,7 +44,9 @@ _HEADER = Struct("<4si I")
 _ENTRY = Struct("<ii")
 _LENGTH = Struct("<II")
 _MOST_ENTRIES = 1 << 26
-_MOST_SIZE = 1 << 13  # bytes of an entry
+# Limit: Entry of `.eh_frame` of a process or core
+_MOST_SIZE = 1 << 17
+# Limit: States that an entry of `.eh_frame` remembers
 _MOST_DEPTH = 32
 _PC_RELATIVE, _OMITTED, _INDIRECT = 0x10, 0xFF, 0x80
 _FIXED = {

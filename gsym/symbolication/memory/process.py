@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _DELETED = " (deleted)"
 _MOST_VDSO = 1 << 20
+# Limit: `/tmp/perf-PID.map` of a process
 _MOST_PERF_MAP = 256 << 20
 _VDSO = "[vdso]"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.records import NamedTuple
+from gsym.symbolication.memory.walking import MOST_FRAMES
 from gsym.symbolication.stacks.parts import NO_LIMITS, StackBuilder
 
 TYPE_CHECKING = False
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from gsym.symbolication.memory.walking import Registers, Walker
     from gsym.symbolication.stacks.parts import ParsedReport
 
+# Limit: Frames of all threads of a core or a minidump
 _MOST_FRAMES = 100_000
 
 SIGNALS = {
@@ -74,4 +76,6 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
             stack.add_text(f"#{number:<3} {address:#0{width}x} ")
             stack.add_frame(frame._replace(trust=trust), number=number)
             stack.add_text(f" [{trust}]\n")
+            if number + 1 == MOST_FRAMES:
+                stack.add_note(f"Of a thread, {MOST_FRAMES} frames are read.")
     return loaded.finish(stack, dump.form)

@@ -54,7 +54,8 @@ class WalkedFrame(NamedTuple):
     is_return: bool
 
 
-_MOST_FRAMES = 512  # of a thread
+# Limit: Frames of a thread of a process or core
+MOST_FRAMES = 1024
 _MOST_STEP = 64 << 20  # bytes between frame records
 # Words of a stack that are scanned for a caller, as many as Breakpad scans.
 _MOST_SCANNED = {"context": 160}
@@ -96,7 +97,7 @@ class Walker:
     def walk(self, registers: Registers) -> Iterator[WalkedFrame]:
         """The frames of a thread, innermost first."""
         frame = WalkedFrame(registers.pc, "context", is_return=False)
-        for _ in range(_MOST_FRAMES):
+        for _ in range(MOST_FRAMES):
             yield frame
             found = self._caller(frame, registers)
             if found is None:

@@ -273,3 +273,19 @@ def test_what_a_signal_interrupted_is_exact_without_a_symbol_of_the_return(
     report = gsym.symbolicate(text, source=stripped.parent)
     found = [[call.name for call in frame.calls] for frame in report.frames()]
     assert found == [[], ["stopped" if is_signal else "before"]]
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(1 << 17, True), (1 << 17 | 1, False)])
+def test_an_entry_may_be_large(size: int, *, is_read: bool) -> None:
+    """Compilers write more than 20 KiB for a function; what follows are no-ops."""
+    held = tables()
+    first = held[ENTRY][4:]
+    held[ENTRY] = pack("<I", size) + first + bytes(size - len(first))
+    assert (step_in(held) is not None) == is_read
+
+
+@pytest.mark.parametrize(("count", "is_read"), [(32, True), (33, False)])
+def test_states_are_remembered_up_to_a_limit(count: int, *, is_read: bool) -> None:
+    """DW_CFA_remember_state, and as often DW_CFA_restore_state."""
+    held = tables(b"\x0a" * count + b"\x0b" * count)
+    assert (step_in(held) is not None) == is_read

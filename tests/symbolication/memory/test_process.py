@@ -15,6 +15,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.symbolication.memory import process
 from gsym.symbolication.memory.symbol_lists import perf_map_symbols
 from tests.conftest import find_peer
 from tests.symbolication.memory.running import build, running
@@ -165,6 +166,19 @@ def test_code_of_a_jit_is_answered_by_its_perf_map(
             ]
             report = gsym.symbolicate(f"{code:#x}\n", maps=process)
             assert str(report) == f"py::run:/a b.py (perf-{pid}.map+{code:#x})\n"
+
+
+def test_a_perf_map_is_read_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "perf.map"
+    path.write_text("1000 10 first\n2000 10 other\n")
+    monkeypatch.setattr(process, "_MOST_PERF_MAP", path.stat().st_size)
+    with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
+        assert [each.name for each in reader] == ["first", "other"]
+    monkeypatch.setattr(process, "_MOST_PERF_MAP", len("1000 10 first\n2000"))
+    with process._read_perf_map(str(path)) as reader:  # noqa: SLF001
+        assert [each.name for each in reader] == ["first"]
 
 
 def test_files_are_read_in_the_root_of_the_process(
