@@ -11,9 +11,13 @@ from elftools.elf.elffile import ELFFile
 
 import gsym
 from tests.conftest import find_peer
+from tests.inputs.elf import DYNAMIC, S390, SHARED, X86_64, Elf, Section, Segment
+from tests.inputs.encoding import Encoding
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.inputs.encoding import ByteOrder
 
 SOURCE = """
 int exported(int x) { return x * 3; }
@@ -90,3 +94,70 @@ def test_damaged_tables_cost_symbols_only(style: str, tmp_path: Path) -> None:
         path.write_bytes(whole[: start + size // 2])
         with suppress(gsym.GsymError):
             gsym.convert(path)
+
+
+ALPHA = 0x9026
+
+
+def made_by_hand(machine: int, bits: int, byteorder: ByteOrder, word: int) -> bytearray:
+    """A library whose table DT_HASH has words of so many bytes."""
+    encoding = Encoding(byteorder, bits // 8)
+    uint, address = encoding.uint, encoding.address
+
+    def symbol(name: int, value: int) -> bytes:
+        kind = bytes([0x12, 0]) + uint(1, 2)
+        place = address(value) + address(0x10)
+        return uint(name, 4) + (kind + place if bits == 64 else place + kind)
+
+    names = b"\0one\0two\0".ljust(16, b"\0")
+    symbols = symbol(0, 0) + symbol(1, 0x800) + symbol(5, 0x810)
+    # One bucket, in which all of the symbols are.
+    table = b"".join(uint(each, word) for each in (1, 3, 2, 0, 0, 1))
+
+    def image(start: int) -> bytes:
+        parts = [names, symbols, table.ljust(48, b"\0")]
+        places = [start, start + len(names), start + len(names + symbols)]
+        tags = [
+            (5, places[0]),
+            (10, len(names)),
+            (6, places[1]),
+            (4, places[2]),
+            (0, 0),
+        ]
+        dynamic = b"".join(address(each) for tag in tags for each in tag)
+        end = places[2] + 48
+        file = Elf(
+            [Section(".data", b"".join(parts) + dynamic, address=start)],
+            [Segment(0, 0x1000), Segment(end, len(dynamic), DYNAMIC, offset=end)],
+            bits=bits,
+            byteorder=byteorder,
+            machine=machine,
+            type=SHARED,
+        )
+        return file.to_bytes().ljust(0x1000, b"\0")
+
+    return bytearray(image(image(0).index(names)))
+
+
+@pytest.mark.parametrize(
+    ("machine", "bits", "byteorder", "word"),
+    [
+        (X86_64, 64, "little", 4),
+        (ALPHA, 64, "little", 8),
+        (S390, 64, "big", 8),
+        (S390, 32, "big", 4),
+    ],
+    ids=["x86-64", "Alpha", "s390x", "s390"],
+)
+def test_some_processors_have_words_of_8_bytes_in_the_hash_table(
+    machine: int, bits: int, byteorder: ByteOrder, word: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.so"
+    path.write_bytes(made_by_hand(machine, bits, byteorder, word))
+    path.write_bytes(without_headers(path))
+    gsym.convert(path)
+    with gsym.open(f"{path}.gsym") as reader:
+        assert [(each.name, each.address) for each in reader] == [
+            ("one", 0x800),
+            ("two", 0x810),
+        ]
