@@ -11,12 +11,10 @@
 
 #include "create/state.h"
 
-enum {
-    /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */
-    VISIT_LIMIT = 1 << 28,
-    GROWTH_LIMIT = 32,
-    FREE_GROWTH = 1 << 20
-};
+/* Limit: Functions split by nested functions: bytes of the parts */
+LIMIT(PART_BYTES, 1 << 20, 32);
+/* Limit: Functions split by nested functions: steps through their calls */
+LIMIT(PART_STEPS, 1 << 28, 64);
 
 typedef struct continuation {
     uint64_t start;
@@ -101,6 +99,7 @@ typedef struct part_maker {
     gsym_record *record; /* the outer function, decoded */
     function_set set;    /* a part of it and of those merged into it */
     uint64_t visits;     /* of nodes, call sites and merged functions */
+    uint64_t most_visits;
     uint64_t bytes_left; /* of the records that may be made */
 } part_maker;
 
@@ -231,7 +230,7 @@ static gsym_status make_part(part_maker *maker, const creator_record *outer_reco
     creator_record *record = &part->record;
     const gsym_function *made;
     if (!cut_all(maker, outer, part)) return gsym_fail_memory(error);
-    if (maker->visits > VISIT_LIMIT) return fail_limit(outer_record, error);
+    if (maker->visits > maker->most_visits) return fail_limit(outer_record, error);
     made = maker->set.functions.items;
     if (made->row_count + made->node_count + made->call_site_count +
             made->merged_count == 0)
@@ -290,10 +289,13 @@ static int compare_outer(const void *left, const void *right) {
 
 static gsym_status make_records(gsym_creator *creator, continuation_list *list,
                                 gsym_error *error) {
-    part_maker maker = {.creator = creator, .bytes_left = FREE_GROWTH};
+    part_maker maker = {.creator = creator};
     gsym_status status = gsym_record_create(&maker.record, error);
+    uint64_t size = 0;
     for (size_t i = 0; i < creator->records.count; ++i)
-        maker.bytes_left += GROWTH_LIMIT * (uint64_t)creator->records.items[i].blob_size;
+        size += creator->records.items[i].blob_size;
+    maker.most_visits = LIMIT_OF(PART_STEPS, size);
+    maker.bytes_left = LIMIT_OF(PART_BYTES, size);
     qsort(list->items, list->count, sizeof *list->items, compare_outer);
     if (status == GSYM_OK) status = make_all(&maker, list, error);
     qsort(list->items, list->count, sizeof *list->items, compare_first_u64);

@@ -7,15 +7,19 @@
  * chain of calls is one record of each level, up to the first level that has none. */
 #include "create/inline_builder.h"
 
+#include "base/limit.h"
+
 #define NONE UINT32_MAX
 
 enum {
+    /* Limit: Nested `INLINE` records, and inlined calls of a Go function */
     MAX_LEVELS = 4096,
-    RUN = 4, /* pieces that are sorted by insertion */
-    /* Pieces that records are cut into, for each piece that they have. Only a record
-     * that spans many calls of the level above needs more than one. */
-    PIECES_PER_PIECE = 4
+    RUN = 4 /* pieces that are sorted by insertion */
 };
+
+/* Only a record that spans many calls of the level above is cut into more than one piece.
+ * Limit: Parts of `INLINE` records, and of calls of Go, that span several calls */
+LIMIT(PIECES, 256, 4);
 
 void inline_builder_deinit(inline_builder *builder) {
     free(builder->drafts.items);
@@ -121,7 +125,8 @@ static bool place_piece(inline_builder *builder, uint32_t record, uint32_t start
 /* Turn the pieces into spans of nodes. */
 static bool place_pieces(inline_builder *builder, const inline_piece *pieces,
                          size_t piece_count) {
-    size_t above = 0, level_first = 1, limit = PIECES_PER_PIECE * piece_count + 1;
+    size_t above = 0, level_first = 1;
+    uint64_t limit = LIMIT_OF(PIECES, piece_count);
     uint32_t level = 0, covered = 0;
     for (size_t i = 0; i < piece_count; ++i) {
         const inline_piece *piece = &pieces[i];

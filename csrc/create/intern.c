@@ -5,10 +5,12 @@
  * seeded, and numbers follow the order of first use, never the hash. */
 #include "create/intern.h"
 
+#include "base/limit.h"
 #include "create/creator.h"
 
-/* Names that are put together from those of scopes repeat these. */
-enum { SUPPLY_PER_BYTE = 32, LEAST_SUPPLY = 16 << 20 };
+/* Names that are put together from those of scopes repeat these.
+ * Limit: Names that share bytes, names composed from scopes, paths of source files */
+LIMIT(SUPPLY, 16 << 20, 32);
 
 /* ---- strings ---------------------------------------------------------------- */
 
@@ -29,17 +31,17 @@ void string_table_deinit(string_table *table) {
 }
 
 void string_table_supply(string_table *table, uint64_t size) {
-    if (table->supply == UINT64_MAX) table->supply = table->size + LEAST_SUPPLY;
-    if (size > (UINT64_MAX - table->supply) / SUPPLY_PER_BYTE)
+    if (table->supply == UINT64_MAX) table->supply = table->size + SUPPLY_FLOOR;
+    if (size > (UINT64_MAX - table->supply) / SUPPLY_FACTOR)
         table->supply = UINT64_MAX;
     else
-        table->supply += SUPPLY_PER_BYTE * size;
+        table->supply += SUPPLY_FACTOR * size;
 }
 
 gsym_status creator_fail_supply(gsym_error *error) {
     return gsym_fail(error, GSYM_E_LIMIT, 0,
                      "its names share their bytes and would take %u times its size",
-                     SUPPLY_PER_BYTE);
+                     SUPPLY_FACTOR);
 }
 
 static inline bool string_table_equals(const string_table *table, uint64_t strp,

@@ -15,8 +15,10 @@
 
 #include "create/state.h"
 
+/* Limit: Functions and symbols of one start, of which one names the other */
+LIMIT(NAME_STEPS, 1 << 26, 256);
+
 enum {
-    NAME_VISITS = 1 << 26, /* many functions of one start may cause quadratic cost */
     AHEAD = 8, /* records to fetch in advance: they lie in no order */
     /* Longer names are not searched: all names of a range may be made to agree up to
      * their last bytes. Those of templates, the long ones, match no mangled name. */
@@ -31,7 +33,7 @@ typedef struct pruning {
     /* Highest address of the functions that start below the present start. */
     uint64_t debug_info_last;
     uint64_t any_last;
-    uint64_t name_visits; /* of symbols, for names of functions */
+    uint64_t name_steps; /* left to look at symbols for names of functions */
 } pruning;
 
 static bool is_symbol(const creator_record *record) {
@@ -446,9 +448,14 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
         if (!is_found) continue;
         has_function = true;
-        p->name_visits += count;
-        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0 && p->name_visits <= NAME_VISITS)
-            GSYM_TRY(take_symbol_name(p, keys, count, &winner, error));
+        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0) {
+            if (count <= p->name_steps) {
+                p->name_steps -= count;
+                GSYM_TRY(take_symbol_name(p, keys, count, &winner, error));
+            } else {
+                p->creator->cut_functions++;
+            }
+        }
         if (is_symbol(&winner) && !is_rich(p->creator, &winner) &&
             is_covered(winner.address, p->debug_info_last) &&
             last_address(&winner) <= p->debug_info_last)
@@ -545,7 +552,9 @@ static gsym_status check_order(const record_list *records, gsym_error *error) {
 
 gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
     record_list *records = &creator->records;
-    pruning p = {.creator = creator, .records = records->items};
+    pruning p = {.creator = creator,
+                 .records = records->items,
+                 .name_steps = LIMIT_OF(NAME_STEPS, records->count)};
     record_key *keys;
     gsym_status status;
     if (creator->options.keep_all) {

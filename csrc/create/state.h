@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "base/limit.h"
 #include "create/creator.h"
 #include "create/intern.h"
 #include "gsym/function_info.h"
@@ -97,6 +98,7 @@ struct gsym_creator {
     buffer encoded; /* the record that is being made */
     buffer index;   /* of the finished file */
     gsym_creator_report report;
+    uint64_t cut_functions; /* without lines or a name, as a limit was reached */
     creator_output output;
 };
 

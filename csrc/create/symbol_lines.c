@@ -5,12 +5,10 @@
  * tables for an address, the rows of the one that starts first count. */
 #include "create/state.h"
 
-enum {
-    /* Limits on visits and on bytes made: hostile input may cause quadratic cost. */
-    VISIT_LIMIT = 1 << 28,
-    GROWTH_LIMIT = 32,
-    FREE_GROWTH = 1 << 20
-};
+/* Limit: Rows of symbols that share them: bytes of the records */
+LIMIT(LINE_BYTES, 1 << 20, 32);
+/* Limit: Rows of symbols that share them: steps through the tables */
+LIMIT(LINE_STEPS, 1 << 28, 256);
 
 typedef struct line_giver {
     gsym_creator *creator;
@@ -85,13 +83,15 @@ static gsym_status give(line_giver *giver, creator_record *record, uint64_t last
         .address = record->address, .size = record->size, .name = record->name};
     buffer *out = &creator->encoded;
     GSYM_TRY(gather(giver, record->address, last, error));
-    if (giver->rows.count == 0) return GSYM_OK;
+    if (giver->visits_left == 0) creator->cut_functions++;
+    if (giver->rows.count == 0 || giver->visits_left == 0) return GSYM_OK;
     function.rows = giver->rows.items;
     function.row_count = giver->rows.count;
     out->size = 0;
     GSYM_TRY(function_info_encode(out, creator->strp_size, &function, NULL, error));
     if (out->size > giver->bytes_left) {
         giver->visits_left = 0;
+        creator->cut_functions++;
         return GSYM_OK;
     }
     giver->bytes_left -= out->size;
@@ -103,7 +103,7 @@ static gsym_status give(line_giver *giver, creator_record *record, uint64_t last
 /* Records without a size extend to the next one. */
 static gsym_status give_all(line_giver *giver, gsym_error *error) {
     record_list *records = &giver->creator->records;
-    for (size_t i = 0; i < records->count && giver->visits_left > 0; ++i) {
+    for (size_t i = 0; i < records->count; ++i) {
         creator_record *record = &records->items[i];
         uint64_t last = UINT64_MAX;
         if (creator_is_not_asked(record) ||
@@ -114,20 +114,25 @@ static gsym_status give_all(line_giver *giver, gsym_error *error) {
             last = last_address(record);
         else if (i + 1 < records->count)
             last = records->items[i + 1].address - 1;
-        GSYM_TRY(give(giver, record, last, error));
+        if (giver->visits_left > 0)
+            GSYM_TRY(give(giver, record, last, error));
+        else
+            giver->creator->cut_functions++;
     }
     return GSYM_OK;
 }
 
 gsym_status creator_give_lines(gsym_creator *creator, gsym_error *error) {
     const record_list *lines = &creator->lines;
-    line_giver giver = {
-        .creator = creator, .visits_left = VISIT_LIMIT, .bytes_left = FREE_GROWTH};
+    line_giver giver = {.creator = creator};
     record_key *keys = NULL;
+    uint64_t size = 0;
     gsym_status status;
     if (lines->count == 0) return GSYM_OK;
     for (size_t i = 0; i < lines->count; ++i)
-        giver.bytes_left += GROWTH_LIMIT * (uint64_t)lines->items[i].blob_size;
+        size += lines->items[i].blob_size;
+    giver.bytes_left = LIMIT_OF(LINE_BYTES, size);
+    giver.visits_left = LIMIT_OF(LINE_STEPS, size + creator->records.count);
     status = gsym_record_create(&giver.record, error);
     if (status == GSYM_OK) status = record_order_sort(lines, &keys, error);
     giver.keys = keys;

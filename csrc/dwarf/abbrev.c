@@ -585,8 +585,8 @@ static size_t units_before(const dwarf_input *input, uint64_t key) {
 /* Tables may overlap, but it is not allowed that each of many units has most of a large
  * section as its table. A table that extends over the starts of n others makes each of
  * its bytes part of n tables, so this bounds the total size of all tables. */
-#define OVERLAPPING_BYTES ((size_t)4 << 20)
-#define LEAST_OVERLAPPING_TABLES 4
+/* Limit: Overlapping abbreviation tables */
+LIMIT(OVERLAPPING, 4 << 20, 4);
 
 /* The bytes that a table may use. */
 static cursor table_bytes(abbrev_table *table) {
@@ -596,9 +596,9 @@ static cursor table_bytes(abbrev_table *table) {
     size_t first = units_before(input, abbrev_key(offset, false));
     size_t next = units_before(input, abbrev_key(offset + 1, false));
     size_t sharing = next - first;
-    size_t most = OVERLAPPING_BYTES / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
+    size_t most = OVERLAPPING_FLOOR / (input->sections[GSYM_DEBUG_ABBREV].size + 1);
     if (sharing > 1) most /= sharing;
-    if (most < LEAST_OVERLAPPING_TABLES) most = LEAST_OVERLAPPING_TABLES;
+    if (most < OVERLAPPING_FACTOR) most = OVERLAPPING_FACTOR;
     table->is_shared = units_before(input, abbrev_key(offset, true)) > first + 1;
     if (c.failed || most >= input->abbrev_key_count - next) return c;
     end = input->abbrev_keys[next + most] >> 1;

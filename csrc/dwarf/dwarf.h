@@ -16,12 +16,15 @@
 
 #include "base/buffer.h"
 #include "base/cursor.h"
+#include "base/limit.h"
 #include "base/path_rules.h"
 #include "base/tables.h"
 #include "dwarf/constants.h"
 
-#define DWARF_MAX_DEPTH 4096          /* of DIEs; deeper ones are passed over */
-#define DWARF_MAX_REFERENCE_CHAIN 64  /* of abstract_origin and specification */
+/* Limit: Nested DIEs */
+#define DWARF_MAX_DEPTH 4096
+/* Limit: `abstract_origin` and `specification` from DIE to DIE */
+#define DWARF_MAX_REFERENCE_CHAIN 64
 #define DWARF_SUPPLEMENTARY (UINT64_C(1) << 63)
 
 /* ---- input ------------------------------------------------------------------- */

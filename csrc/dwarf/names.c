@@ -6,6 +6,7 @@
  * units, by a scan that is done once. */
 #include "dwarf/dwarf.h"
 
+/* Limit: Namespaces and classes in a composed name */
 #define MAX_SCOPES 64
 
 /* The DIEs that describe one function or scope: the first refers to the second
@@ -154,6 +155,12 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
     return name->size > 0;
 }
 
+/* A chain of DIEs or of scopes that is followed no further. */
+static void warn_of_limit(const name_resolver *resolver, const die_chain *chain) {
+    dwarf_warn(resolver->warnings, GSYM_WARN_LIMIT, resolver->unit->header->offset,
+               chain->offsets[0] & ~DWARF_SUPPLEMENTARY);
+}
+
 /* Follow the DIE at `offset` and those it refers to, keeping the first name met.
  * Where linkage names count, the first of them ends the search. */
 static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_count,
@@ -188,6 +195,7 @@ static void follow(name_resolver *resolver, uint64_t offset, bool linkage_names_
             chain->name = name_by_signature(resolver, unit->input,
                                             fields.raw[FIELD_SIGNATURE]);
     }
+    if (offset != 0) warn_of_limit(resolver, chain);
 }
 
 /* ---- scopes -------------------------------------------------------------------------- */
@@ -349,6 +357,7 @@ static bool compose(name_resolver *resolver, const die_chain *chain, resolved_na
         if (scope.name.size > 0) scopes[count++] = scope.name;
         offset = scope_of_chain(resolver, &scope);
     }
+    if (offset != 0) warn_of_limit(resolver, chain);
     if (count == 0) return true;
     ret->arena_offset = arena->size;
     while (count > 0) put_scope(arena, &scopes[--count]);

@@ -124,22 +124,20 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     ranges->count = kept;
 }
 
-#define RANGE_BYTES_PER_BYTE 1024 /* of lists, to a byte of DIEs */
-#define LEAST_RANGE_BYTES (1 << 16)
-#define RANGE_BYTES_PER_STORED 4
-#define LEAST_SHARED_BYTES (1 << 20)
+/* Limit: Range lists that a unit reads */
+LIMIT(RANGE_BYTES, 1 << 16, 1024);
+/* Limit: Range lists that a unit reads, of those of its file */
+LIMIT(STORED_RANGE_BYTES, 1 << 20, 4);
 
 /* A list may be named by any number of DIEs, as nested inlined calls share one; what is
  * read of lists in all is bounded all the same. */
 static bool may_read_ranges(walker *w, const dwarf_fields *fields, uint64_t offset) {
     uint64_t all, own;
     if (!dwarf_has(fields, FIELD_RANGES)) return true;
-    all = LEAST_SHARED_BYTES +
-          RANGE_BYTES_PER_STORED *
-              (uint64_t)(w->unit->code->sections[GSYM_DEBUG_RANGES].size +
-                         w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
-    own = LEAST_RANGE_BYTES +
-          RANGE_BYTES_PER_BYTE * (w->unit->header->end - w->unit->header->offset);
+    all = LIMIT_OF(STORED_RANGE_BYTES,
+                   w->unit->code->sections[GSYM_DEBUG_RANGES].size +
+                       w->unit->input->sections[GSYM_DEBUG_RNGLISTS].size);
+    own = LIMIT_OF(RANGE_BYTES, w->unit->header->end - w->unit->header->offset);
     if (w->walk->lists.bytes <= (own < all ? own : all)) return true;
     dwarf_warn(w->warnings, GSYM_WARN_LIMIT, offset, fields->raw[FIELD_RANGES]);
     return false;

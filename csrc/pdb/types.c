@@ -10,9 +10,11 @@ enum {
     STEP = 4, /* records from one known offset to the next */
     WINDOW_SIZE = 1 << 16,
     FIRST_RECORD = 0x1000, /* lower indexes are simple types */
-    WORK_PER_NAME = 1024, /* records */
+    /* Limit: Types read for one name of a PDB: records */
+    WORK_PER_NAME = 1024,
     BYTES_PER_RECORD = 64, /* that are copied at the cost of reading a record */
-    MAX_NESTED = 32, /* types in a type */
+    /* Limit: Types read for one name of a PDB: types in a type */
+    MAX_NESTED = 32,
     MAX_NAME = NAME_SIZE_LIMIT
 };
 

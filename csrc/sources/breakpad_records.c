@@ -166,6 +166,7 @@ static inline bool field_plain_decimal(cursor *line, uint8_t end, uint32_t *valu
 static const char UNKNOWN_NAME[] = "<unknown>";
 static const char NAME_OMITTED[] = "<name omitted>";
 
+/* Limit: `MODULE` and `INFO` records of a Breakpad file */
 enum { HEAD_SIZE_LIMIT = 65536 };
 
 static gsym_status lose(gsym_breakpad *breakpad, gsym_breakpad_fault fault,
@@ -206,7 +207,8 @@ static gsym_status intern(gsym_breakpad *breakpad, text name, uint64_t *strp_ret
 static gsym_status keep_head(gsym_breakpad *breakpad, const uint8_t *record,
                              const uint8_t *end, gsym_error *error) {
     size_t size = (size_t)(end - record);
-    if (size > HEAD_SIZE_LIMIT - breakpad->head.size) return GSYM_OK;
+    if (size > HEAD_SIZE_LIMIT - breakpad->head.size)
+        return lose(breakpad, GSYM_BREAKPAD_HEAD, 0);
     if (!ARRAY_RESERVE(breakpad->head_ends, 1)) return gsym_fail_memory(error);
     buffer_put(&breakpad->head, record, size);
     if (breakpad->head.failed) return gsym_fail_memory(error);

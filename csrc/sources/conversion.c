@@ -13,11 +13,10 @@
 
 #define RESULTS_PER_THREAD 8
 
-/* Budget for line tables that units share: per byte of the sections, and a minimum. */
-#define LINES_PER_BYTE 16
-#define LEAST_LINES (1 << 20)
-#define VISITS_PER_BYTE 256
-#define LEAST_VISITS (INT64_C(1) << 27)
+/* Limit: Shared or overlapping line tables */
+LIMIT(LINE_BYTES, 1 << 20, 16);
+/* Limit: Steps of all units */
+LIMIT(ALL_STEPS, 1 << 27, 256);
 
 /* Where the records of a unit are. */
 typedef struct unit_span {
@@ -375,36 +374,32 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
     return GSYM_OK;
 }
 
-/* Set the limits for all units together, once all files are known. */
-static void set_budget(gsym_conversion *conversion) {
+void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget) {
     uint64_t text = creator_string_supply(conversion->creator);
-    int64_t lines = 0, dies = 0;
+    uint64_t lines = 0, dies = 0;
     for (size_t i = 0; i < conversion->files.files.count; ++i) {
         const dwarf_input *input = &conversion->files.files.items[i]->input;
-        lines += (int64_t)input->sections[GSYM_DEBUG_LINE].size;
-        dies += (int64_t)input->sections[GSYM_DEBUG_INFO].size;
+        lines += input->sections[GSYM_DEBUG_LINE].size;
+        dies += input->sections[GSYM_DEBUG_INFO].size;
     }
-    lines = LINES_PER_BYTE * lines + LEAST_LINES;
-    atomic_store(&conversion->budget.text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
-    atomic_store(&conversion->budget.lines, lines);
-    atomic_store(&conversion->budget.rows, lines);
-    atomic_store(&conversion->budget.visits, VISITS_PER_BYTE * dies + LEAST_VISITS);
+    atomic_store(&budget->text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
+    atomic_store(&budget->lines, (int64_t)LIMIT_OF(LINE_BYTES, lines));
+    atomic_store(&budget->rows, (int64_t)LIMIT_OF(LINE_BYTES, lines));
+    atomic_store(&budget->visits, (int64_t)LIMIT_OF(ALL_STEPS, dies));
 }
 
-/* Why a unit could not be read. */
-static gsym_status fail_reading(const gsym_conversion *conversion, gsym_error *error) {
-    const dwarf_budget *budget = &conversion->budget;
+gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error) {
     if (atomic_load(&budget->text) < 0) return creator_fail_supply(error);
     if (atomic_load(&budget->lines) < 0 || atomic_load(&budget->rows) < 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "its line tables share their bytes and would take %d times their "
                          "size",
-                         LINES_PER_BYTE);
+                         LINE_BYTES_FACTOR);
     if (atomic_load(&budget->visits) < 0)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "its functions share calls and ranges, and would take %d steps "
                          "for each byte",
-                         VISITS_PER_BYTE);
+                         ALL_STEPS_FACTOR);
     return gsym_fail_memory(error);
 }
 
@@ -432,7 +427,7 @@ static gsym_status pass_part(gsym_conversion *conversion, uint32_t index,
     done_pages_drop(&pages);
     if (status == GSYM_OK &&
         !unit_functions_read_on(unit, &conversion->workers[index].joiner))
-        status = fail_reading(conversion, error);
+        status = conversion_fail_reading(&conversion->budget, error);
     sync_lock(&conversion->gate);
     return status;
 }
@@ -454,7 +449,7 @@ static gsym_status read_next_unit(gsym_conversion *conversion, uint32_t index,
     sync_unlock(&conversion->gate);
     is_read = read_unit(conversion, &conversion->workers[index], unit, unit_index);
     sync_lock(&conversion->gate);
-    if (!is_read) return fail_reading(conversion, error);
+    if (!is_read) return conversion_fail_reading(&conversion->budget, error);
     while (!unit->is_last && !conversion->is_stopped)
         GSYM_TRY(pass_part(conversion, index, unit, error));
     *parked_slot(conversion, unit_index) = unit;
@@ -485,7 +480,7 @@ gsym_status gsym_conversion_work(gsym_conversion *conversion, gsym_error *error)
         return gsym_fail(error, GSYM_E_ARGUMENT, 0, "more workers than announced");
     }
     if (index == 0) {
-        set_budget(conversion);
+        conversion_set_budget(conversion, &conversion->budget);
         status = create_workers(conversion, error);
     }
     if (status == GSYM_OK) status = work(conversion, index, error);

@@ -9,6 +9,11 @@
 
 #include "create/creator.h"
 
+/* Several stubs may call one function; a long name that any number of symbols have is not
+ * copied without end.
+ * Limit: Names of stubs */
+LIMIT(STUB_NAMES, 1 << 20, 16);
+
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;
@@ -45,6 +50,10 @@ gsym_creator *conversion_creator(gsym_conversion *conversion);
 const gsym_pdb *conversion_pdb(const gsym_conversion *conversion, uint64_t *base_ret);
 const dwarf_input *conversion_input(const gsym_conversion *conversion);
 warning_list *conversion_warnings(gsym_conversion *conversion);
+/* Set the limits for all units together, once all files are known. */
+void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget);
+/* Why a unit could not be read: which limit is exceeded, or that memory ran out. */
+gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error);
 
 /* The one whose units are indexed. */
 gsym_conversion *unit_index_conversion(const gsym_unit_index *index);

@@ -8,10 +8,7 @@
 #include "containers/elf.h"
 #include "sources/conversion.h"
 
-enum {
-    SHORT_NAME = 256, /* a name that any number of stubs may have */
-    LONGEST_STUB = 64
-};
+enum { LONGEST_STUB = 64 };
 
 static const char SUFFIX[] = "@plt";
 
@@ -36,9 +33,8 @@ typedef struct stub_reader {
     cursor symbols;
     cursor names;
     buffer name; /* of the present stub */
-    /* What is left of work that the tables of the file justify, as sections may overlap. */
-    size_t stubs_left;
-    size_t name_bytes_left;
+    uint64_t code_left; /* bytes of the file, as sections may overlap */
+    uint64_t name_bytes_left;
 } stub_reader;
 
 /* ---- code ------------------------------------------------------------------------- */
@@ -234,8 +230,14 @@ static gsym_status add_section(stub_reader *reader, const stub_code *code,
     cursor c = elf_section_bytes(reader->elf, section);
     uint64_t size = cursor_left(&c);
     stub before = {.target = NULL};
+    if (size > reader->code_left) {
+        dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_LIMIT, 0,
+                   section->address);
+        return GSYM_OK;
+    }
+    reader->code_left -= size;
     c = cursor_at(c.start, size, 0, !code->is_little);
-    for (uint64_t at = 0; at + 4 <= size && reader->stubs_left > 0; at += code->alignment) {
+    for (uint64_t at = 0; at + 4 <= size; at += code->alignment) {
         cursor from = c;
         stub found = {.start = section->address + at};
         from.at += at;
@@ -251,7 +253,6 @@ static gsym_status add_section(stub_reader *reader, const stub_code *code,
             break;
         }
         reader->name_bytes_left -= found.target_size;
-        --reader->stubs_left;
         if (before.target != NULL)
             GSYM_TRY(add_stub(reader, &before, found.start, error));
         before = found;
@@ -278,11 +279,11 @@ static gsym_status add_stubs(gsym_conversion *conversion, const elf_object *elf,
      * symbols. */
     if (code == NULL || creator_is_empty(conversion_creator(conversion))) return GSYM_OK;
     status = find_slots(&reader, error);
-    reader.stubs_left = reader.slots.count;
-    reader.name_bytes_left = cursor_left(&reader.names) + reader.stubs_left * SHORT_NAME;
+    reader.code_left = elf->object.size;
+    reader.name_bytes_left = LIMIT_OF(STUB_NAMES, cursor_left(&reader.names));
     for (uint32_t i = 1; i < elf->object.header.section_count && status == GSYM_OK; ++i) {
         elf_section section = elf_section_at(elf, i);
-        if (reader.stubs_left > 0 && holds_stubs(elf, &section))
+        if (reader.slots.count > 0 && holds_stubs(elf, &section))
             status = add_section(&reader, code, &section, error);
     }
     buffer_deinit(&reader.name);

@@ -1,12 +1,10 @@
 /* go_functions.c - functions of a pclntab with lines and inlined calls -> creator. */
 #include "sources/go.h"
 
-enum {
-    /* Values and calls to a byte of the table. Functions share the tables that are equal,
-     * and one that all share could stand for any amount of work. */
-    WORK_PER_BYTE = 16,
-    LEAST_WORK = 1 << 16
-};
+/* Values and calls to a byte of the table. Functions share the tables that are equal, and
+ * one that all share could stand for any amount of work.
+ * Limit: Values and inlined calls of the functions of a pclntab, which may be shared */
+LIMIT(TABLE_STEPS, 1 << 16, 16);
 
 static void go_reader_warn(go_reader *reader, gsym_warning_category category,
                            const go_function *function) {
@@ -353,7 +351,7 @@ static gsym_status add_function(go_reader *reader, const go_function *function,
 static gsym_status add_functions(go_reader *reader, uint64_t *count_ret,
                                  gsym_error *error) {
     uint64_t size = reader->table.end - reader->table.offset;
-    reader->work_left = WORK_PER_BYTE * size + LEAST_WORK;
+    reader->work_left = LIMIT_OF(TABLE_STEPS, size);
     creator_supply_strings(reader->creator, size);
     for (uint32_t i = 0; i < reader->table.function_count; ++i) {
         go_function function;
@@ -388,12 +386,12 @@ gsym_status gsym_conversion_add_go_functions(gsym_conversion *conversion,
     gsym_status status;
     *count_ret = 0;
     GSYM_TRY(go_pclntab_open(object, &reader.table, &is_found, error));
-    if (!is_found) return GSYM_OK;
-    if (only_undescribed) GSYM_TRY(is_described(&reader, &is_known, error));
+    if (is_found && only_undescribed) GSYM_TRY(is_described(&reader, &is_known, error));
     if (is_known) return GSYM_OK;
     if (reader.table.work_left == 0)
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_LIMIT, reader.table.offset,
                    reader.table.address);
+    if (!is_found) return GSYM_OK;
     status = add_functions(&reader, count_ret, error);
     deinit(&reader);
     return status;

@@ -174,11 +174,13 @@ enum {
     SCAN_STEP = 4,
     BUILD_INFO_STEP = 16,
     BUILD_INFO_REACH = 1 << 16,
-    SECTION_WORDS = 8,   /* work to examine a section */
-    WORK_PER_BYTE = 4,   /* words for each byte of the file; most need half a word */
-    LEAST_WORK = 1 << 16,
-    MOST_CANDIDATES = 16 /* that look like a table until the module data is looked for */
+    SECTION_WORDS = 8, /* work to examine a section */
+    /* Limit: Candidates for a pclntab without a section of its own */
+    MOST_CANDIDATES = 16
 };
+
+/* Limit: Words of a file that are searched for a pclntab and its module data */
+LIMIT(SEARCH_STEPS, 1 << 16, 4);
 
 /* ---- loaded data ------------------------------------------------------------------- */
 
@@ -460,7 +462,10 @@ static bool open_within(const gsym_object *object, const gsym_object_section *se
         if (!go_pclntab_starts(c, object, &magic) ||
             open_at(table, object, section, cursor_offset(&c), magic, &ignored) != GSYM_OK)
             continue;
-        if (*candidates_left == 0) return false;
+        if (*candidates_left == 0) {
+            table->work_left = 0;
+            return false;
+        }
         --*candidates_left;
         if (go_read_module(table)) return true;
     }
@@ -471,8 +476,7 @@ gsym_status go_pclntab_open(const gsym_object *object, go_pclntab *table_ret,
                             bool *is_found_ret, gsym_error *error) {
     unsigned candidates_left = MOST_CANDIDATES;
     *is_found_ret = false;
-    *table_ret = (go_pclntab){.work_left = WORK_PER_BYTE * (uint64_t)object->size +
-                                           LEAST_WORK};
+    *table_ret = (go_pclntab){.work_left = LIMIT_OF(SEARCH_STEPS, object->size)};
     if (object->header.is_relocatable) return GSYM_OK;
     GSYM_TRY(open_named(object, table_ret, is_found_ret, error));
     if (*is_found_ret) {

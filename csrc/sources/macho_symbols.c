@@ -124,8 +124,6 @@ static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *
 #define INDIRECT_SYMBOL_LOCAL 0x80000000u
 #define INDIRECT_SYMBOL_ABS 0x40000000u
 
-enum { SHORT_NAME = 256 }; /* a name that any number of stubs may have */
-
 static const char PREFIX[] = "symbol stub for: "; /* as in debuggers and LLVM */
 
 typedef struct stub_reader {
@@ -135,10 +133,8 @@ typedef struct stub_reader {
     cursor symbols;
     cursor names;
     buffer name; /* of the present stub */
-    /* What is left of work that the tables of the file justify: sections may claim the
-     * same indirect symbols, and these the same long name. */
-    size_t stubs_left;
-    size_t name_bytes_left;
+    uint64_t stubs_left; /* one for each indirect symbol, which sections may share */
+    uint64_t name_bytes_left;
 } stub_reader;
 
 /* The symbol name of the next entry of the indirect symbols; NULL: none. */
@@ -178,16 +174,16 @@ static gsym_status add_section(stub_reader *reader, const macho_section *section
         uint64_t address;
         size_t size;
         const char *target = next_target(reader, &size);
-        if (reader->stubs_left == 0) return GSYM_OK;
+        if (reader->stubs_left == 0 ||
+            (target != NULL && size > reader->name_bytes_left)) {
+            dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_LIMIT, 0,
+                       section->address);
+            return GSYM_OK;
+        }
         --reader->stubs_left;
         if (target == NULL ||
             __builtin_add_overflow(section->address, i * section->stub_size, &address))
             continue;
-        if (size > reader->name_bytes_left) {
-            dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_LIMIT, 0,
-                       address);
-            return GSYM_OK;
-        }
         reader->name_bytes_left -= size;
         GSYM_TRY(add_stub(reader, address, section->stub_size, target, size, error));
     }
@@ -206,7 +202,7 @@ static gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_obje
     };
     gsym_status status = GSYM_OK;
     reader.stubs_left = cursor_left(&reader.entries) / 4;
-    reader.name_bytes_left = cursor_left(&reader.names) + reader.stubs_left * SHORT_NAME;
+    reader.name_bytes_left = LIMIT_OF(STUB_NAMES, cursor_left(&reader.names));
     for (uint32_t i = 0; i < macho->object.header.section_count && status == GSYM_OK; ++i) {
         macho_section section = macho_section_at(macho, i);
         if ((section.flags & SECTION_TYPE) == S_SYMBOL_STUBS)

@@ -10,9 +10,11 @@ enum {
     SIGNATURE_SIZE = 4, /* before the symbols */
     LANGUAGE_CXX = 1,
     NO_LANGUAGE = 0x100,
-    ROWS_PER_ROW = 16, /* functions may overlap, but not share rows without limit */
-    LEAST_ROWS = 1 << 16
 };
+
+/* Functions may overlap, but not share rows without limit.
+ * Limit: Rows of a PDB module that several functions have, and cuts of inlined ranges */
+LIMIT(PDB_ROWS, 1 << 16, 16);
 
 void pdb_reader_deinit(pdb_reader *reader) {
     pdb_namer_deinit(&reader->namer);
@@ -298,7 +300,7 @@ bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
     cursor_skip(&symbols, SIGNATURE_SIZE);
     cursor_skip(&whole, lines_offset);
     if (!pdb_lines_read(reader, whole)) return false;
-    reader->row_budget = ROWS_PER_ROW * (uint64_t)result->rows.count + LEAST_ROWS;
+    reader->row_budget = LIMIT_OF(PDB_ROWS, result->rows.count);
     if (!read_symbols(reader, symbols)) return false;
     give_back(reader, lines_offset + module->c13_size);
     return true;

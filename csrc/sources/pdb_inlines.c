@@ -7,6 +7,7 @@
 #include "sources/pdb_functions.h"
 
 enum {
+    /* Limit: Nested inline sites of a PDB */
     MAX_LEVELS = 4096,
     /* Calls of a site from other lines, for one that has been before. */
     RECORDS_SEARCHED = 16

@@ -540,32 +540,54 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
 
 /* ---- which code is at address 0 ----------------------------------------------------- */
 
-static gsym_status add_live(debug_files *files, live_code code, gsym_error *error) {
+/* Names may share bytes.
+ * Limit: Names of symbols that tell which code at address 0 is live */
+LIMIT(LIVE_NAME_BYTES, 1 << 20, 16);
+
+typedef struct live_list {
+    gsym_conversion *conversion;
+    uint64_t name_bytes_left;
+} live_list;
+
+static live_list live_list_of(gsym_conversion *conversion, const gsym_object *object) {
+    return (live_list){conversion, LIMIT_OF(LIVE_NAME_BYTES, object->size)};
+}
+
+static gsym_status add_live(live_list *list, live_code code, gsym_error *error) {
+    debug_files *files = conversion_files(list->conversion);
     return LIST_ADD(files->live, code) ? GSYM_OK : gsym_fail_memory(error);
 }
 
-enum { LIVE_NAME_LIMIT = 4096 }; /* longer ones, which may share bytes, say nothing */
-
-/* With a name as a symbol of C has it: perhaps with the suffix of a part, or with the
- * underscore that some systems put in front. */
-static live_code named_code(uint64_t address, uint64_t size, const char *name,
-                            size_t name_size) {
-    live_code code = {.address = address, .size = size, .has_name = true};
+/* Set what a name is compared with. It is that of a symbol of C: perhaps with the suffix of
+ * a part, or with the underscore that some systems put in front. */
+static void hash_name(live_code *code, const char *name, size_t name_size) {
     const char *suffix;
-    if (name_size > LIVE_NAME_LIMIT) return code;
-    code.hashes[0] = string_hash(name, name_size);
+    code->hashes[0] = string_hash(name, name_size);
     suffix = memchr(name + 1, '.', name_size - 1);
-    if (suffix != NULL) code.hashes[1] = string_hash(name, (size_t)(suffix - name));
-    if (name[0] == '_') code.hashes[2] = string_hash(name + 1, name_size - 1);
-    return code;
+    if (suffix != NULL) code->hashes[1] = string_hash(name, (size_t)(suffix - name));
+    if (name[0] == '_') code->hashes[2] = string_hash(name + 1, name_size - 1);
 }
 
-static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
+static gsym_status add_named(live_list *list, uint64_t address, uint64_t size,
+                             const char *name, size_t name_size, gsym_error *error) {
+    live_code code = {.address = address, .size = size, .has_name = true};
+    if (name_size <= list->name_bytes_left) {
+        list->name_bytes_left -= name_size;
+        hash_name(&code, name, name_size);
+    } else {
+        dwarf_warn(conversion_warnings(list->conversion), GSYM_WARN_LIMIT, 0, address);
+    }
+    return add_live(list, code, error);
+}
+
+static gsym_status elf_add_live(gsym_conversion *conversion, const elf_object *elf,
                                 gsym_error *error) {
+    debug_files *files = conversion_files(conversion);
+    live_list list = live_list_of(conversion, &elf->object);
     uint64_t entry = elf->entry & ~object_isa_bit(&elf->object.header);
     symbol_table table;
     elf_symbol symbol;
-    GSYM_TRY(add_live(files, (live_code){.address = entry}, error));
+    GSYM_TRY(add_live(&list, (live_code){.address = entry}, error));
     files->common.knows_live = find_table(elf, SHT_SYMTAB, &table);
     while (files->common.knows_live && next_elf_function(elf, &table, &symbol)) {
         const char *name;
@@ -575,8 +597,7 @@ static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
             continue;
         name = object_symbol_name(table.names, symbol.name, &size);
         if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
-            GSYM_TRY(add_live(files, named_code(symbol.address, symbol.size, name, size),
-                              error));
+            GSYM_TRY(add_named(&list, symbol.address, symbol.size, name, size, error));
     }
     return GSYM_OK;
 }
@@ -584,6 +605,7 @@ static gsym_status elf_add_live(debug_files *files, const elf_object *elf,
 static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
                                gsym_error *error) {
     symbol_reader reader = {.conversion = conversion, .pe = pe};
+    live_list list = live_list_of(conversion, &pe->object);
     function_symbol symbol;
     if (pe->symbol_table != 0)
         reader.entries = pe_bytes(pe, pe->symbol_table,
@@ -591,9 +613,8 @@ static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
     conversion_files(conversion)->common.knows_live = cursor_left(&reader.entries) > 0;
     while (next_function(&reader, &symbol))
         if (symbol.name != NULL && symbol.name_size > 0)
-            GSYM_TRY(add_live(conversion_files(conversion),
-                              named_code(symbol.address, 0, symbol.name, symbol.name_size),
-                              error));
+            GSYM_TRY(add_named(&list, symbol.address, 0, symbol.name, symbol.name_size,
+                               error));
     return GSYM_OK;
 }
 
@@ -605,7 +626,7 @@ gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
         has_code_at_0 |= files->text.items[i].start == 0;
     if (!has_code_at_0) return GSYM_OK;
     switch (object->header.format) {
-        case GSYM_OBJECT_ELF: return elf_add_live(files, elf_of(object), error);
+        case GSYM_OBJECT_ELF: return elf_add_live(conversion, elf_of(object), error);
         case GSYM_OBJECT_PE: return pe_add_live(conversion, pe_of(object), error);
         default: return GSYM_OK;
     }

@@ -1008,7 +1008,12 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-#define LEAST_NODES 65536
+/* Limit: Inlined calls and call sites of a unit, counted in each part of a function */
+LIMIT(CONTENTS, 1 << 16, 16);
+/* Limit: Rows of functions that share them */
+LIMIT(ROWS, 1 << 16, 16);
+/* Limit: Steps through calls, call sites, sequences of rows and symbols at address 0 */
+LIMIT(STEPS, 1 << 26, 16);
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 #define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
 
@@ -1084,9 +1089,9 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
     result->is_last = !dwarf_walk_pauses(walk, &joiner->unit);
     result->reached = walk->reached;
     result->lists_end = walk->lists.end;
-    joiner->most_contents = 16 * (uint64_t)(walk->nodes.count + walk->ranges.count +
-                                            walk->call_sites.count) + LEAST_NODES;
-    joiner->node_budget += joiner->most_contents - LEAST_NODES;
+    joiner->most_contents = LIMIT_OF(
+        CONTENTS, walk->nodes.count + walk->ranges.count + walk->call_sites.count);
+    joiner->node_budget += joiner->most_contents - CONTENTS_FLOOR;
     if (!unit_files_reset(result, joiner) ||
         !ARRAY_RESERVE(joiner->placed, walk->nodes.count) ||
         !number_map_reset(&joiner->name_map,
@@ -1132,10 +1137,9 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     result->has_linkage_names = joiner->unit.language != DW_LANG_Go;
     joiner->resolver.arena = &result->arena;
     joiner->resolver.budget = joiner->budget;
-    joiner->row_budget = joiner->all_rows = 16 * (uint64_t)joiner->rows->count + 65536;
-    joiner->node_budget = LEAST_NODES;
+    joiner->row_budget = joiner->all_rows = LIMIT_OF(ROWS, joiner->rows->count);
+    joiner->node_budget = CONTENTS_FLOOR;
     joiner->visit_budget = joiner->all_visits =
-        (UINT64_C(1) << 26) +
-        16 * (joiner->unit.header->end - joiner->unit.header->offset);
+        LIMIT_OF(STEPS, joiner->unit.header->end - joiner->unit.header->offset);
     return join_part(result, joiner);
 }

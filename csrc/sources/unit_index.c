@@ -19,9 +19,6 @@ struct gsym_unit_index {
     uint64_t total_size;
 };
 
-/* Of line tables that may be run for units without ranges. */
-#define LINE_BYTES (INT64_C(1) << 30)
-
 /* Scratch for reading root DIEs. */
 typedef struct index_reader {
     gsym_unit_index *index;
@@ -112,8 +109,8 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
                            .abbrevs = {.limit = SCAN_TABLES}};
     bool is_made;
     reader.index = calloc(1, sizeof *reader.index);
-    atomic_store(&reader.budget.lines, LINE_BYTES);
     if (reader.index == NULL) return gsym_fail_memory(error);
+    conversion_set_budget(conversion, &reader.budget);
     reader.index->conversion = conversion;
     is_made = files->units.count <= UINT32_MAX;
     for (size_t i = 0; i < files->units.count && is_made; ++i) {
@@ -130,9 +127,7 @@ gsym_status gsym_unit_index_create(gsym_conversion *conversion,
     free(reader.ranges.items);
     if (!is_made) {
         gsym_unit_index_destroy(reader.index);
-        if (atomic_load(&reader.budget.lines) >= 0) return gsym_fail_memory(error);
-        return gsym_fail(error, GSYM_E_LIMIT, 0,
-                         "too many line tables of units without ranges");
+        return conversion_fail_reading(&reader.budget, error);
     }
     *index_ret = reader.index;
     return GSYM_OK;

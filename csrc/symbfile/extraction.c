@@ -1,5 +1,6 @@
 /* extraction.c - one pass over the functions of a GSYM file: flatten each, write its
  * ranges, and the return pads of its calls. */
+#include "base/limit.h"
 #include "base/utf8.h"
 #include "code/calls.h"
 #include "export/function_walk.h"
@@ -34,7 +35,8 @@ typedef struct return_pads {
 
 /* Names may overlap and paths share a folder, so that a small file could expand to any
  * size. */
-enum { TEXT_PER_BYTE = 64, LEAST_TEXT = 64 << 20 };
+/* Limit: Names of a symbfile made of a GSYM file */
+LIMIT(TEXT, 64 << 20, 64);
 
 static const char NO_NAME[] = "<name omitted>";
 
@@ -44,7 +46,7 @@ gsym_status gsym_symbfile_names_create(const gsym_image *image,
     gsym_symbfile_names *names = calloc(1, sizeof *names);
     if (names == NULL) return gsym_fail_memory(error);
     names->image = image;
-    names->text_left = LEAST_TEXT + TEXT_PER_BYTE * image->size;
+    names->text_left = LIMIT_OF(TEXT, image->size);
     names->files = calloc((size_t)image->header.num_files + 1, sizeof *names->files);
     if (names->files == NULL || !function_walk_init(&names->walk, image) ||
         !name_numbers_init(&names->names, image->header.strtab_size)) {
@@ -96,7 +98,7 @@ static gsym_status spend_text(gsym_symbfile_names *names, size_t size, gsym_erro
     if (size > names->text_left)
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "its names and paths expand to more than %d times its size",
-                         TEXT_PER_BYTE);
+                         TEXT_FACTOR);
     names->text_left -= size;
     return GSYM_OK;
 }

@@ -8,9 +8,9 @@
  * row. */
 #include "symbfile/functions.h"
 
-/* Crossing ranges may be split into many calls; these limits keep the output of a small
- * input small. */
-enum { NODES_PER_RANGE = 16, NODES_FOR_ALL = 1 << 16 };
+/* Crossing ranges may be split into many calls; the output of a small input is to be small.
+ * Limit: Crossing ranges of a symbfile */
+LIMIT(NODES, 1 << 16, 16);
 
 /* ---- order ------------------------------------------------------------------------ */
 
@@ -195,12 +195,11 @@ static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
 static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                             uint64_t start, gsym_error *error) {
     chain_call *call = &functions->next.calls[depth];
-    if (functions->node_total++ / NODES_PER_RANGE >
-        functions->range_total + NODES_FOR_ALL / NODES_PER_RANGE)
+    if (functions->node_total++ > LIMIT_OF(NODES, functions->range_total))
         return gsym_fail(error, GSYM_E_LIMIT, 0,
                          "crossing ranges would be split into more than %d inlined calls "
                          "each",
-                         NODES_PER_RANGE);
+                         NODES_FACTOR);
     if (!ARRAY_RESERVE(functions->nodes, 1) || !ARRAY_RESERVE(functions->spans, 1))
         return gsym_fail_memory(error);
     call->node = (uint32_t)functions->nodes.count;

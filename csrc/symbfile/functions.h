@@ -3,6 +3,7 @@
 #ifndef GSYM_SYMBFILE_FUNCTIONS_H
 #define GSYM_SYMBFILE_FUNCTIONS_H
 
+#include "base/limit.h"
 #include "create/creator.h"
 #include "gsym/function_info.h"
 
@@ -41,7 +42,8 @@ gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t 
 gsym_status symbfile_texts_file(symbfile_texts *texts, uint32_t index, uint32_t *file_ret,
                                 gsym_error *error);
 
-/* The limit of the reference implementation. */
+/* As in the reference implementation.
+ * Limit: Nested calls of a symbfile */
 enum { SYMBFILE_MOST_DEPTH = 256 };
 
 #define NO_RANGE UINT32_MAX

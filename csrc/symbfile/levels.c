@@ -1,12 +1,16 @@
 /* levels.c - step from boundary to boundary: the ranges that end, those that begin, and the
  * rows of the innermost one. */
 #include "symbfile/levels.h"
+
+#include "base/limit.h"
 #include "gsym/index.h"
 
-enum {
-    MOST_ROWS = 1 << 20,   /* of a range, so that it fits a message */
-    BEGINS_PER_RANGE = 256 /* interleaved calls may begin repeatedly */
-};
+enum { MOST_ROWS = 1 << 20 }; /* of a range, so that it fits a message */
+
+/* Interleaved calls may begin repeatedly, each at most once in each range of another: with
+ * 256 ranges or fewer nothing is cut.
+ * Limit: Inlined calls of a function in a symbfile */
+LIMIT(BEGINS, 0, 256);
 
 /* The state for one function. */
 typedef struct flattening {
@@ -211,7 +215,7 @@ gsym_status function_levels_make(function_levels *levels, const gsym_function *f
     bool is_done;
     levels->is_complete = true;
     if (!list_calls(levels, function)) return gsym_fail_memory(error);
-    flat.begins = BEGINS_PER_RANGE * (uint64_t)levels->tree.ranges.count;
+    flat.begins = LIMIT_OF(BEGINS, levels->tree.ranges.count);
     if (!call_boundaries_list(&levels->tree, &boundaries)) {
         levels->is_complete = false;
         boundaries.count = 0;

@@ -43,7 +43,8 @@ _INDEXES = (b"/", b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED", b"__.SYMDEF_64"
 _MICROSOFT = b"/<"
 _PADDING = b"\0\n "
 _HEAD_SIZE = 64
-_MAX_NAME = 4096  # bytes of a name, which is a path in a thin archive
+# Limit: Name of a member of an archive
+_MAX_NAME = 4096
 _MAX_LISTED = 20  # members in an error message
 
 

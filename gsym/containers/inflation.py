@@ -210,8 +210,9 @@ def _find_zlib() -> Any:
 
 # Debug information is compressed by a factor of 5, rarely 50. zlib can reach 1000, zstd
 # 30000.
-_MAX_RATIO = 100
-_FREE = 16 << 20  # allowed for any input
+# Limit: Decompressed data
+_FLOOR, _FACTOR = 16 << 20, 100
+# Limit: Decompressed data of a compressed file
 _MAX_FILE = 8 << 30
 
 _READ_SIZE = 64 << 10
@@ -224,7 +225,7 @@ def believable_size(compressed: int, most: int) -> int:
 
     It applies to everything that is inflated, to memory or to a file.
     """
-    return min(most, _FREE + compressed * _MAX_RATIO)
+    return min(most, _FLOOR + compressed * _FACTOR)
 
 
 def inflate(

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     Section = tuple[memoryview, bool]
 
 
-_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
+# Limit: Decompressed sections of a file
+_MAX_INFLATED = 16 << 30
 _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
 

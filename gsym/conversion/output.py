@@ -8,7 +8,7 @@ import time
 from gsym.containers.archive import member_label
 from gsym.conversion.debug_info import SearchOptions
 from gsym.conversion.options import ConvertOptions
-from gsym.conversion.report import ConversionReport
+from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
 from gsym.records import NamedTuple
@@ -106,6 +106,7 @@ class ConversionOutput:
         self._label = member_label(request.input, request.options.member)
         self._uuid = b""
         self._is_selection = False
+        self._cut_functions = 0
         self._error: Any = new_error()
         options = request.options
         self._version = (
@@ -203,6 +204,9 @@ class ConversionOutput:
             counts = self._finish()
             outputs, is_written = self._write_segments(request.options.segment_size)
             warnings = warnings | _left_out(part)
+        if self._cut_functions:
+            cut = warnings.get(LIMIT_REACHED, 0) + self._cut_functions
+            warnings = warnings | {LIMIT_REACHED: cut}
         dropped = 0
         if found is not None:
             kept = counts["functions"] - counts["functions_continued"]
@@ -232,11 +236,13 @@ class ConversionOutput:
     def _finish(self) -> dict[str, int]:
         """Lay the file out; the counts of the report."""
         try:
-            return finish_creator(self.creator, self._label)._asdict()
+            counts = finish_creator(self.creator, self._label)._asdict()
         except EmptyError:
             if self._is_selection:
                 raise EmptyError("no function is selected", path=self._label) from None
             raise
+        self._cut_functions += lib.gsym_creator_cut_functions(self.creator)
+        return counts
 
     def _finished(self) -> bytes:
         return b"".join(map(bytes, iter_finished(self.creator)))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from gsym.records import NamedTuple
 
+# The category of what limits against hostile input cut: docs/reliability.md lists them.
+LIMIT_REACHED = "Limit reached, part of a unit or function is left out"
+
 
 class ConversionWarning(NamedTuple):
     """One problem of the input.

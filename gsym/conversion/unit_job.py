@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gsym.conversion.options import engine_flags
-from gsym.conversion.report import ConversionWarning
+from gsym.conversion.report import LIMIT_REACHED, ConversionWarning
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_bytes
 from gsym.engine.workers import core_count, run_workers
 
@@ -33,7 +33,7 @@ _CATEGORIES = {
     lib.GSYM_WARN_INLINE_UNCONTAINED: "Function DIE has uncontained address range",
     lib.GSYM_WARN_INLINE_EMPTY: ("DIE contains inline functions with no valid ranges"),
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
-    lib.GSYM_WARN_LIMIT: "Limit reached, part of a unit or function is left out",
+    lib.GSYM_WARN_LIMIT: LIMIT_REACHED,
     lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
     lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
         "Reference to a supplementary file that is missing"

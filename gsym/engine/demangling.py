@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+# Limit: Name to demangle
 MAX_NAME_SIZE = 1 << 16
+# Limit: Demangled name
 MAX_TEXT_SIZE = 1 << 20
 MAX_CXX_NAME_SIZE: int = lib.GSYM_MAX_CXX_NAME_SIZE
 MAX_CXX_WORK = 1 << 24  # estimated bytes of text of a name

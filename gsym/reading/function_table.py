@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _COLUMNS = 3  # start, size, name
 _BLOCK = 1 << 20  # bytes of names that are searched before other threads may run
 _FIRST_ROOM = 256  # bytes in which the start of a string is searched
-_MOST_TRIED = 50_000  # names that are demangled for one search
+# Limit: Names that a search for functions demangles
+_MOST_TRIED = 50_000
 _NUL = re.compile(b"\0")
 _LEAST_WORD = 2
 _INDEX_BITS = 32

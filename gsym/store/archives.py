@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from gsym.store.package_formats import CpioFile
 
-MOST_INFLATED = 32 << 30  # bytes of one file
+# Limit: Decompressed data of a `.deb`, an RPM package or an archive
+MOST_INFLATED = 32 << 30
 _PIECE = 1 << 20
 # By the names that `recognise` returns.
 INFLATERS = {
@@ -147,6 +148,7 @@ class ArchiveLimits(NamedTuple):
         depth: Levels of nested archives.
     """
 
+    # Limit: Members of a package or an archive
     members: int = 1_000_000
     inflated: int = MOST_INFLATED
     depth: int = 3
@@ -156,7 +158,8 @@ _HEADER_SIZE = 512
 _BLOCK = 1 << 15  # of a tar archive, of which `tarfile` copies the rest for each header
 _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
-_MAX_TAR_HEADER = 16 << 20  # bytes, with long names and extended attributes
+# Limit: Header of a member of a tar archive, with long names and extended attributes
+_MAX_TAR_HEADER = 16 << 20
 
 
 class Member:

@@ -64,6 +64,14 @@ def test_a_thin_archive_names_files_elsewhere() -> None:
     assert list_of(data) == [Member(f"dir/{LONG}", 0, 1000, 7)]
 
 
+def test_a_name_is_as_long_as_a_path_may_be() -> None:
+    """PATH_MAX of Linux, 4096 bytes with the NUL."""
+    path = "/".join(["d" * 255] * 16)
+    assert len(path) == 4095
+    data = b"!<thin>\n" + member("//", f"{path}/\n".encode()) + header("/0", 1000)
+    assert list_of(data) == [Member(path, 0, 1000, 7)]
+
+
 @pytest.mark.parametrize("data", [GNU, BSD], ids=["GNU", "BSD"])
 def test_every_prefix_ends_in_an_answer(data: bytes) -> None:
     whole = list_of(data)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.macho import (
@@ -256,8 +257,18 @@ def test_stubs_without_extent_are_none(section: Section, tmp_path: Path) -> None
 
 def test_sections_that_share_stubs_cost_no_more_than_one(tmp_path: Path) -> None:
     many = [stubs(0x10000 + n * 0x1000, 400) for n in range(2000)]
-    converted = convert_bytes(tmp_path, with_stubs([0] * 400, *many))
-    assert converted.report.functions_symbol_table == 401
+    report = convert_bytes(tmp_path, with_stubs([0] * 400, *many)).report
+    assert report.functions_symbol_table == 401
+    assert report.warnings == {LIMIT_REACHED: len(many) - 1}
+
+
+def test_sections_that_share_entries_without_a_name_cost_no_more_than_one(
+    tmp_path: Path,
+) -> None:
+    many = [stubs(0x10000 + n * 0x1000, 400) for n in range(2000)]
+    report = convert_bytes(tmp_path, with_stubs([LOCAL_POINTER] * 400, *many)).report
+    assert report.functions_symbol_table == 1
+    assert report.warnings == {LIMIT_REACHED: len(many) - 1}
 
 
 def test_stubs_that_share_a_long_name_cost_no_more_than_the_names(

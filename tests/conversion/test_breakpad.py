@@ -26,6 +26,8 @@ NUMBER = _CATEGORIES[lib.GSYM_BREAKPAD_NUMBER]
 BAD_MODULE = _CATEGORIES[lib.GSYM_BREAKPAD_MODULE]
 RANGE = _CATEGORIES[lib.GSYM_BREAKPAD_RANGE]
 NO_FUNCTION = _CATEGORIES[lib.GSYM_BREAKPAD_NO_FUNCTION]
+HEAD = _CATEGORIES[lib.GSYM_BREAKPAD_HEAD]
+INLINE_LIMIT = _CATEGORIES[lib.GSYM_BREAKPAD_LIMIT]
 NAME = _CATEGORIES[lib.GSYM_BREAKPAD_NAME]
 OUTSIDE = _CATEGORIES[lib.GSYM_BREAKPAD_OUTSIDE]
 OVERLAP = _CATEGORIES[lib.GSYM_BREAKPAD_OVERLAP]
@@ -854,6 +856,37 @@ def test_a_line_that_is_too_long_costs_itself(
         assert len(functions) == 2
         assert len(functions[1].name) == LIMIT_OF_LINES - len(head)
         assert report.warnings == {OUTSIDE: 1}
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_module_and_info_records_are_kept_up_to_64_kib(
+    excess: int, tmp_path: Path
+) -> None:
+    head = "INFO CODE_ID "
+    long = head + "x" * ((1 << 16) - len(MODULE) - len(head) + excess)
+    text = "\n".join([MODULE, long, *SMALL[1:]]).encode()
+    report, functions = convert_bytes(tmp_path, text)
+    assert describe(functions) == SMALL_WORDS
+    assert report.warnings == ({HEAD: 1} if excess else {})
+
+
+@pytest.mark.parametrize("depth", [10, 60])
+def test_calls_that_span_many_others_are_cut_up_to_a_limit(
+    depth: int, tmp_path: Path
+) -> None:
+    """256 parts, and four for each range: deeper calls are left out and counted."""
+    lines = ["FILE 0 a.c", "INLINE_ORIGIN 0 g", "FUNC 1000 28 0 f"]
+    lines += [f"INLINE 0 {n} 0 0 {0x1000 + 2 * n:x} 2" for n in range(20)]
+    lines += [f"INLINE {level} 1 0 0 1000 28" for level in range(1, depth + 1)]
+    text = "\n".join([MODULE, *lines]).encode()
+    report, (info,) = convert_bytes(tmp_path, text)
+    levels, node = 0, info.inline
+    while node is not None:
+        levels, node = levels + 1, next(iter(node.children), None)
+    # Each level has a part in each of the 20 calls. The function is a level, too.
+    within = min(depth, (256 + 4 * (20 + depth) - 1) // 20)
+    assert levels == 2 + within
+    assert report.warnings == ({INLINE_LIMIT: depth - within} if depth > within else {})
 
 
 # ---- what a conversion reports

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conftest import find_peer
 from tests.conversions import convert_bytes, describe
 from tests.inputs.elf import (
@@ -31,6 +32,7 @@ from tests.inputs.elf import (
 from tests.inputs.encoding import Encoding
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
@@ -145,9 +147,10 @@ MACHINES = {
 def image_of(
     machine: Machine,
     section: str = ".plt",
-    names: str = "ab",
+    names: Sequence[str] = "ab",
     *,
     own: tuple[Symbol, ...] = (Symbol("start", 0x1000),),
+    more: Sequence[Section] = (),
 ) -> bytes:
     encoding = Encoding(machine.byteorder, machine.bits // 8)
     symbols = [Symbol(name, 0, section=UNDEFINED) for name in names]
@@ -163,7 +166,8 @@ def image_of(
         code_section(0x1000, 0x100),
         Section(section, code, flags=CODE, address=PLT),
         Section(".got.plt", bytes(32), address=0x4000),
-        Section(".rela.plt", relocations, RELA if wide else REL, link=5),
+        Section(".rela.plt", relocations, RELA if wide else REL, link=5 + len(more)),
+        *more,
     ]
     return Elf(
         sections,
@@ -188,6 +192,43 @@ def test_stubs_have_the_names_of_what_they_call(
     assert text == (
         f"1000-1100 start\n{first:x}-{second:x} a@plt\n{second:x}-{end:x} b@plt\n"
     )
+
+
+def test_a_slot_may_have_any_number_of_stubs(tmp_path: Path) -> None:
+    """Linkers repeat stubs where code is far from the first ones."""
+    pairs = 100
+    stubs = b"".join(x86_64(PLT + 16 * n, GOT + 8 * (n % 2)) for n in range(2 * pairs))
+    machine = Machine(X86_64, (stubs, b""))
+    report, functions = convert_bytes(tmp_path, image_of(machine))
+    assert not report.warnings
+    found = [each.name for each in functions if each.name.endswith("@plt")]
+    assert found == ["a@plt", "b@plt"] * pairs
+
+
+def test_a_long_name_of_many_stubs_is_copied_up_to_a_limit(tmp_path: Path) -> None:
+    """1 MiB, and 16 times the names of dynamic symbols."""
+    size = 60_000
+    stubs = b"".join(x86_64(PLT + 16 * n, GOT + 8 * (n % 2)) for n in range(200))
+    names = ("a" * size, "b" * size)
+    image = image_of(Machine(X86_64, (stubs, b"")), names=names)
+    report, functions = convert_bytes(tmp_path, image)
+    assert report.warnings == {LIMIT_REACHED: 1}
+    found = sum(each.name.endswith("@plt") for each in functions)
+    assert found == ((1 << 20) + 16 * (2 * size + len("\0\0\0start\0"))) // size
+
+
+def test_sections_of_stubs_are_no_larger_than_the_file(tmp_path: Path) -> None:
+    """Sections that share their bytes could make a search take any time."""
+    sharing = [Section(".plt", size=3_000, flags=CODE, address=0x3000)] * 200
+    filler = Section(".data", bytes(5_000))
+    image = image_of(MACHINES["x86-64"], more=[*sharing, filler])
+    report, functions = convert_bytes(tmp_path, image)
+    assert report.warnings.keys() == {LIMIT_REACHED}
+    assert [each.name for each in functions if each.address < 0x3000] == [
+        "start",
+        "a@plt",
+        "b@plt",
+    ]
 
 
 def test_a_program_with_nothing_but_stubs_has_no_symbols(tmp_path: Path) -> None:

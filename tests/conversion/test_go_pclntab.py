@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.report import LIMIT_REACHED
 from gsym.conversion.unit_job import _CATEGORIES
 from gsym.engine.native import lib
 from gsym.verification.check import compare
@@ -435,8 +436,9 @@ def test_a_table_is_searched_for_after_few_others(
     elf = go_elf(PROGRAM, section=".other", symbols=[Symbol("main", TEXT, 4)])
     decoys = Section(".first", others, PROGBITS, ALLOC, 0xA000)
     image = replace(elf, sections=[decoys, *elf.sections, mark]).to_bytes()
-    found = convert_bytes(tmp_path, image).report.functions_pclntab
-    assert found == (len(PROGRAM) if is_found else 0)
+    report = convert_bytes(tmp_path, image).report
+    assert report.functions_pclntab == (len(PROGRAM) if is_found else 0)
+    assert report.warnings == ({} if is_found else {LIMIT_REACHED: 1})
 
 
 @pytest.mark.parametrize(("before", "is_found"), [(15, True), (16, False)])

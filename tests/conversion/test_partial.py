@@ -440,3 +440,16 @@ def test_a_range_may_begin_before_the_code(tmp_path: Path) -> None:
     )
     root.root.attributes |= {At.low_pc: 0xF00, At.high_pc: Form.data4(0x200)}
     compare(tmp_path, program(root))
+
+
+def test_units_without_ranges_run_line_tables_up_to_a_limit(tmp_path: Path) -> None:
+    """1 MiB, and 16 bytes for each of the section: as much as in a whole conversion."""
+    rows = sequence(*((0x1000 + n, 1 + n % 9) for n in range(0x400)), end=0x1800)
+    first = unit(version=4, lines=LineProgram(rows))
+    sharing = unit(version=4, attributes={At.stmt_list: 0})
+    size = len(Dwarf([first]).sections()[".debug_line"])
+    most = (1 << 20) // size + 16
+    partial = partial_of(tmp_path / "app", program(first, *[sharing] * (most - 1)))
+    assert len(partial.units_at([0x1004]).units) == most
+    with pytest.raises(gsym.LimitError, match="would take 16 times their size"):
+        partial_of(tmp_path / "app", program(first, *[sharing] * most))

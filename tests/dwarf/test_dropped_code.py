@@ -5,10 +5,13 @@ Where the image has code there, its symbols say whose it is.
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import convert_bytes, describe, words
 from tests.inputs import pe
 from tests.inputs.dies import Die
@@ -21,6 +24,7 @@ from tests.inputs.elf import (
     Section,
     Symbol,
     code_section,
+    elf_of,
 )
 from tests.inputs.line_program import LineProgram, sequence
 from tests.inputs.program import function, unit
@@ -75,6 +79,36 @@ def test_the_function_at_0_is_the_one_that_its_symbol_names(
     for order in (dies, dies[::-1]):
         text = converted(tmp_path, c_unit(*order, version=version), size=size)
         assert text == "0-20 live\n20-30 next\n"
+
+
+def test_the_name_of_the_function_at_0_may_be_long(tmp_path: Path) -> None:
+    name = "f" * 60_000
+    lines = LineProgram(sequence((0, 10), end=0x20))
+    text = converted(
+        tmp_path,
+        c_unit(function(name, 0, 0x20), lines=lines),
+        symbols=[Symbol(name, 0, 0x20), NEXT],
+    )
+    assert text == f"0-20 {name}\n  0 /src/a.c:10\n20-30 next\n"
+
+
+def test_a_long_name_that_many_symbols_share_is_compared_up_to_a_limit(
+    tmp_path: Path,
+) -> None:
+    name = "f" * 60_000
+    symbols = [Symbol(name if not n else "", 0x20 * n, 0x20) for n in range(80)]
+    sections = Dwarf([c_unit(function(name, 0, 0x20))]).sections()
+    text = [code_section(0, 0x1000)]
+    image = bytearray(elf_of(sections, *text, symbols=symbols))
+    table = ELFFile(io.BytesIO(image)).get_section_by_name(".symtab")
+    assert table is not None
+    start, size = table["sh_offset"], table["sh_entsize"]
+    for n in range(80):
+        at = start + size * (n + 1)
+        image[at : at + 4] = image[start + size : start + size + 4]
+    report = convert_bytes(tmp_path, bytes(image)).report
+    assert 20 < report.warnings[LIMIT_REACHED] < 80
+    assert report.functions == 80
 
 
 def test_rows_are_those_of_the_function_that_is_there(tmp_path: Path) -> None:

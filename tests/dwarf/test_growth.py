@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED as LIMIT
 from tests.conversions import SECONDS, convert_bytes
 from tests.inputs.dies import SIBLING, Die, Ref
 from tests.inputs.dwarf import Dwarf
@@ -225,7 +226,7 @@ def test_units_beyond_what_tables_may_overlap_are_counted(tmp_path: Path) -> Non
     count = 10_000
     image = units_whose_tables_are_suffixes_of_one_another(count)
     report, functions = convert_bytes(tmp_path, image)
-    left_out = report.warnings["Limit reached, part of a unit or function is left out"]
+    left_out = report.warnings[LIMIT]
     assert functions
     assert len(functions) + left_out == count
 
@@ -286,6 +287,24 @@ def test_units_that_share_a_line_table_are_like_units_with_their_own(
     expected = convert_bytes(tmp_path, program(*own)).functions
     found = convert_bytes(tmp_path, program(own[0], *others), {"threads": threads})
     assert found.functions == expected
+
+
+@pytest.mark.parametrize("count", [5_000, 9_000])
+def test_symbols_of_one_start_name_functions_up_to_a_limit(
+    count: int, tmp_path: Path
+) -> None:
+    """67,108,864 steps, and 256 for each; further functions keep their own names."""
+    dies = [function(f"f{n}", 0x1000, 0x1001 + n) for n in range(count)]
+    image = program(
+        unit(*dies),
+        symbols=[Symbol(f"_Z{len(f'f{n}')}f{n}v", 0x1000, 1 + n) for n in range(count)],
+        text=[code_section(0x1000, 0x10000)],
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    named = min(count, (1 << 26) // (2 * count) + 256)
+    found = [each.name.startswith("_Z") for each in functions]
+    assert found == [True] * named + [False] * (count - named)
+    assert report.warnings == ({LIMIT: count - named} if count > named else {})
 
 
 def test_many_functions_at_one_place(tmp_path: Path) -> None:

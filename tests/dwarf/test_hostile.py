@@ -198,6 +198,27 @@ def test_deep_nesting(shape: str, depth: int, tmp_path: Path) -> None:
     assert depth > 100 or "inner" in names
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_dies_are_nested_4096_deep(beyond: int, tmp_path: Path) -> None:
+    """Calls in a function; the innermost of them is too deep."""
+    tag, attributes = DEEP["inlined calls"]
+    attributes = {**attributes, At.abstract_origin: Ref("g")}
+    calls = nested(tag, 4095 + beyond, Die(tag, attributes), attributes)
+    origin = Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g")
+    outer = function("outer", 0x1000, 0x1010, calls)
+    lines = LineProgram(sequence((0x1000, 5, 0), end=0x1010))
+    after = function("after", 0x1900, 0x1910)
+    image = program(unit(origin, outer, after, lines=lines))
+    report, functions = convert_bytes(tmp_path, image)
+    assert [function.name for function in functions] == ["outer", "after"]
+    assert list(report.warnings.values()) == [1] * beyond
+    assert report.warnings.keys() <= {"DIEs nested too deeply"}
+    depth, node = 0, functions[0].inline
+    while node is not None:
+        depth, node = depth + 1, next(iter(node.children), None)
+    assert depth == 1 + 4096
+
+
 SIBLINGS = {
     "itself": Form.ref4(Ref("type")),
     "backwards": Form.ref4(Ref("f")),

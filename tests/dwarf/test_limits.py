@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import convert_bytes, describe
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
@@ -66,7 +67,7 @@ def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> 
     assert [tree.children[0].name for tree in trees] == ["foo", "bar"]
 
 
-LIMIT = "Limit reached, part of a unit or function is left out"
+LIMIT = LIMIT_REACHED
 
 
 def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -> None:
@@ -76,11 +77,15 @@ def test_a_list_that_many_functions_name_is_read_up_to_a_limit(tmp_path: Path) -
         Die(Tag.subprogram, {At.name: f"f{n}", At.ranges: Form.sec_offset(where)})
         for n, where in enumerate([ranges(*pieces), *[0] * 50])
     )
-    image = program(unit(first, *others, attributes={At.low_pc: 0x1000}, version=4))
-    converted = convert_bytes(tmp_path, image)
-    (count,) = converted.report.warnings.values()
-    assert converted.report.warnings == {LIMIT: count}
-    assert 10 < count < 40
+    only = unit(first, *others, attributes={At.low_pc: 0x1000}, version=4)
+    converted = convert_bytes(tmp_path, program(only))
+    sections = Dwarf([only]).sections()
+    most = (1 << 16) + 1024 * len(sections[".debug_info"])
+    read = most // len(sections[".debug_ranges"]) + 1
+    assert converted.report.warnings == {LIMIT: 51 - read}
+    # All have the same ranges, so they are one function each time.
+    assert converted.report.functions == 2000
+    assert converted.report.functions_debug_info == 2000 * read
 
 
 def parts_that_share_a_list(units: int) -> bytes:
@@ -122,7 +127,9 @@ def test_rows_of_functions_that_leave_their_sequence_are_cut(tmp_path: Path) -> 
     converted = convert_bytes(tmp_path, image)
     (cut,) = converted.report.warnings.values()
     with_rows = [each for each in converted.functions if each.line_table]
-    assert (len(with_rows), cut) == (47, 53)
+    # 65,536 rows, and 16 for each row of the table.
+    assert len(with_rows) == ((1 << 16) + 16 * 0x800) // (0x800 + 1)
+    assert cut == 100 - len(with_rows)
 
 
 def test_nested_inlined_calls_share_a_list(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf_constants import At, Content, Form, Tag
@@ -786,6 +787,23 @@ def test_symbols_have_the_rows_that_no_function_has(
     conversion = convert_bytes(tmp_path, image)
     assert describe(conversion.functions) == words(expected)
     assert conversion.report.line_rows_unused == 0
+
+
+@pytest.mark.parametrize("count", [300, 600])
+def test_symbols_that_share_all_rows_have_them_up_to_a_limit(
+    count: int, tmp_path: Path
+) -> None:
+    """1 MiB, and 32 times the rows; symbols after that have none and are counted."""
+    rows = [(0x1000 + at, 1 + 1000 * (at % 2)) for at in range(0x400)]
+    image = program(
+        unit(version=4, lines=LineProgram(sequence(*rows, end=0x1400))),
+        symbols=[Symbol(f"s{n}", 0x1000, 0x400 + n) for n in range(count)],
+    )
+    report, functions = convert_bytes(tmp_path, image)
+    without = sum(each.line_table is None for each in functions)
+    assert report.functions == count
+    assert (without > 0) == (count > 300)
+    assert report.warnings == ({LIMIT_REACHED: without} if without else {})
 
 
 def test_a_symbol_beside_functions_has_the_rows_between_them(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gsym.conversion.report import LIMIT_REACHED
 from tests.conversions import Case, convert_bytes, describe, words
 from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf import Unit
@@ -440,7 +441,7 @@ def test_a_function_without_any_name_is_left_out_and_counted(tmp_path: Path) -> 
     assert [warning.value for warning in report.details] == [0x1000, 0x1020]
 
 
-@pytest.mark.parametrize("length", [2, 60])
+@pytest.mark.parametrize("length", [2, 63])
 def test_a_chain_of_references_is_followed_to_its_end(
     length: int, tmp_path: Path
 ) -> None:
@@ -454,6 +455,24 @@ def test_an_endless_chain_of_references_is_given_up(tmp_path: Path) -> None:
     report, functions = convert_bytes(tmp_path, image)
     assert describe(functions) == "1fff-2000 other\n"
     assert sum(report.warnings.values()) >= 1
+
+
+def test_one_reference_more_than_are_followed_is_counted(tmp_path: Path) -> None:
+    report, functions = convert_bytes(tmp_path, reference_chain(64))
+    assert describe(functions) == "1fff-2000 other\n"
+    assert report.warnings[LIMIT_REACHED] == 1
+
+
+@pytest.mark.parametrize(("depth", "cut"), [(64, 0), (65, 1)])
+def test_a_name_has_64_scopes_and_the_report_counts_those_with_more(
+    depth: int, cut: int, tmp_path: Path
+) -> None:
+    scope = function("f", 0x1000, 0x1010)
+    for n in range(depth, 0, -1):
+        scope = Die(Tag.namespace, {At.name: f"n{n}"}, scope)
+    report, (only,) = convert_bytes(tmp_path, named(scope))
+    assert only.name == "".join(f"n{n}::" for n in range(cut + 1, depth + 1)) + "f"
+    assert report.warnings == ({LIMIT_REACHED: 1} if cut else {})
 
 
 def reference_chain(length: int) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym import FunctionInfo
+from gsym.reading import function_table
 from gsym.reading.function_table import FunctionTable
 from gsym.reading.reader import Reader
 from tests.creations import create
@@ -70,6 +71,17 @@ def test_no_more_are_found_than_were_asked_for() -> None:
     assert len(table.search("name", 9)) == 9
     assert len(table.search("name", 10)) == 9
     assert table.search("name", 0) == []
+
+
+def test_a_search_demangles_names_up_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those with a word of the text, of which the first ones are tried."""
+    monkeypatch.setattr(function_table, "_MOST_TRIED", 5)
+    others = [f"_ZN4word{len(f'n{at}')}n{at}Ev" for at in range(4)]
+    wanted = "_ZN4word4thisEv"
+    assert table_of([*others, wanted]).search("word::this", 9) == [4]
+    assert table_of([*others, "_ZN4word2n4Ev", wanted]).search("word::this", 9) == []
 
 
 words = st.text(st.sampled_from("abcAB_9"), min_size=2, max_size=6)

@@ -20,6 +20,7 @@ from tests.strategies import BYTE_ORDERS, VERSIONS
 from tests.views import to_oracle
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 BIG, INNER = FunctionInfo(0x1000, 0x40, "big"), FunctionInfo(0x1008, 0x10, "inner")
@@ -184,25 +185,42 @@ def test_entries_added_for_a_nested_function_agree_with_the_binary(
     assert subjects == ["lines"]
 
 
-def test_a_function_cut_into_too_many_parts_is_refused_in_time() -> None:
-    """Each of many calls has the addresses of each of many parts."""
-    count = 2_000
+def with_calls(count: int) -> Iterator[FunctionInfo]:
+    """Each of so many calls has the addresses of each of as many parts."""
     end = 0x1000 + 4 * count
     whole = (Range(0x1000, end),)
     tree = InlineInfo("call", "a.c", 1, whole)
     for _ in range(count):
         tree = InlineInfo("call", "a.c", 1, whole, (tree,))
-    outer = FunctionInfo(0x1000, end - 0x1000, "outer", None, tree)
-    inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
+    yield FunctionInfo(0x1000, end - 0x1000, "outer", None, tree)
+    for at in range(0x1002, end, 4):
+        yield FunctionInfo(at, 1, "inner")
+
+
+def test_parts_of_a_mebibyte_are_made_and_many_more_are_refused_in_time() -> None:
+    made = create(with_calls(330))
+    assert len(made) > 1_000_000
+    with gsym.Reader(made) as reader:
+        first = answer_of(reader, 0x1000)
+        assert first == answer_of(reader, 0x1000 + 4 * 330 - 1)
+        assert len(list(reader)) == 2 * 330 + 1
     with pytest.raises(gsym.LimitError, match="too many functions are nested"):
-        create([outer, *inner])
+        create(with_calls(2_000))
 
 
-def test_a_function_with_too_many_call_sites_for_its_parts_is_refused_in_time() -> None:
-    """All of them are visited for each part, and none is kept."""
+def with_call_sites(parts: int) -> Iterator[FunctionInfo]:
+    """All of the call sites are visited for each part, and none is kept."""
     sites = tuple(CallSite(1, 0, ("to",)) for _ in range(100_000))
-    end = 0x1000 + 4 * 3_000
-    outer = FunctionInfo(0x1000, end - 0x1000, "outer", call_sites=sites)
-    inner = [FunctionInfo(at, 1, "inner") for at in range(0x1002, end, 4)]
+    end = 0x1000 + 4 * parts
+    yield FunctionInfo(0x1000, end - 0x1000, "outer", call_sites=sites)
+    for at in range(0x1002, end, 4):
+        yield FunctionInfo(at, 1, "inner")
+
+
+def test_call_sites_are_looked_at_for_many_parts_and_more_are_refused_in_time() -> None:
+    """268,435,456 steps are made for a file of any size."""
+    with gsym.Reader(create(with_call_sites(2_680))) as reader:
+        assert answer_of(reader, 0x1003) == answer_of(reader, 0x1003 + 4 * 2_679)
+        assert "outer" in str(reader.lookup(0x1003))
     with pytest.raises(gsym.LimitError, match="too many functions are nested"):
-        create([outer, *inner])
+        create(with_call_sites(5_000))

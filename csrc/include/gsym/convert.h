@@ -379,7 +379,8 @@ const gsym_warning *gsym_conversion_warnings(gsym_conversion *conversion,
 
 typedef struct gsym_breakpad gsym_breakpad;
 
-/* Longer lines are not records. */
+/* Longer lines are not records.
+ * Limit: Line of a Breakpad file */
 #define GSYM_BREAKPAD_LINE_SIZE_LIMIT 1048576
 /* Further findings are only counted. */
 #define GSYM_BREAKPAD_FINDING_LIMIT 10000
@@ -392,6 +393,7 @@ typedef enum gsym_breakpad_fault {
     GSYM_BREAKPAD_MODULE,      /* incomplete, or the second one */
     GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, of over 4 GiB or past the last address */
     GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
+    GSYM_BREAKPAD_HEAD,        /* MODULE or INFO after 64 KiB of them */
     /* Part of the record is dropped. */
     GSYM_BREAKPAD_NAME,      /* missing, or cut at a NUL */
     GSYM_BREAKPAD_OUTSIDE,   /* line record or INLINE outside of its FUNC */

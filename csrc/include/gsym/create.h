@@ -125,6 +125,9 @@ gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, s
 /* Sort, resolve duplicates, lay out. Nothing can be added afterwards. */
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error);
+/* Functions without lines or the linkage name of a symbol that they may have: a limit
+ * against hostile input was reached. */
+uint64_t gsym_creator_cut_functions(const gsym_creator *creator);
 /* The next bytes of the finished file; *size_ret 0: its end. */
 gsym_status gsym_creator_read(gsym_creator *creator, uint8_t *bytes, size_t capacity,
                               size_t *size_ret, gsym_error *error);

@@ -296,6 +296,7 @@ def _decode_link(file: ObjectFile, name: str) -> tuple[bool, bytes, bytes] | Non
 
 
 _MINI_DEBUG_INFO = b".gnu_debugdata"
+# Limit: MiniDebugInfo (`.gnu_debugdata`)
 _MAX_MINI_SIZE = 512 << 20
 
 

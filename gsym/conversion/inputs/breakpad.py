@@ -226,6 +226,7 @@ _CATEGORIES = {
     lib.GSYM_BREAKPAD_MODULE: "MODULE incomplete or repeated",
     lib.GSYM_BREAKPAD_RANGE: "FUNC without bytes or with an impossible range",
     lib.GSYM_BREAKPAD_NO_FUNCTION: "Line record or INLINE without FUNC",
+    lib.GSYM_BREAKPAD_HEAD: "Limit reached, MODULE or INFO record is left out",
     lib.GSYM_BREAKPAD_NAME: "Name missing or cut",
     lib.GSYM_BREAKPAD_OUTSIDE: "Line record or INLINE reaches out of its FUNC",
     lib.GSYM_BREAKPAD_OVERLAP: "Line records or INLINEs overlap",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from gsym.trace.profiles.model import Profile
 
+# Limit: Trace of Chrome
 MOST_TRACE_BYTES = 4 << 30
 """How much text there may be, inflated: events are decoded one at a time."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+# Limit: Profile of pprof, OTLP or JSON
 MOST_BYTES = 64 << 20
 """The default limit of inflated profiles; they take up to 30 times as much memory."""
 
@@ -67,6 +68,7 @@ def read_pieces(
         raise FormatError(reason, path=path) from error
 
 
+# Limit: Line of the text of a profile
 MOST_CHARACTERS = 1 << 20
 """In a line: more than the longest known name of a function."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Limit: Value of a profile in JSON
 MOST_VALUE = 64 << 20
 """Characters of a value that is decoded at once; it takes up to 30 times as much."""
 

@@ -135,6 +135,7 @@ class Sample(NamedTuple):
 SAMPLES = ValueType("samples", "count")
 TIME = ValueType("time", "nanoseconds")
 """How long a stack lasted, from the time of its sample on."""
+# Limit: Stack of a profile
 MOST_FRAMES = 1 << 16
 """Locations of a stack; a file with more is damaged."""
 

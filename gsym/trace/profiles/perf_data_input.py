@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.model import Profile
     from gsym.trace.profiles.perf_data import PerfFork
 
+# Limit: Profile of `perf record`
 MOST_RECORD_BYTES = 1 << 30
 """The default limit: the file is mapped, but the places of all samples are kept."""
 

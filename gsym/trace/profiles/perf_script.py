@@ -118,6 +118,7 @@ _SYMBOL = re.compile(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
 _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
 _INLINED = "(inlined)"
+# Limit: Stack of a profile
 _MOST_FRAMES = 1 << 16
 _MOST_KNOWN = 1 << 14
 _OTHER_EVENT = " PERF_RECORD_"

@@ -45,12 +45,15 @@ if TYPE_CHECKING:
 _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
+# Limit: Mappings of a process in a profile of perf
 MOST_MAPPINGS = 1 << 16
 """Of a process; the default limit of Linux."""
-_MOST_COPIED = 1 << 24  # mappings that processes inherit and change
+# Limit: Mappings that processes in a profile of perf inherit and change
+_MOST_COPIED = 1 << 24
 _FILE_STARTS = ("/", "[")  # of a path, and of `[vdso]`
 _PAGE = 4096
 _HEXADECIMAL = frozenset("0123456789abcdef")
+# Limit: Output of `perf buildid-list`
 _MOST_LIST_BYTES = 64 << 20
 
 
@@ -257,6 +260,7 @@ def _end(part: PerfMapping) -> int:
     return part.start + part.size
 
 
+# Limit: Output of `perf script`
 MOST_TEXT_BYTES = 4 << 30
 """How much text there may be, inflated: it is read line by line."""
 

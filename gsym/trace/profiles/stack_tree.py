@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.trace.profiles.model import ProfileBuilder
 
+# Limit: All stacks of a profile in JSON
 MOST_ENTRIES = 1 << 25
 """Locations of all stacks together: a tree can be written in a few bytes of a file,
 while its stacks repeat their callers."""

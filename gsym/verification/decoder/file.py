@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 ZLIB = 1
 ZSTD = 2
 _ZDEBUG_HEADER_SIZE = 12  # "ZLIB", then the inflated size, big-endian
-_MAX_INFLATED = 16 << 30  # bytes of all sections of a file
+# Limit: Decompressed sections of a file
+_MAX_INFLATED = 16 << 30
 
 # DWARFInfo's arguments for the sections that describe functions, without dots.
 _DWARF_SECTIONS = (

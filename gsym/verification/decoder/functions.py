@@ -38,6 +38,7 @@ _RETURN_ADDRESS = {
     "DW_TAG_GNU_call_site": "DW_AT_low_pc",
 }
 _BAD_FILE_INDEX = 0xFFFF_FFFF
+# Limit: Namespaces and classes in a composed name
 _MAX_SCOPES = 64
 
 

@@ -115,6 +115,7 @@ _CLASSES = {0x1504, 0x1505, 0x1519}
 _FUNC_ID, _MFUNC_ID, _STRING_ID = 0x1601, 0x1602, 0x1605
 _SPREAD = {_PROCEDURE, _MFUNCTION, _ARRAY}
 _FIRST = 0x1000
+# Limit: Types read for one name of a PDB: types in a type
 _MOST_NESTED = 32
 _NULLPTR = 0x103
 _SIMPLE_TEXT = """

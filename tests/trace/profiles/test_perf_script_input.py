@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError
+from gsym.trace.profiles import perf_script_input
 from gsym.trace.profiles.input_bytes import MOST_CHARACTERS, lines_of
 from gsym.trace.profiles.model import (
     Frame,
@@ -199,6 +200,22 @@ def test_the_number_of_mappings_of_a_process_is_limited() -> None:
     assert list(builder.profile.losses.values()) == [1]
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_number_of_mappings_that_processes_inherit_is_limited(
+    beyond: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that changes one of 10 mappings has all of them for itself."""
+    monkeypatch.setattr(perf_script_input, "_MOST_COPIED", 30 - beyond)
+    builder = ProfileBuilder()
+    places = ModulePlaces(builder, {"/x": ID})
+    for number in range(10):
+        places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
+    for process in (2, 3, 4):
+        places.begin(process, 1)
+        places.load(PerfMapping(process, 0x20000, 0x1000, 0, "/x"))
+    assert list(builder.profile.losses.values()) == [1] * beyond
+
+
 def test_a_new_process_has_nothing_of_an_earlier_one_of_its_number() -> None:
     places = ModulePlaces(ProfileBuilder(), {"/x": ID})
     places.load(PerfMapping(7, 0x1000, 0x1000, 0x5000, "/x"))
@@ -250,6 +267,21 @@ def test_a_function_that_calls_itself_is_not_inlined() -> None:
     names = [frame.name for frame in profile.frames_of(sample.stack)]
     assert names == ["f", "f", "g", "f"]
     assert len(profile.stacks[sample.stack]) == len(names) - 1
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_size_of_a_list_of_build_ids_is_limited(
+    beyond: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ids"
+    path.write_text(f"{ID} /opt/app\n")
+    most = path.stat().st_size - beyond
+    monkeypatch.setattr(perf_script_input, "_MOST_LIST_BYTES", most)
+    if not beyond:
+        assert read_build_ids(path) == {"/opt/app": ID}
+        return
+    with pytest.raises(FormatError, match=f"more than {most} bytes"):
+        read_build_ids(path)
 
 
 def test_build_ids_are_read_as_perf_lists_them(tmp_path: Path) -> None:

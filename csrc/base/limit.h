@@ -1,0 +1,14 @@
+/* limit.h - limits against hostile input, where input may share bytes or nest.
+ *
+ * A limit is a floor, which input of any size may take, and a factor of the input's size.
+ * The comment over each limit names its row in docs/reliability.md; a test compares them.
+ * What a limit cuts is counted as a warning, or the input is refused. */
+#ifndef GSYM_BASE_LIMIT_H
+#define GSYM_BASE_LIMIT_H
+
+#include <stdint.h>
+
+#define LIMIT(name, floor, factor) enum { name##_FLOOR = (floor), name##_FACTOR = (factor) }
+#define LIMIT_OF(name, size) (name##_FLOOR + name##_FACTOR * (uint64_t)(size))
+
+#endif
