@@ -29,6 +29,7 @@ from hypothesis import HealthCheck, settings
 from gsym.store.directory import Store
 from tests.rows import rows
 from tests.sanitizer import has_address_sanitizer
+from tests.symbolizer_runs import LLVM_SYMBOLIZER
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -207,8 +208,9 @@ def llvm_gsymutil() -> str:
 
 
 @pytest.fixture(scope="session")
-def llvm_symbolizer() -> str:
-    return find_peer("llvm-symbolizer-22")
+def llvm_symbolizer() -> None:
+    """That it is here; `tests/symbolizer_runs.py` runs it."""
+    find_peer(LLVM_SYMBOLIZER)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Ways to run `gsym-symbolizer`: in this process, and as a program."""
+"""Ways to run `gsym-symbolizer`, in this process and as a program, and LLVM's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from gsym.cli.dropins.symbolizer import main
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pytest
 
+LLVM_SYMBOLIZER = "llvm-symbolizer-22"
 COMMAND = [sys.executable, "-m", "gsym.cli.dropins.symbolizer"]
 
 
@@ -49,6 +51,32 @@ def stream(lines: str, *options: str) -> Printed:
         timeout=60,
         text=True,
         errors="surrogateescape",
+    )
+    return Printed(done.returncode, done.stdout, done.stderr)
+
+
+def run_llvm(
+    *arguments: str,
+    lines: str = "",
+    reads_gsym: bool = False,
+    environment: Mapping[str, str] = os.environ,
+) -> Printed:
+    """Run llvm-symbolizer with *lines* on its standard input.
+
+    It would prefer APP.gsym beside APP to the debug information of APP, of whatever
+    build, so that our files would vouch for themselves. Hence nothing else in the
+    tests runs it, and it reads GSYM files only where *reads_gsym* says so.
+    """
+    own = () if reads_gsym else ("--disable-gsym",)
+    done = subprocess.run(
+        [LLVM_SYMBOLIZER, *own, *arguments],
+        input=lines,
+        capture_output=True,
+        check=False,
+        text=True,
+        errors="surrogateescape",
+        # It does not run under the sanitizer of this process.
+        env={k: v for k, v in environment.items() if k != "LD_PRELOAD"},
     )
     return Printed(done.returncode, done.stdout, done.stderr)
 

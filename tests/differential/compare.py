@@ -130,9 +130,8 @@ def _misread(
 ) -> dict[str, int]:
     """How often LLVM's tools read the file *ours* otherwise than *answers*."""
     by_gsymutil = peers.gsymutil_answers([peers.LLVM_GSYMUTIL], ours, addresses)
-    by_symbolizer = peers.symbolizer_answers(
-        binary, addresses, f"--gsym-file-directory={ours.parent}"
-    )
+    option = f"--gsym-file-directory={ours.parent}"
+    by_symbolizer = peers.symbolizer_answers(binary, addresses, option, reads_gsym=True)
     frames = [
         tuple(frame._replace(offset=-1) for frame in peers.parse_frames(answer))
         for answer in answers

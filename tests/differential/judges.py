@@ -82,7 +82,7 @@ def our_answers(ours: Path, addresses: Sequence[int]) -> list[Frames]:
 def judge(binary: Path, ours: Path, addresses: Sequence[int]) -> Judges:
     """Compare the answers of *ours*, a file made of *binary*, with those of both."""
     answers = our_answers(ours, addresses)
-    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    llvm = peers.symbolizer_answers(binary, addresses)
     gnu = peers.addr2line_answers(binary, addresses)
     with Context(binary, ours) as context:
         return Judges(
@@ -101,7 +101,7 @@ def differences_from_llvm(
 ) -> list[tuple[str, Case]]:
     """Where llvm-symbolizer answers otherwise, with the class of the difference."""
     answers = our_answers(ours, addresses)
-    llvm = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    llvm = peers.symbolizer_answers(binary, addresses)
     gnu = peers.addr2line_answers(binary, addresses)
     with Context(binary, ours) as context:
         return _named(context, addresses, (answers, llvm, gnu), LLVM_SYMBOLIZER)
@@ -117,9 +117,7 @@ def judge_by_llvm(
     """
     names = ("linkage", "short")
     llvm, short = (
-        peers.symbolizer_answers(
-            binary, addresses, "--disable-gsym", f"--functions={each}"
-        )
+        peers.symbolizer_answers(binary, addresses, f"--functions={each}")
         for each in names
     )
     with Context(binary, ours) as context:
@@ -184,9 +182,7 @@ class Context:
             max((symbol.start for symbol in case.symbols), default=case.address)
             for case in cases
         ]
-        before = peers.symbolizer_answers(
-            self.binary, [start - 1 for start in starts], "--disable-gsym"
-        )
+        before = peers.symbolizer_answers(self.binary, [start - 1 for start in starts])
         return [
             case._replace(
                 copies=tuple(map(view, self.copies(case.address))),

@@ -17,12 +17,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests import symbolizer_runs
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LLVM_GSYMUTIL = "llvm-gsymutil-22"
 LLVM_OBJDUMP = "llvm-objdump-22"
-LLVM_SYMBOLIZER = "llvm-symbolizer-22"
+LLVM_SYMBOLIZER = symbolizer_runs.LLVM_SYMBOLIZER
 OUR_GSYMUTIL = (
     sys.executable,
     "-c",
@@ -134,21 +136,22 @@ def parse_frames(answer: str) -> tuple[Frame, ...]:
 
 
 def symbolizer_answers(
-    binary: Path, addresses: Sequence[int], *options: str
+    binary: Path,
+    addresses: Sequence[int],
+    *options: str,
+    reads_gsym: bool = False,
 ) -> list[tuple[Frame, ...]]:
-    """The frames llvm-symbolizer gives; none for an address it knows nothing of.
-
-    It prefers a .gsym file to the DWARF, unless *options* has --disable-gsym.
-    """
-    lines = run(
-        LLVM_SYMBOLIZER,
+    """The frames llvm-symbolizer gives; none for an address it knows nothing of."""
+    done = symbolizer_runs.run_llvm(
         f"--obj={binary}",
         "--inlines",
         "--no-demangle",
         "--output-style=JSON",
         *options,
-        stdin="".join(f"0x{address:x}\n" for address in addresses),
-    ).splitlines()
+        lines="".join(f"0x{address:x}\n" for address in addresses),
+        reads_gsym=reads_gsym,
+    )
+    lines = done.out.splitlines()
     if len(lines) != len(addresses):
         raise ValueError(f"{len(addresses)} addresses, {len(lines)} answers")
     return [_symbolizer_frames(json.loads(line)) for line in lines]
@@ -201,6 +204,22 @@ def addr2line_frames(answer: str) -> tuple[Frame, ...]:
         number = int(line) if line.isdigit() else 0
         frames.append(Frame(_known(name), _known(path), number))
     return tuple(frame for frame in frames if frame.name or frame.path)
+
+
+_INLINED = re.compile(r" inlined at .*")
+_COLUMN = re.compile(r"(:\d+):\d+$", re.MULTILINE)
+
+
+def eu_addr2line_answers(
+    binary: Path, addresses: Sequence[int]
+) -> list[tuple[Frame, ...]]:
+    """The frames that elfutils gives; none for an address it knows nothing of."""
+    query = "".join(f"{address:#x}\n" for address in addresses)
+    printed = run("eu-addr2line", "-afi", f"--executable={binary}", stdin=query)
+    answers = addr2line_texts(_COLUMN.sub(r"\1", _INLINED.sub("", printed)))
+    if len(answers) != len(addresses):
+        raise ValueError(f"{len(addresses)} addresses, {len(answers)} answers")
+    return [addr2line_frames(answer) for answer in answers]
 
 
 def _known(text: str) -> str:

@@ -95,7 +95,7 @@ def compare(
     """
     lines = b"".join(b"%x\n" % number for number in numbers)
     gnu, ours = map(addr2line_texts, both(path, "-afi", lines, cache))
-    llvm = symbolizer_answers(Path(path), numbers, "--disable-gsym")
+    llvm = symbolizer_answers(Path(path), numbers)
     equal = []
     cases = []
     with Context(Path(path), converted(path, cache)) as context:

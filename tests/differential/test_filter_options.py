@@ -15,7 +15,7 @@ import pytest
 
 from gsym.cli import main
 from gsym.cli.dropins import symbolizer
-from tests.conftest import find_peer
+from tests.symbolizer_runs import LLVM_SYMBOLIZER, run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -139,17 +139,18 @@ def symbols(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def theirs(symbols: str, folder: Path) -> Callable[[str], Printed]:
-    program = find_peer("llvm-symbolizer-22")
+def theirs(
+    symbols: str, folder: Path, llvm_symbolizer: None
+) -> Callable[[str], Printed]:
+    _ = llvm_symbolizer
 
     def run(words: str) -> Printed:
-        command = [program, "--filter-markup", symbols, *words.split(" ")]
-        with (folder / "log").open() as log:
-            done = subprocess.run(
-                list(filter(None, command)), stdin=log, capture_output=True, check=False
-            )
-        err = _SUGGESTION.sub(b"", done.stderr).replace(program.encode(), b"")
-        return _printed(done.returncode, done.stdout, err)
+        command = ["--filter-markup", symbols, *words.split(" ")]
+        log = (folder / "log").read_text()
+        status, *printed = run_llvm(*filter(None, command), lines=log)
+        out, err = (text.encode("utf-8", "surrogateescape") for text in printed)
+        err = _SUGGESTION.sub(b"", err).replace(LLVM_SYMBOLIZER.encode(), b"")
+        return _printed(status, out, err)
 
     return run
 

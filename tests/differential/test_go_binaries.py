@@ -163,8 +163,7 @@ def answers(binary: Path, converted: str) -> Iterator[Answer]:
     """What both say at each boundary, where it differs."""
     asked = boundaries(converted)
     # The outermost name is else that of the symbol, which ends in `.abi0` for assembly.
-    options = ("--disable-gsym", "--functions=short")
-    judged = peers.symbolizer_answers(binary, asked, *options)
+    judged = peers.symbolizer_answers(binary, asked, "--functions=short")
     with (
         gsym.open(converted) as reader,
         ObjectFile(map_file(str(binary)), str(binary)) as file,

@@ -82,7 +82,7 @@ def assert_symbolizer_agrees(binary: Path, file: Path) -> None:
     own_starts = described(file)
     functions = [each for each in sampling.functions(file) if each.start in own_starts]
     addresses = sampling.random_addresses(functions, ADDRESSES, 1)
-    theirs = peers.symbolizer_answers(binary, addresses, "--disable-gsym")
+    theirs = peers.symbolizer_answers(binary, addresses)
     with gsym.open(str(file)) as reader:
         for address, answer in zip(addresses, theirs, strict=True):
             found = reader.lookup(address)

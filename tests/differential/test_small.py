@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,6 +85,7 @@ def test_llvm_symbolizer_reads_ours_for_a_stripped_program(
         for answer in peers.gsymutil_answers(peers.OUR_GSYMUTIL, ours, addresses)
     ]
     option = f"--gsym-file-directory={elsewhere}"
-    assert peers.symbolizer_answers(stripped, addresses, option) == expected
+    ask = partial(peers.symbolizer_answers, stripped, addresses, reads_gsym=True)
+    assert ask(option) == expected
     ours.rename(tmp_path / "program.gsym")
-    assert peers.symbolizer_answers(stripped, addresses) == expected
+    assert ask() == expected

@@ -16,9 +16,9 @@ import pytest
 
 import gsym
 from tests.conftest import find_peer
-from tests.differential.peers import LLVM_SYMBOLIZER, run
+from tests.differential.peers import run
 from tests.differential.programs import SOURCES
-from tests.symbolizer_runs import Run, stream
+from tests.symbolizer_runs import LLVM_SYMBOLIZER, Run, run_llvm, stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,7 @@ def test_places_are_those_of_the_debug_information(
     options = [f"--obj={path}", f"--output-style={style}", "-f=none", "-a", *addresses]
     ours = stream("", *options)
     assert ours.err == ""
-    theirs = carried(run(LLVM_SYMBOLIZER, *options), style)
+    theirs = carried(run_llvm(*options).out, style)
     assert (carried(ours.out, style) if style == "JSON" else ours.out) == theirs
 
 
@@ -149,7 +149,7 @@ def test_names_are_those_of_the_debug_information_or_symbol_table(
         symbols[start] += "".join(name for covered, name in sized if start in covered)
     addresses = addresses_in(path, tmp_path)
     options = [f"--obj={path}", "--output-style=JSON", *addresses]
-    theirs = json.loads(run(LLVM_SYMBOLIZER, *options))
+    theirs = json.loads(run_llvm(*options).out)
     ours = json.loads(stream("", *options).out)
     for their, our in zip(theirs, ours, strict=True):
         names = [short_name(each["FunctionName"]) for each in our["Symbol"]]
@@ -191,7 +191,8 @@ def test_answers_from_our_file_are_those_of_llvm_from_it(
     addresses = addresses_in(built(build), tmp_path)
     # Demanglers differ in how they call a lambda.
     command = [*options.split(), "--no-demangle", "-e", stripped, *addresses]
-    theirs, ours = run(LLVM_SYMBOLIZER, *command), stream("", *command).out
+    theirs = run_llvm(*command, reads_gsym=True).out
+    ours = stream("", *command).out
     # Of an inlined call LLVM tells where the function around it starts.
     starts = re.compile(r'"StartAddress": ?"\w+"|Function start address: \w+')
     assert starts.sub("", ours) == starts.sub("", theirs)
@@ -204,7 +205,7 @@ def test_without_debug_information_symbols_answer(
     run(find_peer("strip"), "-g", "-o", path, built(BUILDS[3]))
     addresses = addresses_in(built(BUILDS[3]), tmp_path)
     command = ["-e", path, "--no-demangle", *addresses]
-    assert stream("", *command).out == run(LLVM_SYMBOLIZER, *command)
+    assert stream("", *command).out == run_llvm(*command).out
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -220,7 +221,7 @@ def test_data_is_answered_from_the_symbol_table(
         f"DATA {int(each, 16) + more:#x}" for each in addresses for more in (0, 1)
     ]
     command = ["-e", path, f"--output-style={style}", *requests]
-    assert stream("", *command).out == run(LLVM_SYMBOLIZER, *command)
+    assert stream("", *command).out == run_llvm(*command).out
 
 
 STREAM = """\
@@ -288,18 +289,10 @@ def test_lines_are_understood_as_llvm_does(
         if path not in line or re.search(r"[\"']", line)
     )
     command = [*options.split(), f"--output-style={style}"]
-    theirs = subprocess.run(
-        [LLVM_SYMBOLIZER, *command],
-        input=plain,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    ours = stream(plain, *command)
-    assert ours.out == theirs.stdout
-    renamed = theirs.stderr.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
-    assert ours.err == renamed
-    assert ours.status == 0
+    theirs = run_llvm(*command, lines=plain)
+    renamed = theirs.err.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
+    assert stream(plain, *command) == (0, theirs.out, renamed)
+    assert theirs.status == 0
 
 
 @pytest.mark.parametrize(
@@ -315,16 +308,10 @@ def test_lines_are_understood_as_llvm_does(
 def test_errors_of_the_command_line_are_those_of_llvm(
     command: str, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    theirs = subprocess.run(
-        [LLVM_SYMBOLIZER, *command.split()],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    theirs = run_llvm(*command.split())
     ours = Run(capfdbinary)(*command.split())
-    renamed = theirs.stderr.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
-    assert ours == (theirs.returncode, theirs.stdout, renamed)
+    renamed = theirs.err.replace(LLVM_SYMBOLIZER, "gsym-symbolizer")
+    assert ours == theirs._replace(err=renamed)
 
 
 def test_exact_answers_are_those_of_llvm(
@@ -333,4 +320,4 @@ def test_exact_answers_are_those_of_llvm(
     path = built(BUILDS[0])
     command = ["--obj", path, "-a", *addresses_in(path, tmp_path)]
     ours = stream("", "--exact", *command)
-    assert ours == (0, run(LLVM_SYMBOLIZER, *command), "")
+    assert ours == run_llvm(*command)

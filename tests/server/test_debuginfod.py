@@ -21,6 +21,7 @@ from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from tests.server.running import RunningServer, made_settings
+from tests.symbolizer_runs import LLVM_SYMBOLIZER, run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,13 +268,9 @@ def test_gdb_finds_debug_information_and_source(
     assert "return 2 * x" in found.stdout
 
 
-@pytest.mark.parametrize(
-    "command",
-    [["eu-addr2line", "-f", "-e"], ["llvm-symbolizer-22", "--debuginfod", "-e"]],
-    ids=["eu-addr2line", "llvm-symbolizer"],
-)
+@pytest.mark.parametrize("program", ["eu-addr2line", LLVM_SYMBOLIZER])
 def test_symbolizers_find_debug_information(
-    command: list[str],
+    program: str,
     build: Build,
     client_environment: dict[str, str],
     tmp_path: Path,
@@ -283,16 +280,20 @@ def test_symbolizers_find_debug_information(
     )
     found = re.search("^([0-9a-f]+) t twice", symbols.stdout, re.MULTILINE)
     assert found
-    program = str(alone(build, tmp_path))
-    done = subprocess.run(
-        [tool(command[0]), *command[1:], program, f"0x{found[1]}"],
-        env=client_environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "twice" in done.stdout, done.stderr
-    assert "app.c:1" in done.stdout
+    words = ["-f", "-e", str(alone(build, tmp_path)), f"0x{found[1]}"]
+    if tool(program).endswith("addr2line"):
+        done = subprocess.run(
+            [program, *words],
+            env=client_environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        out, err = done.stdout, done.stderr
+    else:
+        _, out, err = run_llvm("--debuginfod", *words, environment=client_environment)
+    assert "twice" in out, err
+    assert "app.c:1" in out
 
 
 def test_valgrind_finds_debug_information(

@@ -11,6 +11,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from tests.symbolizer_runs import run_llvm
 
 RELEASE = "6.1.0-test"
 BIAS = 0x1E000000
@@ -128,16 +129,16 @@ def test_vmlinux_is_found_and_its_load_bias_subtracted(tree: Tree) -> None:
         assert place.build_id == tree.build_id.lower()
 
 
-def test_answers_are_those_of_llvm_symbolizer(tree: Tree, llvm_symbolizer: str) -> None:
+@pytest.mark.usefixtures("llvm_symbolizer")
+def test_answers_are_those_of_llvm_symbolizer(tree: Tree) -> None:
     first, last = tree.symbols["_text"], tree.symbols["panic"] + 1
     linked = [hex(each - BIAS) for each in range(first, last + 1)]
-    command = [llvm_symbolizer, "-e", str(tree.vmlinux), "--functions=linkage", *linked]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = run_llvm("-e", str(tree.vmlinux), "--functions=linkage", *linked)
     with gsym.Kernel(root=tree.root) as kernel:
         found = kernel.lookup_many(range(first, last + 1))
     answers = [each.frames[0] for each in found if each is not None]
     assert [f"{each.name}\n{each.path}:{each.line}:0" for each in answers] == [
-        *output.strip().split("\n\n")
+        *printed.out.strip().split("\n\n")
     ]
 
 

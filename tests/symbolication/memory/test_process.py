@@ -19,6 +19,7 @@ from gsym.symbolication.memory import process
 from gsym.symbolication.memory.symbol_lists import perf_map_symbols
 from tests.conftest import find_peer
 from tests.symbolication.memory.running import build, running
+from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,17 +41,17 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def llvm_answer(symbolizer: str, path: Path, address: int) -> list[str]:
+def llvm_answer(path: Path, address: int) -> list[str]:
     """Functions and lines, innermost first, as `name file:line`."""
-    command = [symbolizer, "-e", str(path), "--functions=linkage", hex(address)]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    pairs = lines.split()
+    printed = run_llvm("-e", str(path), "--functions=linkage", hex(address))
+    pairs = printed.out.split()
     return [
         f"{name} {place.rpartition(':')[0]}"
         for name, place in zip(pairs[::2], pairs[1::2], strict=True)
     ]
 
 
+@pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize("files_are", ["there", "deleted"])
 @pytest.mark.parametrize("flags", [("-pie", "-fPIE"), ("-no-pie",)])
 def test_answers_are_those_of_llvm_symbolizer(
@@ -58,7 +59,6 @@ def test_answers_are_those_of_llvm_symbolizer(
     files_are: str,
     tmp_path: Path,
     compiler: str,
-    llvm_symbolizer: str,
 ) -> None:
     program, library = build(tmp_path, compiler, *flags)
     kept = tmp_path / "kept"
@@ -76,7 +76,7 @@ def test_answers_are_those_of_llvm_symbolizer(
             assert found is not None
             assert place is not None
             assert place.address is not None
-            wanted = llvm_answer(llvm_symbolizer, files[place.name], place.address)
+            wanted = llvm_answer(files[place.name], place.address)
             assert [
                 f"{each.name} {each.path}:{each.line}" for each in found.frames
             ] == wanted

@@ -7,7 +7,6 @@ answers are also compared with llvm-symbolizer's at the same addresses.
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +18,7 @@ from gsym.containers.mapped_file import map_file
 from gsym.conversion.identity import identify
 from tests.symbolication.reports.laboratory import Laboratory
 from tests.symbolication.reports.sources import FILES, PLACES
+from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -508,13 +508,12 @@ def places(frames: Iterator[ReportFrame] | tuple[ReportFrame, ...]) -> list[str]
     ]
 
 
-def peer_places(symbolizer: str, path: str, addresses: list[int]) -> list[list[str]]:
+def peer_places(path: str, addresses: list[int]) -> list[list[str]]:
     """What llvm-symbolizer prints for link-time addresses, as `places` does."""
-    command = [symbolizer, f"--obj={path}", "--output-style=JSON"]
     asked = "".join(f"{each:#x}\n" for each in addresses)
-    done = subprocess.run(command, input=asked, stdout=-1, text=True, check=True)
+    done = run_llvm(f"--obj={path}", "--output-style=JSON", lines=asked)
     found = []
-    for line in done.stdout.splitlines():
+    for line in done.out.splitlines():
         calls = [
             (each, PurePath(each["FileName"])) for each in json.loads(line)["Symbol"]
         ]
@@ -528,7 +527,7 @@ def peer_places(symbolizer: str, path: str, addresses: list[int]) -> list[list[s
     return found
 
 
-def differing(report: Report, laboratory: Laboratory, symbolizer: str) -> list[str]:
+def differing(report: Report, laboratory: Laboratory) -> list[str]:
     """Frames of programs in the build folder that llvm-symbolizer answers differently.
 
     It gets the address of the instruction, and of the byte before for calls.
@@ -546,16 +545,17 @@ def differing(report: Report, laboratory: Laboratory, symbolizer: str) -> list[s
         base = min(each.address for each in segments) & -4096
         addresses = [base + (each.offset or 0) for each in own]
         pairs = [near for each in addresses for near in (each, each - 1)]
-        answers = peer_places(symbolizer, module.path, pairs)
+        answers = peer_places(module.path, pairs)
         for frame, exact, before in zip(own, answers[::2], answers[1::2], strict=True):
             if places((frame,)) not in (exact, before):
                 found.append(f"{frame.text}: neither {exact} nor {before}")
     return found
 
 
+@pytest.mark.usefixtures("llvm_symbolizer")
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_every_frame_of_a_module_that_is_there_is_answered(
-    case: Case, laboratory: Laboratory, llvm_symbolizer: str
+    case: Case, laboratory: Laboratory
 ) -> None:
     text, report = run(case, laboratory)
     parts = (each.rsplit(" ", 1) for each in case.expected.split(", "))
@@ -567,7 +567,7 @@ def test_every_frame_of_a_module_that_is_there_is_answered(
         assert places(report.frames()) == expected, text
     assert report.form == case.form
     if not case.name.startswith(("rust", "go", "zig", "d-")):  # whose names differ
-        assert differing(report, laboratory, llvm_symbolizer) == []
+        assert differing(report, laboratory) == []
     restored = "".join(
         part if isinstance(part, str) else report.threads[part[0]].frames[part[1]].text
         for part in report.parts
