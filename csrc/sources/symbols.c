@@ -208,6 +208,7 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                                   const symbol_table *table, const elf_symbol *symbol,
                                   gsym_error *error) {
     bool is_label = symbol->is_label;
+    bool is_local = symbol->info >> 4 == BINDING_LOCAL;
     uint32_t untyped = !is_label           ? 0u
                        : symbol->size == 0 ? SYMBOL_LABEL
                                            : SYMBOL_UNTYPED;
@@ -232,7 +233,10 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                    symbol->address);
         return GSYM_OK;
     }
-    if (size == 0 || (is_label && names_no_function(name))) return GSYM_OK;
+    /* mold gives the mapping symbols of its thunks the type of functions. */
+    if (size == 0 || ((is_label || (symbol->size == 0 && is_local)) &&
+                      names_no_function(name)))
+        return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
                                symbol->size, name, unversioned_size(name, size),
                                elf_binding(symbol) | untyped, error);

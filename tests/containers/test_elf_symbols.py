@@ -113,6 +113,38 @@ SYMBOLS = [
         "1000-1010 main\n",
     ),
     Case(
+        "no marks of a thunk, to which mold gives the type of functions",
+        with_symbols(
+            MAIN,
+            Symbol("far$thunk", 0x1010, 0, FUNC, LOCAL),
+            Symbol("$t", 0x1010, 0, FUNC, LOCAL),
+            Symbol("$a", 0x1014, 0, FUNC, LOCAL),
+            Symbol("$d", 0x1020, 0, FUNC, LOCAL),
+            Symbol("after", 0x1024, 0x10),
+        ),
+        words("""
+            1000-1010 main
+            1010-1010 far$thunk
+            1024-1034 after
+        """),
+        "llvm-gsymutil reads all STT_FUNC symbols",
+    ),
+    Case(
+        "functions may be called like marks",
+        with_symbols(
+            MAIN,
+            Symbol("$d", 0x1010, 0x10, FUNC, LOCAL),
+            Symbol("$t", 0x1020, 0, FUNC),
+            Symbol("after", 0x1030, 0x10),
+        ),
+        words("""
+            1000-1010 main
+            1010-1020 $d
+            1020-1020 $t
+            1030-1040 after
+        """),
+    ),
+    Case(
         "marks are known by their whole name",
         with_symbols(MAIN, Symbol("$xylophone", 0x1010, 0x10)),
         words("""
