@@ -21,6 +21,7 @@
 #   make man          manual pages and completions of shells, in build/share
 #   make bench        speed and memory beside the peers, in an hour
 #   make accept       answers beside those of the peers, in an hour
+#   make sweep        the same at every byte of small programs of all processors, in minutes
 #   make lock         the newest versions of all dependencies into requirements.lock
 #   make clean        remove what was built, but not the virtual environment
 #
@@ -61,8 +62,8 @@ export GSYM_FIXTURES ?= $(abspath ../shared/fixtures)
 export CC
 
 .PHONY: build help demo test test-peers test-newest lock check lint analyze sanitize \
-    sanitized mutants mutants-python findings bench accept docs wheel deb libgsym install man \
-    clean
+    sanitized mutants mutants-python findings bench accept sweep docs wheel deb libgsym \
+    install man clean
 
 # In two steps: creating the virtual environment also builds an engine, and make would look
 # for it too early.
@@ -187,6 +188,9 @@ bench: build $(VENV)/.bench
 
 accept: build $(VENV)/.test-peers
 	$(BIN)/python -m tests.differential.accept $(CORPUS) --write
+
+sweep: build $(VENV)/.test-peers
+	$(BIN)/python -m tests.differential.sweep --write
 
 # One after another; 77 is the status of those whose packages or tools are not here.
 findings:

@@ -7,7 +7,7 @@ binaries are real ones of the tests, or are built: the engine for each of severa
 processors, and the programs of the tests. Takes an hour on two cores. The exit status
 is 1 if an address is unexplained, a line is lost, one of LLVM's tools reads one of our
 files otherwise than we do, or a verdict does not stand. --write puts the tables into
-docs/acceptance.md.
+docs/acceptance.md, and leaves the one of `tests.differential.sweep` there.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -21,9 +21,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.markdown import table
-from benchmarks.report import LLVM_GSYMUTIL, ROOT, context, made_by
-from tests.differential import gsymutil_differences, verdicts
+from benchmarks.markdown import region_in, table, with_region
+from benchmarks.report import LLVM_GSYMUTIL, context, made_by
+from tests.differential import gsymutil_differences, sweep, verdicts
 from tests.differential.binaries import binaries
 from tests.differential.compare import Comparison, compare
 from tests.differential.differences import (
@@ -47,7 +47,6 @@ HEAD = (
     *("= llvm-symbolizer", "= addr2line", "= llvm-gsymutil"),
     *("of a class", "unexplained", "row runs on", "no name", "lines lost"),
 )
-DOCUMENT = ROOT / "docs" / "acceptance.md"
 TEXT = """\
 # Acceptance
 
@@ -87,6 +86,19 @@ machines. Of binaries that share a line of the table,
 ## Looked at by hand
 
 {verdicts}
+
+## Every byte of small programs
+
+C, C++ and assembly without libraries, at several levels of optimization and in several
+versions of DWARF, are compiled for all processors of the compilers at hand, and linked
+with each linker; what no linker takes is not linked. Every byte of their code is looked
+up, and answered by llvm-symbolizer, addr2line and eu-addr2line; the column *readers*
+says how many of them know the format. *All agree* counts the addresses at which all
+names, paths, lines and calls are equal. At the other addresses either no two readers
+agree with each other against gsym (*one differs*), or they do, in the name of the
+function, the innermost place or the calls; then the difference is *of a class* or
+*unexplained*. Where one reader alone knows the format, it counts as two.
+
 """
 SHOWN = 20  # unexplained cases printed per input
 CLASSES = {
@@ -215,7 +227,9 @@ def main() -> int:
     )
     print(text)
     if arguments.write:
-        DOCUMENT.write_text(text, encoding="utf-8")
+        swept = region_in(sweep.DOCUMENT.read_text(encoding="utf-8"), sweep.REGION)
+        page = with_region(text, sweep.REGION, swept)
+        sweep.DOCUMENT.write_text(page, encoding="utf-8")
     for each in changed.result():
         print(each, file=sys.stderr)
     failed = every.unexplained or every.misread or every.judges.lost_lines

@@ -35,7 +35,8 @@ class Case(NamedTuple):
     files and variables, and *line_before* the line of the code right in front of the
     symbol. *has_supplement* is set where a part of the DWARF is in another file, and
     *is_foreign_object* where a file has relocations of a machine that is not this one,
-    and *rows_have_isa_bits* where linkers leave such bits in line tables.
+    *is_unknown_object* where gsym does not know those of the machine, and
+    *rows_have_isa_bits* where linkers leave such bits in line tables.
     """
 
     address: int
@@ -50,6 +51,7 @@ class Case(NamedTuple):
     line_before: int = 0
     has_supplement: bool = False
     is_foreign_object: bool = False
+    is_unknown_object: bool = False
     rows_have_isa_bits: bool = False
 
 
@@ -256,6 +258,24 @@ def relocations_are_applied(case: Case) -> bool:
     return case.is_foreign_object and case.ours == case.other
 
 
+def relocations_are_missing(case: Case) -> bool:
+    """Neither reader knows the relocations of little-endian SPARC."""
+    return (
+        case.is_foreign_object
+        and not case.is_unknown_object
+        and len(case.theirs) == 1 <= len(case.ours)
+        and not has_lines(case)
+        and _name_is_explained(
+            case._replace(ours=case.ours[-1:], other=case.other[-1:]), 0
+        )
+    )
+
+
+def relocations_are_unknown(case: Case) -> bool:
+    """Without its relocations, debug information says nothing true."""
+    return case.is_unknown_object and not any(frame.path for frame in case.ours)
+
+
 def isa_bit_is_no_address(case: Case) -> bool:
     """Rows at odd addresses are of the instruction before, Thumb or microMIPS."""
     return (
@@ -285,6 +305,8 @@ LLVM_SYMBOLIZER: tuple[Class, ...] = (
     rows_of_folded_code_differ,
     call_is_outside_of_caller,
     folder_is_in_supplement,
+    relocations_are_missing,
+    relocations_are_unknown,
     symbol_has_no_file,
     lines_are_missing,
 )
@@ -329,8 +351,8 @@ def loses_line(case: Case) -> bool:
 
 def _only_names_differ(case: Case, rule: NameRule | None) -> bool:
     """Whether names alone differ, for known reasons, of which *rule* is one."""
-    if [_place(frame) for frame in case.ours] != [
-        _place(frame) for frame in case.theirs
+    if [place_of(frame) for frame in case.ours] != [
+        place_of(frame) for frame in case.theirs
     ]:
         return False
     different = [
@@ -347,7 +369,7 @@ def _nowhere(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     return tuple(frame._replace(path="", line=0) for frame in frames)
 
 
-def _place(frame: Frame) -> tuple[str, int]:
+def place_of(frame: Frame) -> tuple[str, int]:
     return _normal(frame.path), frame.line
 
 

@@ -104,7 +104,7 @@ def differences_from_llvm(
     llvm = peers.symbolizer_answers(binary, addresses)
     gnu = peers.addr2line_answers(binary, addresses)
     with Context(binary, ours) as context:
-        return _named(context, addresses, (answers, llvm, gnu), LLVM_SYMBOLIZER)
+        return named(context, addresses, (answers, llvm, gnu), LLVM_SYMBOLIZER)
 
 
 def judge_by_llvm(
@@ -135,10 +135,15 @@ def unchanged(frames: Frames) -> Frames:
 
 
 class Context:
-    """What tells why an answer differs, beside the answers themselves."""
+    """What tells why an answer differs, beside the answers themselves.
 
-    def __init__(self, binary: Path, ours: Path) -> None:
+    *ours* was made of *source*, by default of the *binary* that the readers are asked
+    about.
+    """
+
+    def __init__(self, binary: Path, ours: Path, source: Path | None = None) -> None:
         self.binary = binary
+        self._source = source or binary
         self._table = layout.symbol_table(binary)
         self._has_supplement = layout.has_section(
             binary, ".gnu_debugaltlink", ".debug_sup"
@@ -169,6 +174,7 @@ class Context:
             data=self._table.data,
             has_supplement=self._has_supplement,
             is_foreign_object=self._kind.is_foreign_object,
+            is_unknown_object=self._kind.is_unknown_object,
             rows_have_isa_bits=self._rows_have_isa_bits,
         )
 
@@ -195,7 +201,7 @@ class Context:
         """Our answers of the functions with the same range at *address*."""
         if self._merged is None:
             output = f"{self._folder.name}/merged.gsym"
-            gsym.convert(str(self.binary), output, merged_functions=True)
+            gsym.convert(str(self._source), output, merged_functions=True)
             self._merged = gsym.open(output)
         found = self._merged.lookup(address, merged=True)
         return tuple(map(_frames, (found, *(found.merged or ())))) if found else ()
@@ -208,7 +214,7 @@ def _judged(
     classes: tuple[Class, ...],
 ) -> Judgement:
     """The judgement of a reader; *answers* are ours, its own and the other reader's."""
-    found = _named(context, addresses, answers, classes)
+    found = named(context, addresses, answers, classes)
     return Judgement(
         len(addresses) - len(found),
         Counter(name for name, _ in found if name),
@@ -221,7 +227,7 @@ def _judged(
     )
 
 
-def _named(
+def named(
     context: Context,
     addresses: Sequence[int],
     answers: Sequence[Sequence[Frames]],

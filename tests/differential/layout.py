@@ -20,6 +20,7 @@ _MOST_PADDING = 64
 _RELOCATABLE = 1  # e_type
 _ARM = 40  # e_machine
 _INTEL = (3, 62)
+_UNKNOWN = (94, 244, 251)  # Xtensa, Lanai, VE
 # Where Arm code, Thumb code and data start, not what they are called.
 _MAPPING = re.compile(r"\$[adtx](\.|$)")
 _CONTROL = re.compile(r"\^([@-_])")
@@ -68,6 +69,11 @@ class Kind(NamedTuple):
     def is_foreign_object(self) -> bool:
         """Whether it has relocations of a machine that few tools know."""
         return self.is_relocatable and self.machine not in _INTEL
+
+    @property
+    def is_unknown_object(self) -> bool:
+        """The same of a machine whose relocations gsym does not know."""
+        return self.is_relocatable and self.machine in _UNKNOWN
 
 
 def rows_have_isa_bits(binary: Path) -> bool:
@@ -181,14 +187,21 @@ def _sections(binary: Path) -> list[tuple[str, ...]]:
     return _SECTION.findall(run("readelf", "--section-headers", "--wide", str(binary)))
 
 
+_TEXT = re.compile(r"^ *\d+ \S+ +([0-9a-f]+) ([0-9a-f]+) TEXT", re.MULTILINE)
+
+
 def code(binary: Path) -> list[tuple[int, int]]:
-    """The sections of an ELF file that hold code, as ranges of addresses."""
+    """The sections that hold code, as ranges of addresses."""
     if kind_of(binary) is None:
-        return []
-    ranges = []
-    for _, start, size, flags in _sections(binary):
-        if {"A", "X"} <= set(flags):
-            ranges.append((int(start, 16), int(start, 16) + int(size, 16)))
+        printed = run("llvm-objdump-22", "--section-headers", str(binary))
+        found = [(start, size) for size, start in _TEXT.findall(printed)]
+    else:
+        found = [
+            (start, size)
+            for _, start, size, flags in _sections(binary)
+            if {"A", "X"} <= set(flags)
+        ]
+    ranges = [(int(start, 16), int(start, 16) + int(size, 16)) for start, size in found]
     return sorted(each for each in ranges if each[0] < each[1])
 
 

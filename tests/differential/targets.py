@@ -99,14 +99,16 @@ ENTRY = {"elf": "start", "pe": "start", "macho": "_start"}
 SHARED = {"elf": "-shared", "pe": "-shared", "macho": "-dynamiclib"}
 
 
-def compile_units(target: Target, folder: Path, *options: str) -> list[Path]:
-    """The two units as relocatable files."""
+def compile_units(
+    target: Target, folder: Path, *options: str, units: tuple[str, ...] = UNITS
+) -> list[Path]:
+    """The units as relocatable files."""
     objects = []
-    for unit in UNITS:
+    for unit in units:
         output = folder / Path(unit).with_suffix(".o")
         paths = (f"-ffile-prefix-map={SOURCES}=sources", str(SOURCES / unit))
         command = (*target.compiler, *OPTIONS, *options, "-c", *paths)
-        _make(*command, "-o", str(output), folder=folder)
+        make(*command, "-o", str(output), folder=folder)
         objects.append(output)
     return objects
 
@@ -114,7 +116,7 @@ def compile_units(target: Target, folder: Path, *options: str) -> list[Path]:
 def link(target: Target, objects: list[Path], output: Path, *options: str) -> Path:
     """Link relocatable files without any library."""
     entry = f"-Wl,-e,{ENTRY[target.container]}"
-    _make(
+    make(
         *target.compiler, "-nostdlib", *options, *target.linker, entry,
         *map(str, objects), "-o", str(output), folder=output.parent,
     )  # fmt: skip
@@ -193,7 +195,7 @@ def dwz_single(target: Target, folder: Path) -> Program:
     _only(target, "elf")
     binary = _linked(target, folder, "-gdwarf-4")
     judge = Path(shutil.copy(binary, folder / "judge"))
-    _make("dwz", str(binary), folder=folder)
+    make("dwz", str(binary), folder=folder)
     return Program(binary, judge)
 
 
@@ -204,7 +206,7 @@ def dwz_multiple(target: Target, folder: Path) -> Program:
     judge = Path(shutil.copy(binary, folder / "judge"))
     other = Path(shutil.copy(binary, folder / "other"))
     files = map(str, (binary, other))
-    _make("dwz", "-m", "common.debug", "-M", "common.debug", *files, folder=folder)
+    make("dwz", "-m", "common.debug", "-M", "common.debug", *files, folder=folder)
     sections = run("readelf", "--section-headers", "--wide", str(binary))
     if ".gnu_debugaltlink" not in sections:
         pytest.skip("dwz found nothing to share")
@@ -217,9 +219,9 @@ def debug_link(target: Target, folder: Path) -> Program:
     binary = _linked(target, folder, "-g")
     judge = Path(shutil.copy(binary, folder / "judge"))
     objcopy = "llvm-objcopy-22"
-    _make(objcopy, "--only-keep-debug", "program", "program.debug", folder=folder)
+    make(objcopy, "--only-keep-debug", "program", "program.debug", folder=folder)
     link = "--add-gnu-debuglink=program.debug"
-    _make(objcopy, "--strip-debug", link, "program", folder=folder)
+    make(objcopy, "--strip-debug", link, "program", folder=folder)
     return Program(binary, judge)
 
 
@@ -227,7 +229,7 @@ def dsym(target: Target, folder: Path) -> Program:
     """dSYM bundle."""
     _only(target, "macho")
     binary = _linked(target, folder, "-g")
-    _make("dsymutil-22", str(binary), folder=folder)
+    make("dsymutil-22", str(binary), folder=folder)
     bundle = folder / "program.dSYM"
     return Program(bundle, bundle / "Contents" / "Resources" / "DWARF" / "program")
 
@@ -284,7 +286,7 @@ def _packaged(program: Program) -> Program:
     """Move the .dwo files of a program into a package; the judge keeps its own."""
     folder = program.binary.parent
     output = folder / "program.dwp"
-    _make("llvm-dwp-22", "-e", str(program.binary), "-o", str(output), folder=folder)
+    make("llvm-dwp-22", "-e", str(program.binary), "-o", str(output), folder=folder)
     for dwo in folder.glob("*.dwo"):
         dwo.unlink()
     return program
@@ -341,7 +343,7 @@ def _only(target: Target, container: str) -> None:
     assert target.container == container, "not a form of this container"
 
 
-def _make(*command: str, folder: Path) -> None:
+def make(*command: str, folder: Path) -> None:
     """Run a tool that builds; the test is skipped where it is not to be had."""
     try:
         subprocess.run(

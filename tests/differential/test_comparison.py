@@ -129,6 +129,14 @@ KNOWN = {
     "relocations_are_applied": Case(
         101, AT, bare("g", "f.c", 9), AT, is_foreign_object=True
     ),
+    "relocations_are_missing": Case(
+        101, AT, bare("f"), bare("f"), is_foreign_object=True
+    ),
+    "relocations_are_unknown": Case(
+        *(101, bare("f"), bare("", "g.c", 9), bare("f", "g.c", 9)),
+        is_foreign_object=True,
+        is_unknown_object=True,
+    ),
     "isa_bit_is_no_address": Case(100, AT, bare("f"), rows_have_isa_bits=True),
     "padding_has_no_line": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x10A, 0x110)),
     "code_has_no_name": Case(0x10D, (), bare("", "f.c", 7), gap=Gap(0x102, 0x200)),
