@@ -53,11 +53,37 @@ static int compare_functions(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
+static int compare_hashes(const void *left, const void *right) {
+    const named_function *a = left, *b = right;
+    return (a->hash > b->hash) - (a->hash < b->hash);
+}
+
 /* Those from `first` on. */
 static void sort_functions(function_list *functions, size_t first) {
     if (functions->count > first)
         qsort(functions->items + first, functions->count - first,
               sizeof *functions->items, compare_functions);
+}
+
+/* Functions of a file, by name. */
+static gsym_status list_functions(macho_symbols *symbols, function_list *functions,
+                                  gsym_error *error) {
+    macho_symbol symbol;
+    GSYM_TRY(macho_list_starts(symbols, error));
+    while (macho_next_function(symbols, &symbol))
+        GSYM_TRY(add_function(functions, symbols->names, &symbol,
+                              macho_function_size(symbols, &symbol), error));
+    sort_functions(functions, 0);
+    return GSYM_OK;
+}
+
+static bool same_name(cursor names, uint32_t offset, cursor other_names,
+                      uint32_t other_offset) {
+    size_t size, other_size;
+    const char *name = object_symbol_name(names, offset, &size);
+    const char *other = object_symbol_name(other_names, other_offset, &other_size);
+    return name != NULL && other != NULL && size == other_size &&
+           memcmp(name, other, size) == 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------- */
@@ -100,6 +126,43 @@ static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *sy
     return GSYM_OK;
 }
 
+/* From the first stub to the end of the last one. */
+static gsym_range find_stubs(const macho_object *macho) {
+    gsym_range stubs = {UINT64_MAX, 0};
+    for (uint32_t i = 0; i < macho->object.header.section_count; ++i) {
+        macho_section section = macho_section_at(macho, i);
+        if ((section.flags & SECTION_TYPE) != S_SYMBOL_STUBS) continue;
+        if (section.address < stubs.start) stubs.start = section.address;
+        if (section.address + section.size > stubs.end)
+            stubs.end = section.address + section.size;
+    }
+    return stubs;
+}
+
+/* The linker of zig notes for a weak function the address of its stub, where no function
+ * can be. Its symbol has that of its code. */
+static gsym_status leave_stubs(gsym_debug_map *map, const macho_object *macho,
+                               gsym_error *error) {
+    gsym_range stubs = find_stubs(macho);
+    macho_symbols symbols = macho_symbols_open(macho);
+    function_list known = {0};
+    gsym_status status = GSYM_OK;
+    for (size_t i = 0; i < map->functions.count && status == GSYM_OK; ++i) {
+        named_function *function = &map->functions.items[i];
+        const named_function *own;
+        if (function->address < stubs.start || function->address >= stubs.end) continue;
+        if (known.count == 0) status = list_functions(&symbols, &known, error);
+        if (known.count == 0) break;
+        own = bsearch(function, known.items, known.count, sizeof *known.items,
+                      compare_hashes);
+        if (own != NULL && same_name(map->names, function->name, map->names, own->name))
+            function->address = own->address;
+    }
+    macho_symbols_close(&symbols);
+    free(known.items);
+    return status;
+}
+
 static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
                             gsym_error *error) {
     macho_symbols symbols = macho_symbols_open(macho);
@@ -124,7 +187,7 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
         }
     }
     close_entry(map);
-    return GSYM_OK;
+    return leave_stubs(map, macho, error);
 }
 
 gsym_status gsym_debug_map_create(const gsym_object *object, gsym_debug_map **map_ret,
@@ -160,27 +223,6 @@ void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
 }
 
 /* ---- finding functions again -------------------------------------------------------- */
-
-/* Functions of an object file, by name. */
-static gsym_status list_functions(macho_symbols *symbols, function_list *functions,
-                                  gsym_error *error) {
-    macho_symbol symbol;
-    GSYM_TRY(macho_list_starts(symbols, error));
-    while (macho_next_function(symbols, &symbol))
-        GSYM_TRY(add_function(functions, symbols->names, &symbol,
-                              macho_function_size(symbols, &symbol), error));
-    sort_functions(functions, 0);
-    return GSYM_OK;
-}
-
-static bool same_name(cursor names, uint32_t offset, cursor other_names,
-                      uint32_t other_offset) {
-    size_t size, other_size;
-    const char *name = object_symbol_name(names, offset, &size);
-    const char *other = object_symbol_name(other_names, other_offset, &other_size);
-    return name != NULL && other != NULL && size == other_size &&
-           memcmp(name, other, size) == 0;
-}
 
 /* One function was moved from `start` to `address`. */
 typedef struct function_move {

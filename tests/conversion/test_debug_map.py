@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.verification.check import compare
+from tests.containers.test_macho_symbols import stubs
 from tests.conversions import describe, read_functions, words
 from tests.inputs.archive import bsd_archive
 from tests.inputs.debug_map import TEXT, executable, object_file, stabs
@@ -86,6 +89,37 @@ def test_functions_move_to_where_the_linker_put_them(tmp_path: Path) -> None:
     assert report.companions == (f"{tmp_path}/a.o",)
     assert report.warnings == {}
     assert report.notes == ()
+
+
+def test_a_function_is_at_its_symbol_where_the_map_names_its_stub(
+    tmp_path: Path,
+) -> None:
+    """As zig's linker does for weak functions that are called."""
+    (tmp_path / "a.o").write_bytes(A_O)
+    called = {"_a": (TEXT + 0x106, 0x10), "_b": (B_AT, 0x10)}
+    image = executable(
+        stabs(f"{tmp_path}/a.o", called),
+        symbols=[Symbol("_a__thunk", TEXT), Symbol("_b", B_AT), Symbol("_a", A_AT)],
+        sections=[stubs(TEXT + 0x100, 2)],
+    )
+    report, found = convert(tmp_path, image)
+    assert found == EXPECTED.join([f"{TEXT:x}-{B_AT:x} a__thunk\n", ""])
+    assert compare(report.outputs[0], str(tmp_path / "app")).differences == []
+
+
+def test_a_function_without_a_symbol_stays_where_the_map_has_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.o").write_bytes(A_O)
+    called = {"_a": (TEXT + 0x106, 0x10), "_b": (B_AT, 0x10)}
+    image = executable(
+        stabs(f"{tmp_path}/a.o", called),
+        symbols=[Symbol("_c", A_AT)],
+        sections=[replace(stubs(TEXT + 0x100, 2), size=0x20)],
+    )
+    report, found = convert(tmp_path, image)
+    assert f"{TEXT + 0x106:x}-{TEXT + 0x116:x} a\n" in found
+    assert compare(report.outputs[0], str(tmp_path / "app")).differences == []
 
 
 @pytest.mark.parametrize("byteorder", ["little", "big"])

@@ -18,6 +18,7 @@ from tests.inputs.macho import (
     N_SO,
     OBJECT,
     Macho,
+    Section,
     Symbol,
     code,
     debug_sections,
@@ -78,6 +79,7 @@ def stabs(
 def executable(  # noqa: PLR0913 - what executables differ in
     *groups: list[Symbol],
     symbols: Sequence[Symbol] = (),
+    sections: Sequence[Section] = (),
     uuid: bytes | None = None,
     base: int = TEXT - 0x1000,
     bits: int = 64,
@@ -86,7 +88,7 @@ def executable(  # noqa: PLR0913 - what executables differ in
 ) -> bytes:
     every = [symbol for group in groups for symbol in group]
     return Macho(
-        [code(base + 0x1000, 0x100)],
+        [code(base + 0x1000, 0x100), *sections],
         [*every, *symbols],
         uuid=uuid,
         base=base,

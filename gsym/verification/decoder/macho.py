@@ -224,8 +224,20 @@ class ReferenceMacho(ReferenceFile):
             elif entry.type == _N_SO and not entry.name:
                 is_inside = False
             elif entry.type == _N_FUN and entry.name and is_inside:
-                entries[-1].functions.append((entry.name, entry.value))
+                entries[-1].functions.append((entry.name, self._place(entry)))
         return entries
+
+    def _place(self, stab: _Entry) -> int:
+        """Where a function is: zig's linker notes the stub of one that is called."""
+        if any(
+            section.flags & _TYPE == _STUBS
+            and section.address <= stab.value < section.address + section.size
+            for section in self._sections
+        ):
+            for name, extent in self.sized_functions():
+                if name == stab.name:
+                    return extent.start
+        return stab.value
 
     # Sections.
 
