@@ -56,15 +56,17 @@ TEXT = """\
 {rows}
 
 {classes}"""
+BFD, GOLD, MOLD, LLD = "ld.bfd", "ld.gold", "ld.mold", "ld.lld-22"
 READERS: dict[str, Callable[[Path, Sequence[int]], list[Frames]]] = {
     peers.LLVM_SYMBOLIZER: peers.symbolizer_answers,
     "addr2line": peers.addr2line_answers,
     "eu-addr2line": peers.eu_addr2line_answers,
 }
 
+MEASURED = ("clang-22", "gcc", BFD, GOLD, MOLD, LLD, *READERS)  # by their versions
+
 # ---- what is built -------------------------------------------------------------------
 
-BFD, GOLD, MOLD, LLD = "ld.bfd", "ld.gold", "ld.mold", "ld.lld-22"
 LANGUAGES = {"C++": UNITS, "C": ("bare.c",), "assembly": ("bare.S",)}
 VARIANTS = {
     "C++": ("-O0 -gdwarf-4", "-O1 -gdwarf-5", "-O2 -gdwarf-4", "-Os -gdwarf-5"),
@@ -491,7 +493,8 @@ def main() -> int:
     parser.add_argument("--show", default="", help="print the cases of this class")
     parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
     arguments = parser.parse_args()
-    for tool in missing_tools():
+    missing = missing_tools()
+    for tool in missing:
         print(f"not installed: {tool}", file=sys.stderr)
     rows: dict[tuple[str, str, str], Swept] = {}
     jobs = matching(arguments.name)
@@ -509,8 +512,10 @@ def main() -> int:
     every = list(rows.values())
     total = sum(every[1:], every[0])
     lines = [[*row, *figures(found)] for row, found in rows.items()]
+    tools = [each for each in MEASURED if each not in missing]
+    command = "python -m tests.differential.sweep"
     text = TEXT.format(
-        environment=f"{made_by('python -m tests.differential.sweep')}\n{context()}",
+        environment=f"{made_by(command, tools)}\n{context()}",
         rows=table(HEAD, [*lines, ["all", "", "", *figures(total)]]),
         classes=table(("class", "addresses", "most of them"), class_rows(rows)),
     )
