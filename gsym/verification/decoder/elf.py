@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from io import SEEK_END, BytesIO
 from mmap import ACCESS_READ, mmap
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
+_MAPPING = re.compile(rb"\$[adtx](\.|$)")  # symbols of ARM, AArch64 and RISC-V
 _STUBS = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"}
 
 
@@ -190,6 +192,9 @@ class ReferenceElf(ReferenceFile):
             if is_code[index] and self.is_text(address):  # not the end of the section
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
+                is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
+                if is_local and symbol["st_size"] == 0 and _MAPPING.match(name):
+                    continue  # mold types those of its thunks as functions
                 yield Symbol(
                     address,
                     symbol["st_size"],
