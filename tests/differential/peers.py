@@ -32,7 +32,7 @@ OUR_GSYMUTIL = (
 )
 
 
-_PEER_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+PEER_ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
 class Frame(NamedTuple):
@@ -53,7 +53,7 @@ def run(*command: str, stdin: str = "", folder: Path | None = None) -> str:
         capture_output=True,
         text=True,
         errors="surrogateescape",
-        env=os.environ if is_ours else _PEER_ENVIRONMENT,
+        env=os.environ if is_ours else PEER_ENVIRONMENT,
         cwd=folder,
         check=True,
     )

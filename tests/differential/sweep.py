@@ -493,6 +493,8 @@ def main() -> int:
     parser.add_argument("--show", default="", help="print the cases of this class")
     parser.add_argument("--write", action="store_true", help="docs/acceptance.md")
     arguments = parser.parse_args()
+    if arguments.name and arguments.write:
+        parser.error("the tables are those of all programs")
     missing = missing_tools()
     for tool in missing:
         print(f"not installed: {tool}", file=sys.stderr)
@@ -509,6 +511,8 @@ def main() -> int:
                 rows[row] = rows[row] + result if row in rows else result
                 for text in (*result.unexplained, *result.shown):
                     print(text, file=sys.stderr)
+    if not rows:
+        parser.error("nothing was built")
     every = list(rows.values())
     total = sum(every[1:], every[0])
     lines = [[*row, *figures(found)] for row, found in rows.items()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.differential.peers import run, zig
+from tests.differential.peers import PEER_ENVIRONMENT, run, zig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -353,6 +353,7 @@ def make(*command: str, folder: Path) -> None:
             text=True,
             check=True,
             timeout=TIMEOUT,
+            env=PEER_ENVIRONMENT,
         )
     except subprocess.TimeoutExpired:
         pytest.skip(f"not built here: {command[0]} hangs")
