@@ -134,6 +134,7 @@ typedef struct dwarf_budget {
     atomic_int_fast64_t lines; /* bytes of line tables that are run */
     atomic_int_fast64_t rows;  /* of functions */
     atomic_int_fast64_t visits; /* of inlined calls, call sites, sequences and symbols */
+    atomic_int_fast64_t parts; /* of functions that an optimizer cut after linking */
 } dwarf_budget;
 
 /* False if less than `cost` was left; the remainder is then negative. */

@@ -1,8 +1,8 @@
-/* modules.c - ids that modules of a program that is optimized as a whole have in common.
+/* modules.c - symbols of modules, and ids that modules have in common.
  *
- * The linker generates the code of such modules, which then name ids of each other: by the
- * name of a module and its own id, for which that module exports the id of the IPI
- * stream. */
+ * If a program is optimized as a whole, the linker generates the code of its modules,
+ * which then name ids of each other: by the name of a module and its own id, for which
+ * that module exports the id of the IPI stream. */
 #include "pdb/pdb.h"
 
 #include "base/hash.h"
@@ -66,5 +66,42 @@ bool pdb_import(const gsym_pdb *pdb, cursor imports, uint32_t reference, uint32_
         !number_map_find(&pdb->exports, exporter << 32 | id, &exported))
         return false;
     *id_ret = (uint32_t)exported;
+    return true;
+}
+
+bool pdb_read_code(const pdb_symbol *symbol, pdb_code *ret) {
+    cursor c = symbol->c;
+    *ret = (pdb_code){0};
+    switch (symbol->kind) {
+        case S_GPROC32: case S_LPROC32: case S_GPROC32_ID: case S_LPROC32_ID:
+        case S_LPROC32_DPC: case S_LPROC32_DPC_ID: case S_GPROC32_ST: case S_LPROC32_ST:
+            cursor_skip(&c, 12); /* parent, end, next */
+            ret->size = cursor_u32(&c);
+            cursor_skip(&c, 8); /* where debugging starts and ends */
+            ret->type = cursor_u32(&c);
+            ret->offset = cursor_u32(&c);
+            ret->segment = cursor_u16(&c);
+            cursor_skip(&c, 1); /* flags */
+            break;
+        case S_THUNK32: case S_THUNK32_ST:
+            cursor_skip(&c, 12);
+            ret->offset = cursor_u32(&c);
+            ret->segment = cursor_u16(&c);
+            ret->size = cursor_u16(&c);
+            cursor_skip(&c, 1); /* kind */
+            break;
+        case S_SEPCODE:
+            cursor_skip(&c, 8);
+            ret->size = cursor_u32(&c);
+            cursor_skip(&c, 4); /* flags */
+            ret->offset = cursor_u32(&c);
+            ret->parent_offset = cursor_u32(&c);
+            ret->segment = cursor_u16(&c);
+            ret->parent_segment = cursor_u16(&c);
+            break;
+        default: return false;
+    }
+    pdb_skip_to_name(symbol, &c);
+    ret->name = c;
     return true;
 }

@@ -8,7 +8,7 @@ enum {
     STREAM_DBI = 3,
     STREAM_IPI = 4,
     DBI_HEADER_SIZE = 64,
-    DBI_VERSION_V70 = 19990903,
+    DBI_VERSION_V60 = 19970606, /* the first one with modules of this size */
     MODULE_SIZE = 64, /* up to its two names */
     SECTION_SIZE = 40,
     OMAP_SIZE = 8,
@@ -17,11 +17,15 @@ enum {
 };
 
 /* Streams that the optional header of DBI names. */
-enum { DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5, DEBUG_ORIGINAL_SECTIONS = 10,
-       DEBUG_COUNT = 11 };
+enum { DEBUG_OMAP_TO_SRC = 3, DEBUG_OMAP_FROM_SRC = 4, DEBUG_SECTIONS = 5,
+       DEBUG_ORIGINAL_SECTIONS = 10, DEBUG_COUNT = 11 };
 
-/* Features in the PDB stream. */
+/* Features in the PDB stream. Stream 4 has ids if one of the first two is there; before
+ * Visual Studio 2012 it may be any other. */
+enum { FEATURE_VC110 = 20091201, FEATURE_VC140 = 20140508 };
 #define FEATURE_FASTLINK 0x494e494d /* MinimalDebugInfo */
+
+#define ADDRESS_END 0x80000000u /* no image is larger */
 
 #define NAMES_MAGIC 0xeffeeffe
 #define LTCG "* CIL *" /* module of a link that generates code */
@@ -88,6 +92,7 @@ static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, STREAM_PDB, 0, size, &copy);
     bool is_fastlink = false;
+    uint32_t feature;
     cursor_skip(&c, 4); /* version */
     pdb->header.signature = cursor_u32(&c);
     pdb->header.age = cursor_u32(&c);
@@ -97,8 +102,11 @@ static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
     }
     names = find_names(&c);
     if (!c.failed) cursor_skip(&c, 4); /* number of the next name */
-    while (!c.failed && cursor_left(&c) >= 4)
-        is_fastlink |= cursor_u32(&c) == FEATURE_FASTLINK;
+    while (!c.failed && cursor_left(&c) >= 4) {
+        feature = cursor_u32(&c);
+        is_fastlink |= feature == FEATURE_FASTLINK;
+        pdb->has_ids |= feature == FEATURE_VC110 || feature == FEATURE_VC140;
+    }
     buffer_deinit(&copy);
     if (copy.failed) return gsym_fail_memory(error);
     if (c.failed) return fail_at(pdb, STREAM_PDB, "the PDB stream", error);
@@ -137,32 +145,122 @@ static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *err
     return copy.failed ? gsym_fail_memory(error) : GSYM_OK;
 }
 
-/* Where an optimizer moved code to after linking; ascends by `from`. */
-static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {
+/* ---- omap ---------------------------------------------------------------------------- */
+
+typedef struct omap_entry {
+    uint32_t at; /* they ascend; an entry ends where the next one begins */
+    uint32_t to;
+} omap_entry;
+
+static int compare_by_image(const void *left, const void *right) {
+    const pdb_moved *a = left, *b = right;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+static int compare_by_source(const void *left, const void *right) {
+    const pdb_moved *a = left, *b = right;
+    if (a->start != b->start) return a->start < b->start ? -1 : 1;
+    return compare_by_image(left, right);
+}
+
+/* Code that was removed, or that is not of the source, has no place there, but 0 or a mark
+ * such as 0x80000000 or 0xffffffff. */
+static void add_moved(gsym_pdb *pdb, const omap_entry *entry, uint32_t end,
+                      bool is_to_source) {
+    uint32_t size = end - entry->at;
+    uint32_t start = is_to_source ? entry->to : entry->at;
+    if (entry->to == 0 || entry->to >= ADDRESS_END || entry->at >= end) return;
+    if (size > ADDRESS_END - entry->to) size = ADDRESS_END - entry->to;
+    pdb->moved.items[pdb->moved.count++] = (pdb_moved){
+        .start = start, .end = start + size, .to = is_to_source ? entry->at : entry->to};
+}
+
+/* A place in the image has one source: what would reach over the next entry ends there. */
+static void clip_moved(gsym_pdb *pdb) {
+    pdb_moved *items = pdb->moved.items;
+    size_t count = pdb->moved.count;
+    pdb->moved.count = 0;
+    if (count > 1) qsort(items, count, sizeof *items, compare_by_image);
+    for (size_t i = 0; i < count; ++i) {
+        pdb_moved moved = items[i];
+        if (i + 1 < count && items[i + 1].to - moved.to < moved.end - moved.start)
+            moved.end = moved.start + (items[i + 1].to - moved.to);
+        if (moved.end > moved.start) items[pdb->moved.count++] = moved;
+    }
+}
+
+static void sort_moved(gsym_pdb *pdb) {
+    pdb_moved *items = pdb->moved.items;
+    uint32_t reach = 0;
+    if (pdb->moved.count > 1)
+        qsort(items, pdb->moved.count, sizeof *items, compare_by_source);
+    for (size_t i = 0; i < pdb->moved.count; ++i) {
+        if (items[i].end > reach) reach = items[i].end;
+        items[i].reach = reach;
+    }
+}
+
+/* Read a table that translates addresses of the image, as debuggers do, or else one that
+ * translates those of the source. */
+static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
+                             gsym_error *error) {
     uint32_t size = msf_stream_size(&pdb->file, stream);
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
+    omap_entry entry = {0};
     bool ascends = true;
-    if (!copy.failed && !ARRAY_RESERVE(pdb->omap, size / OMAP_SIZE)) copy.failed = true;
+    if (pdb->has_omap || size < OMAP_SIZE) return GSYM_OK;
+    pdb->has_omap = true;
+    pdb->omap_size = size / OMAP_SIZE;
+    if (!copy.failed && !ARRAY_RESERVE(pdb->moved, pdb->omap_size)) copy.failed = true;
     while (!copy.failed && cursor_left(&c) >= OMAP_SIZE) {
-        uint32_t from = cursor_u32_covered(&c), to = cursor_u32_covered(&c);
-        size_t count = pdb->omap.count;
-        ascends &= count == 0 || pdb->omap.items[count - 1].from < from;
-        pdb->omap.items[pdb->omap.count++] = (pdb_omap_entry){from, to};
+        uint32_t at = cursor_u32_covered(&c);
+        ascends &= entry.at <= at;
+        add_moved(pdb, &entry, at, is_to_source);
+        entry = (omap_entry){at, cursor_u32_covered(&c)};
     }
     buffer_deinit(&copy);
     if (copy.failed) return gsym_fail_memory(error);
-    return ascends ? GSYM_OK : fail_at(pdb, stream, "the omap", error);
+    if (!ascends) return fail_at(pdb, stream, "the omap", error);
+    add_moved(pdb, &entry, ADDRESS_END, is_to_source);
+    if (!is_to_source) clip_moved(pdb);
+    sort_moved(pdb);
+    return GSYM_OK;
 }
 
-static bool translate(const gsym_pdb *pdb, uint32_t *address) {
-    size_t low = 0;
-    if (pdb->omap.count == 0) return true;
-    SEARCH_SORTED(low, pdb->omap.count, pdb->omap.items[middle].from <= *address);
-    if (low == 0 || pdb->omap.items[low - 1].to == 0) return false;
-    *address = pdb->omap.items[low - 1].to + (*address - pdb->omap.items[low - 1].from);
+bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end, pdb_moved_list *ret,
+                    uint64_t *steps) {
+    const pdb_moved *items = pdb->moved.items;
+    size_t at = 0, first = ret->count;
+    if (!pdb->has_omap) return LIST_ADD(*ret, (pdb_moved){start, end, end, start});
+    SEARCH_SORTED(at, pdb->moved.count, items[middle].reach <= start);
+    for (; at < pdb->moved.count && items[at].start < end; ++at) {
+        pdb_moved moved = items[at];
+        ++*steps;
+        if (moved.end <= start) continue;
+        if (moved.start < start) {
+            moved.to += start - moved.start;
+            moved.start = start;
+        }
+        if (moved.end > end) moved.end = end;
+        if (!LIST_ADD(*ret, moved)) return false;
+    }
+    if (ret->count - first > 1)
+        qsort(ret->items + first, ret->count - first, sizeof *items, compare_by_image);
     return true;
 }
+
+size_t pdb_moved_run(const pdb_moved_list *moved, size_t first, uint32_t *size_ret) {
+    const pdb_moved *items = moved->items;
+    uint32_t end = items[first].to;
+    size_t at = first;
+    for (; at < moved->count && items[at].to == end; ++at)
+        end += items[at].end - items[at].start;
+    *size_ret = end - items[first].to;
+    return at - first;
+}
+
+/* ---- addresses ----------------------------------------------------------------------- */
 
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret) {
@@ -174,7 +272,7 @@ bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
         return false;
     *address_ret = section->address + offset;
     if (pdb->header.machine == IMAGE_FILE_MACHINE_ARMNT) *address_ret &= ~1u; /* Thumb */
-    return translate(pdb, address_ret);
+    return true;
 }
 
 /* ---- DBI ----------------------------------------------------------------------------- */
@@ -188,7 +286,7 @@ typedef struct dbi_header {
 static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error *error) {
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, STREAM_DBI, 0, DBI_HEADER_SIZE, &copy);
-    bool is_new = cursor_u32(&c) == UINT32_MAX && cursor_u32(&c) == DBI_VERSION_V70;
+    bool is_new = cursor_u32(&c) == UINT32_MAX && cursor_u32(&c) >= DBI_VERSION_V60;
     uint64_t offset = DBI_HEADER_SIZE;
     pdb->header.age = cursor_u32(&c);
     cursor_skip(&c, 8); /* GSI, build, PSI, DLL */
@@ -247,10 +345,10 @@ static gsym_status read_modules(gsym_pdb *pdb, uint32_t size, gsym_error *error)
     return fail_at(pdb, STREAM_DBI, "the list of modules", error);
 }
 
-/* The sections that symbols count from are those before an optimizer moved code. */
+/* An optimizer that kept the sections as they were writes no copy of their headers. */
 static gsym_status read_debug_streams(gsym_pdb *pdb, const dbi_header *header,
                                       gsym_error *error) {
-    uint32_t streams[DEBUG_COUNT];
+    uint32_t streams[DEBUG_COUNT], sections;
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, STREAM_DBI, header->debug_offset, header->debug_size,
                         &copy);
@@ -259,10 +357,12 @@ static gsym_status read_debug_streams(gsym_pdb *pdb, const dbi_header *header,
     buffer_deinit(&copy);
     if (copy.failed) return gsym_fail_memory(error);
     if (c.failed) return fail_at(pdb, STREAM_DBI, "the optional DBI header", error);
-    GSYM_TRY(read_omap(pdb, streams[DEBUG_OMAP_FROM_SRC], error));
-    return read_sections(
-        pdb, streams[pdb->omap.count > 0 ? DEBUG_ORIGINAL_SECTIONS : DEBUG_SECTIONS],
-        error);
+    GSYM_TRY(read_omap(pdb, streams[DEBUG_OMAP_TO_SRC], true, error));
+    GSYM_TRY(read_omap(pdb, streams[DEBUG_OMAP_FROM_SRC], false, error));
+    sections = streams[DEBUG_ORIGINAL_SECTIONS];
+    if (!pdb->has_omap || msf_stream_size(&pdb->file, sections) < SECTION_SIZE)
+        sections = streams[DEBUG_SECTIONS];
+    return read_sections(pdb, sections, error);
 }
 
 static gsym_status read_streams(gsym_pdb *pdb, gsym_error *error) {
@@ -277,6 +377,7 @@ static gsym_status read_streams(gsym_pdb *pdb, gsym_error *error) {
     GSYM_TRY(read_debug_streams(pdb, &header, error));
     GSYM_TRY(pdb_exports_read(pdb, error));
     GSYM_TRY(pdb_types_open(&pdb->types, &pdb->file, STREAM_TPI, error));
+    if (!pdb->has_ids) return GSYM_OK;
     return pdb_types_open(&pdb->ids, &pdb->file, STREAM_IPI, error);
 }
 
@@ -305,7 +406,7 @@ void gsym_pdb_close(gsym_pdb *pdb) {
     pdb_types_close(&pdb->ids);
     free(pdb->modules.items);
     free(pdb->sections.items);
-    free(pdb->omap.items);
+    free(pdb->moved.items);
     buffer_deinit(&pdb->names_copy);
     number_map_deinit(&pdb->taken);
     number_map_deinit(&pdb->exporters);

@@ -93,19 +93,26 @@ typedef struct pdb_section {
     bool holds_code;
 } pdb_section;
 
-/* rva -> rva; 0: the code was removed */
-typedef struct pdb_omap_entry {
-    uint32_t from;
-    uint32_t to;
-} pdb_omap_entry;
+/* An optimizer may move code after linking. What it read, the image that the linker
+ * wrote, is called the source: sections, symbols and lines count from there. */
+typedef struct pdb_moved {
+    uint32_t start, end; /* in the source */
+    uint32_t reach;      /* the greatest end of it and of those before */
+    uint32_t to;         /* in the image */
+} pdb_moved;
+
+typedef LIST(pdb_moved) pdb_moved_list;
 
 struct gsym_pdb {
     msf_file file;
     gsym_pdb_header header;
     uint32_t symbol_stream; /* of public and global symbols */
     LIST(pdb_module) modules;
-    LIST(pdb_section) sections;   /* those that symbols count from */
-    LIST(pdb_omap_entry) omap;    /* from there to the image; none: they are the same */
+    LIST(pdb_section) sections; /* of the source */
+    bool has_omap;              /* else source and image are the same */
+    pdb_moved_list moved;       /* by start; code in none of them was removed */
+    size_t omap_size;           /* number of entries */
+    bool has_ids;
     pdb_types types, ids;
     buffer names_copy;
     cursor names; /* of source files, by offset */
@@ -116,9 +123,16 @@ struct gsym_pdb {
     number_map exports;   /* index of the module << 32 | its id -> id */
 };
 
-/* The address of segment:offset relative to the image; false without such a segment. */
+/* The address of segment:offset relative to the source; false without such a segment. */
 bool pdb_address(const gsym_pdb *pdb, uint32_t segment, uint32_t offset,
                  uint32_t *address_ret);
+/* Find where start .. end of the source is: several places if it was cut or copied, in
+ * the order of the image, none if it was removed. *steps grows by the entries of the omap
+ * that were looked at. False where memory ran out. */
+bool pdb_find_moved(const gsym_pdb *pdb, uint32_t start, uint32_t end,
+                    pdb_moved_list *ret, uint64_t *steps);
+/* The number of places from `first` on, without a gap between them. */
+size_t pdb_moved_run(const pdb_moved_list *moved, size_t first, uint32_t *size_ret);
 /* The string of /names at an offset; the empty string for an invalid offset. */
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret);
 
@@ -157,18 +171,31 @@ static inline bool pdb_is_import(uint32_t id) { return id >> 31 != 0; }
 
 /* ---- records of symbols -------------------------------------------------------------- */
 
+/* Names of kinds below S_ST_MAX, of compilers of before 2002, begin with their size. */
 enum pdb_symbol_kind {
+    S_COMPILE = 0x0001,
     S_END = 0x0006,
+    S_THUNK32_ST = 0x0206,
+    S_BLOCK32_ST = 0x0207,
+    S_WITH32_ST = 0x0208,
+    S_PUB32_ST = 0x1009,
+    S_LPROC32_ST = 0x100a,
+    S_GPROC32_ST = 0x100b,
+    S_COMPILE2_ST = 0x1013,
+    S_GMANPROC_ST = 0x101a,
+    S_LMANPROC_ST = 0x101b,
+    S_ST_MAX = 0x1100,
     S_THUNK32 = 0x1102,
     S_BLOCK32 = 0x1103,
     S_WITH32 = 0x1104,
-    S_LABEL32 = 0x1105,
     S_PUB32 = 0x110e,
-    S_TRAMPOLINE = 0x112c,
     S_LPROC32 = 0x110f,
     S_GPROC32 = 0x1110,
-    S_SEPCODE = 0x1132,
     S_COMPILE2 = 0x1116,
+    S_GMANPROC = 0x112a,
+    S_LMANPROC = 0x112b,
+    S_TRAMPOLINE = 0x112c,
+    S_SEPCODE = 0x1132,
     S_COMPILE3 = 0x113c,
     S_LPROC32_ID = 0x1146,
     S_GPROC32_ID = 0x1147,
@@ -208,5 +235,24 @@ static inline const char *pdb_symbol_name(cursor *c, size_t *size_ret) {
     *size_ret = nul == NULL ? cursor_left(c) : (size_t)((const char *)nul - name);
     return name;
 }
+
+/* Leave the name that ends a symbol. */
+static inline void pdb_skip_to_name(const pdb_symbol *symbol, cursor *c) {
+    uint8_t size;
+    if (symbol->kind >= S_ST_MAX) return;
+    size = cursor_u8(c);
+    if (cursor_need(c, size)) c->end = c->at + size;
+}
+
+/* A symbol that says where code is. */
+typedef struct pdb_code {
+    uint32_t segment, offset, size;
+    uint32_t type;
+    uint32_t parent_segment, parent_offset; /* of S_SEPCODE */
+    cursor name; /* has failed if the symbol is cut off */
+} pdb_code;
+
+/* False for a symbol of another kind. */
+bool pdb_read_code(const pdb_symbol *symbol, pdb_code *ret);
 
 #endif

@@ -17,6 +17,8 @@
 LIMIT(LINE_BYTES, 1 << 20, 16);
 /* Limit: Steps of all units */
 LIMIT(ALL_STEPS, 1 << 27, 256);
+/* Limit: Parts of functions of a PDB, by the entries of its OMAP */
+LIMIT(MOVED_PARTS, 1 << 16, 16);
 
 /* Where the records of a unit are. */
 typedef struct unit_span {
@@ -376,16 +378,22 @@ static gsym_status pass_turns(gsym_conversion *conversion, uint32_t index,
 
 void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budget) {
     uint64_t text = creator_string_supply(conversion->creator);
-    uint64_t lines = 0, dies = 0;
+    uint64_t lines = 0, dies = 0, entries = 0;
     for (size_t i = 0; i < conversion->files.files.count; ++i) {
         const dwarf_input *input = &conversion->files.files.items[i]->input;
         lines += input->sections[GSYM_DEBUG_LINE].size;
         dies += input->sections[GSYM_DEBUG_INFO].size;
     }
+    if (conversion->pdb != NULL && conversion->pdb->has_omap) {
+        lines += conversion->pdb->file.size;
+        dies += conversion->pdb->file.size;
+        entries += conversion->pdb->omap_size;
+    }
     atomic_store(&budget->text, text > INT64_MAX ? INT64_MAX : (int64_t)text);
     atomic_store(&budget->lines, (int64_t)LIMIT_OF(LINE_BYTES, lines));
     atomic_store(&budget->rows, (int64_t)LIMIT_OF(LINE_BYTES, lines));
     atomic_store(&budget->visits, (int64_t)LIMIT_OF(ALL_STEPS, dies));
+    atomic_store(&budget->parts, (int64_t)LIMIT_OF(MOVED_PARTS, entries));
 }
 
 gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error) {
@@ -400,6 +408,11 @@ gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *erro
                          "its functions share calls and ranges, and would take %d steps "
                          "for each byte",
                          ALL_STEPS_FACTOR);
+    if (atomic_load(&budget->parts) < 0)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "its functions overlap, and its omap would cut them into more "
+                         "than %d parts for each of its entries",
+                         MOVED_PARTS_FACTOR);
     return gsym_fail_memory(error);
 }
 

@@ -34,6 +34,9 @@ void pdb_reader_deinit(pdb_reader *reader) {
     free(reader->placed.items);
     free(reader->open.items);
     free(reader->pieces.items);
+    free(reader->moved.items);
+    free(reader->source_placed.items);
+    free(reader->source_pieces.items);
     inline_builder_deinit(&reader->builder);
 }
 
@@ -90,6 +93,51 @@ static void find_rows(pdb_reader *reader, unit_function *function) {
     function->row_count = 0;
 }
 
+static bool is_asked_for(const pdb_reader *reader, const unit_function *function) {
+    return creator_answers_in(reader->creator, function->address,
+                              function->address + function->size);
+}
+
+/* Of functions that the linker folded, the first is kept, as other readers do. */
+static bool add_function(pdb_reader *reader, unit_function *function) {
+    if (function->row_count > 0 || function->node_count > 0)
+        function->fingerprint = (function->address - reader->base) << 32 | function->size;
+    return LIST_ADD(reader->result->functions, *function);
+}
+
+/* Add each part of a function that an optimizer moved; its parts have one name. */
+static bool add_moved(pdb_reader *reader, unit_function *source) {
+    uint32_t start = (uint32_t)(source->address - reader->base), size;
+    uint32_t end = source->size > UINT32_MAX - start ? UINT32_MAX
+                                                     : start + (uint32_t)source->size;
+    uint64_t steps = 0;
+    bool is_joined = false;
+    size_t count;
+    reader->moved.count = 0;
+    if (!pdb_find_moved(reader->pdb, start, end, &reader->moved, &steps) ||
+        !dwarf_spend(&reader->budget->visits, steps))
+        return false;
+    if (reader->moved.count == 0)
+        dwarf_warn(reader->warnings, GSYM_WARN_PDB_REMOVED, source->die_offset,
+                   source->address);
+    for (size_t first = 0; first < reader->moved.count; first += count) {
+        unit_function part = *source;
+        count = pdb_moved_run(&reader->moved, first, &size);
+        part.address = reader->base + reader->moved.items[first].to;
+        part.size = size;
+        part.is_bare = !is_asked_for(reader, &part);
+        if (first > 0 && !dwarf_spend(&reader->budget->parts, 1)) return false;
+        if (!part.is_bare && !is_joined) {
+            find_rows(reader, source);
+            if (!pdb_inlines_join_source(reader, source)) return false;
+            is_joined = true;
+        }
+        if (!part.is_bare && !pdb_inlines_move(reader, &part, first, count)) return false;
+        if (!add_function(reader, &part)) return false;
+    }
+    return true;
+}
+
 /* The symbols of the function have ended. */
 static bool close_function(pdb_reader *reader) {
     const pdb_function *source = &reader->function;
@@ -103,33 +151,29 @@ static bool close_function(pdb_reader *reader) {
         dwarf_warn(reader->warnings, GSYM_WARN_NO_NAME, source->offset, source->address);
         return true;
     }
-    function.is_bare = !creator_answers_in(reader->creator, source->address,
-                                           source->address + source->size);
+    if (reader->pdb->has_omap) return add_moved(reader, &function);
+    function.is_bare = !is_asked_for(reader, &function);
     if (!function.is_bare) {
         find_rows(reader, &function);
         if (reader->spans.count > 0 && !pdb_inlines_join(reader, &function)) return false;
-        /* Of functions that the linker folded, the first is kept, as other readers do. */
-        if (function.row_count > 0 || function.node_count > 0)
-            function.fingerprint =
-                (source->address - reader->base) << 32 | source->size;
     }
-    return LIST_ADD(reader->result->functions, function);
+    return add_function(reader, &function);
 }
 
-/* Begin a function at segment:offset, if that is in the image. */
-static bool open_function(pdb_reader *reader, uint32_t segment, uint32_t offset,
-                          uint32_t size, const cursor *at) {
+/* Begin a function, if its segment has code. */
+static bool open_function(pdb_reader *reader, const pdb_code *code, const cursor *at) {
     uint32_t address;
     if (!close_function(reader)) return false;
-    if (!pdb_address(reader->pdb, segment, offset, &address)) {
-        warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, at, (uint64_t)segment << 32 | offset);
+    if (!pdb_address(reader->pdb, code->segment, code->offset, &address)) {
+        warn(reader, GSYM_WARN_RANGE_OUTSIDE_TEXT, at,
+             (uint64_t)code->segment << 32 | code->offset);
         return true;
     }
-    if (size == 0) return true;
+    if (code->size == 0) return true;
     reader->is_in_function = true;
     reader->sites.count = reader->spans.count = 0;
     reader->function = (pdb_function){.address = reader->base + address,
-                                      .size = size,
+                                      .size = code->size,
                                       .name = NO_INDEX,
                                       .offset = msf_file_offset(&reader->pdb->file,
                                                                 reader->stream,
@@ -139,60 +183,38 @@ static bool open_function(pdb_reader *reader, uint32_t segment, uint32_t offset,
 
 /* ---- symbols ------------------------------------------------------------------------- */
 
-static bool read_procedure(pdb_reader *reader, cursor c) {
-    cursor at = c;
-    uint32_t size, type, offset, segment;
-    cursor_skip(&c, 12); /* parent, end, next */
-    size = cursor_u32(&c);
-    cursor_skip(&c, 8); /* where debugging starts and ends */
-    type = cursor_u32(&c);
-    offset = cursor_u32(&c);
-    segment = cursor_u16(&c);
-    cursor_skip(&c, 1); /* flags */
-    if (!open_function(reader, segment, offset, size, &at)) return false;
+/* Code of a function that is apart from it has the same name. */
+static void find_parent(pdb_reader *reader, const pdb_code *code) {
+    uint32_t parent;
+    uint64_t name;
+    if (pdb_address(reader->pdb, code->parent_segment, code->parent_offset, &parent) &&
+        number_map_find(&reader->procs, reader->base + parent, &name))
+        reader->function.name = (uint32_t)name;
+}
+
+static bool read_function(pdb_reader *reader, const pdb_symbol *symbol) {
+    pdb_code code;
+    bool is_thunk = symbol->kind == S_THUNK32 || symbol->kind == S_THUNK32_ST;
+    (void)pdb_read_code(symbol, &code);
+    if (code.name.failed) {
+        warn(reader, GSYM_WARN_PDB_SYMBOL, &symbol->c, symbol->kind);
+        return close_function(reader);
+    }
+    if (!open_function(reader, &code, &symbol->c)) return false;
     if (!reader->is_in_function) return true;
-    if (c.failed) {
-        reader->is_in_function = false;
-        warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_GPROC32);
+    if (symbol->kind == S_SEPCODE) {
+        find_parent(reader, &code);
         return true;
     }
-    return add_name(reader, &c, type, &reader->function.name) &&
+    if (!add_name(reader, &code.name, code.type, &reader->function.name)) return false;
+    return is_thunk ||
            number_map_set(&reader->procs, reader->function.address, reader->function.name);
 }
 
-static bool read_thunk(pdb_reader *reader, cursor c) {
-    cursor at = c;
-    uint32_t offset, segment, size;
-    cursor_skip(&c, 12);
-    offset = cursor_u32(&c);
-    segment = cursor_u16(&c);
-    size = cursor_u16(&c);
-    cursor_skip(&c, 1); /* kind */
-    if (c.failed) warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_THUNK32);
-    return open_function(reader, segment, offset, size, &at) &&
-           (!reader->is_in_function ||
-            add_name(reader, &c, 0, &reader->function.name));
-}
-
-/* Code of a function that is apart from it. */
-static bool read_separated(pdb_reader *reader, cursor c) {
-    cursor at = c;
-    uint32_t size, offset, parent_offset, segment, parent_segment, parent;
-    uint64_t name;
-    cursor_skip(&c, 8);
-    size = cursor_u32(&c);
-    cursor_skip(&c, 4); /* flags */
-    offset = cursor_u32(&c);
-    parent_offset = cursor_u32(&c);
-    segment = cursor_u16(&c);
-    parent_segment = cursor_u16(&c);
-    if (c.failed) warn(reader, GSYM_WARN_PDB_SYMBOL, &at, S_SEPCODE);
-    if (!open_function(reader, segment, offset, size, &at)) return false;
-    if (!reader->is_in_function) return true;
-    if (pdb_address(reader->pdb, parent_segment, parent_offset, &parent) &&
-        number_map_find(&reader->procs, reader->base + parent, &name))
-        reader->function.name = (uint32_t)name;
-    return true;
+/* Code of .NET is made when the program runs. */
+static bool read_managed(pdb_reader *reader, const pdb_symbol *symbol) {
+    warn(reader, GSYM_WARN_PDB_MANAGED, &symbol->c, symbol->kind);
+    return close_function(reader);
 }
 
 static uint32_t site_around(const pdb_reader *reader) {
@@ -228,15 +250,18 @@ static bool read_symbol(pdb_reader *reader, const pdb_symbol *symbol) {
     cursor c = symbol->c;
     switch (symbol->kind) {
         case S_GPROC32: case S_LPROC32: case S_GPROC32_ID: case S_LPROC32_ID:
-        case S_LPROC32_DPC: case S_LPROC32_DPC_ID:
-            return read_procedure(reader, c) && open_scope(reader, true);
-        case S_THUNK32: return read_thunk(reader, c) && open_scope(reader, true);
-        case S_SEPCODE: return read_separated(reader, c) && open_scope(reader, true);
-        case S_BLOCK32: case S_WITH32: return open_scope(reader, false);
+        case S_LPROC32_DPC: case S_LPROC32_DPC_ID: case S_GPROC32_ST: case S_LPROC32_ST:
+        case S_THUNK32: case S_THUNK32_ST: case S_SEPCODE:
+            return read_function(reader, symbol) && open_scope(reader, true);
+        case S_GMANPROC: case S_LMANPROC: case S_GMANPROC_ST: case S_LMANPROC_ST:
+            return read_managed(reader, symbol) && open_scope(reader, true);
+        case S_BLOCK32: case S_WITH32: case S_BLOCK32_ST: case S_WITH32_ST:
+            return open_scope(reader, false);
         case S_INLINESITE: case S_INLINESITE2:
             return read_inline_site(reader, symbol->kind, c);
         case S_END: case S_PROC_ID_END: case S_INLINESITE_END: return end_scope(reader);
-        case S_COMPILE2: case S_COMPILE3:
+        case S_COMPILE: cursor_skip(&c, 1); /* machine */ /* fall through */
+        case S_COMPILE2: case S_COMPILE3: case S_COMPILE2_ST:
             reader->language = cursor_u8(&c);
             return true;
         default: return true;

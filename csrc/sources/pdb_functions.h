@@ -51,7 +51,7 @@ typedef struct pdb_scope {
 
 /* S_GPROC32 and the like */
 typedef struct pdb_function {
-    uint64_t address;
+    uint64_t address; /* in the source */
     uint32_t size;
     uint32_t name; /* index */
     uint64_t offset; /* of the symbol, for warnings */
@@ -75,6 +75,7 @@ typedef struct pdb_reader {
     buffer copy;       /* its stream */
     cursor checksums, imports;
     number_map files;    /* offset of a checksum -> file index of rows */
+    /* Addresses are those of the source. */
     number_map lines;    /* address << 32 | size of the parts of the code that have some */
     number_map inlinees; /* id -> index */
     LIST(pdb_inlinee) inlinee_lines;
@@ -94,6 +95,10 @@ typedef struct pdb_reader {
     LIST(size_t) open; /* of `placed` */
     inline_piece_list pieces;
     inline_builder builder;
+    /* of one that an optimizer moved: its places, and spans and pieces before that */
+    pdb_moved_list moved;
+    pdb_span_list source_placed;
+    inline_piece_list source_pieces;
 } pdb_reader;
 
 void pdb_reader_deinit(pdb_reader *reader);
@@ -125,6 +130,11 @@ bool pdb_inlines_add_site(pdb_reader *reader, uint32_t parent, uint32_t inlinee,
                           cursor annotations);
 /* Make the rows and nodes of a function that has sites. */
 bool pdb_inlines_join(pdb_reader *reader, unit_function *function);
+/* The same for functions that were moved: join rows and sites of the function as it is in
+ * the source, then make rows and nodes of each part, which is at `count` places from
+ * reader->moved[first] on. */
+bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source);
+bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count);
 /* The name of an id; NO_INDEX: it has none. */
 bool pdb_name_of_id(pdb_reader *reader, uint32_t id, uint32_t *name_ret);
 

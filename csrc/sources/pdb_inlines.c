@@ -336,7 +336,7 @@ static bool make_nodes(pdb_reader *reader, unit_function *function) {
     unit_functions *result = reader->result;
     inline_builder *builder = &reader->builder;
     size_t first_range = result->ranges.count;
-    if (!inline_builder_build(builder, function->address, reader->function.size,
+    if (!inline_builder_build(builder, function->address, (uint32_t)function->size,
                               reader->pieces.items, reader->pieces.count,
                               reader->records.count))
         return false;
@@ -366,8 +366,72 @@ static bool make_nodes(pdb_reader *reader, unit_function *function) {
     return true;
 }
 
-bool pdb_inlines_join(pdb_reader *reader, unit_function *function) {
+/* Place all that covers bytes of the function. */
+static bool place_all(pdb_reader *reader, const unit_function *function) {
     reader->pieces.count = reader->records.count = 0;
-    return put_own_spans(reader, function) && place_spans(reader) &&
-           make_nodes(reader, function) && make_rows(reader, function);
+    return put_own_spans(reader, function) && place_spans(reader);
+}
+
+bool pdb_inlines_join(pdb_reader *reader, unit_function *function) {
+    return place_all(reader, function) && make_nodes(reader, function) &&
+           make_rows(reader, function);
+}
+
+/* ---- moved functions ----------------------------------------------------------------- */
+
+bool pdb_inlines_join_source(pdb_reader *reader, const unit_function *source) {
+    pdb_span_list placed;
+    inline_piece_list pieces;
+    if (!place_all(reader, source)) return false;
+    placed = reader->source_placed;
+    reader->source_placed = reader->placed;
+    reader->placed = placed;
+    pieces = reader->source_pieces;
+    reader->source_pieces = reader->pieces;
+    reader->pieces = pieces;
+    return true;
+}
+
+/* Add what the spans of a level have in one place, which is at `offset` of the part. */
+static bool move_spans(pdb_reader *reader, uint64_t level, const pdb_moved *moved,
+                       uint32_t offset) {
+    const pdb_span_list *spans = &reader->source_placed;
+    size_t own_count = spans->count - reader->source_pieces.count, at = 0;
+    uint32_t source = (uint32_t)(reader->function.address - reader->base);
+    uint32_t start = moved->start - source, end = moved->end - source;
+    size_t placed_before = reader->placed.count;
+    SEARCH_SORTED(at, spans->count, spans->items[middle].key <= (level | start));
+    if (at > 0 && spans->items[at - 1].key >= level && spans->items[at - 1].end > start)
+        --at;
+    for (; at < spans->count && spans->items[at].key < (level | end); ++at) {
+        pdb_span span = spans->items[at];
+        uint32_t first = start_of(&span) > start ? start_of(&span) : start;
+        span.key = level | (offset + (first - start));
+        span.end = offset + ((span.end < end ? span.end : end) - start);
+        if (!LIST_ADD(reader->placed, span)) return false;
+        if (level == 0) continue;
+        if (!LIST_ADD(reader->pieces,
+                      (inline_piece){span.key - (UINT64_C(1) << 32), span.end,
+                                     reader->source_pieces.items[at - own_count].record}))
+            return false;
+    }
+    return dwarf_spend(&reader->budget->rows, reader->placed.count - placed_before);
+}
+
+bool pdb_inlines_move(pdb_reader *reader, unit_function *part, size_t first, size_t count) {
+    const pdb_moved *moved = reader->moved.items + first;
+    const pdb_span_list *spans = &reader->source_placed;
+    uint64_t levels = (spans->items[spans->count - 1].key >> 32) + 1;
+    const gsym_line_row *row;
+    reader->placed.count = reader->pieces.count = 0;
+    if (!dwarf_spend(&reader->budget->visits, levels * count)) return false;
+    for (uint64_t level = 0; level < levels; ++level)
+        for (size_t i = 0; i < count; ++i)
+            if (!move_spans(reader, level << 32, &moved[i], moved[i].to - moved[0].to))
+                return false;
+    if (!make_nodes(reader, part) || !make_rows(reader, part)) return false;
+    for (row = reader->result->rows.items + part->row_first;
+         part->row_count > 0 && row->file == 0; ++row, --part->row_count)
+        ++part->row_first;
+    return true;
 }

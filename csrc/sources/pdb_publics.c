@@ -1,12 +1,21 @@
 /* pdb_publics.c - public symbols: names of code for which modules have no function.
  *
+ * A symbol is up to the next start. If an optimizer moved code after linking, that holds
+ * for the source; what is between two starts may be in several places of the image, or in
+ * none.
  * An incremental link goes through jumps, trampolines, which have no names: each gets that
  * of the public symbol that it leads to. */
 #include "sources/conversion.h"
 #include "sources/pdb_functions.h"
 #include "sources/symbols.h"
 
-enum { WINDOW_SIZE = 1 << 20, SIGNATURE_SIZE = 4 /* before the symbols of a module */ };
+enum {
+    WINDOW_SIZE = 1 << 20,
+    SIGNATURE_SIZE = 4, /* before the symbols of a module */
+    IS_MSIL = 8,        /* of the flags of a public symbol */
+    STEPS_PER_ENTRY = 16, /* of an omap: symbols may overlap, but not without limit */
+    LEAST_STEPS = 1 << 16
+};
 
 typedef struct public_reader {
     gsym_conversion *conversion;
@@ -14,43 +23,85 @@ typedef struct public_reader {
     uint64_t base;
     bool adds; /* else starts are noted */
     symbol_starts starts; /* and the ends of sections */
+    /* These are relative to the source. */
     number_map trampolines; /* where one leads -> its address << 16 | its size */
+    number_map functions;   /* of modules; those that were moved only */
     buffer copy;
     bool is_copied; /* the records being read */
+    pdb_moved_list moved;
+    uint64_t steps, most_steps;
 } public_reader;
 
-/* Its size, if it is not known, is up to the next start. */
-static gsym_status add_symbol(public_reader *reader, uint64_t address, uint64_t size,
-                              const char *name, size_t name_size, gsym_error *error) {
-    gsym_creator *creator = conversion_creator(reader->conversion);
-    const uint8_t *stored = (const uint8_t *)name;
-    if (size == 0)
-        size = symbol_starts_after(&reader->starts, address, UINT64_MAX) - address;
-    if (reader->is_copied)
-        GSYM_TRY(creator_store(creator, stored, name_size, &stored, error));
-    return creator_keep_symbol(creator, address, size > UINT32_MAX ? 0 : size,
-                               (const char *)stored, name_size,
+static gsym_status keep_symbol(public_reader *reader, uint64_t address, uint64_t size,
+                               const char *name, size_t name_size, gsym_error *error) {
+    return creator_keep_symbol(conversion_creator(reader->conversion), address,
+                               size > UINT32_MAX ? 0 : size, name, name_size,
                                SYMBOL_GLOBAL | SYMBOL_LABEL, error);
 }
 
-static gsym_status read_public(public_reader *reader, cursor c, gsym_error *error) {
-    uint32_t offset, segment, address;
+/* Find where the bytes of a symbol were moved to. */
+static gsym_status find_moved(public_reader *reader, uint32_t address, uint64_t size,
+                              gsym_error *error) {
+    uint64_t end = size > UINT32_MAX - address ? UINT32_MAX : address + size;
+    warning_list *warnings = conversion_warnings(reader->conversion);
+    uint64_t at = msf_file_offset(&reader->pdb->file, reader->pdb->symbol_stream, 0);
+    reader->moved.count = 0;
+    if (reader->steps > reader->most_steps)
+        dwarf_warn(warnings, GSYM_WARN_LIMIT, at, reader->base + address);
+    else if (!pdb_find_moved(reader->pdb, address, (uint32_t)end, &reader->moved,
+                             &reader->steps))
+        return gsym_fail_memory(error);
+    else if (reader->moved.count == 0)
+        dwarf_warn(warnings, GSYM_WARN_PDB_REMOVED, at, reader->base + address);
+    return GSYM_OK;
+}
+
+/* Its size, if it is not known, is up to the next start. */
+static gsym_status add_symbol(public_reader *reader, uint32_t address, uint64_t size,
+                              const char *name, size_t name_size, gsym_error *error) {
+    uint64_t start = reader->base + address, ignored;
+    uint32_t part_size;
+    size_t count;
+    if (size == 0)
+        size = symbol_starts_after(&reader->starts, start, UINT64_MAX) - start;
+    if (number_map_find(&reader->functions, address, &ignored)) return GSYM_OK;
+    if (reader->is_copied) {
+        const uint8_t *stored = (const uint8_t *)name;
+        GSYM_TRY(creator_store(conversion_creator(reader->conversion), stored, name_size,
+                               &stored, error));
+        name = (const char *)stored;
+    }
+    if (!reader->pdb->has_omap)
+        return keep_symbol(reader, start, size, name, name_size, error);
+    GSYM_TRY(find_moved(reader, address, size, error));
+    for (size_t first = 0; first < reader->moved.count; first += count) {
+        count = pdb_moved_run(&reader->moved, first, &part_size);
+        GSYM_TRY(keep_symbol(reader, reader->base + reader->moved.items[first].to,
+                             part_size, name, name_size, error));
+    }
+    return GSYM_OK;
+}
+
+static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
+                               gsym_error *error) {
+    cursor c = symbol->c;
+    uint32_t flags = cursor_u32(&c), offset = cursor_u32(&c), segment = cursor_u16(&c);
+    uint32_t address;
     uint64_t trampoline;
     size_t size;
     const char *name;
-    cursor_skip(&c, 4); /* flags, which compilers do not agree on */
-    offset = cursor_u32(&c);
-    segment = cursor_u16(&c);
+    pdb_skip_to_name(symbol, &c);
     name = pdb_symbol_name(&c, &size);
+    if (flags & IS_MSIL) return GSYM_OK; /* .NET code; compilers disagree on other flags */
     if (c.failed || size == 0 || size > NAME_SIZE_LIMIT ||
         !pdb_address(reader->pdb, segment, offset, &address))
         return GSYM_OK; /* data, too */
     if (!reader->adds)
         return symbol_starts_add(&reader->starts, reader->base + address, error);
     if (number_map_find(&reader->trampolines, address, &trampoline))
-        GSYM_TRY(add_symbol(reader, reader->base + (trampoline >> 16),
-                            trampoline & UINT16_MAX, name, size, error));
-    return add_symbol(reader, reader->base + address, 0, name, size, error);
+        GSYM_TRY(add_symbol(reader, (uint32_t)(trampoline >> 16), trampoline & UINT16_MAX,
+                            name, size, error));
+    return add_symbol(reader, address, 0, name, size, error);
 }
 
 /* Note where trampolines are. */
@@ -70,16 +121,32 @@ static gsym_status read_trampoline(public_reader *reader, cursor c, gsym_error *
     return symbol_starts_add(&reader->starts, reader->base + address, error);
 }
 
-static gsym_status read_trampolines(public_reader *reader, gsym_error *error) {
-    const pdb_module *linker = &reader->pdb->linker;
-    cursor c = msf_read(&reader->pdb->file, linker->stream, 0, linker->symbol_size,
+/* Note where a function of a module is, which has a name of its own. */
+static gsym_status read_function(public_reader *reader, const pdb_symbol *symbol,
+                                 gsym_error *error) {
+    uint32_t address;
+    pdb_code code;
+    if (!pdb_read_code(symbol, &code) || code.name.failed ||
+        !pdb_address(reader->pdb, code.segment, code.offset, &address))
+        return GSYM_OK;
+    if (!number_map_set(&reader->functions, address, 0)) return gsym_fail_memory(error);
+    return symbol_starts_add(&reader->starts, reader->base + address, error);
+}
+
+static gsym_status read_module(public_reader *reader, const pdb_module *module,
+                               gsym_error *error) {
+    cursor c = msf_read(&reader->pdb->file, module->stream, 0, module->symbol_size,
                         &reader->copy);
     pdb_symbol symbol;
     if (reader->copy.failed) return gsym_fail_memory(error);
     cursor_skip(&c, SIGNATURE_SIZE);
-    while (pdb_next_symbol(&c, &symbol))
+    while (pdb_next_symbol(&c, &symbol)) {
         if (symbol.kind == S_TRAMPOLINE)
             GSYM_TRY(read_trampoline(reader, symbol.c, error));
+        else if (reader->pdb->has_omap)
+            GSYM_TRY(read_function(reader, &symbol, error));
+    }
+    msf_give_back(&reader->pdb->file, module->stream);
     return GSYM_OK;
 }
 
@@ -95,7 +162,8 @@ static gsym_status read_window(public_reader *reader, uint64_t offset, uint64_t 
     reader->is_copied = c.start == reader->copy.bytes;
     while (pdb_next_symbol(&c, &symbol)) {
         start = c;
-        if (symbol.kind == S_PUB32) GSYM_TRY(read_public(reader, symbol.c, error));
+        if (symbol.kind == S_PUB32 || symbol.kind == S_PUB32_ST)
+            GSYM_TRY(read_public(reader, &symbol, error));
     }
     *size_ret = cursor_offset(&start);
     return GSYM_OK;
@@ -124,12 +192,17 @@ static gsym_status add_publics(public_reader *reader, gsym_error *error) {
     for (size_t i = 0; i < reader->pdb->sections.count; ++i) {
         const pdb_section *section = &reader->pdb->sections.items[i];
         uint64_t start = reader->base + section->address;
-        if (!section->holds_code || reader->pdb->omap.count > 0) continue;
+        if (!section->holds_code) continue;
         GSYM_TRY(symbol_starts_add(&reader->starts, start + section->size, error));
     }
-    GSYM_TRY(read_trampolines(reader, error));
+    if (!reader->pdb->has_omap)
+        GSYM_TRY(read_module(reader, &reader->pdb->linker, error));
+    for (size_t i = 0; i < reader->pdb->modules.count && reader->pdb->has_omap; ++i)
+        GSYM_TRY(read_module(reader, &reader->pdb->modules.items[i], error));
     GSYM_TRY(read_publics(reader, error));
     symbol_starts_sort(&reader->starts);
+    reader->most_steps =
+        STEPS_PER_ENTRY * (reader->pdb->omap_size + reader->starts.count) + LEAST_STEPS;
     reader->adds = true;
     return read_publics(reader, error);
 }
@@ -145,6 +218,8 @@ gsym_status gsym_conversion_add_pdb_publics(gsym_conversion *conversion,
     status = add_publics(&reader, error);
     free(reader.starts.items);
     number_map_deinit(&reader.trampolines);
+    number_map_deinit(&reader.functions);
+    free(reader.moved.items);
     buffer_deinit(&reader.copy);
     return status;
 }

@@ -46,6 +46,8 @@ _CATEGORIES = {
     lib.GSYM_WARN_GO_CALLS: "Inlined calls of a Go function cannot be read",
     lib.GSYM_WARN_PDB_SYMBOL: "Damaged symbol or inline site in a PDB module",
     lib.GSYM_WARN_PDB_LINES: "Damaged lines in a PDB module",
+    lib.GSYM_WARN_PDB_REMOVED: "Function that an optimizer removed after linking",
+    lib.GSYM_WARN_PDB_MANAGED: "Function of .NET code, which has no address",
 }
 
 _MAX_THREADS = 256

@@ -24,6 +24,7 @@ from gsym.verification.decoder.msf import (
     records,
     text_of,
 )
+from gsym.verification.decoder.omap import Omap, end_of
 from gsym.verification.reference import Place, Reference
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ _CXX = 1
 NO_FILE = -1
 _LINES, _CHECKSUMS, _INLINEES = 0xF2, 0xF4, 0xF6
 _NEVER_STEP = {0xFEEFEE, 0xF00F00}
-_PROCEDURES = {0x110F, 0x1110, 0x1146, 0x1147, 0x1155, 0x1156}
-_THUNK, _SEPARATED, _PUBLIC, _TRAMPOLINE = 0x1102, 0x1132, 0x110E, 0x112C
+_PROCEDURES = {0x110F, 0x1110, 0x1146, 0x1147, 0x1155, 0x1156, 0x100A, 0x100B}
+_SEPARATED, _TRAMPOLINE = 0x1132, 0x112C
+_THUNKS, _PUBLICS = {0x1102, 0x0206}, {0x110E, 0x1009}
+_MANAGED = {0x112A, 0x112B, 0x101A, 0x101B}
+_SIZED_NAMES = 0x1100  # names of kinds below begin with their size
+_MSIL = 8  # flag of a public symbol of .NET code
 _LINKER = b"* Linker *"
-_SCOPES = {0x1103, 0x1104}
+_SCOPES = {0x1103, 0x1104, 0x0207, 0x0208}
 _ENDS = {0x0006, 0x114E, 0x114F}
-_COMPILERS = {0x1116, 0x113C}
-_FUNCTIONS = {*_PROCEDURES, _THUNK, _SEPARATED}
+_COMPILERS = {0x0001: 1, 0x1013: 0, 0x1116: 0, 0x113C: 0}  # where the language is
+_FUNCTIONS = {*_PROCEDURES, *_THUNKS, _SEPARATED, *_MANAGED}
 _SITE2 = 0x115D
 _SITES = {0x114D, _SITE2}
 _NO_SITE = -1
@@ -141,14 +146,14 @@ class PdbReference(Reference):
         self._path_map = path_map
         try:
             self._streams = Streams(data, path)
-            self.build_id, names = read_info(self._streams.read(PDB), path)
+            info = read_info(self._streams.read(PDB), path)
+            self.build_id, names = info.guid, info.names
+            ids = self._streams.read(IPI) if info.has_ids else b""
             texts = self._streams.read(names)
             self._texts = (
                 texts[12 : 12 + unpack_from("<8xI", texts)[0]] if texts else b""
             )
-            self._names = Names(
-                Types(self._streams.read(TPI)), Types(self._streams.read(IPI))
-            )
+            self._names = Names(Types(self._streams.read(TPI)), Types(ids))
             self._read(self._streams.read(DBI))
         except DECODING_ERRORS as error:
             reason = f"the second decoder cannot read it: {error}"
@@ -160,15 +165,14 @@ class PdbReference(Reference):
         size, more = unpack_from("<II", dbi, 48)
         at = 64 + modules + sum(parts) + more
         streams = [*unpack_from(f"<{size // 2}H", dbi, at)] + [NO_STREAM] * 11
-        moved = self._streams.read(streams[4])
-        self._moved: list[tuple[int, int]] = [
-            unpack_from("<II", moved, each) for each in range(0, len(moved) - 7, 8)
-        ]
-        headers = self._streams.read(streams[10 if self._moved else 5])
+        self._omap = Omap(*(self._streams.read(each) for each in streams[3:5]))
+        original = self._streams.read(streams[10]) if self._omap.exists else b""
+        headers = original or self._streams.read(streams[5])
         self._sections = [
             _Section(*unpack_from("<8xII20xI", headers, each))
             for each in range(0, len(headers) - 39, 40)
         ]
+        self._starts: set[int] = set()  # of functions
         trampolines: dict[int, list[int]] = {}
         for number, module in enumerate(_modules(dbi[64 : 64 + modules])):
             data = self._streams.read(module.stream)
@@ -178,19 +182,13 @@ class PdbReference(Reference):
         self._read_publics(self._streams.read(symbols), trampolines)
 
     def _address(self, segment: int, offset: int) -> int | None:
-        """Of segment:offset, relative to the image; None where it has no code."""
+        """Of segment:offset in the source; None where it has no code."""
         if not 0 < segment <= len(self._sections):
             return None
         section = self._sections[segment - 1]
         if not section.flags & _CODE or offset >= section.size:
             return None
-        address = section.address + offset
-        if not self._moved:
-            return address
-        at = bisect_right(self._moved, address, key=itemgetter(0)) - 1
-        if at < 0 or self._moved[at][1] == 0:
-            return None
-        return self._moved[at][1] + address - self._moved[at][0]
+        return section.address + offset
 
     def _read_trampolines(self, symbols: bytes, found: dict[int, list[int]]) -> None:
         for kind, data in records(symbols, 0, len(symbols)):
@@ -202,19 +200,29 @@ class PdbReference(Reference):
                     found.setdefault(target, []).append(address)
 
     def _read_publics(self, symbols: bytes, trampolines: dict[int, list[int]]) -> None:
-        found = []
-        base = self.base_address or 0
+        found: list[tuple[int, str]] = []
         for kind, data in records(symbols, 0, len(symbols)):
-            if kind == _PUBLIC:
-                offset, segment = unpack_from("<4xIH", data)
+            if kind in _PUBLICS:
+                flags, offset, segment = unpack_from("<IIH", data)
                 address = self._address(segment, offset)
-                name = text_of(data[10:])
-                if address is not None and name:
-                    found += [
-                        Symbol(base + each, 0, name)
-                        for each in (address, *trampolines.get(address, [])[-1:])
-                    ]
-        self.add_symbols(iter(found))
+                name = text_of(_name(kind, data, 10))
+                if address is not None and name and not flags & _MSIL:
+                    found.append((address, name))
+                    found += [(at, name) for at in trampolines.get(address, [])[-1:]]
+        self.add_symbols(self._symbols(found))
+
+    def _symbols(self, found: Sequence[tuple[int, str]]) -> Iterator[Symbol]:
+        """Symbols, each up to the next start; a function has a name of its own."""
+        base = self.base_address or 0
+        ends = {each.address + each.size for each in self._sections}
+        starts = sorted({at for at, _ in found} | self._starts | ends)
+        for at, name in found:
+            if not self._omap.exists:
+                yield Symbol(base + at, 0, name)
+            elif at not in self._starts:
+                end = starts[bisect_right(starts, at)]
+                for part in self._omap.parts(at, end):
+                    yield Symbol(base + part[0].to, 0, name)
 
     # Modules.
 
@@ -236,11 +244,11 @@ class PdbReference(Reference):
         inline = None
         if function.spans:
             if any(each.inlinee >= _IMPORT for each in function.sites):
-                self.excused[start, end] = _IMPORTED
+                self._excuse(function, _IMPORTED)
                 return
             joined = _join(function, rows)
             if joined is None:
-                self.excused[start, end] = _CONTRADICTORY
+                self._excuse(function, _CONTRADICTORY)
                 return
             rows, root = joined
             whole = (Range(start, end),)
@@ -248,6 +256,16 @@ class PdbReference(Reference):
             inline = InlineInfo(function.name, "", 0, whole, calls) if calls else None
         table = tuple(self._entries(module, function, rows)) or None
         info = FunctionInfo(start, end - start, function.name, table, inline)
+        for each in self._omap.move(info, base) if self._omap.exists else (info,):
+            self._keep(each)
+
+    def _excuse(self, function: _Function, reason: str) -> None:
+        base = self.base_address or 0
+        for part in self._omap.parts(function.start, function.start + function.size):
+            self.excused[base + part[0].to, base + end_of(part)] = reason
+
+    def _keep(self, info: FunctionInfo) -> None:
+        start, end = info.address, info.address + info.size
         # Of functions that the linker folded, the first that has lines is kept.
         kept = self.functions.setdefault((start, end), [])
         if info not in kept:
@@ -269,8 +287,15 @@ class PdbReference(Reference):
     # What modules ask.
 
     def address(self, segment: int, offset: int) -> int | None:
-        """Of segment:offset, relative to the image; None where it has no code."""
+        """Of segment:offset in the source; None where it has no code."""
         return self._address(segment, offset)
+
+    def start(self, segment: int, offset: int) -> int | None:
+        """The same, of a function."""
+        address = self._address(segment, offset)
+        if address is not None:
+            self._starts.add(address)
+        return address
 
     @property
     def names(self) -> Names:
@@ -375,7 +400,7 @@ class _Module:
         current: _Function | None = None
         for kind, data in records(symbols, 0, len(symbols)):
             if kind in _COMPILERS:
-                self._is_cxx = data[0] == _CXX
+                self._is_cxx = data[_COMPILERS[kind]] == _CXX
             is_end = kind in _ENDS and scopes and scopes.pop() == _NO_SITE
             if (is_end or kind in _FUNCTIONS) and current is not None:
                 yield current
@@ -395,23 +420,25 @@ class _Module:
 
     def _function(self, kind: int, data: bytes) -> _Function | None:
         name, of = b"", 0
-        if kind == _THUNK:
+        if kind in _MANAGED:
+            return None
+        if kind in _THUNKS:
             offset, segment, size = unpack_from("<12xIHH", data)
-            name = data[21:]
+            name = _name(kind, data, 21)
         elif kind == _SEPARATED:
             size, offset, parent, segment, around = unpack_from("<8xI4xIIHH", data)
         else:
             size, of, offset, segment = unpack_from("<12xI8xIIH", data)
-            name = data[35:]
-        start = self._pdb.address(segment, offset)
+            name = _name(kind, data, 35)
+        start = self._pdb.start(segment, offset)
         if start is None or size == 0:
             return None
         if kind == _SEPARATED:
             text = self._procedures.get(self._pdb.address(around, parent) or 0, "")
             return _Function(start, size, text, [], [])
-        has_parameters = self._is_cxx and kind != _THUNK
+        has_parameters = self._is_cxx and kind not in _THUNKS
         text = self._pdb.names.function(name, of, parameters=has_parameters)
-        if kind != _THUNK:
+        if kind not in _THUNKS:
             self._procedures[start] = text
         return _Function(start, size, text, [], [])
 
@@ -430,6 +457,11 @@ class _Module:
             if start < stop:
                 span = _Span(level, start, number, stop, row[1], row[0])
                 function.spans.append(span)
+
+
+def _name(kind: int, data: bytes, at: int) -> bytes:
+    """The name at the end of a symbol."""
+    return data[at + 1 : at + 1 + data[at]] if kind < _SIZED_NAMES else data[at:]
 
 
 def _modules(listed: bytes) -> Iterator[_Listed]:

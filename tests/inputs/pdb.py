@@ -32,13 +32,14 @@ C, CXX = 0, 1
 X86_64, I386, ARM64 = 0x8664, 0x14C, 0xAA64
 FIRST_TYPE = 0x1000
 FASTLINK = 0x494E494D
+HAS_IDS = 20140508  # the feature of Visual Studio 2015 and later
 GUID = bytes(range(16))
 CODE = 0x60000020
 TEXT = 0x1000  # address of the first section
 
 _MAGIC = b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0"
 _NO_STREAM = 0xFFFF
-_TYPES_VERSION, _DBI_VERSION, _PDB_VERSION = 20040203, 19990903, 20000404
+_TYPES_VERSION, _PDB_VERSION = 20040203, 20000404
 
 
 def record(kind: int, content: bytes) -> bytes:
@@ -126,11 +127,13 @@ class Pdb:
     ids: Sequence[bytes] = ()
     sections: Sequence[tuple[int, int, int]] = ((TEXT, 0x1000, CODE),)
     original_sections: Sequence[tuple[int, int, int]] = ()
-    omap: Sequence[tuple[int, int]] = ()
+    omap: Sequence[tuple[int, int]] = ()  # (in the source, in the image)
+    omap_to_source: Sequence[tuple[int, int]] = ()
     guid: bytes = GUID
     age: int = 1
     machine: int = X86_64
-    features: Sequence[int] = ()
+    features: Sequence[int] = (HAS_IDS,)
+    dbi_version: int = 19990903
     next_name: int = 0
     page_size: int = 512
     scattered: bool = False  # pages of streams in descending order
@@ -156,7 +159,8 @@ class Pdb:
         dbi = self._dbi([(len(a), len(b)) for a, b in built])
         names = self._names_stream()
         fixed = [b"", self._info(), _types(self.types), dbi, _types(self.ids), names]
-        return [*fixed, *tables, *(a + b for a, b in built)]
+        to_source = b"".join(pack("<II", *each) for each in self.omap_to_source)
+        return [*fixed, *tables, *(a + b for a, b in built), to_source]
 
     def _name(self, name: str) -> int:
         if name not in self._names:
@@ -216,10 +220,11 @@ class Pdb:
             modules += head + names + bytes(-len(names) % 4)
         streams = [_NO_STREAM] * 11
         streams[5] = 6
-        if self.omap:
-            streams[4], streams[10] = 8, 9
+        streams[3] = 10 + len(self.modules) if self.omap_to_source else _NO_STREAM
+        streams[4] = 8 if self.omap else _NO_STREAM
+        streams[10] = 9 if self.original_sections else _NO_STREAM
         optional = pack("<11H", *streams)
-        head = pack("<iII", -1, _DBI_VERSION, self.age)
+        head = pack("<iII", -1, self.dbi_version, self.age)
         head += pack("<6H", _NO_STREAM, 0, _NO_STREAM, 0, 7, 0)
         head += pack("<8I", len(modules), 0, 0, 0, 0, 0, len(optional), 0)
         return head + pack("<HHI", 0, self.machine, 0) + modules + optional

@@ -230,6 +230,8 @@ typedef enum gsym_warning_category {
     /* PDB. Offset: in the file. */
     GSYM_WARN_PDB_SYMBOL,
     GSYM_WARN_PDB_LINES,
+    GSYM_WARN_PDB_REMOVED, /* value: where the linker had put it */
+    GSYM_WARN_PDB_MANAGED, /* value: the kind of its symbol */
     GSYM_WARN_COUNT
 } gsym_warning_category;
 

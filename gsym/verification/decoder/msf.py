@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from struct import Struct, error as StructError, unpack_from  # noqa: N812 - one
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError, UnsupportedError
 
@@ -25,6 +25,7 @@ NO_STREAM = 0xFFFF
 _MAGIC = b"Microsoft C/C++ MSF 7.00\r\n\x1aDS\0\0\0"
 _NIL = 0xFFFFFFFF
 _FASTLINK = 0x494E494D
+_HAS_IDS = {20091201, 20140508}  # features: stream 4 has ids
 _RECORD = Struct("<HH")
 
 
@@ -69,9 +70,16 @@ class Streams:
         return b"".join(self._data[at * page : (at + 1) * page] for at in pages)[:size]
 
 
-def read_info(info: bytes, path: str) -> tuple[bytes, int]:
-    """The GUID of the PDB stream, and the number of the stream /names."""
-    guid = info[12:28]
+class Info(NamedTuple):
+    """What the PDB stream says; *names* is the number of the stream /names."""
+
+    guid: bytes
+    names: int
+    has_ids: bool
+
+
+def read_info(info: bytes, path: str) -> Info:
+    """Read the PDB stream."""
     (size,) = unpack_from("<I", info, 28)
     strings = info[32 : 32 + size]
     at = 32 + size
@@ -89,7 +97,7 @@ def read_info(info: bytes, path: str) -> tuple[bytes, int]:
     features = unpack_from(f"<{(len(info) - at) // 4}I", info, at)
     if _FASTLINK in features:
         raise UnsupportedError("made with /DEBUG:FASTLINK", path=path)
-    return guid, names
+    return Info(info[12:28], names, not _HAS_IDS.isdisjoint(features))
 
 
 def records(data: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
