@@ -286,7 +286,8 @@ typedef struct dbi_header {
 static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error *error) {
     buffer copy = {0};
     cursor c = msf_read(&pdb->file, STREAM_DBI, 0, DBI_HEADER_SIZE, &copy);
-    bool is_new = cursor_u32(&c) == UINT32_MAX && cursor_u32(&c) >= DBI_VERSION_V60;
+    bool has_version = cursor_u32(&c) == UINT32_MAX;
+    uint32_t version = cursor_u32(&c);
     uint64_t offset = DBI_HEADER_SIZE;
     pdb->header.age = cursor_u32(&c);
     cursor_skip(&c, 8); /* GSI, build, PSI, DLL */
@@ -302,8 +303,14 @@ static gsym_status read_dbi_header(gsym_pdb *pdb, dbi_header *header, gsym_error
     pdb->header.machine = cursor_u16(&c);
     buffer_deinit(&copy);
     if (copy.failed) return gsym_fail_memory(error);
-    return c.failed || !is_new ? fail_at(pdb, STREAM_DBI, "the DBI header", error)
-                               : GSYM_OK;
+    if (c.failed || !has_version)
+        return fail_at(pdb, STREAM_DBI, "the DBI header", error);
+    if (version < DBI_VERSION_V60)
+        return gsym_fail(error, GSYM_E_UNSUPPORTED,
+                         msf_file_offset(&pdb->file, STREAM_DBI, 4),
+                         "its DBI stream is of version %u, of before Visual C++ 6; link "
+                         "the program again", version);
+    return GSYM_OK;
 }
 
 /* See to it that no stream is of two modules, or any number of them could be one. */

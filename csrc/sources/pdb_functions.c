@@ -307,7 +307,7 @@ static void give_back(pdb_reader *reader, uint64_t size) {
 bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
     const pdb_module *module = &reader->pdb->modules.items[index];
     uint64_t lines_offset = (uint64_t)module->symbol_size + module->c11_size;
-    cursor whole, symbols;
+    cursor whole, symbols, c11;
     reader->stream = module->stream;
     if (!clear(result, reader, index)) return false;
     if (module->stream == MSF_NO_STREAM || module->symbol_size < SIGNATURE_SIZE)
@@ -320,11 +320,13 @@ bool pdb_module_read(unit_functions *result, pdb_reader *reader, size_t index) {
                    msf_file_offset(&reader->pdb->file, module->stream, 0), index);
         return true;
     }
-    symbols = whole;
+    symbols = c11 = whole;
+    cursor_skip(&c11, module->symbol_size);
+    c11.end = whole.at + lines_offset;
     symbols.end = whole.at + module->symbol_size;
     cursor_skip(&symbols, SIGNATURE_SIZE);
     cursor_skip(&whole, lines_offset);
-    if (!pdb_lines_read(reader, whole)) return false;
+    if (!pdb_lines_read(reader, c11, whole)) return false;
     reader->row_budget = LIMIT_OF(PDB_ROWS, result->rows.count);
     if (!read_symbols(reader, symbols)) return false;
     give_back(reader, lines_offset + module->c13_size);

@@ -1,8 +1,8 @@
 /* pdb_functions.h - the modules of a PDB as units of a conversion.
  *
- * pdb_lines.c reads the C13 part of a module: files, line records and where inlined
- * functions are declared; pdb_inlines.c turns the annotations of inline sites into rows and
- * nodes; pdb_functions.c walks the symbols. */
+ * pdb_lines.c reads the C11 and C13 parts of a module: files, line records and where
+ * inlined functions are declared; pdb_inlines.c turns the annotations of inline sites into
+ * rows and nodes; pdb_functions.c walks the symbols. */
 #ifndef GSYM_SOURCES_PDB_FUNCTIONS_H
 #define GSYM_SOURCES_PDB_FUNCTIONS_H
 
@@ -74,7 +74,7 @@ typedef struct pdb_reader {
     /* of the module */
     buffer copy;       /* its stream */
     cursor checksums, imports;
-    number_map files;    /* offset of a checksum -> file index of rows */
+    number_map files; /* offset of a checksum, or in C11 << 32 -> file index of rows */
     /* Addresses are those of the source. */
     number_map lines;    /* address << 32 | size of the parts of the code that have some */
     number_map inlinees; /* id -> index */
@@ -114,9 +114,9 @@ bool pdb_has_parameters(const pdb_reader *reader);
 
 /* ---- pdb_lines.c: these return false where memory ran out or the budget is spent ---- */
 
-/* Read the C13 part; the result gets its rows in ascending order, with line 0
- * where a gap begins. */
-bool pdb_lines_read(pdb_reader *reader, cursor c13);
+/* Read the parts with lines, C11 and C13; the result gets their rows in ascending order,
+ * with line 0 where a gap begins. */
+bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13);
 /* The file index of a checksum. */
 bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret);
 /* The rows of the module from `start` to `end`, with one before that covers the start. */

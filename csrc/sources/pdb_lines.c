@@ -1,4 +1,7 @@
-/* pdb_lines.c - the C13 part of a module: checksums of files, lines, inlinee lines. */
+/* pdb_lines.c - lines of a module.
+ *
+ * The C13 part has checksums of files, lines and inlinee lines; the C11 part, of compilers
+ * of before 2005, files, each with the lines of some ranges. */
 #include "sources/pdb_functions.h"
 
 enum {
@@ -7,7 +10,9 @@ enum {
     LINE_MASK = 0xffffff,
     /* Where debuggers do not stop; no source has such lines, the one before goes on. */
     LINE_NEVER_STEP = 0xfeefee,
-    LINE_ALWAYS_STEP_INTO = 0xf00f00
+    LINE_ALWAYS_STEP_INTO = 0xf00f00,
+    C11_RANGE_SIZE = 16, /* without its lines */
+    C11_LINE_SIZE = 6
 };
 
 static void warn(pdb_reader *reader, const cursor *at) {
@@ -17,11 +22,11 @@ static void warn(pdb_reader *reader, const cursor *at) {
 
 /* ---- files --------------------------------------------------------------------------- */
 
-static bool add_path(pdb_reader *reader, uint32_t name, uint32_t *code_ret) {
+static bool add_path(pdb_reader *reader, const char *text, size_t size,
+                     uint32_t *code_ret) {
     unit_functions *result = reader->result;
     buffer *arena = &result->arena;
-    size_t start = arena->size, size;
-    const char *text = pdb_name_at(reader->pdb, name, &size);
+    size_t start = arena->size;
     *code_ret = FILE_NONE;
     if (size == 0) return true;
     buffer_put(arena, text, size);
@@ -36,11 +41,23 @@ static bool add_path(pdb_reader *reader, uint32_t name, uint32_t *code_ret) {
                                 string_hash((const char *)arena->bytes + start, size)});
 }
 
-bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret) {
+/* Number a file that was not seen before. */
+static bool add_file(pdb_reader *reader, uint64_t key, const char *text, size_t size,
+                     uint32_t *file_ret) {
     unit_functions *result = reader->result;
+    uint32_t code;
+    if (!add_path(reader, text, size, &code)) return false;
+    *file_ret = (uint32_t)result->file_codes.count;
+    return LIST_ADD(result->file_codes, code) &&
+           number_map_set(&reader->files, key, *file_ret);
+}
+
+bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret) {
     cursor c = reader->checksums;
     uint64_t known;
-    uint32_t name, code = FILE_NONE;
+    uint32_t name;
+    const char *text = NULL;
+    size_t size = 0;
     if (number_map_find(&reader->files, checksum, &known)) {
         *file_ret = (uint32_t)known;
         return true;
@@ -49,11 +66,9 @@ bool pdb_file_index(pdb_reader *reader, uint32_t checksum, uint32_t *file_ret) {
     name = cursor_u32(&c);
     if (c.failed)
         warn(reader, &c);
-    else if (!add_path(reader, name, &code))
-        return false;
-    *file_ret = (uint32_t)result->file_codes.count;
-    return LIST_ADD(result->file_codes, code) &&
-           number_map_set(&reader->files, checksum, *file_ret);
+    else
+        text = pdb_name_at(reader->pdb, name, &size);
+    return add_file(reader, checksum, text, size, file_ret);
 }
 
 /* ---- lines --------------------------------------------------------------------------- */
@@ -100,6 +115,90 @@ static bool read_lines(pdb_reader *reader, cursor c) {
     if (c.failed) warn(reader, &c);
     return reader->result->rows.count == first || add_row(reader, start + size, 0, 0);
 }
+
+/* ---- the C11 part -------------------------------------------------------------------- */
+
+/* Bytes of a segment that a file has lines of. */
+typedef struct c11_range {
+    uint32_t lines; /* their offset in the part */
+    uint32_t start, last;
+} c11_range;
+
+/* Read the lines of a range; *left are the bytes that no range had before. */
+static bool read_c11_range(pdb_reader *reader, cursor c11, const c11_range *range,
+                           uint32_t file, uint64_t *left, bool *is_damaged) {
+    cursor offsets, numbers;
+    uint32_t segment, count, address;
+    uint64_t cost, start;
+    cursor_skip(&c11, range->lines);
+    segment = cursor_u16(&c11);
+    count = cursor_u16(&c11);
+    offsets = numbers = c11;
+    cursor_skip(&numbers, 4 * (uint64_t)count);
+    cost = C11_RANGE_SIZE + C11_LINE_SIZE * (uint64_t)count;
+    *is_damaged = !cursor_need(&numbers, 2 * (uint64_t)count) || cost > *left ||
+                  range->last < range->start;
+    if (*is_damaged) return true;
+    *left -= cost;
+    if (!pdb_address(reader->pdb, segment, range->start, &address)) {
+        warn(reader, &c11);
+        return true;
+    }
+    start = reader->base + address;
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t offset = cursor_u32_covered(&offsets), line = cursor_u16_covered(&numbers);
+        if (offset >= range->start && offset <= range->last &&
+            !add_row(reader, start + (offset - range->start), file, line))
+            return false;
+    }
+    return count == 0 ||
+           add_row(reader, start + (range->last - range->start) + 1, 0, 0);
+}
+
+static bool read_c11_file(pdb_reader *reader, cursor c11, uint32_t at, uint64_t *left,
+                          bool *is_damaged) {
+    cursor c = c11, lines, ranges;
+    uint32_t count, file;
+    uint64_t key = (uint64_t)at << 32, known;
+    size_t size;
+    const char *name;
+    cursor_skip(&c, at);
+    count = cursor_u16(&c);
+    cursor_skip(&c, 2);
+    lines = c;
+    cursor_skip(&c, 4 * (uint64_t)count);
+    ranges = c;
+    cursor_skip(&c, 8 * (uint64_t)count);
+    name = cursor_cstring(&c, &size);
+    *is_damaged = c.failed || number_map_find(&reader->files, key, &known);
+    if (*is_damaged) return true;
+    if (!add_file(reader, key, name, size, &file)) return false;
+    for (uint32_t i = 0; i < count && !*is_damaged; ++i) {
+        c11_range range = {.lines = cursor_u32_covered(&lines)};
+        range.start = cursor_u32_covered(&ranges);
+        range.last = cursor_u32_covered(&ranges);
+        if (!read_c11_range(reader, c11, &range, file, left, is_damaged)) return false;
+    }
+    return true;
+}
+
+static bool read_c11(pdb_reader *reader, cursor c11) {
+    cursor c = c11;
+    uint32_t count;
+    uint64_t left = cursor_left(&c11);
+    bool is_damaged = false;
+    if (left == 0) return true;
+    count = cursor_u16(&c);
+    cursor_skip(&c, 2); /* number of segments, whose extents follow the files */
+    is_damaged = !cursor_need(&c, 4 * (uint64_t)count);
+    for (uint32_t i = 0; i < count && !is_damaged; ++i)
+        if (!read_c11_file(reader, c11, cursor_u32_covered(&c), &left, &is_damaged))
+            return false;
+    if (is_damaged) warn(reader, &c);
+    return true;
+}
+
+/* ---- order --------------------------------------------------------------------------- */
 
 /* By address; those of one address keep their order, but for the row that ends a
  * subsection, which comes first. */
@@ -163,9 +262,10 @@ static bool read_inlinee_lines(pdb_reader *reader, cursor c) {
 
 /* ---- the C13 part -------------------------------------------------------------------- */
 
-bool pdb_lines_read(pdb_reader *reader, cursor c13) {
+bool pdb_lines_read(pdb_reader *reader, cursor c11, cursor c13) {
     cursor c = c13, content;
     uint32_t kind;
+    if (!read_c11(reader, c11)) return false;
     reader->checksums = reader->imports = cursor_at(NULL, 0, 0, false);
     while (pdb_next_subsection(&c, &kind, &content)) {
         if (kind == DEBUG_S_FILECHKSMS) reader->checksums = content;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from operator import itemgetter
-from struct import unpack_from
+from struct import iter_unpack, unpack_from
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import FormatError
@@ -228,8 +228,9 @@ class PdbReference(Reference):
 
     def _read_module(self, number: int, data: bytes, listed: _Listed) -> None:
         start = listed.symbols + listed.old_lines
+        old = data[listed.symbols : start]
         try:
-            module = _Module(self, data[start : start + listed.lines])
+            module = _Module(self, old, data[start : start + listed.lines])
             for function in module.functions(data[4 : listed.symbols]):
                 self._add(module, function)
         except DECODING_ERRORS as error:
@@ -304,7 +305,11 @@ class PdbReference(Reference):
 
     def path(self, offset: int) -> str:
         """The path at an offset of /names, rewritten."""
-        path = text_of(self._texts[offset:])
+        return self.rewritten(self._texts[offset:])
+
+    def rewritten(self, text: bytes) -> str:
+        """The path that a text begins with, rewritten."""
+        path = text_of(text)
         for old, new in self._path_map:
             if path.startswith(old):
                 return new + path[len(old) :]
@@ -314,7 +319,7 @@ class PdbReference(Reference):
 class _Module:
     """Lines and files of a module, and what its symbols say with them."""
 
-    def __init__(self, pdb: PdbReference, c13: bytes) -> None:
+    def __init__(self, pdb: PdbReference, c11: bytes, c13: bytes) -> None:
         self._pdb = pdb
         self._checksums = b""
         self._rows: list[tuple[int, bool, int, int]] = []
@@ -322,6 +327,9 @@ class _Module:
         self._is_cxx = False
         self._procedures: dict[int, str] = {}
         self._read: set[tuple[int, int]] = set()
+        self._old_files: dict[int, str] = {}
+        if c11:
+            self._add_old_lines(c11)
         for kind, data in _subsections(c13):
             if kind == _CHECKSUMS:
                 self._checksums = data
@@ -335,6 +343,8 @@ class _Module:
         """The path of a file."""
         if checksum == NO_FILE:
             return ""
+        if checksum in self._old_files:
+            return self._old_files[checksum]
         return self._pdb.path(unpack_from("<I", self._checksums, checksum)[0])
 
     def _add_lines(self, data: bytes) -> None:
@@ -355,6 +365,29 @@ class _Module:
             at += count * (12 if flags & 1 else 8)
         if len(self._rows) > count_before:
             self._rows.append((start + size, False, NO_FILE, 0))
+
+    def _add_old_lines(self, data: bytes) -> None:
+        """The C11 part: files, each with tables of its lines."""
+        for at in unpack_from(f"<{unpack_from('<H', data)[0]}I", data, 4):
+            (count,) = unpack_from("<H", data, at)
+            tables = unpack_from(f"<{count}I", data, at + 4)
+            ends = iter_unpack("<II", data[at + 4 + 4 * count : at + 4 + 12 * count])
+            file = at << 32
+            self._old_files[file] = self._pdb.rewritten(data[at + 4 + 12 * count :])
+            for table, (first, last) in zip(tables, ends, strict=True):
+                segment, lines = unpack_from("<HH", data, table)
+                start = self._pdb.address(segment, first)
+                places = unpack_from(f"<{lines}I", data, table + 4)
+                numbers = unpack_from(f"<{lines}H", data, table + 4 + 4 * lines)
+                if start is None:
+                    continue
+                self._rows += [
+                    (start + place - first, True, file, line)
+                    for place, line in zip(places, numbers, strict=True)
+                    if first <= place <= last
+                ]
+                if lines:
+                    self._rows.append((start + last - first + 1, False, NO_FILE, 0))
 
     def _add_inlinees(self, data: bytes) -> None:
         at = 4

@@ -18,6 +18,7 @@ from tests.inputs.pdb import (
     FASTLINK,
     FIRST_TYPE,
     GUID,
+    HAS_IDS,
     IMPORTS,
     INT,
     LF_ALIAS,
@@ -28,9 +29,16 @@ from tests.inputs.pdb import (
     LF_POINTER,
     LF_STRUCTURE,
     LF_UNION,
+    S_BLOCK32_ST,
+    S_GMANPROC,
     S_GPROC32,
+    S_GPROC32_ST,
+    S_LMANPROC,
+    S_LPROC32_ST,
+    S_PUB32_ST,
     S_SEPCODE,
     S_THUNK32,
+    S_THUNK32_ST,
     TEXT,
     C,
     Function,
@@ -40,11 +48,13 @@ from tests.inputs.pdb import (
     argument_list,
     function_id,
     msf,
+    old_lines,
     procedure_type,
     record,
     subsection,
 )
 from tests.inputs.pdb_examples import (
+    END,
     IDS,
     INLINEES,
     LENGTH,
@@ -222,6 +232,152 @@ def test_an_id_of_c_and_of_cxx_is_named_for_each(
     with convert(Pdb(modules, types=TYPES, ids=IDS), threads) as reader:
         found = [frames(reader, 0x1000 + 16 * at)[0][0] for at in range(8)]
     assert found == ["N::inner", "N::inner(int, char)"] * 4
+
+
+# ---- other ages ------------------------------------------------------------------
+
+VC60, VC110 = 19970606, 20091201
+
+
+def test_before_visual_studio_2012_a_stream_has_no_ids(convert: Convert) -> None:
+    """That of this number may be any other; the list of features says what it is."""
+    streams = replace(PDBS["functions"], features=()).streams()
+    link = b"J\0\0\0\2\0\0\0\x18\0\0\0C:\\src\0link.exe /DEBUG /INCREMENTAL\0"
+    with convert(msf([*streams[:4], link, *streams[5:]])) as reader:
+        assert frames(reader, 0x1000) == [("N::f(int, char)", A, 10)]
+        assert len(frames(reader, 0x1014)) == 3
+        assert [name for name, _, _ in frames(reader, 0x1014)[:2]] == ["", ""]
+
+
+@pytest.mark.parametrize("features", [(VC110,), (0x4D544F4E, HAS_IDS)])
+def test_a_feature_says_that_there_are_ids(
+    convert: Convert, features: tuple[int, ...]
+) -> None:
+    with convert(replace(PDBS["functions"], features=features)) as reader:
+        assert frames(reader, 0x1014)[0][0] == "N::inner(int, char)"
+
+
+@pytest.mark.parametrize("version", [VC60, 20091201])
+def test_versions_of_dbi_that_are_alike_are_read(
+    convert: Convert, version: int
+) -> None:
+    assert names(convert(replace(ONE, dbi_version=version))) == ["f"]
+
+
+@pytest.mark.parametrize("version", [930803, 19960307])
+def test_an_older_version_of_dbi_is_named(convert: Convert, version: int) -> None:
+    with pytest.raises(gsym.UnsupportedError, match=rf"of version {version}, of befo"):
+        convert(replace(ONE, dbi_version=version))
+
+
+def sized(kind: int, content: bytes, name: str) -> bytes:
+    """A symbol whose name begins with its size; what follows is no part of it."""
+    text = name.encode()
+    return record(kind, content + bytes([len(text)]) + text + b"xyz")
+
+
+def test_symbols_whose_names_begin_with_their_size_are_read(convert: Convert) -> None:
+    place = pack("<8IHB", 0, 0, 0, 16, 0, 0, 0, 0x20, 1, 0)
+    thunk = pack("<IIIIHHB", 0, 0, 0, 0x40, 1, 6, 0)
+    block = record(S_BLOCK32_ST, bytes(12))
+    symbols = [
+        *(sized(S_GPROC32_ST, place, "global"), block, END, END),
+        *(sized(S_LPROC32_ST, place.replace(b"\x20", b"\x30"), "local"), END),
+        *(sized(S_THUNK32_ST, thunk, "thunk"), END),
+    ]
+    public = sized(S_PUB32_ST, pack("<IIH", 2, 0x80, 1), "public")
+    pdb = Pdb([Module(symbols=b"".join(symbols))], symbol_records=public)
+    with convert(pdb) as reader:
+        found = [(each.address, each.name) for each in reader.functions()]
+    assert found == [
+        (0x1020, "global"),
+        (0x1030, "local"),
+        (0x1040, "thunk"),
+        (0x1080, "public"),
+    ]
+    assert convert.report.warnings == {}
+
+
+# f has lines of two files, as of an #include; the last row is not of its range.
+OLD = [
+    Function("f", 0, 32, [(0, 10), (16, 12), (40, 99)]),
+    Function("g", 64, 16, [(0, 65535)]),
+    Function("part of f", 8, 8, [(0, 3)], file=B),
+]
+
+
+def test_lines_of_before_2005_are_read(convert: Convert) -> None:
+    pdb = Pdb([Module(OLD[:2], is_old=True)])
+    lines = old_lines(OLD)
+    streams = pdb.streams()
+    sizes = len(old_lines(OLD[:2]))
+    at = streams[10].index(old_lines(OLD[:2]))
+    streams[10] = streams[10][:at] + lines + streams[10][at + sizes :]
+    streams[3] = streams[3].replace(pack("<I", sizes), pack("<I", len(lines)), 1)
+    with convert(msf(streams)) as reader:
+        found = {at: frames(reader, 0x1000 + at) for at in (0, 8, 15, 16, 31, 64, 79)}
+    assert found == {
+        **{at: [("f", A, 10)] for at in (0,)},
+        **{at: [("f", B, 3)] for at in (8, 15)},
+        **{at: [("f", A, 12)] for at in (16, 31)},
+        **{at: [("g", A, 65535)] for at in (64, 79)},
+    }
+    assert convert.report.warnings == {}
+
+
+@pytest.mark.hostile
+def test_lines_of_before_2005_are_not_shared(convert: Convert) -> None:
+    """Each of very many files names the same table, which has very many lines."""
+    count = 60_000
+    file = pack("<HHIII", 1, 0, 0, 0, 0xFFF) + b"a.c\0"
+    at = 4 + 4 * 2000
+    table_at = at + 2000 * len(file)
+    files = b"".join(
+        pack("<HHIII", 1, 0, table_at, 0, 0xFFF) + b"a.c\0" for _ in range(2000)
+    )
+    starts = b"".join(pack("<I", at + each * len(file)) for each in range(2000))
+    table = pack("<HH", 1, count) + bytes(4 * count) + bytes(2 * count)
+    lines = pack("<HH", 2000, 0) + starts + files + table
+    pdb = replace(ONE, modules=[Module(ONE.modules[0].functions, is_old=True)])
+    streams = replace(pdb, page_size=4096).streams()
+    old = old_lines(pdb.modules[0].functions)
+    streams[10] = streams[10].replace(old, lines)
+    streams[3] = streams[3].replace(pack("<I", len(old)), pack("<I", len(lines)), 1)
+    assert names(convert(msf(streams, 4096))) == ["f"]
+    assert convert.report.warnings == {"Damaged lines in a PDB module": 1}
+
+
+# ---- .NET ------------------------------------------------------------------------
+
+
+def managed(kind: int, name: str) -> bytes:
+    place = pack("<IIIIIIIIHBH", 0, 0, 0, 16, 0, 0, 0x6000001, 0x80, 1, 0, 0)
+    return record(kind, place + cstring(name)) + END
+
+
+@pytest.mark.parametrize("machine", [0, 0x14C])
+@pytest.mark.parametrize("kind", [S_GMANPROC, S_LMANPROC])
+def test_a_pdb_of_dotnet_alone_is_refused_as_such(
+    convert: Convert, kind: int, machine: int
+) -> None:
+    pdb = Pdb(
+        [Module(symbols=managed(kind, "Main"))],
+        publics=[("Main", 1, 0)],
+        public_flags=8,  # fMSIL
+        machine=machine,
+        features=(),
+    )
+    with pytest.raises(gsym.UnsupportedError, match=r"of \.NET code alone") as caught:
+        convert(pdb)
+    assert caught.value.path == "made.pdb"
+
+
+def test_functions_of_dotnet_between_others_are_counted(convert: Convert) -> None:
+    """A program of C++/CLI has both."""
+    symbols = managed(S_GMANPROC, "h") + managed(S_LMANPROC, "i")
+    module = replace(ONE.modules[0], symbols=symbols)
+    assert names(convert(replace(ONE, modules=[module]))) == ["f"]
+    assert convert.report.warnings == {"Function of .NET code, which has no address": 2}
 
 
 # ---- names -----------------------------------------------------------------------

@@ -22,6 +22,10 @@ S_THUNK32, S_SEPCODE, S_COMPILE3 = 0x1102, 0x1132, 0x113C
 S_TRAMPOLINE = 0x112C
 S_PUB32, S_LPROC32, S_GPROC32 = 0x110E, 0x110F, 0x1110
 S_PROC_ID_END, S_GPROC32_ID = 0x114F, 0x1147
+S_GMANPROC, S_LMANPROC = 0x112A, 0x112B
+# Names of these begin with their size.
+S_THUNK32_ST, S_BLOCK32_ST = 0x0206, 0x0207
+S_PUB32_ST, S_LPROC32_ST, S_GPROC32_ST = 0x1009, 0x100A, 0x100B
 LF_MODIFIER, LF_POINTER, LF_PROCEDURE, LF_MFUNCTION = 0x1001, 0x1002, 0x1008, 0x1009
 LF_ARGLIST, LF_STRUCTURE, LF_FUNC_ID, LF_MFUNC_ID = 0x1201, 0x1505, 0x1601, 0x1602
 LF_STRING_ID = 0x1605
@@ -115,6 +119,7 @@ class Module:
     language: int = CXX
     symbols: bytes = b""  # after the functions
     subsections: bytes = b""
+    is_old: bool = False  # the lines of functions are in the C11 part
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,8 @@ class Pdb:
 
     modules: Sequence[Module] = ()
     publics: Sequence[tuple[str, int, int]] = ()
+    public_flags: int = 2  # a function
+    symbol_records: bytes = b""  # after the publics
     types: Sequence[bytes] = ()
     ids: Sequence[bytes] = ()
     sections: Sequence[tuple[int, int, int]] = ((TEXT, 0x1000, CODE),)
@@ -146,9 +153,13 @@ class Pdb:
     def streams(self) -> list[bytes]:
         """The streams: those of fixed number, names, sections, symbols, modules."""
         symbols = b"".join(
-            record(S_PUB32, pack("<IIH", 2, offset, segment) + cstring(name))
+            record(
+                S_PUB32,
+                pack("<IIH", self.public_flags, offset, segment) + cstring(name),
+            )
             for name, segment, offset in self.publics
         )
+        symbols += self.symbol_records
         built = [self._module(each) for each in self.modules]
         tables = [
             self._sections(self.sections),
@@ -156,11 +167,11 @@ class Pdb:
             b"".join(pack("<II", *each) for each in self.omap),
             self._sections(self.original_sections),
         ]
-        dbi = self._dbi([(len(a), len(b)) for a, b in built])
+        dbi = self._dbi([(len(a), len(b), len(c)) for a, b, c in built])
         names = self._names_stream()
         fixed = [b"", self._info(), _types(self.types), dbi, _types(self.ids), names]
         to_source = b"".join(pack("<II", *each) for each in self.omap_to_source)
-        return [*fixed, *tables, *(a + b for a, b in built), to_source]
+        return [*fixed, *tables, *map(b"".join, built), to_source]
 
     def _name(self, name: str) -> int:
         if name not in self._names:
@@ -185,8 +196,8 @@ class Pdb:
             for address, size, flags in sections
         )
 
-    def _module(self, module: Module) -> tuple[bytes, bytes]:
-        """Symbols and C13."""
+    def _module(self, module: Module) -> tuple[bytes, bytes, bytes]:
+        """Symbols, C11 and C13."""
         files: dict[str, int] = {}
         for each in module.functions:
             files.setdefault(each.file, 8 * len(files))
@@ -195,7 +206,7 @@ class Pdb:
         checksums = b"".join(pack("<IBBxx", self._name(each), 0, 0) for each in files)
         c13 = subsection(CHECKSUMS, checksums)
         for each in module.functions:
-            if each.lines:
+            if each.lines and not module.is_old:
                 c13 += subsection(LINES, _lines(each, files[each.file]))
         if module.inlinees:
             content = pack("<I", 0) + b"".join(
@@ -207,15 +218,14 @@ class Pdb:
         symbols = b"".join(each.to_bytes() for each in module.functions)
         return (
             pack("<I", 4) + compiler + symbols + module.symbols,
+            old_lines(module.functions) if module.is_old else b"",
             c13 + module.subsections,
         )
 
-    def _dbi(self, sizes: Sequence[tuple[int, int]]) -> bytes:
+    def _dbi(self, sizes: Sequence[tuple[int, int, int]]) -> bytes:
         modules = b""
-        for number, (each, (symbols, c13)) in enumerate(
-            zip(self.modules, sizes, strict=True)
-        ):
-            head = pack("<34xHIII16x", 10 + number, symbols, 0, c13)
+        for number, each in enumerate(self.modules):
+            head = pack("<34xHIII16x", 10 + number, *sizes[number])
             names = cstring(each.name) * 2
             modules += head + names + bytes(-len(names) % 4)
         streams = [_NO_STREAM] * 11
@@ -236,6 +246,36 @@ def _lines(function: Function, checksum: int) -> bytes:
     )
     head = pack("<IHHI", function.offset, function.segment, 0, function.size)
     return head + pack("<III", checksum, len(function.lines), 12 + len(rows)) + rows
+
+
+def old_lines(functions: Sequence[Function]) -> bytes:
+    """The C11 part: files, each with the lines of its functions."""
+    files: dict[str, list[Function]] = {}
+    for each in functions:
+        files.setdefault(each.file, []).append(each)
+    at = 4 + 4 * len(files)
+    starts, content = b"", b""
+    for file, inside in files.items():
+        starts += pack("<I", at)
+        name = cstring(file)
+        name += bytes(-len(name) % 4)
+        tables = [
+            pack("<HH", each.segment, len(each.lines))
+            + b"".join(pack("<I", each.offset + offset) for offset, _ in each.lines)
+            + b"".join(pack("<H", line) for _, line in each.lines)
+            + bytes(-2 * len(each.lines) % 4)
+            for each in inside
+        ]
+        place = at + 4 + 12 * len(inside) + len(name)
+        head = pack("<HH", len(inside), 0)
+        for table in tables:
+            head += pack("<I", place)
+            place += len(table)
+        for each in inside:
+            head += pack("<II", each.offset, each.offset + each.size - 1)
+        content += head + name + b"".join(tables)
+        at = place
+    return pack("<HH", len(files), 0) + starts + content
 
 
 def _types(records: Sequence[bytes]) -> bytes:

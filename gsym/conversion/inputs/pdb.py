@@ -6,7 +6,7 @@ from gsym.containers.pdb_file import PdbFile
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import lib
-from gsym.errors import ArchitectureError
+from gsym.errors import ArchitectureError, EmptyError, UnsupportedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +53,19 @@ def convert_pdb(
         output.merge_functions()
     if not request.options.no_symbols:
         job.add_publics()
-    return output.write(
-        architecture=pdb.architecture,
-        build_id=pdb.guid,
-        companions=companions,
-        warnings=job.warnings(),
-        details=job.details(),
-    )
+    try:
+        return output.write(
+            architecture=pdb.architecture,
+            build_id=pdb.guid,
+            companions=companions,
+            warnings=job.warnings(),
+            details=job.details(),
+        )
+    except EmptyError:
+        if not job.has_managed_code:
+            raise
+        reason = "a PDB of .NET code alone, which has no addresses of its own"
+        raise UnsupportedError(reason, path=pdb.path) from None
 
 
 class PdbJob(UnitJob):
@@ -87,3 +93,9 @@ class PdbJob(UnitJob):
     def add_publics(self) -> None:
         """Add public symbols, for code that modules do not describe."""
         self._call(lib.gsym_conversion_add_pdb_publics)
+
+    @property
+    def has_managed_code(self) -> bool:
+        """Whether a module has functions of .NET."""
+        category = lib.GSYM_WARN_PDB_MANAGED
+        return bool(lib.gsym_conversion_warning_count(self.handle, category))
