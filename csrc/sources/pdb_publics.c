@@ -12,10 +12,11 @@
 enum {
     WINDOW_SIZE = 1 << 20,
     SIGNATURE_SIZE = 4, /* before the symbols of a module */
-    IS_MSIL = 8,        /* of the flags of a public symbol */
-    STEPS_PER_ENTRY = 16, /* of an omap: symbols may overlap, but not without limit */
-    LEAST_STEPS = 1 << 16
+    IS_MSIL = 8         /* of the flags of a public symbol */
 };
+
+/* Limit: Public symbols of a PDB, by the entries of its OMAP */
+LIMIT(PUBLIC_STEPS, 1 << 16, 16);
 
 typedef struct public_reader {
     gsym_conversion *conversion;
@@ -202,7 +203,7 @@ static gsym_status add_publics(public_reader *reader, gsym_error *error) {
     GSYM_TRY(read_publics(reader, error));
     symbol_starts_sort(&reader->starts);
     reader->most_steps =
-        STEPS_PER_ENTRY * (reader->pdb->omap_size + reader->starts.count) + LEAST_STEPS;
+        LIMIT_OF(PUBLIC_STEPS, reader->pdb->omap_size + reader->starts.count);
     reader->adds = true;
     return read_publics(reader, error);
 }

@@ -51,6 +51,7 @@ from tests.inputs.pdb import (
     old_lines,
     procedure_type,
     record,
+    sized,
     subsection,
 )
 from tests.inputs.pdb_examples import (
@@ -59,6 +60,7 @@ from tests.inputs.pdb_examples import (
     INLINEES,
     LENGTH,
     OFFSET,
+    OLD_PLACE,
     PDBS,
     REFERENCE as IMPORTED,
     TYPES,
@@ -270,14 +272,8 @@ def test_an_older_version_of_dbi_is_named(convert: Convert, version: int) -> Non
         convert(replace(ONE, dbi_version=version))
 
 
-def sized(kind: int, content: bytes, name: str) -> bytes:
-    """A symbol whose name begins with its size; what follows is no part of it."""
-    text = name.encode()
-    return record(kind, content + bytes([len(text)]) + text + b"xyz")
-
-
 def test_symbols_whose_names_begin_with_their_size_are_read(convert: Convert) -> None:
-    place = pack("<8IHB", 0, 0, 0, 16, 0, 0, 0, 0x20, 1, 0)
+    place = OLD_PLACE
     thunk = pack("<IIIIHHB", 0, 0, 0, 0x40, 1, 6, 0)
     block = record(S_BLOCK32_ST, bytes(12))
     symbols = [

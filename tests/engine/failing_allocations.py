@@ -94,6 +94,7 @@ INPUTS = {
         [macho.code(TEXT)], [macho.Symbol("_f", TEXT)], function_starts=[TEXT, TEXT + 8]
     ).to_bytes(),
     "pdb": PDBS["functions"].to_bytes(),
+    "moved.pdb": PDBS["reordered"].to_bytes(),
     "pe": Pe(
         [pe.code_section(TEXT)],
         [pe.Symbol("f", TEXT)],

@@ -52,6 +52,12 @@ def record(kind: int, content: bytes) -> bytes:
     return pack("<HH", len(content) + 2, kind) + content
 
 
+def sized(kind: int, content: bytes, name: str) -> bytes:
+    """A symbol whose name begins with its size; what follows is no part of it."""
+    text = name.encode()
+    return record(kind, content + bytes([len(text)]) + text + b"xyz")
+
+
 def subsection(kind: int, content: bytes) -> bytes:
     """A part of C13."""
     return pack("<II", kind, len(content)) + content + bytes(-len(content) % 4)

@@ -17,8 +17,12 @@ from tests.inputs.pdb import (
     LF_POINTER,
     LF_STRING_ID,
     LF_STRUCTURE,
+    S_BLOCK32_ST,
     S_END,
+    S_GMANPROC,
     S_GPROC32_ID,
+    S_GPROC32_ST,
+    S_PUB32_ST,
     S_SEPCODE,
     S_THUNK32,
     S_TRAMPOLINE,
@@ -32,6 +36,7 @@ from tests.inputs.pdb import (
     function_id,
     procedure_type,
     record,
+    sized,
     subsection,
 )
 
@@ -79,6 +84,7 @@ THUNK = record(S_THUNK32, pack("<IIIIHHB", 0, 0, 0, 0x200, 1, 6, 0) + cstring("t
 APART = record(S_SEPCODE, pack("<IIIIIIHH", 0, 0, 16, 0, 0x300, 0, 1, 1))
 END = record(S_END, b"")
 REFERENCE = 0x80000000
+OLD_PLACE = pack("<8IHB", 0, 0, 0, 16, 0, 0, 0, 0x20, 1, 0)
 
 PDBS = {
     "functions": Pdb(
@@ -158,5 +164,40 @@ PDBS = {
         original_sections=((TEXT, 0x1000, CODE),),
         omap=((TEXT, 0x5000), (TEXT + 0x40, 0), (TEXT + 0x100, 0x6000)),
         publics=[("gone", 1, 0x40), ("moved", 1, 0x110)],
+    ),
+    # Parts of a function in another order, one of them twice, code of nobody between.
+    "reordered": Pdb(
+        [Module([NESTED], symbols=APART + END, inlinees=INLINEES)],
+        types=TYPES,
+        ids=IDS,
+        omap_to_source=(
+            (0x4000, TEXT + 24),
+            (0x4010, TEXT),
+            (0x4018, 0x80000000),
+            (0x4020, TEXT + 12),
+            (0x4030, TEXT + 0x300),
+            (0x4050, TEXT + 0x104),
+            (0x4060, 0),
+        ),
+        omap=((TEXT, 0x4010), (TEXT + 12, 0x4020), (TEXT + 24, 0x4000)),
+        publics=[("q", 1, 0x100), ("?f@@", 1, 0)],
+    ),
+    # As of before Visual Studio 2005.
+    "old": Pdb(
+        [
+            Module(
+                [Function("f", 0, 32, [(0, 10), (16, 12)])],
+                is_old=True,
+                symbols=sized(S_GPROC32_ST, OLD_PLACE, "g")
+                + sized(S_BLOCK32_ST, bytes(18), "")
+                + END
+                + END
+                + record(S_GMANPROC, bytes(39) + cstring("h"))
+                + END,
+            )
+        ],
+        symbol_records=sized(S_PUB32_ST, pack("<IIH", 2, 0x80, 1), "public"),
+        features=(),
+        dbi_version=19970606,
     ),
 }
