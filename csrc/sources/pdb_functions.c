@@ -106,7 +106,8 @@ static bool add_function(pdb_reader *reader, unit_function *function) {
 }
 
 /* Add each part of a function that an optimizer moved; its parts have one name. */
-static bool add_moved(pdb_reader *reader, unit_function *source) {
+static bool add_moved(pdb_reader *reader, const unit_function *source) {
+    unit_function joined = *source;
     uint32_t start = (uint32_t)(source->address - reader->base), size;
     uint32_t end = source->size > UINT32_MAX - start ? UINT32_MAX
                                                      : start + (uint32_t)source->size;
@@ -128,8 +129,8 @@ static bool add_moved(pdb_reader *reader, unit_function *source) {
         part.is_bare = !is_asked_for(reader, &part);
         if (first > 0 && !dwarf_spend(&reader->budget->parts, 1)) return false;
         if (!part.is_bare && !is_joined) {
-            find_rows(reader, source);
-            if (!pdb_inlines_join_source(reader, source)) return false;
+            find_rows(reader, &joined);
+            if (!pdb_inlines_join_source(reader, &joined)) return false;
             is_joined = true;
         }
         if (!part.is_bare && !pdb_inlines_move(reader, &part, first, count)) return false;

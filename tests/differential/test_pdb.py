@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
+from struct import pack, unpack_from
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -17,9 +19,12 @@ import pytest
 import gsym
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from gsym.verification import check
+from gsym.verification.decoder.msf import Streams
 from tests.conftest import find_peer
 from tests.differential.peers import zig
 from tests.differential.programs import SOURCES
+from tests.inputs.pdb import TEXT, msf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -202,6 +207,48 @@ def test_every_address_of_a_program_has_the_answer_of_llvm(
     assert found.pop("") > 500
     known = {"two lines at one address", *(["folded"] * (program.stem == "icf"))}
     assert set(found) <= known
+
+
+PIECE = 48  # bytes of code that are moved together
+MOVED = 0x400000  # where an optimizer could have put the code
+
+
+def test_code_of_a_program_that_is_moved_keeps_its_answers(
+    program: Path, tmp_path: Path
+) -> None:
+    """Pieces of it are put down in another order, with gaps; some are missing."""
+    order = random.Random(program.name).sample(range(60), 50)  # noqa: S311 - no secret
+    table = []
+    for number, piece in enumerate(order):
+        at = MOVED + 2 * PIECE * number
+        table += [(at, TEXT + PIECE * piece), (at + PIECE + number % 3, 0)]
+    whole = program.with_suffix(".pdb").read_bytes()
+    moved = tmp_path / "moved.pdb"
+    moved.write_bytes(with_omap(whole, table))
+    gsym.convert(whole, tmp_path / "whole.gsym", name="whole.pdb")
+    report = gsym.convert(moved)
+    with (
+        gsym.open(tmp_path / "whole.gsym") as before,
+        gsym.open(report.outputs[0]) as after,
+    ):
+        for (at, source), (end, _) in zip(table[::2], table[1::2], strict=True):
+            for offset in range(end - at):
+                expected = ours(before, source + offset)
+                assert ours(after, at + offset) == expected, hex(source + offset)
+            assert ours(after, end) == []
+    assert check.compare(report.outputs[0], str(moved)).differences == []
+
+
+def with_omap(pdb: bytes, table: Sequence[tuple[int, int]]) -> bytes:
+    """*pdb* with one more stream, which translates addresses of the image."""
+    read = Streams(memoryview(pdb), "made.pdb")
+    streams = [read.read(number) for number in range(99)]  # there are fewer
+    dbi = streams[3]
+    sizes = unpack_from("<5I", dbi, 24)
+    at = 64 + sum(sizes) + unpack_from("<I", dbi, 52)[0]
+    streams[3] = dbi[: at + 6] + pack("<H", len(streams)) + dbi[at + 8 :]
+    streams.append(b"".join(pack("<II", *entry) for entry in table))
+    return msf(streams, 4096)
 
 
 @pytest.mark.parametrize("level", [0, 2])
