@@ -332,3 +332,16 @@ def test_copies_of_inlined_calls_have_a_limit(tmp_path: Path) -> None:
     )
     with pytest.raises(gsym.LimitError, match="16 times"):
         convert(tmp_path, pdb)
+
+
+@pytest.mark.hostile
+def test_publics_of_one_address_have_a_limit(tmp_path: Path) -> None:
+    """Each would be at very many places."""
+    count = 1000
+    places = [(IMAGE + 4 * at, TEXT + 2 * at) for at in range(count)]
+    table = [pair for at, to in places for pair in ((at, to), (at + 2, 0))]
+    publics = [(f"f{at}", 1, 0) for at in range(count)]
+    pdb = Pdb(publics=publics, omap_to_source=table, page_size=4096).to_bytes()
+    report = gsym.convert(pdb, tmp_path / "made.gsym", name="made.pdb")
+    assert report.functions == count
+    assert list(report.warnings) == [_CATEGORIES[lib.GSYM_WARN_LIMIT]]
