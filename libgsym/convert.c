@@ -205,9 +205,13 @@ static gsym_status add_symbols(job *of) {
                      gsym_conversion_add_object_symbols(of->conversion, file->object,
                                                         of->error),
                      of->error));
+    GSYM_TRY(in_file(of->binary.path,
+                     gsym_conversion_add_object_code(of->conversion, of->binary.object,
+                                                     of->error),
+                     of->error));
     return in_file(of->binary.path,
-                   gsym_conversion_add_object_code(of->conversion, of->binary.object,
-                                                   of->error),
+                   gsym_conversion_add_object_stubs(of->conversion, of->binary.object,
+                                                    of->error),
                    of->error);
 }
 

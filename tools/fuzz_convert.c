@@ -113,6 +113,16 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
 }
 
 /* A file for a few addresses, as gsym/conversion/partial.py makes it. */
+static gsym_status add_symbols(gsym_conversion *conversion, const gsym_object *object) {
+    gsym_error error;
+    gsym_status status = gsym_conversion_add_object_symbols(conversion, object, &error);
+    if (status == GSYM_OK)
+        status = gsym_conversion_add_object_code(conversion, object, &error);
+    if (status == GSYM_OK)
+        status = gsym_conversion_add_object_stubs(conversion, object, &error);
+    return status;
+}
+
 static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
     static const uint64_t addresses[] = {0x1000, 0x1008, 0x1018};
     enum { COUNT = sizeof addresses / sizeof *addresses, UNITS = 4 };
@@ -135,7 +145,7 @@ static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
         succeeds(gsym_creator_ask(creator, addresses, COUNT, &error)) &&
         work_together(conversion, input->options.thread_count) == GSYM_OK &&
         gsym_conversion_collect(conversion, &error) == GSYM_OK &&
-        gsym_conversion_add_object_symbols(conversion, input->object, &error) == GSYM_OK)
+        add_symbols(conversion, input->object) == GSYM_OK)
         (void)gsym_creator_finish(creator, &report, &error);
     gsym_conversion_destroy(conversion);
     gsym_creator_destroy(creator);
@@ -172,7 +182,7 @@ static gsym_status convert(gsym_conversion *conversion, gsym_creator *creator,
     if (status == GSYM_OK && (input->size & 64))
         status = gsym_creator_merge_functions(creator, &error);
     if (status == GSYM_OK)
-        status = gsym_conversion_add_object_symbols(conversion, object, &error);
+        status = add_symbols(conversion, object);
     if (status == GSYM_OK) status = gsym_creator_finish(creator, &report, &error);
     return status;
 }

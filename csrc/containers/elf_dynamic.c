@@ -1,6 +1,7 @@
-/* elf_dynamic.c - symbols of an ELF file without section headers.
+/* elf_dynamic.c - what the dynamic section of an ELF file says, such as the symbols of a
+ * file without section headers.
  *
- * They are found as the loader finds them: by the tags of the dynamic section (System V
+ * These are found as the loader finds them: by the tags of the dynamic section (System V
  * ABI, "Dynamic Section"). No tag says how many symbols there are; the hash tables do. */
 #include "containers/elf.h"
 
@@ -17,14 +18,27 @@ static cursor bytes_in_file(const elf_object *elf, uint64_t offset, uint64_t siz
     return elf_section_bytes(elf, &bytes);
 }
 
-/* What the file has from an address on, up to the end of the segment. */
-static cursor bytes_at(const elf_object *elf, uint64_t address) {
+cursor elf_loaded_bytes(const elf_object *elf, uint64_t address) {
     uint64_t start, offset, size;
     uint32_t index = 0;
     while (elf_load_segment(elf, &index, &start, &offset, &size))
         if (address != 0 && address >= start && address - start < size)
             return bytes_in_file(elf, offset + (address - start), size - (address - start));
     return bytes_in_file(elf, elf->object.size, 0);
+}
+
+bool elf_dynamic_value(const elf_object *elf, uint64_t wanted, uint64_t *value_ret) {
+    uint64_t offset, size;
+    cursor c;
+    if (!elf_dynamic_segment(elf, &offset, &size)) return false;
+    c = bytes_in_file(elf, offset, size);
+    for (;;) {
+        uint64_t tag = elf_read_word(&c, elf), value = elf_read_word(&c, elf);
+        if (c.failed || tag == DT_NULL) return false;
+        if (tag != wanted) continue;
+        *value_ret = value;
+        return true;
+    }
 }
 
 static dynamic_tags read_tags(const elf_object *elf, cursor c) {
@@ -61,8 +75,8 @@ static uint64_t count_gnu(const elf_object *elf, cursor c) {
 
 static uint64_t count_symbols(const elf_object *elf, const dynamic_tags *tags) {
     cursor hash;
-    if (tags->gnu_hash != 0) return count_gnu(elf, bytes_at(elf, tags->gnu_hash));
-    hash = bytes_at(elf, tags->hash);
+    if (tags->gnu_hash != 0) return count_gnu(elf, elf_loaded_bytes(elf, tags->gnu_hash));
+    hash = elf_loaded_bytes(elf, tags->hash);
     if (elf->object.header.is_64 && (elf->object.header.machine == EM_S390 ||
                                      elf->object.header.machine == EM_ALPHA)) {
         cursor_skip(&hash, 8); /* how many buckets, in words of 8 bytes */
@@ -79,10 +93,10 @@ bool elf_dynamic_symbols(const elf_object *elf, cursor *entries_ret, cursor *nam
     if (!elf_dynamic_segment(elf, &offset, &size)) return false;
     tags = read_tags(elf, bytes_in_file(elf, offset, size));
     count = count_symbols(elf, &tags);
-    *entries_ret = bytes_at(elf, tags.symbols);
+    *entries_ret = elf_loaded_bytes(elf, tags.symbols);
     left = cursor_left(entries_ret);
     if (count < left / entry_size) entries_ret->end = entries_ret->at + count * entry_size;
-    *names_ret = bytes_at(elf, tags.strings);
+    *names_ret = elf_loaded_bytes(elf, tags.strings);
     if (tags.strings_size < cursor_left(names_ret))
         names_ret->end = names_ret->at + tags.strings_size;
     return count > 0 && left > 0;

@@ -289,14 +289,18 @@ bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *rang
     return address != 0 && size != 0 && range_ret->start < range_ret->end;
 }
 
+cursor pe_section_bytes(const pe_object *pe, const pe_section *section, uint64_t address,
+                        uint64_t size) {
+    uint64_t before = address - section->address;
+    if (address < section->address || before >= section->size) return pe_bytes(pe, 0, 0);
+    if (size > section->size - before) size = section->size - before;
+    return pe_bytes(pe, section->offset + before, size);
+}
+
 cursor pe_loaded_bytes(const pe_object *pe, gsym_range range) {
     pe_section section;
-    uint64_t before, size = range.end - range.start;
     if (!pe_find_section(pe, range.start, &section)) return pe_bytes(pe, 0, 0);
-    before = range.start - section.address;
-    if (before >= section.size) return pe_bytes(pe, 0, 0);
-    if (size > section.size - before) size = section.size - before;
-    return pe_bytes(pe, section.offset + before, size);
+    return pe_section_bytes(pe, &section, range.start, range.end - range.start);
 }
 
 static void identifier(const gsym_object *object, const uint8_t **bytes_ret,

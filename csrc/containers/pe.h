@@ -13,8 +13,10 @@
 
 typedef enum pe_directory {
     PE_DIRECTORY_EXPORT = 0,
+    PE_DIRECTORY_IMPORT = 1,
     PE_DIRECTORY_EXCEPTION = 3,
-    PE_DIRECTORY_DEBUG = 6
+    PE_DIRECTORY_DEBUG = 6,
+    PE_DIRECTORY_DELAY_IMPORT = 13
 } pe_directory;
 
 typedef struct pe_object {
@@ -55,6 +57,10 @@ cursor pe_bytes(const pe_object *pe, uint64_t offset, uint64_t size);
 bool pe_find_section(const pe_object *pe, uint64_t address, pe_section *section_ret);
 /* Where a data directory is loaded; false where the file has none. */
 bool pe_find_directory(const pe_object *pe, pe_directory which, gsym_range *range_ret);
+/* The bytes loaded from `address` on, `size` at the most, as far as the section has
+ * them. */
+cursor pe_section_bytes(const pe_object *pe, const pe_section *section, uint64_t address,
+                        uint64_t size);
 /* The bytes loaded at a range, as far as they are in the file. */
 cursor pe_loaded_bytes(const pe_object *pe, gsym_range range);
 

@@ -246,6 +246,10 @@ void creator_count_symbols(gsym_creator *creator, uint64_t count) {
     creator->report.functions_symbol_table += count;
 }
 
+uint64_t gsym_creator_symbol_count(const gsym_creator *creator) {
+    return creator->report.functions_symbol_table;
+}
+
 void creator_let_base_sink(gsym_creator *creator) { creator->base_may_sink = true; }
 
 gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_t size,

@@ -5,6 +5,7 @@
 #include "containers/pe.h"
 #include "sources/conversion.h"
 #include "sources/debug_files.h"
+#include "sources/stubs.h"
 
 /* ---- sizes of symbols in a table without sizes --------------------------------------- */
 
@@ -358,19 +359,11 @@ typedef struct export_table {
     gsym_range extent; /* an address in there is the name of another image's function */
 } export_table;
 
-static cursor section_bytes(const pe_object *pe, const pe_section *section,
-                            uint64_t address, uint64_t size) {
-    uint64_t before = address - section->address;
-    if (address < section->address || before >= section->size) return pe_bytes(pe, 0, 0);
-    if (size > section->size - before) size = section->size - before;
-    return pe_bytes(pe, section->offset + before, size);
-}
-
 /* The table whose address `c` reads next. */
 static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
                          uint64_t size) {
     uint64_t address = pe->object.header.base_address + cursor_u32(c);
-    return section_bytes(pe, &exports->section, address, size);
+    return pe_section_bytes(pe, &exports->section, address, size);
 }
 
 static bool open_exports(const pe_object *pe, export_table *exports) {
@@ -379,7 +372,8 @@ static bool open_exports(const pe_object *pe, export_table *exports) {
     if (!pe_find_directory(pe, PE_DIRECTORY_EXPORT, &exports->extent) ||
         !pe_find_section(pe, exports->extent.start, &exports->section))
         return false;
-    c = section_bytes(pe, &exports->section, exports->extent.start, EXPORT_DIRECTORY_SIZE);
+    c = pe_section_bytes(pe, &exports->section, exports->extent.start,
+                         EXPORT_DIRECTORY_SIZE);
     cursor_skip(&c, 20);
     address_count = cursor_u32(&c);
     name_count = cursor_u32(&c);
@@ -448,6 +442,17 @@ static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
     return GSYM_OK;
 }
 
+/* An export ends where a stub starts. */
+static gsym_status add_stub_ranges(symbol_reader *reader, gsym_error *error) {
+    pe_stubs stubs = {.pe = reader->pe};
+    gsym_status status = pe_find_stubs(&stubs, error);
+    for (size_t i = 0; i < stubs.found.count && status == GSYM_OK; ++i)
+        status = add_range(reader, stubs.found.items[i].code.start,
+                           stubs.found.items[i].code.end, error);
+    pe_stubs_close(&stubs);
+    return status;
+}
+
 /* ---- adding ------------------------------------------------------------------------- */
 
 static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol *symbol,
@@ -495,7 +500,9 @@ static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
     if (reader->starts.count == 0) return GSYM_OK; /* there is no code */
     GSYM_TRY(add_unwind_table(reader, error));
     GSYM_TRY(add_symbol_table(reader, &is_found, error));
-    return is_found ? GSYM_OK : add_exports(reader, error);
+    if (is_found) return GSYM_OK;
+    GSYM_TRY(add_stub_ranges(reader, error));
+    return add_exports(reader, error);
 }
 
 static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,

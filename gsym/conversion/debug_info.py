@@ -20,8 +20,9 @@ class SearchOptions(NamedTuple):
     *debug_file_directories* are folders of installed debug files, with *debuginfod*
     servers are asked as well; *dwp* is the package with its split units;
     *object_prefix_map* has (old, new) prefixes of the object files that a debug map
-    names; *symbol_table* is the file whose symbols are used instead of the binary's;
-    *symbol_servers* are asked for the PDB of a Windows program.
+    names; *symbol_table* is the file whose symbols are used instead of the binary's,
+    *symbol_stubs* the one whose stubs are; *symbol_servers* are asked for the PDB of a
+    Windows program.
     """
 
     debug_file_directories: tuple[str, ...] = DEBUG_DIRECTORIES
@@ -29,6 +30,7 @@ class SearchOptions(NamedTuple):
     dwp: str | None = None
     object_prefix_map: tuple[tuple[str, str], ...] = ()
     symbol_table: str | None = None
+    symbol_stubs: str | None = None
     symbol_servers: tuple[str, ...] = ()
 
 
@@ -44,6 +46,8 @@ class DebugInfo(NamedTuple):
         debug_map: The object files that contain the DWARF instead of *dwarf*.
         missing: Why no file has debug information; else "".
         pdb: The file with the debug information of a Windows image without DWARF.
+        mini_debug_info: Of *symbols*, the file within the binary.
+        stubs: The file whose stubs are read instead of the binary's.
     """
 
     dwarf: ObjectFile
@@ -54,6 +58,8 @@ class DebugInfo(NamedTuple):
     debug_map: DebugMap | None = None
     missing: str = ""
     pdb: PdbFile | None = None
+    mini_debug_info: ObjectFile | None = None
+    stubs: ObjectFile | None = None
 
 
 _SUPPLEMENTARY_LINKS = (b".gnu_debugaltlink", b".debug_sup")
@@ -82,7 +88,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
 
         supplementary, note = find_supplementary(dwarf, options)
         notes.append(note)
-    symbols, note = _find_symbols(binary, dwarf)
+    symbols, mini_debug_info, note = _find_symbols(binary, dwarf)
     notes.append(note)
     found = (dwarf, supplementary, pdb)
     return DebugInfo(
@@ -93,6 +99,7 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
         tuple(filter(None, notes)),
         missing=missing,
         pdb=pdb,
+        mini_debug_info=mini_debug_info,
     )
 
 
@@ -131,20 +138,21 @@ def _has_dwarf(candidate: ObjectFile) -> bool:
 
 def _find_symbols(
     binary: ObjectFile, dwarf: ObjectFile
-) -> tuple[tuple[ObjectFile, ...], str]:
+) -> tuple[tuple[ObjectFile, ...], ObjectFile | None, str]:
     """The longer symbol table of both; without one, the MiniDebugInfo of the binary."""
-    own = _symbol_table_size(binary)
-    if dwarf is not binary and _symbol_table_size(dwarf) > own:
-        return (dwarf,), ""
+    own = symbol_table_size(binary)
+    if dwarf is not binary and symbol_table_size(dwarf) > own:
+        return (dwarf,), None, ""
     if own or not binary.has_section(b".gnu_debugdata"):
-        return (binary,), ""
+        return (binary,), None, ""
     from gsym.conversion.companions.elf import open_mini_debug_info
 
     packed, note = open_mini_debug_info(binary)
-    return (binary,) if packed is None else (binary, packed), note
+    return (binary,) if packed is None else (binary, packed), packed, note
 
 
-def _symbol_table_size(file: ObjectFile) -> int:
+def symbol_table_size(file: ObjectFile) -> int:
+    """The bytes of an ELF file's `.symtab`; 0 where it cannot be read."""
     try:
         return file.section_size(b".symtab")
     except FormatError:

@@ -74,6 +74,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     symbol_servers: Sequence[str] = (),
     dwp: str | os.PathLike[str] | None = None,
     symbol_table: str | os.PathLike[str] | None = None,
+    symbol_stubs: str | os.PathLike[str] | None = None,
     object_prefix_map: Sequence[tuple[str, str]] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> ConversionReport:
@@ -140,6 +141,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
             or that of its debug file, with `.dwp` added.
         symbol_table: File whose symbol table is read instead of that of *input*; it
             must have the same architecture, or a slice for it.
+        symbol_stubs: Likewise, a Mach-O file whose stubs are read instead of those of
+            *input*; a dSYM bundle does not say what its stubs call.
         object_prefix_map: (old, new) prefixes of the object files in the debug map of a
             Mach-O file; the first match is used.
         progress: Called regularly from this thread with (bytes done, total bytes) of

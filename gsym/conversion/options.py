@@ -239,6 +239,10 @@ class ConvertOptions(NamedTuple):
         PATH,
         default=None,
     )
+    symbol_stubs: str | None = _declared(
+        PATH,
+        default=None,
+    )
     object_prefix_map: tuple[tuple[str, str], ...] = _declared(
         PAIRS,
         "look for object files of a debug map that start with OLD where NEW is",

@@ -57,6 +57,7 @@ class ConversionRequest(NamedTuple):
             options.dwp,
             options.object_prefix_map,
             options.symbol_table,
+            options.symbol_stubs,
             options.symbol_servers,
         )
 
@@ -152,6 +153,7 @@ class ConversionOutput:
         notes: tuple[str, ...] = (),
         placements: tuple[tuple[str, int, int], ...] = (),
         functions_pclntab: int = 0,
+        symbol_sources: dict[str, int] | None = None,
         variables: Iterable[DataSymbol] = (),
         data_part: bytes = b"",
     ) -> ConversionReport:
@@ -166,6 +168,7 @@ class ConversionOutput:
             notes: Messages about companion files that were not found.
             placements: Addresses of the code sections of a relocatable file.
             functions_pclntab: Number of functions from a pclntab.
+            symbol_sources: Number of functions from each kind of symbol table.
             variables: Variables to write after the file.
             data_part: Variables already encoded in another file. If they cannot be
                 kept, there is a warning.
@@ -222,6 +225,7 @@ class ConversionOutput:
             build_id=build_id,
             placements=placements,
             functions_pclntab=functions_pclntab,
+            symbol_sources=symbol_sources or {},
             functions_dropped=dropped,
             **counts,
             warnings=warnings,

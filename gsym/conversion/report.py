@@ -38,6 +38,9 @@ class ConversionReport(NamedTuple):
         functions_debug_info: Address ranges of functions in the debug information.
         functions_pclntab: Of these, functions in the pclntab of a Go binary.
         functions_symbol_table: Functions in the symbol table.
+        symbol_sources: Of these, "symbol table", "dynamic symbol table",
+            ".gnu_debugdata symbol table" and "stubs", as far as they were read ->
+            number; empty for inputs that are no object files.
         functions_merged: Functions kept as part of one with the same range.
         functions_pruned: Functions omitted because another is more complete.
         functions_dropped: Functions omitted by name or address.
@@ -76,6 +79,7 @@ class ConversionReport(NamedTuple):
     functions_debug_info: int
     functions_pclntab: int
     functions_symbol_table: int
+    symbol_sources: dict[str, int]
     functions_merged: int
     functions_pruned: int
     functions_dropped: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
@@ -17,6 +18,9 @@ from tests.inputs.elf import (
     ARM,
     CODE,
     I386,
+    NOBITS,
+    PPC,
+    PPC64,
     REL,
     RELA,
     RISCV,
@@ -328,3 +332,148 @@ def test_stubs_are_called_as_objdump_calls_them(options: str, tmp_path: Path) ->
             found = reader.lookup(int(address, 16))
             assert found is not None
             assert [frame.name for frame in found.frames] == [name]
+
+
+# ---- PowerPC: stubs among functions
+
+LIBRARY = "int alpha(int x) { return x; } int beta(int x) { return x; }"
+CALLER = """
+int alpha(int), beta(int);
+int main(int count) { return alpha(count) + beta(alpha(count)); }
+void _start(void) { main(1); for (;;) ; }
+"""
+V1, V2, POWER10 = "-mabi=elfv1", "-mabi=elfv2", "-mabi=elfv2 -mcpu=pwr10"
+SECURE = "-fpic -msecure-plt"
+POWERPC = {
+    "64-bit, little-endian": ("powerpc64le", V2, "", "elf64lppc"),
+    "64-bit, position-independent": ("powerpc64le", f"{V2} -fPIC", "", "elf64lppc"),
+    "64-bit, relative to the code": ("powerpc64le", POWER10, "", "elf64lppc"),
+    "64-bit, big-endian": ("powerpc64", V2, "", "elf64ppc"),
+    "32-bit, position-independent": ("powerpc", SECURE, "-pie", "elf32ppclinux"),
+    "ELFv1": ("powerpc64", V1, "", "elf64ppc"),
+    "ELFv1, of threads": ("powerpc64", V1, "--plt-thread-safe", "elf64ppc"),
+    "ELFv1, with all registers": ("powerpc64", V1, "--plt-static-chain", "elf64ppc"),
+    "32-bit": ("powerpc", "-fno-pic", "", "elf32ppclinux"),
+}
+# What linkers call stubs, in symbols that are left out here.
+_STUB = re.compile(r"(?:.*\.plt_(?:call|call32|pic32)\.|__plt_(?:pcrel_)?)(\w+)")
+
+
+def stub_symbols(path: Path) -> dict[int, str]:
+    with path.open("rb") as stream:
+        symbols: Any = ELFFile(stream).get_section_by_name(".symtab")
+        named = (
+            (each["st_value"], _STUB.match(each.name))
+            for each in symbols.iter_symbols()
+        )
+        return {at: f"{match[1]}@plt" for at, match in named if match}
+
+
+@pytest.mark.parametrize(
+    ("name", "linker"),
+    [(name, "powerpc-linux-gnu-ld") for name in POWERPC]
+    + [(name, "ld.lld-19") for name in POWERPC if "ELFv1" not in name],
+)
+def test_stubs_of_powerpc_are_found_among_functions(
+    name: str, linker: str, tmp_path: Path
+) -> None:
+    target, flags, linking, emulation = POWERPC[name]
+    clang, link = find_peer("clang-19"), [find_peer(linker), "-m", emulation]
+    objcopy = find_peer("llvm-objcopy-19", "llvm-objcopy-22")
+    command = [clang, f"--target={target}-linux-gnu", "-O1", *flags.split(), "-c"]
+    paths = {}
+    for part, text in (("library", LIBRARY), ("main", CALLER)):
+        source = tmp_path / f"{part}.c"
+        source.write_text(text)
+        paths[part] = str(source.with_suffix(".o"))
+        subprocess.run([*command, str(source), "-o", paths[part]], check=True)
+    library, main = str(tmp_path / "library.so"), tmp_path / "main"
+    subprocess.run([*link, "-shared", paths["library"], "-o", library], check=True)
+    command = [*link, *linking.split(), paths["main"], library, "-o", str(main)]
+    subprocess.run(command, check=True)
+    named = stub_symbols(main)
+    subprocess.run([objcopy, "--discard-all", str(main)], check=True)
+    with gsym.open(gsym.convert(main, tmp_path / "a.gsym").outputs[0]) as reader:
+        ours = {each.address: each.name for each in reader.functions()}
+    stubs = {at: name for at, name in ours.items() if name.endswith("@plt")}
+    assert sorted(set(stubs.values())) == ["alpha@plt", "beta@plt"]
+    assert {at: stubs.get(at) for at in named} == named
+    assert named or target == "powerpc"  # whose stubs the loader may write
+
+
+def big(*instructions: int) -> bytes:
+    return b"".join(each.to_bytes(4, "big") for each in instructions)
+
+
+def powerpc_image(
+    code: bytes, *sections: Section, bits: int = 64, kind: int = 21, got: int = 8
+) -> bytes:
+    """Slots at 0x18000 and after it, which is where r2 leads to in 64 bits."""
+    encoding = Encoding("big", bits // 8)
+    entries = b"".join(
+        encoding.address(0x18000 + n * bits // 8)
+        + encoding.address((n + 1) << (32 if bits == 64 else 8) | kind)
+        + encoding.address(0)
+        for n in range(2)
+    )
+    parts = [
+        Section(".text", code.ljust(0x100, b"\0"), flags=CODE, address=0x1000),
+        Section(".got", address=0x10000, kind=NOBITS, size=got),
+        *sections,
+        Section(".rela.plt", entries, RELA, link=4 + len(sections)),
+    ]
+    slots = [Symbol(name, 0, section=UNDEFINED) for name in "ab"]
+    return Elf(
+        parts,
+        dynamic_symbols=[*slots, Symbol("start", 0x1080, 0x40)],
+        bits=bits,
+        byteorder="big",
+        machine=PPC64 if bits == 64 else PPC,
+        type=SHARED,
+    ).to_bytes()
+
+
+# ld r12,8(r2); mtctr r12; bctr, after addis r12,r2,0 and ld r12,0(r12) and so on
+V2_STUBS = big(0x3D820000, 0xE98C0000, 0x7D8903A6, 0x4E800420) + big(
+    0xF8410018, 0xE9820008, 0x7D8903A6, 0x4E800420
+)
+NAMED = "1000-1010 a@plt\n1010-1020 b@plt\n1080-10c0 start\n"
+UNNAMED = "1080-10c0 start\n"
+# lis r11,1; lwz r11,-32768(r11) as of 0x18000, and the same from r30
+V32_STUBS = big(0x3D600002, 0x816B8000, 0x7D6903A6, 0x4E800420) + big(
+    0x3D600002, 0x816B8004, 0x7D6903A6, 0x4E800420
+)
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (powerpc_image(V2_STUBS), NAMED),
+        # A variable that the loader sets to a function is no slot.
+        (powerpc_image(V2_STUBS, kind=38), UNNAMED),
+        # With a table of more than 64 KiB parts of a program have different bases.
+        (powerpc_image(V2_STUBS, got=0x10000), NAMED),
+        (powerpc_image(V2_STUBS, got=0x10008), UNNAMED),
+        # Calls are not jumps: bctrl.
+        (powerpc_image(V2_STUBS.replace(big(0x4E800420), big(0x4E800421))), UNNAMED),
+        (powerpc_image(V2_STUBS.replace(big(0x7D8903A6), big(0x60000000))), UNNAMED),
+        (powerpc_image(V32_STUBS, bits=32), NAMED),
+        (powerpc_image(V32_STUBS, bits=32, kind=20), UNNAMED),
+        (powerpc_image(V32_STUBS.replace(b"\x3d\x60", b"\x3d\x7e"), bits=32), UNNAMED),
+    ],
+)
+def test_only_a_jump_by_a_known_slot_is_a_stub_of_powerpc(
+    image: bytes, expected: str, tmp_path: Path
+) -> None:
+    assert describe(convert_bytes(tmp_path, image).functions) == expected
+
+
+def test_stubs_beyond_what_the_slots_justify_are_left_out(tmp_path: Path) -> None:
+    """Parts of a large program have stubs of their own, up to 8 for each slot."""
+    floor = 2 * 8
+    converted = convert_bytes(tmp_path, powerpc_image(V2_STUBS * (floor // 2)))
+    assert not converted.report.warnings
+    assert converted.report.symbol_sources["stubs"] == floor
+    converted = convert_bytes(tmp_path, powerpc_image(V2_STUBS * floor))
+    assert list(converted.report.warnings.values()) == [1]
+    assert converted.report.symbol_sources["stubs"] == floor

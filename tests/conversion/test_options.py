@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The keywords of `gsym.convert` that are no options: files, and a callback.
 OTHERS = {"input", "output", "name", "progress"}
 # Options without a spelling on a command line: a check of ours, and a drop-in's.
-OF_THE_API = {"full_walk", "image_code", "symbol_table"}
+OF_THE_API = {"full_walk", "image_code", "symbol_table", "symbol_stubs"}
 
 
 def test_the_signature_of_convert_is_that_of_the_declarations() -> None:

@@ -26,7 +26,7 @@ EXTERNAL, STATIC, LABEL, WEAK = 2, 3, 6, 105
 UNDEFINED, ABSOLUTE, DEBUG = 0, -1, -2
 CODEVIEW, REPRO = 2, 16  # kinds of entries of the debug directory
 
-_EXPORT, _EXCEPTION, _DEBUG = 0, 3, 6
+_EXPORT, _IMPORT, _EXCEPTION, _DEBUG, _DELAY_IMPORT = 0, 1, 3, 6, 13
 _BIG_CLASS = bytes.fromhex("c7a1bad1eebaa94baf20faf66aa4dcb8")
 _MORE_RELOCATIONS = 0x01000000
 _NEW_HEADER = 0x80
@@ -81,6 +81,19 @@ class Export:
     forward: str = ""
 
 
+@dataclass(frozen=True)
+class Imports:
+    """What an image takes from one library; a number stands for itself.
+
+    The slots are at *slots*; *is_delayed* if they are filled when they are used.
+    """
+
+    names: Sequence[str | int]
+    slots: int
+    is_delayed: bool = False
+    flags: int = 1
+
+
 def code_section(address: int = 0x1000, size: int = 0x1000) -> Section:
     return Section(".text", b"", address, CODE, size)
 
@@ -100,6 +113,7 @@ class Pe:
     image_base: int | None = 0x140000000
     is_big: bool = False
     exports: Sequence[Export] = ()
+    imports: Sequence[Imports] = ()
     unwind: Sequence[tuple[int, int]] = ()
     debug: Sequence[tuple[int, bytes]] = ()
 
@@ -119,6 +133,8 @@ class _Writer:
         self.sections = list(pe.sections)
         if pe.exports:
             self._add(_EXPORT, ".edata", self._encode_exports)
+        if pe.imports:
+            self._add_imports()
         if pe.unwind:
             self._add(_EXCEPTION, ".pdata", self._encode_unwind)
         if pe.debug:
@@ -135,6 +151,34 @@ class _Writer:
         data = encode(address)
         self.directories[directory] = (address, len(data))
         self.sections.append(Section(name, data, address, DATA))
+
+    def _add_imports(self) -> None:
+        address = 0x10000 * (1 + len(self.sections))
+        size = 8 if self.pe.is_64 else 4
+        plain = [each for each in self.pe.imports if not each.is_delayed]
+        delayed = [each for each in self.pe.imports if each.is_delayed]
+        at = address + 20 * (len(plain) + 1) + 32 * (len(delayed) + 1)
+        tables, entries, slow = b"", b"", b""
+        for each in (*plain, *delayed):
+            table, texts = at, at + size * (len(each.names) + 1)
+            names, strings = b"", b""
+            for name in each.names:
+                place = texts + len(strings)
+                if isinstance(name, int):
+                    place = name | 1 << (8 * size - 1)
+                else:
+                    strings += b"\0\0" + cstring(name)
+                names += place.to_bytes(size, "little")
+            tables += names + bytes(size) + strings
+            at = address + len(tables) + 20 * (len(plain) + 1) + 32 * (len(delayed) + 1)
+            if each.is_delayed:
+                slow += pack("<I8x2I12x", each.flags, each.slots, table)
+            else:
+                entries += pack("<I12xI", table, each.slots)
+        data = entries + bytes(20) + slow + bytes(32) + tables
+        self.directories[_IMPORT] = (address, len(entries) + 20)
+        self.directories[_DELAY_IMPORT] = (address + len(entries) + 20, len(slow) + 32)
+        self.sections.append(Section(".idata", data, address, DATA))
 
     def _encode_exports(self, address: int) -> bytes:
         exports = self.pe.exports

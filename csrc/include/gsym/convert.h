@@ -352,10 +352,15 @@ gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *err
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                gsym_error *error);
-/* Add what the code of an ELF image says beside symbols: the names of stubs by which it
- * calls others, such as `printf@plt`, and where functions with unwind information start. */
+/* Add where functions of an ELF image start that have unwind information: symbols without
+ * a size end there. */
 gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
+/* Add the stubs by which an image calls functions of others: `puts@plt` of ELF, `symbol
+ * stub for: puts` of Mach-O, `puts` of a PE image without symbols. Those of ELF and PE are
+ * added to other functions only. The object as for gsym_conversion_add_object_symbols. */
+gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,
+                                             const gsym_object *object, gsym_error *error);
 /* Add the functions of a Go binary's pclntab, after gsym_conversion_collect;
  * `only_undescribed` 1: skip all if an existing function starts where one of them does.
  * *count_ret is the number added, 0 without a pclntab. Fails if it is damaged or of a Go

@@ -122,6 +122,9 @@ typedef struct gsym_creator_report {
 gsym_status gsym_creator_ask(gsym_creator *creator, const uint64_t *addresses, size_t count,
                              gsym_error *error);
 
+/* How many functions of symbol tables were added. */
+uint64_t gsym_creator_symbol_count(const gsym_creator *creator);
+
 /* Sort, resolve duplicates, lay out. Nothing can be added afterwards. */
 gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
                                 gsym_error *error);

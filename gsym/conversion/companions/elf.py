@@ -298,6 +298,7 @@ def _decode_link(file: ObjectFile, name: str) -> tuple[bool, bytes, bytes] | Non
 _MINI_DEBUG_INFO = b".gnu_debugdata"
 # Limit: MiniDebugInfo (`.gnu_debugdata`)
 _MAX_MINI_SIZE = 512 << 20
+MINI_DEBUG_INFO_UNUSED = ".gnu_debugdata cannot be used: "  # begins a note
 
 
 def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
@@ -315,7 +316,7 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
         if within.section_size(_MINI_DEBUG_INFO):
             raise FormatError("it contains another one")
     except GsymError as error:
-        return None, f"{name} cannot be used: {error.reason}"
+        return None, f"{MINI_DEBUG_INFO_UNUSED}{error.reason}"
     return within, ""
 
 

@@ -11,7 +11,11 @@ from gsym.containers.archive import is_archive, member_label, open_member
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.debug_info import DebugInfo, find_debug_info
+from gsym.conversion.debug_info import (
+    DebugInfo,
+    find_debug_info,
+    symbol_table_size,
+)
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
@@ -70,6 +74,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
                 details=job.details(),
                 placements=source.placements,
                 functions_pclntab=job.go_functions,
+                symbol_sources=job.symbol_sources,
                 variables=job.variables() if request.options.data_symbols else (),
             )
         except EmptyError as error:
@@ -95,11 +100,23 @@ def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
         return DebugInfo(source, None, (source,), (), ())
     found = request.debug_info or find_debug_info(source, request.search)
     path = request.search.symbol_table
-    if path is None:
-        return found
-    data = choose_slice(map_file(path), path, source.architecture)
-    companions = (*found.companions, path)
-    return found._replace(symbols=(ObjectFile(data, path),), companions=companions)
+    if path is not None:
+        file = _open_companion(path, source)
+        companions = (*found.companions, path)
+        found = found._replace(symbols=(file,), companions=companions)
+    path = request.search.symbol_stubs
+    if path is not None:
+        file = _open_companion(path, source)
+        notes = found.notes
+        if not file.is_macho:
+            notes += (f"{path}: no Mach-O file, so its stubs are not read",)
+        companions = (*found.companions, path)
+        found = found._replace(stubs=file, companions=companions, notes=notes)
+    return found
+
+
+def _open_companion(path: str, source: ObjectFile) -> ObjectFile:
+    return ObjectFile(choose_slice(map_file(path), path, source.architecture), path)
 
 
 class DwarfJob(UnitJob):
@@ -108,6 +125,7 @@ class DwarfJob(UnitJob):
     Attributes:
         companions: Paths of the files with split units that were read.
         go_functions: How many functions the pclntab gave.
+        symbol_sources: How many functions each kind of symbol table gave, and stubs.
         notes: Sentences on split units that were not found, and on a pclntab that
             cannot be read.
     """
@@ -128,6 +146,7 @@ class DwarfJob(UnitJob):
         super().__init__(request, output, self._source.path, threads)
         self.companions: tuple[str, ...] = ()
         self.go_functions = 0
+        self.symbol_sources: dict[str, int] = {}
         self.notes: tuple[str, ...] = ()
 
     def read(self) -> None:
@@ -189,11 +208,39 @@ class DwarfJob(UnitJob):
             raise EmptyError(reason, path=self._binary.path)
 
     def add_symbols(self) -> None:
-        """Read the symbol tables."""
-        for file in self._found.symbols:
-            self._call(lib.gsym_conversion_add_object_symbols, file.handle)
-        if self._request.options.image_code:
+        """Read the symbol tables, and what the code says beside them."""
+        found = self._found
+        for file in found.symbols:
+            count = self._add(lib.gsym_conversion_add_object_symbols, file)
+            source = "symbol table"
+            if file is found.mini_debug_info:
+                source = ".gnu_debugdata symbol table"
+            elif (
+                file.is_elf
+                and not symbol_table_size(file)
+                and (count or file.has_section(b".dynsym"))
+            ):
+                source = "dynamic symbol table"
+            self._count(source, count)
+        has_code = self._request.options.image_code
+        if has_code:
             self._call(lib.gsym_conversion_add_object_code, self._binary.handle)
+        # Those of a Mach-O file are a part of its symbol table.
+        own = found.symbols[0] if self._binary.is_macho else self._binary
+        stubs = found.stubs or own
+        if stubs.is_macho or (has_code and found.stubs is None):
+            count = self._add(lib.gsym_conversion_add_object_stubs, stubs)
+            self._count("stubs", count)
+
+    def _add(self, add: Any, file: ObjectFile) -> int:
+        """Call *add* with *file*; how many functions that adds."""
+        creator = self._output.creator
+        before: int = lib.gsym_creator_symbol_count(creator)
+        self._call(add, file.handle)
+        return int(lib.gsym_creator_symbol_count(creator)) - before
+
+    def _count(self, source: str, count: int) -> None:
+        self.symbol_sources[source] = self.symbol_sources.get(source, 0) + count
 
     def variables(self) -> Iterator[DataSymbol]:
         """The symbols of data in all symbol tables."""

@@ -1,0 +1,143 @@
+/* stubs.c - names of the code by which an image calls functions of others, whatever the
+ * container; and the stubs of Mach-O files. */
+#include "sources/stubs.h"
+
+enum { SHORT_NAME = 256 }; /* a name that any number of stubs may have */
+
+/* ---- adding ----------------------------------------------------------------------- */
+
+void stub_writer_init(stub_writer *writer, gsym_conversion *conversion, size_t stubs,
+                      size_t name_bytes) {
+    *writer = (stub_writer){
+        .conversion = conversion,
+        .prefix = "",
+        .suffix = "",
+        .stubs_left = stubs,
+        .name_bytes_left = name_bytes + stubs * SHORT_NAME,
+    };
+}
+
+void stub_writer_deinit(stub_writer *writer) { buffer_deinit(&writer->name); }
+
+gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
+                            size_t target_size, gsym_error *error) {
+    gsym_creator *creator = conversion_creator(writer->conversion);
+    buffer *name = &writer->name;
+    const uint8_t *stored;
+    if (writer->stubs_left == 0 || target_size > writer->name_bytes_left) {
+        if (!writer->is_cut)
+            dwarf_warn(conversion_warnings(writer->conversion), GSYM_WARN_LIMIT, 0,
+                       stub.start);
+        writer->is_cut = true;
+        writer->stubs_left = 0;
+        return GSYM_OK;
+    }
+    --writer->stubs_left;
+    writer->name_bytes_left -= target_size;
+    name->size = 0;
+    buffer_put(name, writer->prefix, strlen(writer->prefix));
+    buffer_put(name, target, target_size);
+    buffer_put(name, writer->suffix, strlen(writer->suffix));
+    if (name->failed) return gsym_fail_memory(error);
+    GSYM_TRY(creator_store(creator, name->bytes, name->size, &stored, error));
+    return creator_keep_symbol(creator, stub.start, stub.end - stub.start,
+                               (const char *)stored, name->size,
+                               SYMBOL_LOCAL | SYMBOL_LABEL, error);
+}
+
+bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_t address,
+                          uint64_t *slot_ret) {
+    uint32_t page = (adrp >> 3 & 0x1ffffc) | (adrp >> 29 & 3);
+    bool is_64 = load >> 30 == 3; /* else w registers, of ILP32 */
+    *slot_ret = (address & ~UINT64_C(0xfff)) +
+                ((uint64_t)(int64_t)(int32_t)(page << 11) << 1) +
+                (load >> 10 & 0xfff) * (is_64 ? 8u : 4u);
+    return (adrp & 0x9f00001f) == 0x90000010 &&
+           (load & 0xbfc003ff) == (0xb9400200 | target);
+}
+
+/* ---- Mach-O ------------------------------------------------------------------------ */
+
+/* All stubs of a section have one size; the indirect symbols say, in the same order, whom
+ * they call. */
+
+#define INDIRECT_SYMBOL_LOCAL 0x80000000u
+#define INDIRECT_SYMBOL_ABS 0x40000000u
+
+typedef struct macho_stubs {
+    const macho_object *macho;
+    cursor symbols;
+    cursor names;
+    stub_writer writer;
+} macho_stubs;
+
+static cursor indirect_symbols(const macho_object *macho) {
+    return macho_table_bytes(macho, macho->indirect_symbols, 4);
+}
+
+/* The name of an indirect symbol; NULL: none. */
+static const char *indirect_name(const macho_stubs *reader, uint32_t index,
+                                 size_t *size_ret) {
+    cursor symbol = reader->symbols;
+    const char *name;
+    uint32_t offset;
+    if (index & (INDIRECT_SYMBOL_LOCAL | INDIRECT_SYMBOL_ABS)) return NULL;
+    cursor_skip(&symbol, (uint64_t)index * macho_symbol_size(reader->macho));
+    offset = cursor_u32(&symbol);
+    if (offset == 0) return NULL;
+    name = object_symbol_name(reader->names, offset, size_ret);
+    if (name != NULL && name[0] == '_') ++name, --*size_ret;
+    return name;
+}
+
+static gsym_status add_section(macho_stubs *reader, const macho_section *section,
+                               gsym_error *error) {
+    uint32_t size = section->stub_size;
+    uint64_t count = size == 0 ? 0 : section->size / size;
+    cursor entries = indirect_symbols(reader->macho);
+    cursor_skip(&entries, (uint64_t)section->indirect_first * 4);
+    for (uint64_t i = 0; i < count && cursor_left(&entries) >= 4; ++i) {
+        gsym_range stub;
+        size_t name_size;
+        const char *name = indirect_name(reader, cursor_u32(&entries), &name_size);
+        if (reader->writer.stubs_left == 0) return GSYM_OK;
+        if (name == NULL ||
+            __builtin_add_overflow(section->address, i * size, &stub.start) ||
+            __builtin_add_overflow(stub.start, size, &stub.end))
+            --reader->writer.stubs_left;
+        else
+            GSYM_TRY(stub_writer_add(&reader->writer, stub, name, name_size, error));
+    }
+    return GSYM_OK;
+}
+
+static gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                                   gsym_error *error) {
+    macho_stubs reader = {
+        .macho = macho,
+        .symbols = macho_table_bytes(macho, macho->symbols, macho_symbol_size(macho)),
+        .names = macho_table_bytes(macho, macho->strings, 1),
+    };
+    cursor indirect = indirect_symbols(macho);
+    gsym_status status = GSYM_OK;
+    stub_writer_init(&reader.writer, conversion, cursor_left(&indirect) / 4,
+                     cursor_left(&reader.names));
+    reader.writer.prefix = "symbol stub for: "; /* as in debuggers and LLVM */
+    for (uint32_t i = 0; i < macho->object.header.section_count && status == GSYM_OK; ++i) {
+        macho_section section = macho_section_at(macho, i);
+        if ((section.flags & SECTION_TYPE) == S_SYMBOL_STUBS)
+            status = add_section(&reader, &section, error);
+    }
+    stub_writer_deinit(&reader.writer);
+    return status;
+}
+
+gsym_status gsym_conversion_add_object_stubs(gsym_conversion *conversion,
+                                             const gsym_object *object,
+                                             gsym_error *error) {
+    switch (object->header.format) {
+        case GSYM_OBJECT_ELF: return elf_add_stubs(conversion, elf_of(object), error);
+        case GSYM_OBJECT_MACHO: return macho_add_stubs(conversion, macho_of(object), error);
+        default: return pe_add_stubs(conversion, pe_of(object), error);
+    }
+}

@@ -1,0 +1,63 @@
+/* stubs.h - names of the code by which an image calls functions of others. */
+#ifndef GSYM_SOURCES_STUBS_H
+#define GSYM_SOURCES_STUBS_H
+
+#include "containers/elf.h"
+#include "containers/macho.h"
+#include "containers/pe.h"
+#include "sources/conversion.h"
+
+/* Adds stubs to a conversion, as long as the tables of the file justify the work:
+ * sections may claim the same stubs, and these the same long name. */
+typedef struct stub_writer {
+    gsym_conversion *conversion;
+    const char *prefix; /* of the names */
+    const char *suffix;
+    buffer name; /* of the present stub */
+    size_t stubs_left;
+    size_t name_bytes_left;
+    bool is_cut; /* there were more */
+} stub_writer;
+
+/* For an image with that many stubs, whose targets have that many bytes of names. */
+void stub_writer_init(stub_writer *writer, gsym_conversion *conversion, size_t stubs,
+                      size_t name_bytes);
+void stub_writer_deinit(stub_writer *writer);
+/* Add the stub that calls `target`. Once no more is justified, there is a warning. */
+gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
+                            size_t target_size, gsym_error *error);
+
+/* The slot that two instructions of AArch64 load, `adrp x16` at `address` and `ldr` to the
+ * register `target`; false for others. */
+bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_t address,
+                          uint64_t *slot_ret);
+
+gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
+                          gsym_error *error);
+
+/* A stub of a PE image, which jumps to an imported function. */
+typedef struct pe_stub {
+    gsym_range code;
+    uint32_t name; /* where it is, from the image base */
+} pe_stub;
+
+/* What an image imports: a slot for each function, which the loader fills in. */
+typedef struct pe_slot {
+    uint64_t address;
+    uint32_t name;
+} pe_slot;
+
+typedef struct pe_stubs {
+    const pe_object *pe;
+    pe_section imports; /* where the names are */
+    LIST(pe_slot) slots;
+    LIST(pe_stub) found;
+} pe_stubs;
+
+/* Find the stubs, in ascending order in each section. */
+gsym_status pe_find_stubs(pe_stubs *stubs, gsym_error *error);
+void pe_stubs_close(pe_stubs *stubs);
+gsym_status pe_add_stubs(gsym_conversion *conversion, const pe_object *pe,
+                         gsym_error *error);
+
+#endif
