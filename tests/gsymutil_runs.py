@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,14 @@ class Printed(NamedTuple):
     status: int
     out: str
     err: str
+
+
+def in_words_of_24(printed: str, stubs: int = 0) -> str:
+    """What version 22 prints of the conversion of a Mach-O file, as of LLVM 24."""
+    line = f"Loaded {stubs} functions from symbol stubs.\n"
+    return re.sub(
+        r"(Loaded \d+ functions from symbol table\.\n)", rf"\1{line}", printed
+    )
 
 
 class Run:

@@ -1,4 +1,8 @@
-"""`gsymutil` prints what llvm-gsymutil 24 prints, byte for byte."""
+"""`gsymutil` prints what llvm-gsymutil 24 prints, byte for byte.
+
+The names of real files end with the version of LLVM that wrote them; what was printed
+for them is of a snapshot of version 24, of October 2026.
+"""
 
 from __future__ import annotations
 

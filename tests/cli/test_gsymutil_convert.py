@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ import pytest
 import gsym
 from gsym.cli.dropins.gsymutil_convert import _LLVM_CATEGORY
 from gsym.conversion.unit_job import _CATEGORIES
-from tests.inputs.elf import Elf, Symbol, code_section
+from tests.inputs import macho as macho_inputs
+from tests.inputs.elf import Elf, Section, Symbol, code_section
 
 if TYPE_CHECKING:
     from tests.gsymutil_runs import Run
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("folder")
 
 _AARCH64 = 183  # e_machine
+
+
+UNREADABLE = "warning: unable to read the .gnu_debugdata section"
+
+
+def packed(count: int) -> Section:
+    """MiniDebugInfo with that many symbols."""
+    symbols = [Symbol(f"inner{n}", 0x1100 + 0x10 * n, 0x10) for n in range(count)]
+    image = Elf([code_section()], symbols=symbols).to_bytes()
+    return Section(".gnu_debugdata", lzma.compress(image))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +82,149 @@ def test_symbols_are_taken_from_the_file_named_for_them(folder: Path, run: Run) 
     assert (status, reason[:5]) == (1, "arm: ")
     status, _, reason = run("--convert=app", "--symtab-file=none")
     assert (status, reason) == (1, "none: No such file or directory\n")
+
+
+# ---- steps of a conversion, as in LLVM's main branch of November 2026: the source of
+# ObjectFileTransformer.cpp, and for --stubs-file the test macho-stubs-file.yaml
+
+
+def steps(printed: str) -> list[str]:
+    """The lines between the output and what was pruned."""
+    lines = printed.splitlines()
+    ends = [n for n, line in enumerate(lines) if line.startswith(("Loaded", "Pruned"))]
+    return lines[ends[0] + 1 : ends[-1]]
+
+
+def macho(*names: str, indirect: tuple[int, ...] = ()) -> bytes:
+    """A Mach-O file with a stub, which calls the imported function that comes first."""
+    defined = [
+        macho_inputs.Symbol(f"_{name}", 0x1000 + 8 * n) for n, name in enumerate(names)
+    ]
+    imported = macho_inputs.Symbol(
+        "_puts", 0, 0, macho_inputs.UNDEFINED | macho_inputs.EXTERNAL
+    )
+    stubs = macho_inputs.Section(
+        "__stubs",
+        address=0x2000,
+        size=12,
+        flags=macho_inputs.CODE | macho_inputs.SYMBOL_STUBS,
+        stub_size=12,
+    )
+    sections = [macho_inputs.code(0x1000, 0x10), stubs]
+    symbols = [imported, *defined]
+    x86_64 = (macho_inputs.X86_64, 3)
+    return macho_inputs.Macho(
+        sections, symbols, indirect=indirect, cpu=x86_64
+    ).to_bytes()
+
+
+# A number stands for the line of that many stubs.
+MACHO_STEPS = [
+    ("dsym", [], ["Loaded 2 functions from symbol table.", 0]),
+    ("app", [], ["Loaded 1 functions from symbol table.", 1]),
+    (
+        "dsym",
+        ["--stubs-file=app"],
+        ["Using symbol stubs file: app", "Loaded 2 functions from symbol table.", 1],
+    ),
+    (
+        "dsym",
+        ["--symtab-file=app"],
+        ["Using symbol table file: app", "Loaded 1 functions from symbol table.", 1],
+    ),
+    (
+        "dsym",
+        ["--symtab-file=app", "--stubs-file=app"],
+        [
+            "Using symbol stubs file: app",
+            "Using symbol table file: app",
+            "Loaded 1 functions from symbol table.",
+            1,
+        ],
+    ),
+    (
+        "dsym",
+        ["--stubs-file=elf"],
+        [
+            "Using symbol stubs file: elf",
+            "Loaded 2 functions from symbol table.",
+            "warning: the symbol stubs file is not a mach-o file",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "options", "expected"), MACHO_STEPS)
+def test_each_source_of_symbols_is_reported(
+    path: str, options: list[str], expected: list[str | int], folder: Path, run: Run
+) -> None:
+    (folder / "dsym").write_bytes(macho("main", "helper"))
+    (folder / "app").write_bytes(macho("main", indirect=(0,)))
+    elf = Elf([code_section()]).to_bytes()
+    (folder / "elf").write_bytes(elf)
+    status, printed, _ = run(f"--convert={path}", *options, "-o", "a.gsym")
+    assert status == 0
+    lines = [
+        f"Loaded {each} functions from symbol stubs." if isinstance(each, int) else each
+        for each in expected
+    ]
+    assert steps(printed) == lines
+    with gsym.open(folder / "a.gsym") as reader:
+        names = [each.name for each in reader.functions() if each.address == 0x2000]
+    assert names == ["symbol stub for: puts"] * (expected[-1] == 1)
+
+
+def test_a_file_of_stubs_must_be_one(folder: Path, run: Run) -> None:
+    (folder / "dsym").write_bytes(macho("main"))
+    (folder / "text").write_text("no object file")
+    status, _, reason = run("--convert=dsym", "--stubs-file=text", "-o", "a.gsym")
+    assert status == 1
+    assert reason.startswith("text: ")
+    status, _, reason = run("--convert=dsym", "--stubs-file=dsym", "-o", "dsym")
+    assert (status, reason) == (1, "dsym: the output would replace the input\n")
+
+
+@pytest.mark.parametrize(
+    ("sections", "dynamic", "expected"),
+    [
+        ((), 0, []),
+        # Without a symbol table, where LLVM takes dynamic symbols only beside the next.
+        ((), 1, ["Loaded 1 functions from dynamic symbol table."]),
+        (
+            (packed(2),),
+            1,
+            [
+                "Loaded 1 functions from dynamic symbol table.",
+                "Loaded 2 functions from .gnu_debugdata symbol table.",
+            ],
+        ),
+        (
+            (Section(".gnu_debugdata", lzma.compress(b"")[:-1]),),
+            1,
+            [
+                "Loaded 1 functions from dynamic symbol table.",
+                f"{UNREADABLE}: it is damaged: it is truncated",
+            ],
+        ),
+    ],
+)
+def test_each_symbol_table_of_an_elf_file_is_reported(
+    sections: tuple[Section, ...],
+    dynamic: int,
+    expected: list[str],
+    folder: Path,
+    run: Run,
+) -> None:
+    exported = [Symbol("exported", 0x1040, 0x10)] * dynamic
+    own = [] if dynamic else [Symbol("own", 0x1040, 0x10)]
+    image = Elf([code_section(), *sections], symbols=own, dynamic_symbols=exported)
+    (folder / "app").write_bytes(image.to_bytes())
+    status, printed, _ = run("--convert=app")
+    first = f"Loaded {len(own)} functions from symbol table."
+    assert (status, steps(printed)) == (0, [first, *expected])
+    counted = "Failed to load the .gnu_debugdata section occurred 1 time(s)\n"
+    assert (counted in printed) == (UNREADABLE in printed)
+    assert UNREADABLE not in run("--convert=app", "--quiet").out
 
 
 def test_only_warnings_that_exist_are_given_llvms_name() -> None:

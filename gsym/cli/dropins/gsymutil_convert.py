@@ -40,7 +40,12 @@ def convert(options: Options) -> int:
         return EXIT_FAILED
     output = options.output or options.convert + ".gsym"
     for path in (output, options.json_summary_file):
-        for source in (options.convert, options.call_sites_yaml, options.symtab_file):
+        for source in (
+            options.convert,
+            options.call_sites_yaml,
+            options.symtab_file,
+            options.stubs_file,
+        ):
             if path and is_same_file(path, source):
                 raise Failure(f"{path}: the output would replace the input")
     is_breakpad = _is_breakpad(options)
@@ -51,8 +56,8 @@ def convert(options: Options) -> int:
     for architecture, path in slices:
         say_line(f"Output file ({architecture}): {path}")
         report = _convert(options, architecture, path, is_breakpad=is_breakpad)
-        symtab = "" if is_breakpad else options.symtab_file
-        say("".join(_report_lines(report, symtab, is_breakpad=is_breakpad)))
+        lines = _breakpad_lines if is_breakpad else _symbol_lines
+        say("".join(_report_lines(report, lines(report, options))))
         if options.verify:
             _verify(report)
         for text, count in _counts(report):
@@ -135,6 +140,7 @@ def _convert(
             segment_size=options.segment_size or None,
             index=False,
             symbol_table=options.symtab_file or None,
+            symbol_stubs=options.stubs_file or None,
             verbose=options.verbose and not options.quiet,
             pclntab="never",
             image_code=False,
@@ -144,7 +150,7 @@ def _convert(
         if isinstance(error, FormatError) and error.path == options.call_sites_yaml:
             reason = f"Error parsing YAML file: {error.path}: {reason}"
         path = error.path if isinstance(error, GsymError) else error.filename
-        if path is not None and path == options.symtab_file:
+        if path is not None and path in {options.symtab_file, options.stubs_file}:
             raise Failure(f"{path}: {reason}") from error
         if is_breakpad:
             raise Failure(f"Breakpad conversion failed: {reason}") from error
@@ -152,21 +158,16 @@ def _convert(
         raise Failure(f"DWARF conversion failed: : {reason}") from error
 
 
-def _report_lines(
-    report: ConversionReport, symtab: str, *, is_breakpad: bool
-) -> Iterator[str]:
-    debug_info, symbol_table = "DWARF", "symbol table"
-    if is_breakpad:
-        debug_info, symbol_table = "FUNC records", "PUBLIC records"
-    yield f"Loaded {report.functions_debug_info} functions from {debug_info}.\n"
+def _report_lines(report: ConversionReport, steps: Iterator[str]) -> Iterator[str]:
+    """What was read, in the order of LLVM; *steps* are those of one kind of input."""
+    yield f"{next(steps)}\n"
     if report.functions_merged:
         yield (
             f"Have {report.functions_merged} merged functions as children of other "
             "functions\n"
         )
-    if symtab:
-        yield f"{one_line(f'Using symbol table file: {symtab}', sys.stdout)}\n"
-    yield f"Loaded {report.functions_symbol_table} functions from {symbol_table}.\n"
+    for step in steps:
+        yield f"{one_line(step, sys.stdout)}\n"
     for warning in report.details:
         yield (
             f"warning: {_LLVM_CATEGORY.get(warning.category, warning.category)}: "
@@ -176,6 +177,37 @@ def _report_lines(
         f"Pruned {report.functions_pruned} functions, ended with {report.functions} "
         "total\n"
     )
+
+
+def _breakpad_lines(report: ConversionReport, _: Options) -> Iterator[str]:
+    yield f"Loaded {report.functions_debug_info} functions from FUNC records."
+    yield f"Loaded {report.functions_symbol_table} functions from PUBLIC records."
+
+
+def _symbol_lines(report: ConversionReport, options: Options) -> Iterator[str]:
+    yield f"Loaded {report.functions_debug_info} functions from DWARF."
+    if options.stubs_file:
+        yield f"Using symbol stubs file: {options.stubs_file}"
+    if options.symtab_file:
+        yield f"Using symbol table file: {options.symtab_file}"
+    for source, count in ({"symbol table": 0} | report.symbol_sources).items():
+        name = "symbol stubs" if source == "stubs" else source
+        yield f"Loaded {count} functions from {name}."
+    if options.stubs_file and "stubs" not in report.symbol_sources:
+        yield "warning: the symbol stubs file is not a mach-o file"
+    reason = _unread_mini_debug_info(report)
+    if reason and not options.quiet:
+        yield f"warning: unable to read the .gnu_debugdata section: {reason}"
+
+
+def _unread_mini_debug_info(report: ConversionReport) -> str:
+    """Why `.gnu_debugdata` was not read; else ""."""
+    from gsym.conversion.companions.elf import MINI_DEBUG_INFO_UNUSED
+
+    for note in report.notes:
+        if note.startswith(MINI_DEBUG_INFO_UNUSED):
+            return note[len(MINI_DEBUG_INFO_UNUSED) :]
+    return ""
 
 
 def _verify(report: ConversionReport) -> None:
@@ -207,6 +239,8 @@ def _counts(report: ConversionReport) -> Iterator[tuple[str, int]]:
     duplicates = "Duplicate address ranges with different debug info."
     yield duplicates, report.duplicates_different
     yield "Overlapping function ranges", report.overlapping
+    unread = bool(_unread_mini_debug_info(report))
+    yield "Failed to load the .gnu_debugdata section", int(unread)
 
 
 def _write_summary(path: str, counts: dict[str, int]) -> int:

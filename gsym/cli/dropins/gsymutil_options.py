@@ -91,6 +91,12 @@ OPTIONS = (
         optional="",
     ),
     Option(
+        "--stubs-file",
+        "Take the names of symbol stubs from this Mach-O file, such as the program\n"
+        "of a dSYM bundle, which does not have them",
+        metavar="value",
+    ),
+    Option(
         "--symtab-file",
         "Take the symbol table from this file, not from the one converted",
         metavar="value",
@@ -138,6 +144,7 @@ class Options:
         self.convert = self._last("--convert")
         self.input_kind = self._input_kind()
         self.symtab_file = self._last("--symtab-file")
+        self.stubs_file = self._last("--stubs-file")
         self.output = self._last("--out-file")
         self.architectures = given.get("--arch", [])
         self.json_summary_file = self._last("--json-summary-file")
