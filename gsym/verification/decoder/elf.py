@@ -203,9 +203,14 @@ class ReferenceElf(ReferenceFile):
                 )
 
     def stub_ranges(self) -> Iterator[Range]:
-        """Procedure linkage tables."""
+        """Procedure linkage tables; all code of PowerPC, where it has stubs."""
+        if self._is_relocatable:
+            return
+        if self._elf["e_machine"] in {"EM_PPC", "EM_PPC64"}:
+            yield from self._text_ranges()
+            return
         for section in self._elf.iter_sections():
-            if section.name in _STUBS and not self._is_relocatable:
+            if section.name in _STUBS:
                 start = section["sh_addr"]
                 yield Range(start, start + section["sh_size"])
 
