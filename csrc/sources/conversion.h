@@ -9,11 +9,6 @@
 
 #include "create/creator.h"
 
-/* Several stubs may call one function; a long name that any number of symbols have is not
- * copied without end.
- * Limit: Names of stubs */
-LIMIT(STUB_NAMES, 1 << 20, 16);
-
 /* Encodes the units that one thread has interned. */
 typedef struct unit_encoder {
     unsigned strp_size;

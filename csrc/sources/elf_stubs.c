@@ -359,7 +359,10 @@ static gsym_status add_section(stub_reader *reader, const elf_section *section,
     cursor c = elf_section_bytes(reader->elf, section);
     uint64_t size = cursor_left(&c), start = 0;
     const got_slot *before = NULL;
-    if (size > reader->code_left) return GSYM_OK;
+    if (size > reader->code_left) {
+        stub_writer_cut(&reader->writer, section->address);
+        return GSYM_OK;
+    }
     reader->code_left -= size;
     c = cursor_at(c.start, size, 0, is_big);
     for (uint64_t at = 0; at + 4 <= size; at += code->alignment) {
@@ -446,8 +449,6 @@ static gsym_status add_stubs(stub_reader *reader, gsym_error *error) {
     }
 }
 
-enum { STUBS_PER_SLOT = 8 }; /* among functions, each part of a large program has its own */
-
 gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
                           gsym_error *error) {
     stub_reader reader = {.elf = elf, .code = code_of(elf), .code_left = elf->object.size};
@@ -459,10 +460,7 @@ gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
         return GSYM_OK;
     find_base(&reader);
     status = find_slots(&reader, error);
-    stub_writer_init(&reader.writer, conversion,
-                     reader.slots.count *
-                         (reader.code->place == IN_CODE ? STUBS_PER_SLOT : 1),
-                     cursor_left(&reader.names));
+    stub_writer_init(&reader.writer, conversion, cursor_left(&reader.names));
     reader.writer.suffix = "@plt";
     if (status == GSYM_OK && reader.slots.count > 0) status = add_stubs(&reader, error);
     stub_writer_deinit(&reader.writer);

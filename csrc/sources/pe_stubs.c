@@ -179,7 +179,7 @@ gsym_status pe_add_stubs(gsym_conversion *conversion, const pe_object *pe,
     if (pe->symbol_count > 0 || creator_is_empty(conversion_creator(conversion)))
         return GSYM_OK;
     status = pe_find_stubs(&stubs, error);
-    stub_writer_init(&writer, conversion, stubs.found.count, pe->object.size);
+    stub_writer_init(&writer, conversion, pe->object.size);
     if (status == GSYM_OK) status = add_names(&stubs, &writer, error);
     stub_writer_deinit(&writer);
     pe_stubs_close(&stubs);

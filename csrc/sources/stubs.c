@@ -2,37 +2,36 @@
  * container; and the stubs of Mach-O files. */
 #include "sources/stubs.h"
 
-enum { SHORT_NAME = 256 }; /* a name that any number of stubs may have */
+/* Limit: Names of stubs */
+LIMIT(STUB_NAMES, 1 << 20, 16);
 
 /* ---- adding ----------------------------------------------------------------------- */
 
-void stub_writer_init(stub_writer *writer, gsym_conversion *conversion, size_t stubs,
-                      size_t name_bytes) {
+void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
+                      uint64_t name_bytes) {
     *writer = (stub_writer){
         .conversion = conversion,
         .prefix = "",
         .suffix = "",
-        .stubs_left = stubs,
-        .name_bytes_left = name_bytes + stubs * SHORT_NAME,
+        .name_bytes_left = LIMIT_OF(STUB_NAMES, name_bytes),
     };
 }
 
 void stub_writer_deinit(stub_writer *writer) { buffer_deinit(&writer->name); }
+
+void stub_writer_cut(stub_writer *writer, uint64_t address) {
+    dwarf_warn(conversion_warnings(writer->conversion), GSYM_WARN_LIMIT, 0, address);
+}
 
 gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
                             size_t target_size, gsym_error *error) {
     gsym_creator *creator = conversion_creator(writer->conversion);
     buffer *name = &writer->name;
     const uint8_t *stored;
-    if (writer->stubs_left == 0 || target_size > writer->name_bytes_left) {
-        if (!writer->is_cut)
-            dwarf_warn(conversion_warnings(writer->conversion), GSYM_WARN_LIMIT, 0,
-                       stub.start);
-        writer->is_cut = true;
-        writer->stubs_left = 0;
+    if (target_size > writer->name_bytes_left) {
+        stub_writer_cut(writer, stub.start);
         return GSYM_OK;
     }
-    --writer->stubs_left;
     writer->name_bytes_left -= target_size;
     name->size = 0;
     buffer_put(name, writer->prefix, strlen(writer->prefix));
@@ -69,6 +68,7 @@ typedef struct macho_stubs {
     cursor symbols;
     cursor names;
     stub_writer writer;
+    uint64_t stubs_left; /* one for each indirect symbol, which sections may share */
 } macho_stubs;
 
 static cursor indirect_symbols(const macho_object *macho) {
@@ -100,12 +100,14 @@ static gsym_status add_section(macho_stubs *reader, const macho_section *section
         gsym_range stub;
         size_t name_size;
         const char *name = indirect_name(reader, cursor_u32(&entries), &name_size);
-        if (reader->writer.stubs_left == 0) return GSYM_OK;
-        if (name == NULL ||
-            __builtin_add_overflow(section->address, i * size, &stub.start) ||
-            __builtin_add_overflow(stub.start, size, &stub.end))
-            --reader->writer.stubs_left;
-        else
+        if (reader->stubs_left == 0) {
+            stub_writer_cut(&reader->writer, section->address);
+            return GSYM_OK;
+        }
+        --reader->stubs_left;
+        if (name != NULL &&
+            !__builtin_add_overflow(section->address, i * size, &stub.start) &&
+            !__builtin_add_overflow(stub.start, size, &stub.end))
             GSYM_TRY(stub_writer_add(&reader->writer, stub, name, name_size, error));
     }
     return GSYM_OK;
@@ -120,8 +122,8 @@ static gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_obje
     };
     cursor indirect = indirect_symbols(macho);
     gsym_status status = GSYM_OK;
-    stub_writer_init(&reader.writer, conversion, cursor_left(&indirect) / 4,
-                     cursor_left(&reader.names));
+    reader.stubs_left = cursor_left(&indirect) / 4;
+    stub_writer_init(&reader.writer, conversion, cursor_left(&reader.names));
     reader.writer.prefix = "symbol stub for: "; /* as in debuggers and LLVM */
     for (uint32_t i = 0; i < macho->object.header.section_count && status == GSYM_OK; ++i) {
         macho_section section = macho_section_at(macho, i);

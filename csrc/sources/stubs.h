@@ -7,23 +7,23 @@
 #include "containers/pe.h"
 #include "sources/conversion.h"
 
-/* Adds stubs to a conversion, as long as the tables of the file justify the work:
- * sections may claim the same stubs, and these the same long name. */
+/* Adds stubs to a conversion, as long as their names are not too many bytes: any number
+ * of stubs may call a function of a long name. */
 typedef struct stub_writer {
     gsym_conversion *conversion;
     const char *prefix; /* of the names */
     const char *suffix;
     buffer name; /* of the present stub */
-    size_t stubs_left;
-    size_t name_bytes_left;
-    bool is_cut; /* there were more */
+    uint64_t name_bytes_left;
 } stub_writer;
 
-/* For an image with that many stubs, whose targets have that many bytes of names. */
-void stub_writer_init(stub_writer *writer, gsym_conversion *conversion, size_t stubs,
-                      size_t name_bytes);
+/* For an image whose imported functions have that many bytes of names. */
+void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
+                      uint64_t name_bytes);
 void stub_writer_deinit(stub_writer *writer);
-/* Add the stub that calls `target`. Once no more is justified, there is a warning. */
+/* Count the stub, or the section of stubs, at `address` as left out. */
+void stub_writer_cut(stub_writer *writer, uint64_t address);
+/* Add the stub that calls `target`. */
 gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
                             size_t target_size, gsym_error *error);
 
