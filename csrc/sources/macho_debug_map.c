@@ -265,6 +265,36 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
     return GSYM_OK;
 }
 
+/* The functions of entry `index` that `object` has. */
+static gsym_status find_moves(const gsym_debug_map *map, size_t index,
+                              const gsym_object *object, move_list *moves,
+                              uint64_t *missing_ret, gsym_error *error) {
+    const map_entry *entry;
+    function_list functions = {0};
+    macho_symbols symbols;
+    gsym_status status;
+    if (object->header.format != GSYM_OBJECT_MACHO || index >= map->entries.count)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no object file of this debug map");
+    entry = &map->entries.items[index];
+    symbols = macho_symbols_open(macho_of(object));
+    status = list_functions(&symbols, &functions, error);
+    if (status == GSYM_OK)
+        status = pair_functions(map, entry, &symbols, &functions, moves, error);
+    *missing_ret = entry->function_count - moves->count;
+    macho_symbols_close(&symbols);
+    free(functions.items);
+    return status;
+}
+
+gsym_status gsym_debug_map_compare(const gsym_debug_map *map, size_t index,
+                                   const gsym_object *object, uint64_t *missing_ret,
+                                   gsym_error *error) {
+    move_list moves = {0};
+    gsym_status status = find_moves(map, index, object, &moves, missing_ret, error);
+    free(moves.items);
+    return status;
+}
+
 /* Names of one function share a span. */
 static gsym_status add_spans(gsym_conversion *conversion, uint32_t file,
                              const move_list *moves, gsym_error *error) {
@@ -287,22 +317,9 @@ gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t 
                                           const gsym_debug_map *map, size_t index,
                                           const gsym_object *object, uint64_t *missing_ret,
                                           gsym_error *error) {
-    const map_entry *entry;
-    function_list functions = {0};
     move_list moves = {0};
-    macho_symbols symbols;
-    gsym_status status;
-    if (object->header.format != GSYM_OBJECT_MACHO || index >= map->entries.count)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no object file of this debug map");
-    entry = &map->entries.items[index];
-    symbols = macho_symbols_open(macho_of(object));
-    status = list_functions(&symbols, &functions, error);
-    if (status == GSYM_OK)
-        status = pair_functions(map, entry, &symbols, &functions, &moves, error);
+    gsym_status status = find_moves(map, index, object, &moves, missing_ret, error);
     if (status == GSYM_OK) status = add_spans(conversion, file, &moves, error);
-    *missing_ret = entry->function_count - moves.count;
-    macho_symbols_close(&symbols);
-    free(functions.items);
     free(moves.items);
     return status;
 }

@@ -10,10 +10,11 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.conversion.companions import macho
 from gsym.verification.check import compare
 from tests.containers.test_macho_symbols import stubs
 from tests.conversions import describe, read_functions, words
-from tests.inputs.archive import bsd_archive
+from tests.inputs.archive import bsd_archive, bsd_archive_of
 from tests.inputs.debug_map import TEXT, executable, object_file, stabs
 from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf import Dwarf
@@ -40,6 +41,7 @@ from tests.inputs.program import function, inlined, unit
 from tests.inputs.range_lists import ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
@@ -422,6 +424,89 @@ def test_a_file_is_read_once_under_all_of_its_names(tmp_path: Path) -> None:
     assert note.count("(named twice)") == 3
 
 
+def helper(name: str, line: int, extra: str = "") -> bytes:
+    """An object file with `help`, which has this name in DWARF."""
+    symbols = [Symbol("_help", 0, type=LOCAL), Symbol(extra or "_end", 0x20)]
+    lines = LineProgram(sequence((0, line), end=0x40))
+    return object_file(function(name, 0, 0x10), symbols=symbols, lines=lines)
+
+
+def link_helpers(
+    folder: Path,
+    members: Sequence[tuple[bytes, int]],
+    entries: Sequence[tuple[dict[str, tuple[int, int]], int]],
+) -> tuple[gsym.ConversionReport, str]:
+    """Convert a program of the members `x.o` of an archive."""
+    named = [("x.o", data, mtime) for data, mtime in members]
+    (folder / "x.a").write_bytes(bsd_archive_of(named))
+    path = f"{folder}/x.a(x.o)"
+    return convert(folder, executable(*(stabs(path, *each) for each in entries)))
+
+
+HELP_AT = TEXT + 0x40
+TWO_HELPERS = words(f"""
+    {TEXT:x}-{TEXT + 0x10:x} help_1
+      {TEXT:x} /src/a.c:11
+    {HELP_AT:x}-{HELP_AT + 0x10:x} help_2
+      {HELP_AT:x} /src/a.c:22
+""")
+
+
+@pytest.mark.parametrize("times", [(5, 6), (6, 5)])
+@pytest.mark.parametrize("step", [1, -1])
+def test_members_of_one_name_are_told_apart_by_their_time(
+    times: tuple[int, int], step: int, tmp_path: Path
+) -> None:
+    first, second = times
+    members = [(helper("help_1", 11), first), (helper("help_2", 22), second)]
+    entries = [
+        ({"_help": (TEXT, 0x10)}, first),
+        ({"_help": (HELP_AT, 0x10)}, second),
+    ]
+    report, found = link_helpers(tmp_path, members[::step], entries)
+    assert (found, report.notes) == (TWO_HELPERS, ())
+
+
+@pytest.mark.parametrize("mtime", [0, 5])
+@pytest.mark.parametrize("linked_mtime", [0, 5, 8])
+def test_members_of_one_name_and_time_are_told_apart_by_their_functions(
+    mtime: int, linked_mtime: int, tmp_path: Path
+) -> None:
+    members = [
+        (helper("help_2", 22, "_two"), mtime),
+        (helper("unused", 33, "_three"), mtime),
+        (helper("help_1", 11, "_one"), mtime),
+    ]
+    entries = [
+        ({"_help": (TEXT, 0x10), "_one": (TEXT + 0x20, 0)}, linked_mtime),
+        ({"_help": (HELP_AT, 0x10), "_two": (HELP_AT + 0x20, 0)}, linked_mtime),
+    ]
+    report, found = link_helpers(tmp_path, members, entries)
+    assert found == TWO_HELPERS
+    assert report.warnings == {}
+    changed = linked_mtime not in {0, mtime}
+    assert [note[:31] for note in report.notes] == (
+        ["2 object files were changed aft"] * changed
+    )
+
+
+def test_members_that_nothing_tells_apart_are_taken_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members = [(helper("help_1", 11), 0), (helper("help_2", 22), 0)]
+    entries = [({"_help": (at, 0x10)}, 0) for at in (TEXT, HELP_AT, TEXT + 0x80)]
+    report, found = link_helpers(tmp_path, members, entries)
+    assert found == TWO_HELPERS
+    (note,) = report.notes
+    assert note.startswith("1 of the 3 object files")
+    assert "x.a(x.o) (named twice)" in note
+    monkeypatch.setattr(macho, "_COMPARED", -(1 << 20))
+    report, found = link_helpers(tmp_path, members, entries[:2])
+    assert found == TWO_HELPERS
+    (note,) = report.notes
+    assert note.startswith("1 of the archive members that share a name assigned")
+
+
 def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:
     symbols = [Symbol(f"_f{n}", n) for n in range(64)]
     (tmp_path / "a.o").write_bytes(
@@ -430,3 +515,4 @@ def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:
     group = stabs(f"{tmp_path}/a.o", {"_f0": (TEXT, 1)})
     report, _ = convert(tmp_path, executable(*[group] * 500))
     assert report.functions_debug_info == 1
+    assert "a.o (named twice)" in report.notes[0]

@@ -165,6 +165,11 @@ size_t gsym_debug_map_count(const gsym_debug_map *map);
 /* Entry `index` < gsym_debug_map_count. */
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret);
+/* *missing_ret counts the functions of entry `index` that `object` does not have: whether
+ * it is the object file of the entry, where several have its name. */
+gsym_status gsym_debug_map_compare(const gsym_debug_map *map, size_t index,
+                                   const gsym_object *object, uint64_t *missing_ret,
+                                   gsym_error *error);
 
 /* ---- PDB: program databases of Windows ------------------------------------------ */
 

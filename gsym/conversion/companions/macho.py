@@ -8,6 +8,7 @@ which collects it all in a dSYM bundle.
 from __future__ import annotations
 
 import os
+from collections import deque
 
 from gsym.containers.archive import list_members
 from gsym.containers.fat import choose_slice, list_slices
@@ -16,7 +17,7 @@ from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.conversion.companions.search import CompanionSearch, Note, reason_of
 from gsym.conversion.debug_info import DebugInfo
-from gsym.engine.native import ffi, lib, new_object, to_str
+from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.records import NamedTuple
 
@@ -179,8 +180,19 @@ class _Entry(NamedTuple):
     mtime: int
 
 
+class _Archive(NamedTuple):
+    """*members* has those of each name, in their order, that no entry has got yet."""
+
+    data: memoryview
+    members: dict[str, deque[Member]]
+
+
 _WANTED = 16  # files of which a note has the paths
 _MAX_LISTED = 3  # of the files that are missing
+# What comparing archive members of one name may cost, in bytes: that much, and for each
+# byte of the archives. A member costs its size; to look at its time, that of a pointer.
+_COMPARED, _COMPARED_TIMES = 64 << 20, 8
+_LOOK, _LEAST = 8, 1024
 
 
 class DebugMap:
@@ -203,11 +215,13 @@ class DebugMap:
     ) -> None:
         self._binary = binary
         self.paths: list[str] = []
-        self._read: set[tuple[tuple[int, int], str]] = set()
-        self._archives: dict[tuple[int, int], tuple[memoryview, dict[str, Member]]] = {}
+        self._read: set[tuple[int, int]] = set()
+        self._archives: dict[tuple[int, int], _Archive] = {}
+        self._left_to_compare = _COMPARED
         self._missing: list[str] = []
         self.wanted: list[str] = []
         self._changed: list[str] = []
+        self._assumed: list[str] = []
         self.handle: Any = new_object(
             *("debug_map", lib.gsym_debug_map_create, lib.gsym_debug_map_destroy),
             binary.handle,
@@ -244,17 +258,20 @@ class DebugMap:
                 f"{len(self._changed)} object {were} changed after it was linked: "
                 f"{_some(self._changed)}"
             )
+        if self._assumed:
+            found.append(
+                f"{len(self._assumed)} of the archive members that share a name "
+                f"assigned by their order alone: {_some(self._assumed)}"
+            )
         return tuple(found)
 
     def _entries(self) -> Iterator[_Entry]:
-        """The entries with functions, each path once."""
+        """The entries with functions."""
         entry: Any = ffi.new("gsym_debug_map_entry *")
-        seen = set()
         for index in range(lib.gsym_debug_map_count(self.handle)):
             lib.gsym_debug_map_entry_at(self.handle, index, entry)
-            path = to_str(ffi.buffer(entry.path, entry.path_size)[:])
-            if entry.function_count and path not in seen:
-                seen.add(path)
+            if entry.function_count:
+                path = to_str(ffi.buffer(entry.path, entry.path_size)[:])
                 yield _Entry(index, path, entry.mtime)
 
     def _locate(self, path: str, rules: Sequence[tuple[str, str]]) -> str:
@@ -268,7 +285,7 @@ class DebugMap:
     def _open(self, entries: list[_Entry]) -> Iterator[LinkedObject]:
         for entry in entries:
             try:
-                data, mtime = self._find(entry.path)
+                data, mtime = self._find(entry)
                 file = ObjectFile(data, entry.path)
                 reason = self._mismatch(file)
             except (OSError, GsymError) as error:
@@ -281,35 +298,84 @@ class DebugMap:
                 self._changed.append(entry.path)
             yield LinkedObject(entry.number, file)
 
-    def _find(self, path: str) -> tuple[memoryview, int]:
-        """The bytes of an object file and the second in which it was last changed."""
-        archive, _, member = path.removesuffix(")").rpartition("(")
-        if not archive or not path.endswith(")") or os.path.exists(path):
-            _, mtime = self._identify(path, "")
-            return self._load(path), mtime
-        identity, _ = self._identify(archive, member)
-        if identity not in self._archives:
-            data = self._load(archive)
-            members = {each.name: each for each in list_members(data, archive)}
-            self._archives[identity] = data, members
-        data, members = self._archives[identity]
-        if member not in members:
-            raise FormatError(f"not in {archive}", path=path)
-        found = members[member]
-        return data[found.offset :][: found.size], found.mtime
-
-    def _identify(self, path: str, member: str) -> tuple[tuple[int, int], int]:
-        """The identity of a file and the time of its last change.
+    def _find(self, entry: _Entry) -> tuple[memoryview, int]:
+        """The bytes of an object file and the second in which it was last changed.
 
         Raises:
-            FormatError: The *member* was read before, maybe by another path.
+            FormatError: Another entry has it, maybe by another path.
         """
+        path = entry.path
+        archive, _, member = path.removesuffix(")").rpartition("(")
+        if not archive or not path.endswith(")") or os.path.exists(path):
+            status = os.stat(path)
+            identity = status.st_dev, status.st_ino
+            if identity in self._read:
+                raise FormatError("named twice", path=path)
+            self._read.add(identity)
+            return self._load(path), int(status.st_mtime)
+        data, members = self._open_archive(archive)
+        if member not in members:
+            raise FormatError(f"not in {archive}", path=path)
+        if not members[member]:
+            raise FormatError("named twice", path=path)
+        found = self._choose(entry, data, members[member])
+        members[member].remove(found)
+        return data[found.offset :][: found.size], found.mtime
+
+    def _open_archive(self, path: str) -> _Archive:
         status = os.stat(path)
         identity = status.st_dev, status.st_ino
-        if (identity, member) in self._read:
-            raise FormatError("named twice", path=path)
-        self._read.add((identity, member))
-        return identity, int(status.st_mtime)
+        if identity not in self._archives:
+            data = self._load(path)
+            self._left_to_compare += len(data) * _COMPARED_TIMES
+            members: dict[str, deque[Member]] = {}
+            for each in list_members(data, path):
+                members.setdefault(each.name, deque()).append(each)
+            self._archives[identity] = _Archive(data, members)
+        return self._archives[identity]
+
+    def _choose(
+        self, entry: _Entry, data: memoryview, members: deque[Member]
+    ) -> Member:
+        """The member of *entry* among those of its name.
+
+        The time tells them apart, else the functions: most tools write archives
+        whose members have no time.
+        """
+        if len(members) == 1:
+            return members[0]
+        if not self._may_compare(len(members) * _LOOK, entry):
+            return members[0]
+        mtime = entry.mtime  # 0: the linker does not say
+        fitting = [each for each in members if each.mtime == mtime] if mtime else []
+        fitting = fitting or list(members)
+        if len(fitting) == 1:
+            return fitting[0]
+        counts: list[int] = []
+        for member in fitting:
+            if not self._may_compare(max(member.size, _LEAST), entry):
+                break
+            counts.append(self._missing_functions(entry, data, member))
+            if counts[-1] == 0:
+                break
+        return fitting[counts.index(min(counts))] if counts else fitting[0]
+
+    def _may_compare(self, cost: int, entry: _Entry) -> bool:
+        self._left_to_compare -= cost
+        if self._left_to_compare < 0:
+            self._assumed.append(entry.path)
+        return self._left_to_compare >= 0
+
+    def _missing_functions(
+        self, entry: _Entry, data: memoryview, member: Member
+    ) -> int:
+        """How many functions of *entry* a member does not have."""
+        missing, error = ffi.new("uint64_t *"), new_error()
+        file = ObjectFile(data[member.offset :][: member.size], entry.path)
+        compare = lib.gsym_debug_map_compare
+        status = compare(self.handle, entry.number, file.handle, missing, error)
+        check(status, error, entry.path)
+        return int(missing[0])
 
     def _load(self, path: str) -> memoryview:
         data = map_one_of_many(path)
