@@ -106,6 +106,9 @@ static gsym_status open_files(job *of) {
     if (options->debug_file != NULL) {
         GSYM_TRY(object_file_open(options->debug_file, &of->debug, of->error));
         GSYM_TRY(in_file(options->debug_file, check_identifier(of), of->error));
+        GSYM_TRY(in_file(
+            options->debug_file,
+            gsym_object_align(of->debug.object, of->binary.object, of->error), of->error));
     }
     if (options->supplementary_file != NULL)
         GSYM_TRY(
@@ -157,12 +160,7 @@ static gsym_status create_conversion(job *of) {
 }
 
 static uint64_t symbol_table_size(const object_file *file) {
-    gsym_object_section section = {0};
-    gsym_error ignored;
-    if (gsym_object_find_section(file->object, 0, ".symtab", 7, &section, &ignored) !=
-        GSYM_OK)
-        return 0;
-    return section.uncompressed_size;
+    return file->object == NULL ? 0 : file->header.symbol_table_size;
 }
 
 /* The binary or its debug file, whichever has more symbols. */
@@ -173,6 +171,8 @@ static object_file *symbols_of(job *of) {
 
 static gsym_status scan(job *of) {
     GSYM_TRY(object_file_give(dwarf_of(of), of->conversion, 0, false, of->error));
+    GSYM_TRY(gsym_conversion_add_object_spans(of->conversion, 0, dwarf_of(of)->object,
+                                              of->error));
     if (of->supplementary.object != NULL) {
         uint32_t number;
         GSYM_TRY(gsym_conversion_add_file(of->conversion, GSYM_DWARF_SUPPLEMENTARY, &number,
@@ -203,7 +203,7 @@ static gsym_status add_symbols(job *of) {
     if (of->options->flags & GSYM_WITHOUT_SYMBOLS) return GSYM_OK;
     GSYM_TRY(in_file(file->path,
                      gsym_conversion_add_object_symbols(of->conversion, file->object,
-                                                        of->error),
+                                                        of->binary.object, of->error),
                      of->error));
     GSYM_TRY(in_file(of->binary.path,
                      gsym_conversion_add_object_code(of->conversion, of->binary.object,

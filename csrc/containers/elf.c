@@ -37,6 +37,7 @@ elf_section elf_section_at(const elf_object *elf, uint32_t index) {
     section.alignment = elf_read_word(&c, elf);
     section.entry_size = elf_read_word(&c, elf);
     if (elf->placements != NULL) section.address = elf->placements[index].address;
+    if (section.flags & SHF_ALLOC) section.address += elf->object.header.bias;
     return section;
 }
 
@@ -123,6 +124,37 @@ static bool find_segment(const elf_object *elf, uint32_t type, uint64_t *address
 bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_ret,
                       uint64_t *offset_ret, uint64_t *size_ret) {
     return find_segment(elf, PROGRAM_LOAD, address_ret, offset_ret, size_ret, index);
+}
+
+enum { PROGRAM_HEADER_MEMORY_64 = 40, PROGRAM_HEADER_MEMORY_32 = 20 };
+
+/* p_memsz of the program header before `index`; a debug file may have another p_filesz. */
+static uint64_t memory_size(const elf_object *elf, uint32_t index) {
+    cursor c = elf_cursor(
+        elf, elf->program_table + (uint64_t)(index - 1) * elf->program_entry_size);
+    cursor_skip(&c, elf->object.header.is_64 ? PROGRAM_HEADER_MEMORY_64
+                                             : PROGRAM_HEADER_MEMORY_32);
+    return elf_read_word(&c, elf);
+}
+
+static bool segment_distance(const gsym_object *object, const gsym_object *other,
+                             uint64_t *distance_ret) {
+    const elf_object *elf = elf_of(object), *second = elf_of(other);
+    uint64_t address, other_address, offset, size, distance = 0;
+    uint32_t index = 0, other_index = 0, count = 0;
+    for (;; ++count) {
+        bool has = elf_load_segment(elf, &index, &address, &offset, &size);
+        if (has != elf_load_segment(second, &other_index, &other_address, &offset, &size))
+            return false;
+        if (!has) break;
+        if (count == 0) distance = other_address - address;
+        if (other_address - address != distance ||
+            memory_size(elf, index) != memory_size(second, other_index))
+            return false;
+    }
+    if (count == 0) return false;
+    *distance_ret = distance - object->header.bias;
+    return true;
 }
 
 bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret) {
@@ -219,7 +251,8 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
 
 /* In a relocatable file, those of one name stand one after the other, as a linker would
  * join them: armcc and type units put what may occur twice into groups of its own. */
-static void find_debug_sections(elf_object *elf) {
+static void find_known_sections(elf_object *elf) {
+    gsym_object_header *header = &elf->object.header;
     uint64_t sizes[GSYM_DEBUG_SECTION_COUNT] = {0};
     for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
         gsym_object_section section = {0};
@@ -228,6 +261,8 @@ static void find_debug_sections(elf_object *elf) {
         bool is_split = false;
         /* A damaged one is found too; reading it reports the error. */
         (void)section_at(&elf->object, i, &section, &ignored);
+        if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
+            header->symbol_table_size = section.size;
         which = object_debug_section_named(section.name, section.name_size, &is_split);
         if (which == GSYM_DEBUG_SECTION_COUNT || section.type == SHT_NOBITS ||
             section.memory_size == 0)
@@ -555,7 +590,7 @@ static gsym_status open_elf(gsym_object *object, gsym_error *error) {
         object->header.is_relocatable = object->header.has_base_address = 1;
         GSYM_TRY(elf_place_sections(elf, error));
     }
-    find_debug_sections(elf);
+    find_known_sections(elf);
     return GSYM_OK;
 }
 
@@ -570,4 +605,5 @@ const object_format elf_format = {
     .section_at = section_at,
     .identifier = identifier,
     .relocate = elf_relocate,
+    .segment_distance = segment_distance,
 };

@@ -77,7 +77,8 @@ static macho_segment segment_at(const macho_object *macho, uint64_t offset) {
 static uint64_t far_offset(const macho_object *macho, const macho_section *section,
                            uint64_t segment_offset) {
     macho_segment segment = segment_at(macho, segment_offset);
-    uint64_t offset = section->address - segment.address + segment.file_offset;
+    uint64_t address = section->address - macho->object.header.bias;
+    uint64_t offset = address - segment.address + segment.file_offset;
     return (uint32_t)offset == section->offset ? offset : section->offset;
 }
 
@@ -87,7 +88,7 @@ macho_section macho_section_at(const macho_object *macho, uint32_t index) {
     macho_section section;
     section.name = read_name(&c);
     (void)read_name(&c); /* of its segment */
-    section.address = read_word(&c, macho);
+    section.address = read_word(&c, macho) + macho->object.header.bias;
     section.size = read_word(&c, macho);
     section.offset = cursor_u32(&c);
     (void)cursor_u32(&c); /* align */
@@ -260,6 +261,7 @@ static gsym_status read_header(macho_object *macho, gsym_error *error) {
                          "the Mach-O header and its load commands are cut off");
     GSYM_TRY(read_commands(macho, start, count, start + size, error));
     header->section_count = (uint32_t)macho->places.count;
+    header->symbol_table_size = (uint64_t)macho->symbols.count * macho_symbol_size(macho);
     return GSYM_OK;
 }
 

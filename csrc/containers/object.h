@@ -36,6 +36,10 @@ struct object_format {
     /* NULL: this format needs none. */
     gsym_status (*relocate)(const gsym_object *object, uint32_t index, uint8_t *bytes,
                             size_t size, uint64_t *failed_ret, gsym_error *error);
+    /* How far the segments of `object` are from those of `other`, a file of the same
+     * format; false if they differ in more. NULL: only sections tell. */
+    bool (*segment_distance)(const gsym_object *object, const gsym_object *other,
+                             uint64_t *distance_ret);
 };
 
 extern const object_format elf_format, macho_format, pe_format;

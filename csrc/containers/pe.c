@@ -163,6 +163,7 @@ static gsym_status read_headers(pe_object *pe, gsym_error *error) {
     size = (uint64_t)pe->symbol_count * pe->symbol_size;
     pe->strings = pe_bytes(pe, pe->symbol_table + size, UINT32_MAX);
     if (pe->symbol_table == 0) pe->strings = pe_bytes(pe, 0, 0);
+    if (pe->symbol_table != 0) pe->object.header.symbol_table_size = size;
     if (cursor_left(&pe->strings) >= 4) {
         size = cursor_load32(pe->strings.at, pe->strings.swap);
         if (size < cursor_left(&pe->strings)) pe->strings.end = pe->strings.at + size;

@@ -49,9 +49,9 @@ bool macho_next_symbol(macho_symbols *symbols, macho_symbol *symbol) {
     symbol->binding = (symbol->type & N_EXT) == 0        ? SYMBOL_LOCAL
                       : (description & N_WEAK_DEF) != 0 ? SYMBOL_WEAK
                                                               : SYMBOL_GLOBAL;
-    symbol->address = code_address(macho, macho->object.header.is_64
-                                              ? cursor_u64_covered(c)
-                                              : cursor_u32_covered(c));
+    symbol->address =
+        macho->object.header.is_64 ? cursor_u64_covered(c) : cursor_u32_covered(c);
+    symbol->address = code_address(macho, symbol->address + macho->object.header.bias);
     return true;
 }
 

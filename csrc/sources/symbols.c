@@ -180,7 +180,9 @@ static bool follow_descriptor(const elf_object *elf, const symbol_table *table,
     c = elf_section_bytes(elf, &section);
     cursor_skip(&c, symbol->address - section.address);
     symbol->address = cursor_u64(&c);
-    return !c.failed && symbol->address != 0;
+    if (c.failed || symbol->address == 0) return false;
+    symbol->address += elf->object.header.bias;
+    return true;
 }
 
 static bool is_function_type(const elf_object *elf, unsigned type) {
@@ -198,6 +200,7 @@ static bool next_elf_function(const elf_object *elf, symbol_table *table,
             continue;
         if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
             symbol->address += elf->placements[symbol->section].address;
+        symbol->address += elf->object.header.bias;
         symbol->address &= ~object_isa_bit(&elf->object.header);
         symbol->is_lost = !symbol->is_label && !follow_descriptor(elf, table, symbol);
         return true;
@@ -276,6 +279,7 @@ enum {
 
 typedef struct symbol_reader {
     const pe_object *pe;
+    const pe_object *image; /* with the unwind table; NULL: none */
     gsym_conversion *conversion;
     cursor entries;
     symbol_starts starts; /* and the ends of sections */
@@ -424,12 +428,16 @@ static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
 
 /* Functions in the unwind table of a 64-bit image. */
 static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
-    const pe_object *pe = reader->pe;
-    uint64_t base = pe->object.header.base_address;
-    bool has_ends = pe->object.header.machine == IMAGE_FILE_MACHINE_AMD64;
-    size_t size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
+    const pe_object *pe = reader->image;
+    uint64_t base;
+    bool has_ends;
+    size_t size;
     gsym_range range;
     cursor c;
+    if (pe == NULL) return GSYM_OK;
+    base = pe->object.header.base_address;
+    has_ends = pe->object.header.machine == IMAGE_FILE_MACHINE_AMD64;
+    size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
     if ((!has_ends && pe->object.header.machine != IMAGE_FILE_MACHINE_ARM64) ||
         !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
         return GSYM_OK;
@@ -506,10 +514,11 @@ static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
 }
 
 static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
-                                  gsym_error *error) {
+                                  const gsym_object *image, gsym_error *error) {
     const pe_object *pe = pe_of(object);
     symbol_reader reader = {.conversion = conversion, .pe = pe};
     gsym_status status;
+    if (image->header.format == GSYM_OBJECT_PE) reader.image = pe_of(image);
     if (pe->symbol_table != 0)
         reader.entries = pe_bytes(pe, pe->symbol_table,
                                   (uint64_t)pe->symbol_count * pe->symbol_size);
@@ -537,15 +546,33 @@ gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
     return GSYM_OK;
 }
 
+gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32_t file,
+                                             const gsym_object *object,
+                                             gsym_error *error) {
+    uint64_t bias = object->header.bias;
+    for (uint32_t i = 0; bias != 0 && i < object->header.section_count; ++i) {
+        gsym_object_section section = {0};
+        gsym_error ignored;
+        (void)object->format->section_at(object, i, &section, &ignored);
+        if (section.holds_code)
+            GSYM_TRY(gsym_conversion_add_address_span(conversion, file,
+                                                      section.address - bias,
+                                                      section.memory_size, section.address,
+                                                      error));
+    }
+    return GSYM_OK;
+}
+
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
+                                               const gsym_object *image,
                                                gsym_error *error) {
     creator_supply_strings(conversion_creator(conversion), object->size);
     creator_await_symbols(conversion_creator(conversion));
     switch (object->header.format) {
         case GSYM_OBJECT_ELF: return elf_add_symbols(conversion, object, error);
         case GSYM_OBJECT_MACHO: return macho_add_symbols(conversion, object, error);
-        default: return pe_add_symbols(conversion, object, error);
+        default: return pe_add_symbols(conversion, object, image, error);
     }
 }
 
@@ -595,7 +622,8 @@ static gsym_status elf_add_live(gsym_conversion *conversion, const elf_object *e
                                 gsym_error *error) {
     debug_files *files = conversion_files(conversion);
     live_list list = live_list_of(conversion, &elf->object);
-    uint64_t entry = elf->entry & ~object_isa_bit(&elf->object.header);
+    const gsym_object_header *header = &elf->object.header;
+    uint64_t entry = (elf->entry + header->bias) & ~object_isa_bit(header);
     symbol_table table;
     elf_symbol symbol;
     GSYM_TRY(add_live(&list, (live_code){.address = entry}, error));

@@ -72,6 +72,23 @@ class ObjectFile:
         ffi.release(self.handle)
         del self.data
 
+    def align(self, binary: ObjectFile) -> None:
+        """Give this file the addresses of *binary*, which it has information of.
+
+        Either may have been moved since, as prelinking and rebasing do. Its DWARF
+        keeps its addresses, from which `bias` leads to those of *binary*.
+
+        Raises:
+            FormatError: Nothing tells how far its code was moved.
+        """
+        self._call(lib.gsym_object_align, self.handle, binary.handle)
+        lib.gsym_object_header_get(self.handle, self._header)
+
+    @property
+    def bias(self) -> int:
+        """What `align` added to the addresses in the file, modulo 2^64."""
+        return int(self._header.bias)
+
     @property
     def failed_relocations(self) -> int:
         """The number that could not be applied so far."""
@@ -111,6 +128,14 @@ class ObjectFile:
     def machine(self) -> int:
         """The number of the machine that it is for: e_machine, cputype, Machine."""
         return int(self._header.machine)
+
+    @property
+    def symbol_table_size(self) -> int:
+        """The size of its symbols in bytes; 0 if it is stripped.
+
+        Those for the loader, `.dynsym` and exports, do not count.
+        """
+        return int(self._header.symbol_table_size)
 
     @property
     def section_count(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.engine.native import lib
-from gsym.errors import FormatError, UnsupportedError
+from gsym.errors import UnsupportedError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -140,8 +140,8 @@ def _find_symbols(
     binary: ObjectFile, dwarf: ObjectFile
 ) -> tuple[tuple[ObjectFile, ...], ObjectFile | None, str]:
     """The longer symbol table of both; without one, the MiniDebugInfo of the binary."""
-    own = symbol_table_size(binary)
-    if dwarf is not binary and symbol_table_size(dwarf) > own:
+    own = binary.symbol_table_size
+    if dwarf is not binary and dwarf.symbol_table_size > own:
         return (dwarf,), None, ""
     if own or not binary.has_section(b".gnu_debugdata"):
         return (binary,), None, ""
@@ -149,11 +149,3 @@ def _find_symbols(
 
     packed, note = open_mini_debug_info(binary)
     return (binary,) if packed is None else (binary, packed), packed, note
-
-
-def symbol_table_size(file: ObjectFile) -> int:
-    """The bytes of an ELF file's `.symtab`; 0 where it cannot be read."""
-    try:
-        return file.section_size(b".symtab")
-    except FormatError:
-        return 0

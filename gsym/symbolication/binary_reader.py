@@ -62,7 +62,11 @@ def open_binary(
     size = found.dwarf.debug_section_size(lib.GSYM_DEBUG_INFO)
     if size < _LEAST_DEBUG_INFO or found.missing or found.notes:
         return None
-    if found.debug_map is not None or any(map(binary.has_section, _GO_SECTIONS)):
+    if (
+        found.dwarf.bias
+        or found.debug_map is not None
+        or any(map(binary.has_section, _GO_SECTIONS))
+    ):
         return None
     options = ConvertOptions(index=False)
     partial = PartialConversion(binary, found, options)

@@ -92,13 +92,17 @@ def open_reference(  # noqa: PLR0913 - independent keywords
 
 
 def _open(binary: ObjectFile) -> ReferenceFile:
+    file: ReferenceFile
     if binary.is_macho:
-        return ReferenceMacho(binary.path, binary.data)
-    if not binary.is_elf:
+        file = ReferenceMacho(binary.path, binary.data)
+    elif binary.is_elf:
+        # A file within another one, as MiniDebugInfo, has no path of its own.
+        is_file = os.path.exists(binary.path)
+        file = ReferenceElf(binary.path, None if is_file else binary.data)
+    else:
         raise UnsupportedError(_COMPARED, path=binary.path)
-    # A file within another one, as MiniDebugInfo, has no path of its own.
-    is_file = os.path.exists(binary.path)
-    return ReferenceElf(binary.path, None if is_file else binary.data)
+    file.bias = binary.bias - (1 << 64) * (binary.bias >> 63)
+    return file
 
 
 def _add_companions(file: ReferenceFile, binary: ObjectFile, found: DebugInfo) -> None:
@@ -106,6 +110,8 @@ def _add_companions(file: ReferenceFile, binary: ObjectFile, found: DebugInfo) -
         file.debug = _open(found.dwarf)
     if found.supplementary is not None:
         file.supplementary = _open(found.supplementary)
+        if file.debug is not None:
+            file.debug.supplementary = file.supplementary
     file.symbol_files = tuple(
         file if each is binary else _open(each) for each in found.symbols
     )
@@ -114,7 +120,8 @@ def _add_companions(file: ReferenceFile, binary: ObjectFile, found: DebugInfo) -
 def _parts(
     file: ReferenceFile, found: DebugInfo, path_map: Sequence[tuple[str, str]]
 ) -> Iterator[Part]:
-    yield Part(file, path_map)
+    is_moved = file.debug is not None and file.debug.bias
+    yield Part(file.debug if is_moved and file.debug else file, path_map)
     if found.debug_map is not None and isinstance(file, ReferenceMacho):
         yield from _linked_parts(file, found.debug_map, path_map)
 

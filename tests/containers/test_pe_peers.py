@@ -140,3 +140,29 @@ def test_a_real_program_answers_as_llvm_symbolizer_says(
     # What has no DIE, as hand-written code, has no line in a GSYM file.
     assert [each for each in answers.different if "cygwin.S" not in each] == []
     assert answers.with_lines > 1000
+
+
+@pytest.mark.parametrize("target", ["x86_64", "i686"])
+@pytest.mark.parametrize("debug_base", ["0x140000000", "0x10000000"])
+def test_a_debug_file_of_mingw_says_what_the_whole_program_says(
+    target: str, debug_base: str, tmp_path: Path
+) -> None:
+    """Also if the program was linked, or rebased, for another address."""
+    base = "0x10000000" if target == "i686" else "0x140000000"
+    if target == "i686":
+        debug_base = debug_base.replace("0x140000000", "0x30000000")
+    tool = f"{target}-w64-mingw32-"
+    compiler, copy = find_peer(f"{tool}gcc"), find_peer(f"{tool}objcopy")
+    flags = ["-g", "-O1", "-shared", "-Wl,--image-base"]
+    whole = build(compiler, tmp_path / "a.dll", *flags, f"-Wl,{base}")
+    source = build(compiler, tmp_path / "b.dll", *flags, f"-Wl,{debug_base}")
+    run(copy, "--only-keep-debug", str(source), str(tmp_path / "a.debug"))
+    stripped = tmp_path / "s.dll"
+    link = f"--add-gnu-debuglink={tmp_path}/a.debug"
+    run(copy, "--strip-all", link, str(whole), str(stripped))
+    gsym.convert(str(whole), str(tmp_path / "whole"))
+    report = gsym.convert(str(stripped), str(tmp_path / "stripped"))
+    assert report.companions == (f"{tmp_path}/a.debug",)
+    with gsym.open(tmp_path / "whole") as one, gsym.open(tmp_path / "stripped") as two:
+        assert list(two.functions()) == list(one.functions())
+        assert len(list(one.functions())) > 50

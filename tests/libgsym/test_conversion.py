@@ -185,6 +185,22 @@ def test_a_debug_file_has_the_lines_of_its_binary(
     assert not (tmp_path / "none").exists()
 
 
+def test_a_debug_file_at_another_address_is_moved(
+    library: Library, tmp_path: Path
+) -> None:
+    objcopy = find_peer("objcopy")
+    flags = "-no-pie", "-Wl,--build-id=0x1234"
+    program = compiled(tmp_path, *flags)
+    debug, stripped = tmp_path / "program.debug", tmp_path / "stripped"
+    subprocess.run(words_of(objcopy, "--strip-all", program, stripped), check=True)
+    gsym.convert(program, tmp_path / "ours")
+    compiled(tmp_path, *flags, "-Wl,-Ttext-segment=0x30000000")
+    subprocess.run(words_of(objcopy, "--only-keep-debug", program, debug), check=True)
+    output = tmp_path / "theirs"
+    assert convert(library, stripped, output, debug_file=debug).status == 0
+    assert output.read_bytes() == (tmp_path / "ours").read_bytes()
+
+
 def test_split_units_are_read_if_they_are_given(
     library: Library, tmp_path: Path
 ) -> None:

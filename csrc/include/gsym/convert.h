@@ -57,6 +57,8 @@ typedef struct gsym_object_header {
     uint32_t reserved;
     uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
                             * ImageBase */
+    uint64_t bias; /* what gsym_object_align added to its addresses, modulo 2^64 */
+    uint64_t symbol_table_size; /* in bytes; without .dynsym and exports; 0: stripped */
 } gsym_object_header;
 
 typedef struct gsym_object_section {
@@ -80,6 +82,14 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
                              gsym_error *error);
 void gsym_object_close(gsym_object *object);
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
+/* Give `object`, which has debug information or symbols of `binary`, its addresses: either
+ * may have been moved since, as prelinking and rebasing do. The distance is that of their
+ * sections with code, or of the segments of ELF files that have none in common; the DWARF
+ * of `object` keeps its addresses, see gsym_conversion_add_object_spans. Fails with
+ * GSYM_E_FORMAT, and moves nothing, if sections were moved by different distances, or if
+ * nothing tells the distance and the code of one is nowhere in that of the other. */
+gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
+                              gsym_error *error);
 /* Section `index` < header.section_count; `present` 0: no such section. */
 gsym_status gsym_object_section_at(const gsym_object *object, uint32_t index,
                                    gsym_object_section *section_ret, gsym_error *error);
@@ -295,6 +305,11 @@ gsym_status gsym_conversion_add_debug_map(gsym_conversion *conversion, uint32_t 
                                           const gsym_debug_map *map, size_t index,
                                           const gsym_object *object, uint64_t *missing_ret,
                                           gsym_error *error);
+/* Move all functions of main file `file`, whose sections are those of `object`, as
+ * gsym_object_align has moved `object`. */
+gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32_t file,
+                                             const gsym_object *object,
+                                             gsym_error *error);
 /* Replace the prefix `old` of source paths; the first matching rule applies. */
 gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
                                          size_t old_size, const char *new_bytes,
@@ -351,11 +366,13 @@ void gsym_conversion_progress(gsym_conversion *conversion, uint64_t *done_ret,
 void gsym_conversion_cancel(gsym_conversion *conversion);
 /* After the workers: pass the functions to the creator. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
-/* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). The bytes
- * of the object must be valid until gsym_creator_finish, which copies the names that it
- * needs. */
+/* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). `image` is
+ * the binary, whose unwind table, if both are of PE, tells where symbols end; a debug file
+ * has none. The bytes of both must be valid until gsym_creator_finish, which copies the
+ * names that it needs. */
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
+                                               const gsym_object *image,
                                                gsym_error *error);
 /* Add where functions of an ELF image start that have unwind information: symbols without
  * a size end there. */

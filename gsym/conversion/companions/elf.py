@@ -89,7 +89,10 @@ def debug_files(
     build_id, is_elf = search.binary.uuid, search.binary.is_elf
 
     def mismatch(candidate: ObjectFile) -> str:
-        return _other_build(candidate, build_id) or _no_dwarf(candidate)
+        reason = _other_build(candidate, build_id) or _no_dwarf(candidate)
+        if not reason:
+            candidate.align(search.binary)
+        return reason
 
     if is_elf:
         installed = build_id_paths(build_id, options.debug_file_directories)
@@ -123,7 +126,10 @@ def _linked_files(
         if _crc32(candidate.data) != crc:
             return "CRC differs"
         build_id_differs = candidate.uuid and _other_build(candidate, build_id)
-        return build_id_differs or _no_dwarf(candidate)
+        reason = build_id_differs or _no_dwarf(candidate)
+        if not reason:
+            candidate.align(search.binary)
+        return reason
 
     paths = debug_link_paths(link.name, search.binary.path, directories)
     yield from search.open_all(paths, mismatch)
@@ -315,6 +321,7 @@ def open_mini_debug_info(binary: ObjectFile) -> tuple[ObjectFile | None, str]:
         within = ObjectFile(_inflate(section), f"{binary.path}({name})")
         if within.section_size(_MINI_DEBUG_INFO):
             raise FormatError("it contains another one")
+        within.align(binary)
     except GsymError as error:
         return None, f"{MINI_DEBUG_INFO_UNUSED}{error.reason}"
     return within, ""

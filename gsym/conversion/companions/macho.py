@@ -149,8 +149,10 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
     def mismatch(candidate: ObjectFile) -> str:
         if candidate.uuid != binary.uuid:
             return f"has UUID {candidate.uuid.hex() or 'none'}"
-        has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
-        return "" if has_dwarf else "has no debug information"
+        if not candidate.debug_section_size(lib.GSYM_DEBUG_INFO):
+            return "has no debug information"
+        candidate.align(binary)
+        return ""
 
     for bundle in search.open_all(bundles_beside(binary.path), mismatch):
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())

@@ -14,7 +14,6 @@ from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import (
     DebugInfo,
     find_debug_info,
-    symbol_table_size,
 )
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
@@ -116,7 +115,9 @@ def _find(source: ObjectFile, request: ConversionRequest) -> DebugInfo:
 
 
 def _open_companion(path: str, source: ObjectFile) -> ObjectFile:
-    return ObjectFile(choose_slice(map_file(path), path, source.architecture), path)
+    file = ObjectFile(choose_slice(map_file(path), path, source.architecture), path)
+    file.align(source)
+    return file
 
 
 class DwarfJob(UnitJob):
@@ -161,6 +162,7 @@ class DwarfJob(UnitJob):
         self._create(big_endian=self._source.big_endian)
         if self._request.options.pclntab != "only":
             self._set_sections(0, load_debug_sections(self._source, self._threads))
+            self._call(lib.gsym_conversion_add_object_spans, 0, self._source.handle)
         if self._found.supplementary is not None:
             self._add_file(lib.GSYM_DWARF_SUPPLEMENTARY, self._found.supplementary)
         if self._found.debug_map is not None:
@@ -211,13 +213,14 @@ class DwarfJob(UnitJob):
         """Read the symbol tables, and what the code says beside them."""
         found = self._found
         for file in found.symbols:
-            count = self._add(lib.gsym_conversion_add_object_symbols, file)
+            add = lib.gsym_conversion_add_object_symbols
+            count = self._add(add, file, self._binary)
             source = "symbol table"
             if file is found.mini_debug_info:
                 source = ".gnu_debugdata symbol table"
             elif (
                 file.is_elf
-                and not symbol_table_size(file)
+                and not file.symbol_table_size
                 and (count or file.has_section(b".dynsym"))
             ):
                 source = "dynamic symbol table"
@@ -232,11 +235,11 @@ class DwarfJob(UnitJob):
             count = self._add(lib.gsym_conversion_add_object_stubs, stubs)
             self._count("stubs", count)
 
-    def _add(self, add: Any, file: ObjectFile) -> int:
-        """Call *add* with *file*; how many functions that adds."""
+    def _add(self, add: Any, *files: ObjectFile) -> int:
+        """Call *add* with *files*; how many functions that adds."""
         creator = self._output.creator
         before: int = lib.gsym_creator_symbol_count(creator)
-        self._call(add, file.handle)
+        self._call(add, *(file.handle for file in files))
         return int(lib.gsym_creator_symbol_count(creator)) - before
 
     def _count(self, source: str, count: int) -> None:

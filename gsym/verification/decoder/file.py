@@ -109,6 +109,7 @@ class ReferenceFile:
         path: As given.
         debug: The file that its DWARF is taken from; None: itself.
         supplementary: The file that the DWARF refers to.
+        bias: How far its binary is from the addresses in it, if it is a debug file.
         symbol_files: The files whose symbols are its own; none: itself.
         text_ranges: Those of the sections with code, merged.
         little_endian: The order of the bytes in its words.
@@ -123,6 +124,7 @@ class ReferenceFile:
         self.path = path
         self.debug: ReferenceFile | None = None
         self.supplementary: ReferenceFile | None = None
+        self.bias = 0
         self.symbol_files: tuple[ReferenceFile, ...] = ()
         self._claimed = 0  # bytes of all sections inflated
 
@@ -145,12 +147,13 @@ class ReferenceFile:
 
     def moved(self, start: int, end: int) -> Iterator[tuple[Range, int]]:
         """The linked parts of a range, and how far each was moved."""
-        yield Range(start, end), 0
+        yield Range(start, end), self.bias
 
     def symbols(self) -> Iterator[Symbol]:
         """Symbols in executable sections."""
         for file in self.symbol_files or (self,):
-            yield from file.own_symbols()
+            for symbol in file.own_symbols():
+                yield symbol._replace(address=symbol.address + file.bias)
 
     def dwarf_sections(self, suffix: str = "") -> DebugSections:
         """The DWARF sections; with *suffix* ".dwo" those of split units."""
