@@ -62,25 +62,25 @@ static gsym_status joined_size(const object_file *file, gsym_object_section firs
 
 /* Copy a section to `out`, in the form that the conversion reads. */
 static gsym_status copy_section(object_file *file, const gsym_object_section *section,
-                                uint8_t *out, gsym_error *error) {
+                                uint8_t *out, gsym_unapplied *unapplied,
+                                gsym_error *error) {
     const uint8_t *bytes = file->mapping.bytes + section->offset;
     size_t size = (size_t)section->uncompressed_size;
-    uint64_t failed = 0;
     if (section->compression == GSYM_COMPRESSION_NONE)
         memcpy(out, bytes, size);
     else
         GSYM_TRY(inflate_section(section->compression, bytes, (size_t)section->size, out,
                                  size, section->offset, error));
     if (section->has_relocations)
-        GSYM_TRY(gsym_object_relocate(file->object, section->index, out, size, &failed,
+        GSYM_TRY(gsym_object_relocate(file->object, section->index, out, size, unapplied,
                                       error));
-    file->failed += failed;
+    file->failed += unapplied->count;
     return GSYM_OK;
 }
 
 static gsym_status copy_sections(object_file *file, gsym_object_section section,
                                  uint64_t size, size_t count, uint8_t **copy_ret,
-                                 gsym_error *error) {
+                                 gsym_range *distrusted_ret, gsym_error *error) {
     uint64_t most = FREE_SIZE + (uint64_t)file->mapping.size * MOST_RATIO;
     uint8_t *out;
     if (most > MOST_INFLATED) most = MOST_INFLATED;
@@ -92,7 +92,13 @@ static gsym_status copy_sections(object_file *file, gsym_object_section section,
     out = *copy_ret = malloc((size_t)size + 1);
     if (out == NULL) return gsym_fail_memory(error);
     while (count-- > 0) {
-        GSYM_TRY(copy_section(file, &section, out, error));
+        gsym_unapplied unapplied = {0};
+        uint64_t before = (uint64_t)(out - *copy_ret);
+        GSYM_TRY(copy_section(file, &section, out, &unapplied, error));
+        if (unapplied.count > 0) {
+            if (distrusted_ret->end == 0) distrusted_ret->start = before + unapplied.start;
+            distrusted_ret->end = before + unapplied.end;
+        }
         out += section.uncompressed_size;
         GSYM_TRY(next_section(file, &section, error));
     }
@@ -107,6 +113,7 @@ static gsym_status give_section(object_file *file, gsym_conversion *conversion,
     uint64_t size;
     size_t count = 1;
     bool is_mapped;
+    gsym_range distrusted = {0};
     GSYM_TRY(gsym_object_debug_section(file->object, which, is_split, &section, error));
     if (!section.present) return GSYM_OK;
     size = section.uncompressed_size;
@@ -115,10 +122,13 @@ static gsym_status give_section(object_file *file, gsym_conversion *conversion,
     is_mapped = count == 1 && section.compression == GSYM_COMPRESSION_NONE &&
                 !section.has_relocations;
     if (!is_mapped)
-        GSYM_TRY(copy_sections(file, section, size, count, &file->copies[which], error));
+        GSYM_TRY(copy_sections(file, section, size, count, &file->copies[which],
+                               &distrusted, error));
     bytes = is_mapped ? file->mapping.bytes + section.offset : file->copies[which];
-    return gsym_conversion_set_section(conversion, number, which, bytes, (size_t)size,
-                                       is_mapped, error);
+    GSYM_TRY(gsym_conversion_set_section(conversion, number, which, bytes, (size_t)size,
+                                         is_mapped, error));
+    return gsym_conversion_distrust(conversion, number, which, distrusted.start,
+                                    distrusted.end, error);
 }
 
 gsym_status object_file_give(object_file *file, gsym_conversion *conversion,

@@ -49,12 +49,12 @@ typedef struct fuzz_input {
 /* A relocated copy of a section's payload. */
 static uint8_t *relocate(const fuzz_input *input, const gsym_object_section *section) {
     uint8_t *copy = malloc((size_t)section->size + 1);
-    uint64_t failed;
+    gsym_unapplied unapplied;
     gsym_error error;
     if (copy == NULL) abort();
     memcpy(copy, input->data + section->offset, (size_t)section->size);
     (void)gsym_object_relocate(input->object, section->index, copy, (size_t)section->size,
-                               &failed, &error);
+                               &unapplied, &error);
     return copy;
 }
 

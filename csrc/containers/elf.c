@@ -523,39 +523,46 @@ static void read_crel(cursor *c, uint64_t header, relocation *r) {
     if (first & header & CREL_HAS_ADDEND) r->addend += (uint64_t)cursor_sleb(c);
 }
 
-static uint64_t apply_crel(const relocation_target *target, const symbol_values *symbols,
-                           cursor c) {
-    uint64_t header = cursor_uleb(&c), count = header / CREL_COUNT_UNIT, failed = 0;
+static void apply_crel(const relocation_target *target, const symbol_values *symbols,
+                       cursor c, gsym_unapplied *unapplied) {
+    uint64_t header = cursor_uleb(&c), count = header / CREL_COUNT_UNIT;
     relocation r = {.has_addend = (header & CREL_HAS_ADDEND) != 0};
     for (uint64_t i = 0; i < count; ++i) {
         relocation shifted;
         read_crel(&c, header, &r);
-        if (c.failed) return failed + 1; /* the others are not known */
+        if (c.failed) { /* the others are not known */
+            object_count_unapplied(unapplied, 0, r.number);
+            unapplied->end = target->size;
+            return;
+        }
         shifted = r;
         shifted.offset <<= header % CREL_HAS_ADDEND;
-        failed += !apply(target, symbols, &shifted);
+        if (!apply(target, symbols, &shifted))
+            object_count_unapplied(unapplied, shifted.offset, shifted.number);
     }
-    return failed;
 }
 
-/* How many of the relocations of one section could not be applied. */
-static uint64_t apply_section(const relocation_target *target, const elf_object *elf,
-                              const elf_section *section) {
+/* Apply the relocations of one section. */
+static void apply_section(const relocation_target *target, const elf_object *elf,
+                          const elf_section *section, gsym_unapplied *unapplied) {
     bool has_addend = section->type == SHT_RELA;
     size_t entry_size = (elf->object.header.is_64 ? 8u : 4u) * (has_addend ? 3u : 2u);
     symbol_values symbols = open_symbols(elf, section->link);
     cursor c = elf_section_bytes(elf, section);
-    uint64_t failed = 0;
-    if (section->type == SHT_CREL) return apply_crel(target, &symbols, c);
+    if (section->type == SHT_CREL) {
+        apply_crel(target, &symbols, c, unapplied);
+        return;
+    }
     while (cursor_left(&c) >= entry_size) {
         relocation r = next_relocation(&c, elf, has_addend);
-        failed += !apply(target, &symbols, &r);
+        if (!apply(target, &symbols, &r))
+            object_count_unapplied(unapplied, r.offset, r.number);
     }
-    return failed;
 }
 
 static gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                                size_t size, uint64_t *failed_ret, gsym_error *error) {
+                                size_t size, gsym_unapplied *unapplied_ret,
+                                gsym_error *error) {
     const elf_object *elf = elf_of(object);
     relocation_target target = {
         .bytes = bytes, .size = size, .address = elf_section_at(elf, index).address};
@@ -572,7 +579,7 @@ static gsym_status elf_relocate(const gsym_object *object, uint32_t index, uint8
             return gsym_fail(error, GSYM_E_FORMAT, section.offset,
                              "section %s shares its bytes with other relocations",
                              elf_section_name(elf, &section));
-        *failed_ret += apply_section(&target, elf, &section);
+        apply_section(&target, elf, &section, unapplied_ret);
     }
     return GSYM_OK;
 }

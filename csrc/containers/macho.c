@@ -348,6 +348,7 @@ static uint8_t subtractor(const macho_object *macho) {
     }
 }
 
+/* False if the file has no such symbol. Undefined and common symbols have the value 0. */
 static bool symbol_address(const macho_object *macho, uint32_t index,
                            uint64_t *address_ret) {
     uint32_t entry_size = macho_symbol_size(macho);
@@ -357,7 +358,8 @@ static bool symbol_address(const macho_object *macho, uint32_t index,
     type = cursor_u8(&c);
     cursor_skip(&c, 3); /* n_sect, n_desc */
     *address_ret = entry_size == 16 ? cursor_u64(&c) : cursor_u32(&c);
-    return !c.failed && (type & N_TYPE) != N_UNDF;
+    if ((type & N_TYPE) == N_UNDF) *address_ret = 0;
+    return !c.failed;
 }
 
 /* Whether it could be applied. */
@@ -383,8 +385,8 @@ static bool apply(const macho_object *macho, const macho_relocation *relocation,
 }
 
 static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
-                                  uint8_t *bytes, size_t size, uint64_t *failed_ret,
-                                  gsym_error *error) {
+                                  uint8_t *bytes, size_t size,
+                                  gsym_unapplied *unapplied_ret, gsym_error *error) {
     const macho_object *macho = macho_of(object);
     macho_section section = macho_section_at(macho, index);
     cursor c = relocations_of(macho, &section);
@@ -392,7 +394,7 @@ static gsym_status macho_relocate(const gsym_object *object, uint32_t index,
     (void)error;
     while (next_relocation(macho, &c, &relocation))
         if (relocation.names_symbol && !apply(macho, &relocation, bytes, size))
-            ++*failed_ret;
+            object_count_unapplied(unapplied_ret, relocation.place, relocation.type);
     return GSYM_OK;
 }
 

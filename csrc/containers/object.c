@@ -91,11 +91,25 @@ gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_sect
 }
 
 gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                                 size_t size, uint64_t *failed_ret, gsym_error *error) {
-    *failed_ret = 0;
+                                 size_t size, gsym_unapplied *unapplied_ret,
+                                 gsym_error *error) {
+    *unapplied_ret = (gsym_unapplied){.start = UINT64_MAX};
     if (object->format->relocate == NULL || index >= object->header.section_count)
         return GSYM_OK;
-    return object->format->relocate(object, index, bytes, size, failed_ret, error);
+    return object->format->relocate(object, index, bytes, size, unapplied_ret, error);
+}
+
+void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type) {
+    uint64_t end = offset == UINT64_MAX ? offset : offset + 1;
+    ++unapplied->count;
+    if (offset < unapplied->start) unapplied->start = offset;
+    if (end > unapplied->end) unapplied->end = end;
+    for (size_t i = 0; i < GSYM_UNAPPLIED_TYPES; ++i)
+        if (unapplied->counts[i] == 0 || unapplied->types[i] == type) {
+            unapplied->types[i] = type;
+            ++unapplied->counts[i];
+            break;
+        }
 }
 
 gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,

@@ -35,7 +35,8 @@ struct object_format {
                        size_t *size_ret);
     /* NULL: this format needs none. */
     gsym_status (*relocate)(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                            size_t size, uint64_t *failed_ret, gsym_error *error);
+                            size_t size, gsym_unapplied *unapplied_ret,
+                            gsym_error *error);
     /* How far the segments of `object` are from those of `other`, a file of the same
      * format; false if they differ in more. NULL: only sections tell. */
     bool (*segment_distance)(const gsym_object *object, const gsym_object *other,
@@ -48,6 +49,8 @@ extern const object_format elf_format, macho_format, pe_format;
  * with `zdebug` (NULL: it is not). */
 gsym_status object_set_payload(const gsym_object *object, gsym_object_section *section,
                                uint64_t size, const char *zdebug, gsym_error *error);
+/* Count a relocation of this type that could not be applied at `offset`. */
+void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type);
 /* The name at `offset` of a symbol table's names; NULL where it has no end in there or
  * is longer than any language makes. */
 const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);

@@ -439,7 +439,8 @@ static bool symbol_value(const pe_object *pe, uint32_t index, bool is_section_of
 }
 
 static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                               size_t size, uint64_t *failed_ret, gsym_error *error) {
+                               size_t size, gsym_unapplied *unapplied_ret,
+                               gsym_error *error) {
     const pe_object *pe = pe_of(object);
     pe_section section = pe_section_at(pe, index);
     relocation_target target = {.bytes = bytes, .size = size, .address = section.address};
@@ -460,10 +461,10 @@ static gsym_status pe_relocate(const gsym_object *object, uint32_t index, uint8_
         r.number = cursor_u16_covered(&entries);
         operation = relocation_operation_of(&target, &r);
         if (operation == RELOCATION_NONE) continue;
-        *failed_ret +=
-            operation == RELOCATION_UNKNOWN ||
+        if (operation == RELOCATION_UNKNOWN ||
             !symbol_value(pe, symbol, operation == RELOCATION_SECTION_OFFSET, &value) ||
-            !relocation_apply(&target, &r, value);
+            !relocation_apply(&target, &r, value))
+            object_count_unapplied(unapplied_ret, r.offset, r.number);
     }
     return GSYM_OK;
 }

@@ -33,6 +33,7 @@ typedef struct dwarf_bytes {
     const uint8_t *data;
     size_t size;
     bool is_file_mapping;
+    gsym_range distrusted; /* has values that no relocation was applied to; end 0: none */
 } dwarf_bytes;
 
 /* Functions that start in [start, end) of an object file are at `address` and on in the
@@ -98,10 +99,13 @@ static inline uint64_t dwarf_key(const dwarf_input *input, uint64_t offset) {
     return ((uint64_t)input->number << DWARF_OFFSET_BITS) + offset + 1;
 }
 
+/* A section from `offset` on, up to what is not to be trusted. */
 static inline cursor dwarf_section(const dwarf_input *input, gsym_debug_section which,
                                    uint64_t offset) {
     const dwarf_bytes *section = &input->sections[which];
-    return cursor_at(section->data, section->size, offset, input->big_endian);
+    size_t size = section->size;
+    if (GSYM_UNLIKELY(offset < section->distrusted.end)) size = section->distrusted.start;
+    return cursor_at(section->data, size, offset, input->big_endian);
 }
 
 bool dwarf_in_text(const dwarf_input *input, uint64_t address);

@@ -73,10 +73,16 @@ static void give_back(const dwarf_bytes *section, uint64_t end, uint64_t *given_
     *given_back = end;
 }
 
+static bool is_relocated(const dwarf_bytes *section, const dwarf_unit_header *header) {
+    return header->end <= section->distrusted.start ||
+           header->offset >= section->distrusted.end;
+}
+
 static gsym_status scan_section(const dwarf_input *input, gsym_debug_section section,
                                 unit_list *units, unit_list *type_units,
                                 warning_list *warnings, gsym_error *error) {
-    cursor c = dwarf_section(input, section, 0);
+    const dwarf_bytes *bytes = &input->sections[section];
+    cursor c = cursor_at(bytes->data, bytes->size, 0, input->big_endian);
     uint64_t given_back = 0;
     while (cursor_left(&c) > 0) {
         dwarf_unit_header header = {.is_in_types = section == GSYM_DEBUG_TYPES};
@@ -88,8 +94,12 @@ static gsym_status scan_section(const dwarf_input *input, gsym_debug_section sec
             }
             header.version = 0;
         }
-        give_back(&input->sections[section], header.end, &given_back);
-        c = dwarf_section(input, section, header.end);
+        give_back(bytes, header.end, &given_back);
+        c = cursor_at(bytes->data, bytes->size, header.end, input->big_endian);
+        if (!is_relocated(bytes, &header)) {
+            dwarf_warn(warnings, GSYM_WARN_UNIT_NOT_RELOCATED, offset, header.end);
+            continue;
+        }
         if (!dwarf_is_known_unit(&header)) {
             dwarf_warn(warnings, GSYM_WARN_UNIT_SKIPPED, offset, header.version);
             continue;

@@ -107,8 +107,22 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
     if (found->role != GSYM_DWARF_SPLIT &&
         (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
         return GSYM_OK;
-    found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0};
+    found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0, {0}};
     creator_supply_strings(conversion_creator(conversion), size);
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_distrust(gsym_conversion *conversion, uint32_t file,
+                                     gsym_debug_section which, uint64_t start, uint64_t end,
+                                     gsym_error *error) {
+    debug_file *found = file_numbered(conversion_files(conversion), file, error);
+    uint64_t size;
+    if (found == NULL) return error->status;
+    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
+    size = found->input.sections[which].size;
+    if (end > size) end = size;
+    if (start < end) found->input.sections[which].distrusted = (gsym_range){start, end};
     return GSYM_OK;
 }
 

@@ -215,7 +215,8 @@ def input_warning_lines(report: ConversionReport) -> Iterator[str]:
         )
     yield from loss_lines(report)
     if not report.functions_debug_info and not report.notes:
-        yield f"{head}no debug information: names only"
+        what = "names and lines of symbols" if report.functions_with_lines else "names"
+        yield f"{head}no function in the debug information: {what} only"
 
 
 def _warning_head(report: ConversionReport) -> str:

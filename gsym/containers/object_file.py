@@ -21,6 +21,7 @@ from gsym.engine.native import (
     to_str,
 )
 from gsym.errors import FormatError, LimitError
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,19 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    Section = tuple[memoryview, bool]
+
+class Section(NamedTuple):
+    """A section of DWARF.
+
+    Attributes:
+        data: Its bytes, inflated, and relocated if the file is relocatable.
+        is_mapping: Whether they are unchanged in a file that is mapped.
+        distrusted: Start and end of where relocations could not be applied.
+    """
+
+    data: memoryview
+    is_mapping: bool
+    distrusted: tuple[int, int] = (0, 0)
 
 
 # Limit: Decompressed sections of a file
@@ -52,7 +65,7 @@ class ObjectFile:
 
     def __init__(self, data: memoryview, path: str) -> None:
         self.path = path
-        self._failed: list[int] = []
+        self._unapplied: list[dict[int | None, int]] = []  # appended to by threads
         self._inflated: dict[int, int] = {}  # sections: index -> size
         self._debug: dict[tuple[int, bool], list[Any]] = {}  # sections that were found
         self.data = data
@@ -90,9 +103,13 @@ class ObjectFile:
         return int(self._header.bias)
 
     @property
-    def failed_relocations(self) -> int:
-        """The number that could not be applied so far."""
-        return sum(self._failed)
+    def unapplied_relocations(self) -> dict[int | None, int]:
+        """How many could not be applied so far, by type; None: further types."""
+        counts: dict[int | None, int] = {}
+        for each in list(self._unapplied):
+            for kind, count in each.items():
+                counts[kind] = counts.get(kind, 0) + count
+        return counts
 
     @property
     def is_elf(self) -> bool:
@@ -213,7 +230,7 @@ class ObjectFile:
     def section(self, name: bytes) -> memoryview | None:
         """The first section of a name, inflated; None if there is none."""
         section = self._find(name)
-        return self._payload(section)[0] if section.present else None
+        return self._payload(section).data if section.present else None
 
     def stored_section(self, name: bytes) -> memoryview | None:
         """The first section of a name as stored in the file; None if there is none."""
@@ -270,10 +287,9 @@ class ObjectFile:
         return int(self._find(name).uncompressed_size)
 
     def debug_section(self, which: int, *, split: bool = False) -> Section | None:
-        """A section of DWARF, and whether it is unchanged in a file that is mapped.
+        """A section of DWARF; None if there is none.
 
-        It is inflated, and relocated if the file is relocatable. Several of one name,
-        as for type units in separate groups, are joined.
+        Several of one name, as for type units in separate groups, are joined.
 
         Args:
             which: A `gsym_debug_section`.
@@ -281,9 +297,7 @@ class ObjectFile:
         """
         sections = self._find_debug(which, split=split)
         parts = [self._payload(section) for section in sections]
-        if len(parts) > 1:
-            return memoryview(b"".join(data for data, _ in parts)), False
-        return parts[0] if parts else None
+        return _joined(parts) if len(parts) > 1 else parts[0] if parts else None
 
     def debug_section_size(self, which: int, *, split: bool = False) -> int:
         """The size of `debug_section`; 0 if there is none."""
@@ -340,11 +354,11 @@ class ObjectFile:
                 offset=section.offset,
             )
         if not section.has_relocations:
-            return payload, is_mapping
+            return Section(payload, is_mapping)
         if is_mapping:
             payload = memoryview(bytearray(payload))
-        self._relocate(payload, section.index)
-        return payload, False
+        distrusted = self._relocate(payload, section.index)
+        return Section(payload, is_mapping=False, distrusted=distrusted)
 
     def _count_inflated(self, section: Any) -> None:
         """Refuse a section with which the inflated sections exceed the limit.
@@ -359,18 +373,37 @@ class ObjectFile:
             reason = f"its compressed sections declare more than {most} bytes"
             raise LimitError(reason, path=self.path)
 
-    def _relocate(self, payload: memoryview, index: int) -> None:
-        failed = ffi.new("uint64_t *")
+    def _relocate(self, payload: memoryview, index: int) -> tuple[int, int]:
+        unapplied: Any = ffi.new("gsym_unapplied *")
         self._call(
             lib.gsym_object_relocate,
             self.handle,
             index,
             bytes_of(payload),
             len(payload),
-            failed,
+            unapplied,
         )
-        self._failed.append(failed[0])
+        if not unapplied.count:
+            return 0, 0
+        kinds: dict[int | None, int] = dict(
+            zip(unapplied.types, unapplied.counts, strict=True)
+        )
+        kinds[None] = unapplied.count - sum(kinds.values())
+        self._unapplied.append({kind: n for kind, n in kinds.items() if n})
+        return int(unapplied.start), int(unapplied.end)
 
     def _call(self, function: Any, *arguments: Any) -> None:
         error: Any = new_error()  # not shared: sections are read by several threads
         check(function(*arguments, error), error, self.path)
+
+
+def _joined(parts: list[Section]) -> Section:
+    """The sections one after the other."""
+    start = end = size = 0
+    for part in parts:
+        low, high = part.distrusted
+        if high:
+            start, end = start if end else size + low, size + high
+        size += len(part.data)
+    data = memoryview(b"".join(part.data for part in parts))
+    return Section(data, is_mapping=False, distrusted=(start, end))

@@ -35,6 +35,9 @@ _CATEGORIES = {
     lib.GSYM_WARN_DEPTH: "DIEs nested too deeply",
     lib.GSYM_WARN_LIMIT: LIMIT_REACHED,
     lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
+    lib.GSYM_WARN_UNIT_NOT_RELOCATED: (
+        "Unit skipped: its relocations could not be applied"
+    ),
     lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
         "Reference to a supplementary file that is missing"
     ),

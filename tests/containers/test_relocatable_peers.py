@@ -223,4 +223,5 @@ def test_damaged_compact_relocations_are_counted(clang: str, tmp_path: Path) -> 
     damaged = bytearray(whole)
     damaged[start : start + size] = b"\xff" * (size - 1) + b"\x7f"
     path.write_bytes(damaged)
-    assert "Relocation could not be applied" in gsym.convert(path).warnings
+    warnings = gsym.convert(path).warnings
+    assert any(each.endswith("could not be applied") for each in warnings)

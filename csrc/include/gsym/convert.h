@@ -105,10 +105,23 @@ gsym_status gsym_object_debug_section(const gsym_object *object, gsym_debug_sect
 /* The build's identifier: GNU build id, LC_UUID or CodeView GUID; size 0: none. */
 gsym_status gsym_object_identifier(const gsym_object *object, const uint8_t **bytes_ret,
                                    size_t *size_ret, gsym_error *error);
+enum { GSYM_UNAPPLIED_TYPES = 4 };
+
+/* Relocations that could not be applied: of unknown types, or with a damaged place or
+ * symbol. */
+typedef struct gsym_unapplied {
+    uint64_t count;
+    uint64_t start; /* all of their places are in [start, end), offsets in the section */
+    uint64_t end;
+    uint32_t types[GSYM_UNAPPLIED_TYPES];  /* the first ones, as the file numbers them */
+    uint64_t counts[GSYM_UNAPPLIED_TYPES]; /* of these; others are in `count` only */
+} gsym_unapplied;
+
 /* Apply the relocations of section `index` to `bytes`, its uncompressed payload. Those
- * that cannot be applied are counted in *failed_ret and change nothing. */
+ * that cannot be applied change nothing: see gsym_conversion_distrust. */
 gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint8_t *bytes,
-                                 size_t size, uint64_t *failed_ret, gsym_error *error);
+                                 size_t size, gsym_unapplied *unapplied_ret,
+                                 gsym_error *error);
 
 /* ---- calls in machine code --------------------------------------------------- */
 
@@ -237,6 +250,7 @@ typedef enum gsym_warning_category {
     GSYM_WARN_SYMBOL,
     GSYM_WARN_LIMIT,
     GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
+    GSYM_WARN_UNIT_NOT_RELOCATED, /* value: the end of the unit */
     GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the missing file */
     /* pclntab. Offset: of the function in the file; value: its address. */
     GSYM_WARN_GO_FUNCTION,
@@ -292,6 +306,11 @@ gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t fi
                                         gsym_debug_section which, const uint8_t *data,
                                         size_t size, uint32_t is_file_mapping,
                                         gsym_error *error);
+/* [start, end) of a section that was set has values that no relocation was applied to.
+ * Units there are left out, and so is all that needs other sections there. */
+gsym_status gsym_conversion_distrust(gsym_conversion *conversion, uint32_t file,
+                                     gsym_debug_section which, uint64_t start, uint64_t end,
+                                     gsym_error *error);
 /* Move functions of main file `file` that start in [start, start + size) to `address`.
  * Spans do not overlap. With at least one span, even an empty one, functions outside of
  * all spans are dropped. */

@@ -259,9 +259,11 @@ class DwarfJob(UnitJob):
             text = "Function of the debug map is not in its object file"
             counts[text] = self._missing_functions
         files = (self._source, *self._linked_objects())
-        failed = sum(file.failed_relocations for file in files)
-        if failed:
-            counts["Relocation could not be applied"] = failed
+        for file in files:
+            for kind, count in file.unapplied_relocations.items():
+                of = "another type" if kind is None else f"type {kind}"
+                text = f"Relocation of {of} could not be applied"
+                counts[text] = counts.get(text, 0) + count
         return counts
 
     def _add_file(self, role: int, file: ObjectFile) -> int:
@@ -326,12 +328,14 @@ class DwarfJob(UnitJob):
                 yield os.fsdecode(bytes(name)), os.fsdecode(bytes(folder))
 
     def _set_sections(self, file: int, sections: dict[int, Section]) -> None:
-        for which, (data, is_mapping) in sections.items():
+        for which, (data, is_mapping, distrusted) in sections.items():
             self._sections.append(data)
             self._call(
                 lib.gsym_conversion_set_section,
                 *(file, which, bytes_of(data), len(data), is_mapping),
             )
+            if distrusted[1]:
+                self._call(lib.gsym_conversion_distrust, file, which, *distrusted)
 
 
 # Below this much in all sections a second thread costs more than it brings.
