@@ -115,7 +115,8 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
 /* A file for a few addresses, as gsym/conversion/partial.py makes it. */
 static gsym_status add_symbols(gsym_conversion *conversion, const gsym_object *object) {
     gsym_error error;
-    gsym_status status = gsym_conversion_add_object_symbols(conversion, object, &error);
+    gsym_status status =
+        gsym_conversion_add_object_symbols(conversion, object, object, &error);
     if (status == GSYM_OK)
         status = gsym_conversion_add_object_code(conversion, object, &error);
     if (status == GSYM_OK)

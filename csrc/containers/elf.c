@@ -263,6 +263,7 @@ static void find_known_sections(elf_object *elf) {
         (void)section_at(&elf->object, i, &section, &ignored);
         if (section.type == SHT_SYMTAB && header->symbol_table_size == 0)
             header->symbol_table_size = section.size;
+        if (section.size > 0) object_note_unread(header, section.name, section.name_size);
         which = object_debug_section_named(section.name, section.name_size, &is_split);
         if (which == GSYM_DEBUG_SECTION_COUNT || section.type == SHT_NOBITS ||
             section.memory_size == 0)

@@ -265,6 +265,20 @@ gsym_debug_section object_debug_section_named(const char *name, size_t size,
     return (gsym_debug_section)which;
 }
 
+void object_note_unread(gsym_object_header *header, const char *name, size_t size) {
+    static const struct {
+        const char *name;
+        gsym_unread_debug_info kind;
+    } known[] = {{".stab", GSYM_UNREAD_STABS},
+                 {".debug$S", GSYM_UNREAD_CODEVIEW},
+                 {".mdebug", GSYM_UNREAD_ECOFF},
+                 {".debug", GSYM_UNREAD_DWARF_1}};
+    if (size < 5 || size > 8) return;
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i)
+        if (strlen(known[i].name) == size && memcmp(known[i].name, name, size) == 0)
+            header->unread_debug_info |= (uint32_t)known[i].kind;
+}
+
 /* The payload of .zdebug_*: "ZLIB", its size, then the data, as Go and old tools write
  * it. */
 static gsym_status read_zdebug(const gsym_object *object, gsym_object_section *section,

@@ -64,6 +64,9 @@ gsym_debug_section object_debug_section_named(const char *name, size_t size,
  * no part of the address, as symbols, DIEs and rows may have it; 0: no such bit. */
 uint64_t object_isa_bit(const gsym_object_header *header);
 
+/* Note in the header that a section of this name has debug information of another kind. */
+void object_note_unread(gsym_object_header *header, const char *name, size_t size);
+
 /* "debug_info" and so on: the part of a name that all formats share. */
 extern const char *const debug_section_names[GSYM_DEBUG_SECTION_COUNT];
 

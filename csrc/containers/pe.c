@@ -261,7 +261,9 @@ static void find_debug_sections(pe_object *pe) {
         bool is_split = false;
         gsym_debug_section which =
             object_debug_section_named(section.name, section.name_size, &is_split);
-        if (section.size == 0 || which == GSYM_DEBUG_SECTION_COUNT) continue;
+        if (section.size == 0) continue;
+        object_note_unread(&pe->object.header, section.name, section.name_size);
+        if (which == GSYM_DEBUG_SECTION_COUNT) continue;
         if (pe->object.debug_sections[is_split][which] == OBJECT_NO_SECTION)
             pe->object.debug_sections[is_split][which] = i;
     }

@@ -47,6 +47,12 @@ class Section(NamedTuple):
 
 # Limit: Decompressed sections of a file
 _MAX_INFLATED = 16 << 30
+_UNREAD = {
+    lib.GSYM_UNREAD_STABS: "stabs (.stab)",
+    lib.GSYM_UNREAD_CODEVIEW: "CodeView (.debug$S)",
+    lib.GSYM_UNREAD_ECOFF: "ECOFF symbols (.mdebug)",
+    lib.GSYM_UNREAD_DWARF_1: "DWARF 1 (.debug)",
+}
 _UNIT_SECTIONS = (lib.GSYM_DEBUG_INFO, lib.GSYM_DEBUG_TYPES)
 
 
@@ -153,6 +159,12 @@ class ObjectFile:
         Those for the loader, `.dynsym` and exports, do not count.
         """
         return int(self._header.symbol_table_size)
+
+    @property
+    def unread_debug_info(self) -> str:
+        """Which debug information it has that is not DWARF; "" for none."""
+        kinds = self._header.unread_debug_info
+        return ", ".join(text for kind, text in _UNREAD.items() if kinds & kind)
 
     @property
     def section_count(self) -> int:

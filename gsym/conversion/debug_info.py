@@ -83,6 +83,8 @@ def find_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     notes = []
     if not _has_dwarf(binary):
         dwarf, pdb, missing = _find_companion(binary, options)
+    elif unread := binary.unread_debug_info:
+        notes.append(f"only DWARF is read: there is {unread} as well")
     if any(map(dwarf.has_section, _SUPPLEMENTARY_LINKS)):
         from gsym.conversion.companions.elf import find_supplementary
 
@@ -129,7 +131,9 @@ def _find_companion(
     note = "neither a build id nor .gnu_debuglink names a file that has it"
     if search.tried:
         note = f"tried {search.describe()}"
-    return binary, None, search.note(f"no debug information: {note}")
+    unread = binary.unread_debug_info
+    other = f" but {unread}, which is not read" if unread else ""
+    return binary, None, search.note(f"no debug information{other}: {note}")
 
 
 def _has_dwarf(candidate: ObjectFile) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from tests.companions import (
     ID,
     ID_PATH,
@@ -18,8 +20,14 @@ from tests.companions import (
     place,
     stripped,
 )
+from tests.conftest import find_peer
+from tests.inputs import pe
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Tag
 from tests.inputs.elf import Elf, Section, Segment, Symbol, code_section
-from tests.inputs.program import debug_sections, function
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.program import debug_sections, function, unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +102,80 @@ def test_a_binary_that_names_no_debug_file_is_reported(tmp_path: Path) -> None:
         "no debug information: neither a build id nor .gnu_debuglink names a file "
         "that has it"
     )
+
+
+# ---- other debug information than DWARF
+
+
+@pytest.mark.parametrize(
+    ("section", "kind"),
+    [
+        (".stab", "stabs (.stab)"),
+        (".mdebug", "ECOFF symbols (.mdebug)"),
+        (".debug", "DWARF 1 (.debug)"),
+    ],
+)
+def test_debug_information_of_another_kind_is_named(
+    section: str, kind: str, tmp_path: Path
+) -> None:
+    other = Section(section, bytes(12))
+    (note,) = convert(tmp_path, stripped(other)).notes
+    assert note.startswith(f"no debug information but {kind}, which is not read: ")
+    (note,) = convert(tmp_path, stripped(Section(section, b""))).notes
+    assert note.startswith("no debug information: ")
+    linked = stripped(other, build_id=ID)
+    place(tmp_path / "lib" / ID_PATH, linked)
+    (note,) = convert(tmp_path, stripped(build_id=ID)).notes
+    assert f"{ID_PATH} (has {kind}, which is not read)" in note
+    both = Elf([code_section(), other, *debug_sections()]).to_bytes()
+    (note,) = convert(tmp_path, both).notes
+    assert note == f"only DWARF is read: there is {kind} as well"
+
+
+@pytest.mark.parametrize(
+    ("section", "kind"), [(".stab", "stabs"), (".debug$S", "CodeView")]
+)
+def test_debug_information_of_another_kind_is_named_in_coff(
+    section: str, kind: str, tmp_path: Path
+) -> None:
+    text = pe.Section(".text", bytes(16), 0x1000, pe.CODE)
+    parts = [text, pe.Section(section, bytes(12), 0x2000)]
+    for base in (0x10000, None):
+        image = pe.Pe(parts, [pe.Symbol("f", 0)], image_base=base).to_bytes()
+        (note,) = convert(tmp_path, image).notes
+        found = f"no debug information but {kind} ({section}), which is not read"
+        assert note.startswith(found)
+
+
+def test_stabs_of_an_assembler_are_named(tmp_path: Path) -> None:
+    source = tmp_path / "a.s"
+    source.write_text('.stabs "a.c",100,0,0,0\n.globl f\nf: nop\n')
+    output = tmp_path / "a.o"
+    command = [find_peer("gcc"), "-c", str(source), "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"not built here: {done.stderr.decode()[:200]}")
+    (note,) = gsym.convert(output).notes
+    assert "stabs (.stab), which is not read" in note
+
+
+@pytest.mark.parametrize("has_lines", [True, False])
+def test_a_warning_says_what_symbols_have_without_functions(
+    has_lines: bool,  # noqa: FBT001 - a row
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As of NASM, which describes no functions."""
+    lines = LineProgram(sequence((0x1000, 5), end=0x1010)) if has_lines else None
+    main_unit = unit(Die(Tag.variable, {At.name: "v"}), version=4, lines=lines)
+    parts = [
+        Section(name, data) for name, data in Dwarf([main_unit]).sections().items()
+    ]
+    image = Elf([code_section(), *parts], symbols=[Symbol("f", 0x1000, 0x10)])
+    assert main(["convert", place(tmp_path / "app", image.to_bytes())]) == 0
+    what = "names and lines of symbols" if has_lines else "names"
+    error = capsys.readouterr().err
+    assert f"no function in the debug information: {what} only" in error
 
 
 # ---- which

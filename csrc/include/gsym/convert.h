@@ -44,6 +44,15 @@ typedef enum gsym_debug_section {
     GSYM_DEBUG_SECTION_COUNT
 } gsym_debug_section;
 
+/* Debug information that a section of ELF or PE files has instead of DWARF 2 and later, as
+ * bits. */
+typedef enum gsym_unread_debug_info {
+    GSYM_UNREAD_STABS = 1,    /* .stab */
+    GSYM_UNREAD_CODEVIEW = 2, /* .debug$S, in object files */
+    GSYM_UNREAD_ECOFF = 4,    /* .mdebug */
+    GSYM_UNREAD_DWARF_1 = 8   /* .debug */
+} gsym_unread_debug_info;
+
 typedef struct gsym_object_header {
     uint32_t format; /* gsym_object_format */
     uint32_t is_64;
@@ -54,7 +63,7 @@ typedef struct gsym_object_header {
     uint32_t is_relocatable; /* its sections have no addresses yet */
     uint32_t section_count;
     uint32_t has_base_address;
-    uint32_t reserved;
+    uint32_t unread_debug_info; /* gsym_unread_debug_info */
     uint64_t base_address; /* ELF: p_vaddr of the first PT_LOAD; Mach-O: of __TEXT; PE:
                             * ImageBase */
     uint64_t bias; /* what gsym_object_align added to its addresses, modulo 2^64 */

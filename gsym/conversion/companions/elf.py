@@ -143,8 +143,10 @@ def _other_build(candidate: ObjectFile, build_id: bytes) -> str:
 
 
 def _no_dwarf(candidate: ObjectFile) -> str:
-    has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
-    return "" if has_dwarf else "has no .debug_info"
+    if candidate.debug_section_size(lib.GSYM_DEBUG_INFO):
+        return ""
+    unread = candidate.unread_debug_info
+    return f"has {unread}, which is not read" if unread else "has no .debug_info"
 
 
 def _crc32(data: memoryview) -> int:
