@@ -131,8 +131,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         pclntab: When to read the function table of a Go binary: "auto" if no debug
             information describes its functions, "only" instead of all debug
             information, or "never".
-        debug_file_directories: Folders of installed debug files, for a binary without
-            debug information.
+        debug_file_directories: Folders of installed debug files, dSYM bundles or PDBs,
+            for a binary without debug information.
         debuginfod: Also search the cache of debuginfod's clients, and the servers in
             DEBUGINFOD_URLS; this needs the extra `net`.
         symbol_servers: URLs of servers with Microsoft's layout, which are asked for the

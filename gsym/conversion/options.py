@@ -212,7 +212,7 @@ class ConvertOptions(NamedTuple):
     )
     debug_file_directories: tuple[str, ...] = _declared(
         PATHS,
-        "folder of installed debug files (default: /usr/lib/debug)",
+        "folder of debug files, dSYM bundles or PDBs (default: /usr/lib/debug)",
         "DIR",
         option="--debug-file-directory",
         default=DEBUG_DIRECTORIES,

@@ -378,6 +378,45 @@ def test_a_bundle_beside_an_app_is_used(
     assert report.functions_debug_info == 1
 
 
+@pytest.mark.parametrize("bundle", ["app.dSYM", "App.app.dSYM"])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_bundle_in_another_folder_is_used_if_that_is_given(
+    bundle: str,
+    is_named: bool,  # noqa: FBT001 - a row
+    tmp_path: Path,
+) -> None:
+    """As in an archive of Xcode; or the bundle itself is given."""
+    bundles = tmp_path / "dSYMs"
+    put(bundles / bundle, DSYM_FILE.to_bytes())
+    put(bundles / "Other.app.dSYM", DSYM_FILE.to_bytes())
+    path = tmp_path / "Products/App.app/app"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(STRIPPED)
+    assert gsym.convert(path).functions_debug_info == 0
+    folder = str(bundles / bundle if is_named else bundles)
+    report = gsym.convert(path, debug_file_directories=[str(tmp_path), folder])
+    assert report.notes == ()
+    assert report.companions == (f"{bundles}/{bundle}/Contents/Resources/DWARF/app",)
+    assert describe(read_functions(report.outputs[0])) == words(f"""
+        {TEXT:x}-{TEXT + 0x10:x} f
+        {TEXT + 0x20:x}-{TEXT + 0x100:x} g
+    """)
+
+
+def test_bundles_in_folders_are_tried_in_their_order(tmp_path: Path) -> None:
+    (tmp_path / "app").write_bytes(STRIPPED)
+    other = Macho([code(TEXT, 0x100), *BUNDLED], uuid=ID[::-1], base=TEXT, type=DSYM)
+    put(tmp_path / "a/app.dSYM", other.to_bytes())
+    put(tmp_path / "b/app.dSYM", DSYM_FILE.to_bytes())
+    folders = [str(tmp_path / each) for each in "ab"]
+    report = gsym.convert(tmp_path / "app", debug_file_directories=folders)
+    member = "app.dSYM/Contents/Resources/DWARF/app"
+    assert report.companions == (f"{tmp_path}/b/{member}",)
+    report = gsym.convert(tmp_path / "app", debug_file_directories=folders[:1])
+    (note,) = report.notes
+    assert f"{tmp_path}/{member} (not there), {tmp_path}/a/{member} (has UUID" in note
+
+
 def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
     other = Macho([code(TEXT, 0x100), *BUNDLED], uuid=ID[::-1], base=TEXT, type=DSYM)
     put(tmp_path / "app.dSYM", other.to_bytes())

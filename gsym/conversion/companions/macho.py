@@ -58,23 +58,37 @@ def bundle_member(path: str) -> str:
     raise FormatError(f"a dSYM bundle without a Mach-O file{tried}", path=folder)
 
 
-def bundles_beside(binary: str) -> Iterator[str]:
+def bundle_paths(binary: str, directories: Sequence[str]) -> Iterator[str]:
     """Paths at which the debug information of a binary may be.
 
-    Bundles stand beside the binary, or beside the folder with an extension (`.app`,
-    `.framework`) that it is in. For a bundle that does not exist the path of one
-    file is yielded as well.
+    Bundles are named for the binary, or for a folder with an extension (`.app`,
+    `.framework`) that it is in. They stand beside that or in one of *directories*,
+    such as `dSYMs` of an Xcode archive, or are themselves one of these. For a bundle
+    that does not exist the path of one file is yielded as well.
     """
-    path, name = binary, os.path.basename(binary)
+    own = os.path.basename(binary)
+    bundles = [*_named_bundles(binary)]
+    names = [os.path.basename(bundle) for bundle in bundles]
+    for directory in directories:
+        is_bundle = os.path.isdir(os.path.join(directory, _MEMBERS))
+        bundles += (
+            [directory] if is_bundle else [os.path.join(directory, n) for n in names]
+        )
+    for bundle in bundles:
+        folder = os.path.join(bundle, _MEMBERS)
+        try:
+            members = sorted(os.listdir(folder))
+        except OSError:
+            members = [own]
+        for member in members:
+            yield os.path.join(folder, member)
+
+
+def _named_bundles(binary: str) -> Iterator[str]:
+    path = binary
     while os.path.basename(path):
         if path == binary or os.path.splitext(path)[1]:
-            folder = os.path.join(path + ".dSYM", _MEMBERS)
-            try:
-                members = sorted(os.listdir(folder))
-            except OSError:
-                members = [name]
-            for member in members:
-                yield os.path.join(folder, member)
+            yield path + ".dSYM"
         path = os.path.dirname(path)
 
 
@@ -154,7 +168,8 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         candidate.align(binary)
         return ""
 
-    for bundle in search.open_all(bundles_beside(binary.path), mismatch):
+    paths = bundle_paths(binary.path, options.debug_file_directories)
+    for bundle in search.open_all(paths, mismatch):
         return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
     tried = f"tried {search.describe()}"
     debug_map = DebugMap(binary, options.object_prefix_map)
@@ -165,8 +180,8 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         wanted = [path for path, _ in search.tried] + debug_map.wanted[:_WANTED]
         note = Note(missing, wanted)
         return DebugInfo(binary, None, (binary,), (), (), missing=note)
-    paths = tuple(debug_map.paths)
-    return DebugInfo(binary, None, (binary,), paths, debug_map.notes, debug_map)
+    companions = tuple(debug_map.paths)
+    return DebugInfo(binary, None, (binary,), companions, debug_map.notes, debug_map)
 
 
 class LinkedObject(NamedTuple):
