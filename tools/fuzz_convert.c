@@ -47,14 +47,14 @@ typedef struct fuzz_input {
 } fuzz_input;
 
 /* A relocated copy of a section's payload. */
-static uint8_t *relocate(const fuzz_input *input, const gsym_object_section *section) {
+static uint8_t *relocate(const fuzz_input *input, const gsym_object_section *section,
+                         gsym_unapplied *unapplied_ret) {
     uint8_t *copy = malloc((size_t)section->size + 1);
-    gsym_unapplied unapplied;
     gsym_error error;
     if (copy == NULL) abort();
     memcpy(copy, input->data + section->offset, (size_t)section->size);
     (void)gsym_object_relocate(input->object, section->index, copy, (size_t)section->size,
-                               &unapplied, &error);
+                               unapplied_ret, &error);
     return copy;
 }
 
@@ -71,6 +71,7 @@ static uint32_t add_file(gsym_conversion *conversion, fuzz_input *input,
         gsym_debug_section kind = (gsym_debug_section)which;
         uint32_t is_split = role == GSYM_DWARF_SPLIT && kind != GSYM_DEBUG_CU_INDEX &&
                             kind != GSYM_DEBUG_TU_INDEX;
+        gsym_unapplied unapplied = {0};
         const uint8_t *bytes;
         if (gsym_object_debug_section(input->object, kind, is_split, &section, &error) !=
             GSYM_OK)
@@ -78,9 +79,11 @@ static uint32_t add_file(gsym_conversion *conversion, fuzz_input *input,
         if (!section.present || section.compression != GSYM_COMPRESSION_NONE) continue;
         bytes = input->data + section.offset;
         if (section.has_relocations)
-            bytes = input->copies[role][which] = relocate(input, &section);
+            bytes = input->copies[role][which] = relocate(input, &section, &unapplied);
         (void)gsym_conversion_set_section(conversion, file, kind, bytes,
                                           (size_t)section.size, 0, &error);
+        (void)gsym_conversion_distrust(conversion, file, kind, unapplied.start,
+                                       unapplied.end, &error);
     }
     return file;
 }
@@ -193,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     gsym_object *object;
     gsym_object_header header;
     if (gsym_object_open(data, size, &object, &error) != GSYM_OK) return 0;
+    (void)gsym_object_align(object, object, &error);
     gsym_object_header_get(object, &header);
     fuzz_input input = {
         .object = object,

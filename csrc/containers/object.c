@@ -188,16 +188,25 @@ static distances compare_sections(const code_sections *own, const code_sections 
     size_t i = 0, j = 0;
     while (i < own->count && j < other->count) {
         int order = compare_code(&own->items[i], &other->items[j]);
-        size_t own_count = equal_count(own, i), other_count = equal_count(other, j);
-        if (order == 0 && own_count == 1 && other_count == 1 &&
+        size_t own_count, other_count;
+        if (order != 0) {
+            if (order < 0)
+                ++i;
+            else
+                ++j;
+            continue;
+        }
+        own_count = equal_count(own, i);
+        other_count = equal_count(other, j);
+        if (own_count == 1 && other_count == 1 &&
             is_same_code(&own->items[i], &other->items[j])) {
             uint64_t distance = other->items[j].address - own->items[i].address;
             if (found.count++ == 0) found.first = distance;
             found.differ |= distance != found.first;
             found.has_zero |= distance == 0;
         }
-        if (order <= 0) i += own_count;
-        if (order >= 0) j += other_count;
+        i += own_count;
+        j += other_count;
     }
     return found;
 }
