@@ -397,11 +397,10 @@ class ObjectFile:
         )
         if not unapplied.count:
             return 0, 0
-        kinds: dict[int | None, int] = dict(
-            zip(unapplied.types, unapplied.counts, strict=True)
-        )
-        kinds[None] = unapplied.count - sum(kinds.values())
-        self._unapplied.append({kind: n for kind, n in kinds.items() if n})
+        pairs = zip(unapplied.types, unapplied.counts, strict=True)
+        kinds: dict[int | None, int] = {kind: count for kind, count in pairs if count}
+        others = unapplied.count - sum(kinds.values())
+        self._unapplied.append(kinds | ({None: others} if others else {}))
         return int(unapplied.start), int(unapplied.end)
 
     def _call(self, function: Any, *arguments: Any) -> None:

@@ -129,22 +129,37 @@ def test_a_symbol_may_be_subtracted(
 @pytest.mark.parametrize(
     "relocation",
     [
-        Relocation(0, 2),
         Relocation(0, 99),
         Relocation(0, 0xFFFFFF),
         Relocation(0, 0, relative=True),
         Relocation(0, 0, type=3),
-        Relocation(1000, 0),
-        Relocation(0x7FFFFF00, 0),
     ],
     ids=str,
 )
-def test_what_cannot_be_applied_is_counted(
+def test_a_unit_that_cannot_be_relocated_is_left_out(
     relocation: Relocation, tmp_path: Path
 ) -> None:
     done = convert(tmp_path, 0x40, [relocation])
+    assert describe(done.functions) == "10-40 near\n40-100 f\n"  # the symbols
+    assert done.report.warnings == {
+        "Unit skipped: its relocations could not be applied": 1,
+        f"Relocation of type {relocation.type} could not be applied": 1,
+    }
+
+
+@pytest.mark.parametrize("place", [1000, 0x7FFFFF00])
+def test_a_relocation_outside_of_its_section_is_counted(
+    place: int, tmp_path: Path
+) -> None:
+    done = convert(tmp_path, 0x40, [Relocation(place, 0)])
     assert "40-50 f\n" in describe(done.functions)
     assert list(done.report.warnings.values()) == [1]
+
+
+def test_an_undefined_or_common_symbol_has_no_address(tmp_path: Path) -> None:
+    done = convert(tmp_path, 0x40, [Relocation(0, 2)])
+    assert "40-50 f\n" in describe(done.functions)
+    assert done.report.warnings == {}
 
 
 def test_sections_of_linked_files_are_left_as_they_are(tmp_path: Path) -> None:
