@@ -153,6 +153,22 @@ def test_a_section_that_is_not_relocated_is_not_read(
         assert function.line_table in {None, whole[name].line_table}
 
 
+def test_the_first_types_are_named(clang: str, tmp_path: Path) -> None:
+    image = bytearray(compiled(clang, tmp_path, "-gdwarf-4"))
+    info = [at for name, _, at in places(bytes(image)) if name == ".debug_info"]
+    for kind, at in enumerate(info, 200):
+        struct.pack_into("<I", image, at, kind)
+    report, _ = answers(tmp_path, bytes(image))
+    skipped = report.warnings.pop("Unit skipped: its relocations could not be applied")
+    assert skipped == 2
+    named = [f"type {kind}" for kind in range(200, 204)]
+    expected = dict.fromkeys(named, 1) | {"another type": len(info) - 4}
+    assert report.warnings == {
+        f"Relocation of {kind} could not be applied": count
+        for kind, count in expected.items()
+    }
+
+
 @pytest.mark.parametrize("target", ["avr", "lanai", "ve", "msp430"])
 def test_of_an_unknown_machine_there_are_symbols(
     target: str, clang: str, tmp_path: Path
