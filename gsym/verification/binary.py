@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.errors import GsymError
-from gsym.model import Range
+from gsym.model import LineEntry, Range
 from gsym.verification.decoder.functions import UnitFunctions
 from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
 from gsym.verification.decoder.ranges import gaps, merged
@@ -17,7 +17,7 @@ from gsym.verification.reference import Place, Reference, rows_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gsym.model import FunctionInfo, InlineInfo, LineEntry
+    from gsym.model import FunctionInfo, InlineInfo
     from gsym.verification.decoder.file import ReferenceFile
     from gsym.verification.decoder.units import Unit
     from gsym.verification.reference import Key
@@ -92,6 +92,8 @@ class BinaryReference(Reference):
         for part in parts:
             self.uncompared.update(part.units.uncompared)
         self.add_symbols(file.symbols())
+        self.has_sizes = file.has_sizes
+        self.text_ranges = file.text_ranges
         self._stubs = merged(file.stub_ranges())
         self._called = file.called_names() if self._stubs else frozenset()
         if pclntab and has_pclntab(file) and not (self.all_units and self.is_sample):
@@ -109,14 +111,23 @@ class BinaryReference(Reference):
         )
 
     def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
-        """Rows of line tables where no function is described, in a range."""
+        """Rows of line tables where no function is described, in a range.
+
+        The last row of a sequence ends with it (DWARF 5, 6.2.5.3, end_sequence).
+        """
         found: list[LineEntry] = []
         last = bisect_left(self._bare, end, key=_start)
         bare = self._bare[self._first_reaching(start) : last]
+        reach = end
         for span, rows, _ in bare:
-            for row in rows_within(rows, max(span.start, start), min(span.end, end)):
+            if found and span.start > reach:
+                found.append(LineEntry(reach, "", 0))  # no row is for what follows
+            reach = min(span.end, end)
+            for row in rows_within(rows, max(span.start, start), reach):
                 if not found or found[-1][1:] != row[1:]:
                     found.append(row)
+        if found and reach < end:
+            found.append(LineEntry(reach, "", 0))
         starts = (each for part in bare for each in part.starts)
         return tuple(found), any(start <= each < end for each in starts)
 

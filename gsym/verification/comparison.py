@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from gsym.model import Range
+from gsym.model import UINT64_END, Range
+from gsym.reading.function_table import FunctionTable
 from gsym.verification.decoder.ranges import gaps, merged
 from gsym.verification.reference import rows_within
 
@@ -16,12 +18,11 @@ if TYPE_CHECKING:
     from gsym.model import FunctionInfo, InlineInfo, LineEntry
     from gsym.reading.reader import Reader
     from gsym.verification.decoder.file import Symbol
-    from gsym.verification.reference import Key, Reference
+    from gsym.verification.reference import Reference
 
 _T = TypeVar("_T")
 
 NOTHING = "(nothing)"
-_FUNCTION_SYMBOLS = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}  # the last two are one
 _MANGLED = ("_Z", "_R", "$s", "$S")
 _ALIGNMENT = 16  # of functions
 _UNDECODABLE = "not in any unit that can be decoded"
@@ -51,6 +52,36 @@ class _Call(NamedTuple):
     ranges: tuple[Range, ...]
 
 
+class _Functions:
+    """The functions of a file by address; without a size one extends to the next."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._table = FunctionTable(reader)
+        self.starts = self._table.starts
+
+    def end(self, start: int, size: int) -> int:
+        """Where a function ends for a lookup."""
+        if size:
+            return start + size
+        following = bisect_right(self.starts, start)
+        return self.starts[following] if following < len(self.starts) else UINT64_END
+
+    def ranges(self) -> Iterator[Range]:
+        """Those of all functions."""
+        for start, size in zip(self.starts, self._table.sizes, strict=True):
+            yield Range(start, self.end(start, size))
+
+    def describe(self, address: int) -> str:
+        """The function that a lookup of *address* finds."""
+        index = bisect_right(self.starts, address) - 1
+        if index < 0:
+            return NOTHING
+        start = self.starts[index]
+        if address >= self.end(start, self._table.sizes[index]):
+            return NOTHING
+        return f"{self._table.name(index)} + {address - start}"
+
+
 class Comparer:
     """Compares one GSYM file with what its binary says.
 
@@ -74,12 +105,11 @@ class Comparer:
     def differences(self, reader: Reader) -> Iterator[Difference]:
         """All differences; headers first, then in order of address."""
         reference = self._reference
-        yield from self._compare_headers(reader)
+        functions = _Functions(reader)
+        yield from self._compare_headers(reader, functions)
         expected, nameless = dict(reference.functions), dict(reference.nameless)
-        present: list[Key] = []
         for info in reader.functions():
             key = (info.address, info.address + info.size)
-            present.append(key)
             candidates = expected.pop(key, nameless.pop(key, None))
             symbols = reference.symbols.get(info.address, [])
             outer = self._outer(info)
@@ -91,19 +121,24 @@ class Comparer:
             elif outer is not None:
                 yield from _compare_functions(info, _rest(outer, info), symbols)
             elif not reference.is_sample:
-                yield from self._explain(info, symbols)
+                end = functions.end(info.address, info.size)
+                yield from self._explain(info, end, symbols)
         for (start, end), candidates in sorted(expected.items()):
             expected_text = f"{candidates[0].name} {_range_text(start, end)}"
             yield Difference(start, "function", expected_text, NOTHING)
         self.uncompared.update({_UNNAMED: len(nameless)} if nameless else {})
         if not reference.is_sample:
-            yield from self._find_missing(present)
+            yield from self._find_missing(functions)
 
-    def _compare_headers(self, reader: Reader) -> Iterator[Difference]:
+    def _compare_headers(
+        self, reader: Reader, functions: _Functions
+    ) -> Iterator[Difference]:
         build_id, uuid = self._reference.build_id, reader.header.uuid
         if build_id and build_id != uuid:
             yield Difference(0, "UUID", build_id.hex(), uuid.hex() or NOTHING)
         base, actual = self._reference.base_address, reader.header.base_address
+        # Code may lie below the first segment; offsets from the base are not negative.
+        base = None if base is None else min([base, *functions.starts[:1]])
         if base is not None and base != actual:
             yield Difference(base, "base address", f"{base:#x}", f"{actual:#x}")
 
@@ -139,10 +174,16 @@ class Comparer:
             yield from found
 
     def _explain(
-        self, info: FunctionInfo, symbols: list[Symbol]
+        self, info: FunctionInfo, end: int, symbols: list[Symbol]
     ) -> Iterator[Difference]:
-        """A function that is not in the DWARF is a symbol, with rows of its own."""
-        start, end = info.address, info.address + info.size
+        """A function that is not in the DWARF is a symbol, with rows of its own.
+
+        Args:
+            info: The function.
+            end: Where it ends, also if it has no size.
+            symbols: Those at its start.
+        """
+        start = info.address
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         rows, has_rows = self._reference.rows(start, end)
         found = info.line_table or ()
@@ -159,27 +200,74 @@ class Comparer:
         if target != info.name and self._reference.is_stub(start, target):
             return
         if info.name not in names:
-            expected = f"{names[-1]} (symbol)" if names else NOTHING
+            expected = (
+                f"{names[-1]} (symbol)" if names else self._describe(start, symbols)
+            )
             subject = "name" if names else "function"
             text = f"{info.name} {_range_text(start, end)}"
             yield Difference(start, subject, expected, text)
             return
+        yield from self._compare_extent(info, end, symbols)
         if found != rows and (found or has_rows):
             yield _lines_differ(rows, found)
         if info.inline is not None:
             yield _calls_differ(start, [], _calls(info.inline))
 
-    def _find_missing(self, present: list[Key]) -> Iterator[Difference]:
-        """Each function symbol must be inside a function of the file.
+    def _describe(self, start: int, symbols: list[Symbol]) -> str:
+        """What the binary has where a function of the file starts."""
+        functions = self._reference.functions
+        ranges = [key for key in functions if key[0] == start]
+        if ranges:
+            return f"{functions[ranges[-1]][0].name} {_range_text(*ranges[-1])}"
+        for symbol in symbols:
+            if symbol.size and (symbol.is_function or symbol.is_label):
+                end = start + symbol.size
+                return f"{symbol.name} {_range_text(start, end)} (symbol)"
+        return NOTHING
 
-        Rows that are not are counted: nothing may name them.
+    def _compare_extent(
+        self, info: FunctionInfo, end: int, symbols: list[Symbol]
+    ) -> Iterator[Difference]:
+        """A symbol is defined in relation to a section (ELF gABI, "Symbol Table").
+
+        So one without a size says nothing of the code of others.
         """
-        covered = merged(Range(start, max(end, start + 1)) for start, end in present)
-        for address, symbols in sorted(self._reference.symbols.items()):
-            if any(gaps(Range(address, address + 1), covered)):
-                for symbol in symbols:
-                    if symbol.kind in _FUNCTION_SYMBOLS and symbol.name:
-                        yield Difference(address, "symbol", symbol.name, NOTHING)
+        own = [each for each in symbols if each.name == info.name]
+        if info.size and any(symbol.size == info.size for symbol in own):
+            return
+        limit = max(symbol.limit for symbol in own)
+        text_ranges = self._reference.text_ranges
+        if any(max(low, limit) < min(high, end) for low, high in text_ranges):
+            expected, found = (_range_text(info.address, e) for e in (limit, end))
+            yield Difference(
+                info.address,
+                "function",
+                f"{info.name} {expected}, up to the end of its section",
+                f"{info.name} {found}",
+            )
+
+    def _find_missing(self, functions: _Functions) -> Iterator[Difference]:
+        """Each symbol of a function must start one, or be inside of one.
+
+        That must be one of the debug information where the symbol table says the size:
+        others know less of its code. Rows that are in none are counted: nothing may
+        name them.
+        """
+        reference = self._reference
+        starts = set(functions.starts)
+        covered = described = merged(functions.ranges())
+        if not reference.unread and not reference.uncompared:
+            keys = (*reference.functions, *reference.nameless)
+            described = merged(Range(*key) for key in keys if key[0] in starts)
+        for address, symbols in sorted(reference.symbols.items()):
+            for symbol in symbols if address not in starts else ():
+                if not symbol.is_function and not symbol.is_label:
+                    continue
+                size = symbol.size if reference.has_sizes else 0
+                span = Range(address, address + max(size, 1))
+                if any(gaps(span, described if size else covered)):
+                    found = functions.describe(address)
+                    yield Difference(address, "symbol", symbol.name, found)
         self.rows_alone = sum(
             list(gaps(span, covered)) == [span] and not _is_padding(span)
             for span in self._reference.ranges_of_rows()

@@ -33,6 +33,8 @@ class Reference:
         functions: Functions by range; the first of several is the best one.
         nameless: Those that must take their name from a symbol.
         symbols: By address.
+        has_sizes: Whether a size of a symbol is what its table says.
+        text_ranges: Those with code, merged.
         unread: Why a unit or a file cannot be decoded.
         excused: Functions that cannot be compared, by range, and why.
         uncompared: The number of functions that were not decoded, by reason.
@@ -42,6 +44,8 @@ class Reference:
         source: What has the functions, other than units; "" for units only.
     """
 
+    has_sizes = False
+    text_ranges: Sequence[Range] = ()
     build_id = b""
     base_address: int | None = 0
     is_sample = False

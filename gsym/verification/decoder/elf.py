@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import cached_property
 from io import SEEK_END, BytesIO
 from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationHandler, RelocationSection
 from elftools.elf.sections import (
@@ -20,6 +22,7 @@ from elftools.elf.sections import (
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
 from gsym.verification.decoder.file import ReferenceFile, Symbol
+from gsym.verification.decoder.live_code import LiveCode
 from gsym.verification.decoder.ranges import merged
 
 if TYPE_CHECKING:
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
 _MAPPING = re.compile(rb"\$[adtx](\.|$)")  # symbols of ARM, AArch64 and RISC-V
+_PF_X = 0x1
+# After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
+_VERSION = re.compile(rb"(?<=[^.@])@@?[A-Za-z0-9_.]+$")
+_DESCRIPTORS = ".opd"
 _STUBS = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"}
 
 
@@ -94,7 +101,9 @@ def _place_from(
 
 def _unversioned(name: bytes) -> bytes:
     """A name without its version, as of `open@@V1`; NASM has labels `..@1.name`."""
-    return name if name[:1] in b".@" else name.partition(b"@")[0]
+    bare = _VERSION.sub(b"", name)
+    is_name = not name.startswith(b".") and not set(b"@(/") & set(bare)
+    return bare if is_name else name
 
 
 def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[tuple[int, int, int]]:
@@ -123,6 +132,8 @@ class ReferenceElf(ReferenceFile):
         FormatError: It is none, or pyelftools cannot make sense of it.
     """
 
+    has_sizes = True
+
     def __init__(self, path: str, data: memoryview | None = None) -> None:
         super().__init__(path)
         self._data = _map_file(path) if data is None else _copy(data)
@@ -134,6 +145,9 @@ class ReferenceElf(ReferenceFile):
             self.little_endian = self._elf.little_endian
             self.address_size = self._elf.elfclass // 8
             self.text_ranges = merged(self._text_ranges())
+            # A32 and MIPS code is even; odd addresses are of Thumb (AAELF32, 5.5.3),
+            # microMIPS and MIPS16 code.
+            self.isa_bit = int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
         except Exception as error:
             self._data.close()
             # pyelftools raises many kinds of exceptions on damaged input.
@@ -145,11 +159,6 @@ class ReferenceElf(ReferenceFile):
     @property
     def _is_relocatable(self) -> bool:
         return bool(self._elf["e_type"] == "ET_REL")
-
-    @property
-    def _address_flags(self) -> int:
-        """Bits of a symbol's value that are no part of the address: of ARM and MIPS."""
-        return int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
 
     def base_address(self) -> int | None:
         """Virtual address of the first PT_LOAD segment, if there is one.
@@ -175,21 +184,26 @@ class ReferenceElf(ReferenceFile):
             table = next(self._elf.iter_sections(kind), None)
             if isinstance(table, SymbolTableSection):
                 return self._code_symbols(table)
-        return iter(())
+        return self._loaded_symbols() if not self._elf.num_sections() else iter(())
 
     def _code_symbols(self, table: SymbolTableSection) -> Iterator[Symbol]:
-        is_code = [
-            bool(section["sh_flags"] & _SHF_EXECINSTR)
-            for section in self._elf.iter_sections()
-        ]
+        sections = list(self._elf.iter_sections())
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
         names = self._bytes(self._elf.get_section(table["sh_link"]))
         for symbol in table.iter_symbols():
-            index = symbol["st_shndx"]
-            address = symbol["st_value"] & ~self._address_flags
-            if not isinstance(index, int) or index >= len(is_code):
+            index, kind = symbol["st_shndx"], str(symbol["st_info"]["type"])
+            if not isinstance(index, int) or index >= len(sections):
                 continue
-            if is_code[index] and self.is_text(address):  # not the end of the section
+            section, address = sections[index], symbol["st_value"] & ~self.isa_bit
+            limit = section["sh_addr"] + section["sh_size"]
+            if section.name == _DESCRIPTORS and kind == "STT_FUNC":
+                address = self._described(section, address)
+                limit = next((e for s, e in self.text_ranges if s <= address < e), 0)
+                if self._is_relocatable:
+                    continue
+            elif not section["sh_flags"] & _SHF_EXECINSTR:
+                continue
+            if address < limit and self.is_text(address):
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
                 is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
@@ -199,8 +213,42 @@ class ReferenceElf(ReferenceFile):
                     address,
                     symbol["st_size"],
                     _unversioned(name).decode("utf-8", "surrogateescape"),
-                    str(symbol["st_info"]["type"]),
+                    kind,
+                    limit,
                 )
+
+    def _described(self, section: Section, address: int) -> int:
+        """The code of a function of 64-bit PowerPC (ELFv1), by its descriptor.
+
+        That of an object file is 0: a relocation has it.
+        """
+        at = address - section["sh_addr"]
+        return int.from_bytes(self._bytes(section)[at : at + 8], self.byteorder)
+
+    def _loaded_symbols(self) -> Iterator[Symbol]:
+        """The dynamic symbols of a file without section headers."""
+        segment = next(self._elf.iter_segments("PT_DYNAMIC"), None)
+        if not isinstance(segment, DynamicSegment):
+            return
+        for symbol in segment.iter_symbols():
+            address = symbol["st_value"] & ~self.isa_bit
+            if symbol["st_shndx"] != "SHN_UNDEF" and self.is_text(address):
+                kind = str(symbol["st_info"]["type"])
+                yield Symbol(address, symbol["st_size"], symbol.name, kind)
+
+    @cached_property
+    def live_code(self) -> LiveCode | None:
+        """What tells dropped code from live code, which .dynsym does not list."""
+        files = self.symbol_files or (self,)
+        has_symbols = any(
+            isinstance(each, ReferenceElf)
+            and next(each._elf.iter_sections("SHT_SYMTAB"), None) is not None  # noqa: SLF001
+            for each in files
+        )
+        if not has_symbols or not self.is_text(0):
+            return None
+        symbols = (each for each in self.symbols() if each.is_function or each.is_label)
+        return LiveCode(symbols, self._elf["e_entry"] & ~self.isa_bit)
 
     def stub_ranges(self) -> Iterator[Range]:
         """Procedure linkage tables; all code of PowerPC, where it has stubs."""
@@ -233,6 +281,10 @@ class ReferenceElf(ReferenceFile):
         return frozenset(found)
 
     def _text_ranges(self) -> Iterator[Range]:
+        for segment in self._elf.iter_segments("PT_LOAD"):
+            if segment["p_flags"] & _PF_X and not self._elf.num_sections():
+                start = segment["p_vaddr"]
+                yield Range(start, start + segment["p_memsz"])
         for section in self._elf.iter_sections():
             if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
                 start = section["sh_addr"]

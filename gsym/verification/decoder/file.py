@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from bisect import bisect_right
 from io import BytesIO
@@ -16,6 +17,8 @@ from gsym.model import UINT64_END, Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from gsym.verification.decoder.live_code import LiveCode
 
 ZLIB = 1
 ZSTD = 2
@@ -49,16 +52,41 @@ _DWARF_SECTIONS_UNUSED = (
 )
 
 
+# The last two are one: GNU's indirect functions.
+_FUNCTIONS = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}
+# Local labels of assemblers; what marks code and data for ARM, AArch64 and RISC-V.
+_NO_FUNCTION = re.compile(r"\.L|\$[adt](?:\.|$)|\$x|$")
+
+
 class Symbol(NamedTuple):
     """A symbol in an executable section; *kind* as ELF names it, e.g. STT_FUNC.
 
-    The *size* is 0 where the file does not say it.
+    The *size* is 0 where the file does not say it; no symbol extends beyond the
+    *limit*, the end of its section.
     """
 
     address: int
     size: int
     name: str
     kind: str = "STT_FUNC"
+    limit: int = UINT64_END
+
+    @property
+    def is_function(self) -> bool:
+        """Whether its type is that of functions."""
+        return self.kind in _FUNCTIONS and bool(self.name)
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it has no type, and a name as functions have in assembly."""
+        return self.kind == "STT_NOTYPE" and not _NO_FUNCTION.match(self.name)
+
+
+class _Context(DWARFInfo):
+    """Reads version 6 as well, whose units and line tables have the headers of 5."""
+
+    def _is_supported_version(self, version: int) -> bool:
+        return 2 <= version <= 6  # noqa: PLR2004
 
 
 class DebugSections(NamedTuple):
@@ -96,7 +124,7 @@ class DebugSections(NamedTuple):
                     address=0,
                 )
         config = DwarfConfig(self.byteorder == "little", "", self.address_size)
-        return DWARFInfo(config=config, **sections)
+        return _Context(config=config, **sections)
 
 
 class ReferenceFile:
@@ -112,6 +140,9 @@ class ReferenceFile:
         bias: How far its binary is from the addresses in it, if it is a debug file.
         symbol_files: The files whose symbols are its own; none: itself.
         text_ranges: Those of the sections with code, merged.
+        isa_bit: The bit of an address of code that is no part of the address but says
+            which instruction set the code is of; 0 where there is none.
+        has_sizes: Whether its symbol table has the sizes of symbols.
         little_endian: The order of the bytes in its words.
         address_size: In bytes.
     """
@@ -119,6 +150,8 @@ class ReferenceFile:
     little_endian: bool
     address_size: int
     text_ranges: Sequence[Range]
+    isa_bit = 0
+    has_sizes = False
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -144,6 +177,14 @@ class ReferenceFile:
         """Whether *address* lies in an executable section."""
         index = bisect_right(self.text_ranges, (address, UINT64_END))
         return index > 0 and address < self.text_ranges[index - 1].end
+
+    def code_range(self, start: int, end: int) -> Range:
+        """A range of code without the bit for the instruction set.
+
+        The end has it if it is computed from a start with it. A label at the end has
+        not, and data in code may end at any byte.
+        """
+        return Range(start & ~self.isa_bit, end - (start & end & self.isa_bit))
 
     def moved(self, start: int, end: int) -> Iterator[tuple[Range, int]]:
         """The linked parts of a range, and how far each was moved."""
@@ -180,6 +221,11 @@ class ReferenceFile:
     def own_symbols(self) -> Iterator[Symbol]:
         """Symbols in the executable sections of this very file."""
         raise NotImplementedError
+
+    @property
+    def live_code(self) -> LiveCode | None:
+        """What tells dropped code at address 0 from live code; None for no such."""
+        return None
 
     def stub_ranges(self) -> Iterator[Range]:
         """The sections of stubs that have no symbols."""

@@ -6,14 +6,17 @@ skips none. `gsym verify --against` and the differential tests compare with it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from gsym.model import CallSite, FunctionInfo, InlineInfo, LineEntry, Range
 from gsym.verification.decoder.lines import Declaration
-from gsym.verification.decoder.ranges import merged
+from gsym.verification.decoder.ranges import intersection, merged
+from gsym.verification.decoder.units import attribute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from elftools.dwarf.die import DIE
 
@@ -24,6 +27,8 @@ _UNQUALIFIED_LANGUAGES = {
     *(0x01, 0x0C, 0x1D, 0x2C, 0x3E, 0x31, 0x8001),
     *(0x03, 0x0D, 0x2E, 0x2F),
 }
+# The same by the names that DWARF 6 gives to languages: C, assembly, Ada.
+_UNQUALIFIED_LANGUAGE_NAMES = {0x03, 0x1D, 0x01}
 _NAMING_SCOPES = {
     "DW_TAG_module",
     "DW_TAG_namespace",
@@ -37,6 +42,7 @@ _RETURN_ADDRESS = {
     "DW_TAG_call_site": "DW_AT_call_return_pc",
     "DW_TAG_GNU_call_site": "DW_AT_low_pc",
 }
+_STMT_SEQUENCE = 0x3E0C
 _BAD_FILE_INDEX = 0xFFFF_FFFF
 # Limit: Namespaces and classes in a composed name
 _MAX_SCOPES = 64
@@ -47,7 +53,7 @@ class _Scope:
 
     Attributes:
         die: Of it.
-        ranges: Ranges of an inlined call, as in the DIE.
+        ranges: Ranges of an inlined call, merged.
         calls: Inlined directly into it.
         call_sites: Call sites of the complete function; shared with the calls.
     """
@@ -73,7 +79,10 @@ class UnitFunctions:
         self._unit = unit
         self._has_call_sites = call_sites
         self._units = unit.units
-        self._has_scopes = unit.language not in _UNQUALIFIED_LANGUAGES
+        self._has_scopes = (
+            unit.language not in _UNQUALIFIED_LANGUAGES
+            and unit.language_name not in _UNQUALIFIED_LANGUAGE_NAMES
+        )
         self._name_of_origin: dict[tuple[str, int], str] = {}
 
     def __iter__(self) -> Iterator[tuple[int, FunctionInfo]]:
@@ -90,13 +99,17 @@ class UnitFunctions:
             self._units.uncompared.update(failures)
             if failures:
                 continue
+            live = [
+                span for span in live if not self._is_dropped(scope.die, span, name)
+            ]
+            calls = _calls_by_part(scope, live)
             for span in live:
                 function = FunctionInfo(
                     span.start,
                     span.end - span.start,
                     name,
                     self._line_table(scope.die, span.start, span.end),
-                    self._inline(scope, span, name),
+                    self._inline(scope.die, calls[span], span, name),
                     (),
                     tuple(self._call_sites(scope, span))
                     if self._has_call_sites
@@ -117,7 +130,8 @@ class UnitFunctions:
                 inner = _Scope(die, [], [])
                 found.append(inner)
             elif scope is not None and die.tag == "DW_TAG_inlined_subroutine":
-                inner = _Scope(die, self._unit.ranges(die), scope.call_sites)
+                ranges = merged(self._unit.ranges(die))
+                inner = _Scope(die, ranges, scope.call_sites)
                 scope.calls.append(inner)
             elif scope is not None and die.tag in _RETURN_ADDRESS:
                 scope.call_sites.append(die)
@@ -132,26 +146,41 @@ class UnitFunctions:
         lines = self._unit.lines
         if lines is None:
             return None
-        sequence = die.attributes.get("DW_AT_LLVM_stmt_sequence")
-        entries = lines.entries(
-            start,
-            end,
-            sequence.value if sequence else None,
-            lambda: self._declaration(die),
-        )
-        return entries or None
+        return lines.entries(start, end, *self._sequence(die)) or None
 
-    def _inline(self, scope: _Scope, span: Range, name: str) -> InlineInfo | None:
-        """The tree of inlined calls that lie inside *span*."""
+    def _sequence(self, die: DIE) -> tuple[int | None, Callable[[], Declaration]]:
+        """What says which of several sequences has the rows of a function."""
+        named = attribute(die, "DW_AT_LLVM_stmt_sequence", _STMT_SEQUENCE)
+        # In a split unit it counts from the line table of the skeleton.
+        start = self._unit.line_table_start
+        sequence = None if named is None else named.value + start
+        return sequence, lambda: self._declaration(die)
+
+    def _is_dropped(self, die: DIE, span: Range, name: str) -> bool:
+        """Whether the function is not the code at *span*: the linker dropped it."""
+        code, lines = self._units.file.live_code, self._unit.lines
+        if code is None:
+            return False
+        sequence = (
+            None if lines is None else lines.sequence_of(span, *self._sequence(die))
+        )
+        if span.start > 0 and (sequence is None or sequence.low > 0):
+            return False
+        if code.holds(span, name, is_qualified=self._has_scopes):
+            return False
+        if lines is not None and sequence is not None:
+            lines.drop(sequence)
+        return True
+
+    def _inline(
+        self, function: DIE, calls: list[_Scope], span: Range, name: str
+    ) -> InlineInfo | None:
+        """The tree of inlined calls, of which *calls* are in *span*."""
         kept: list[tuple[_Scope, list[Range], int]] = []
-        work = [(call, [span], -1) for call in reversed(scope.calls)]
+        work = [(call, [span], -1) for call in reversed(calls)]
         while work:
             call, around, parent = work.pop()
-            ranges = merged(
-                Range(max(own.start, outer.start), min(own.end, outer.end))
-                for own in call.ranges
-                for outer in around
-            )
+            ranges = list(intersection(call.ranges, around))
             if ranges:
                 work += [(inner, ranges, len(kept)) for inner in reversed(call.calls)]
                 kept.append((call, ranges, parent))
@@ -165,7 +194,7 @@ class UnitFunctions:
             info = InlineInfo(
                 self._name(call.die),
                 self._call_path(
-                    call.die, kept[parent][0].die if parent >= 0 else scope.die
+                    call.die, kept[parent][0].die if parent >= 0 else function
                 ),
                 line.value if line else 0,
                 tuple(ranges),
@@ -193,13 +222,13 @@ class UnitFunctions:
             value = die.attributes.get(_RETURN_ADDRESS[str(die.tag)])
             if value is None:
                 continue
-            address = self._unit.address(value)
+            address = self._unit.address(value) & ~self._units.file.isa_bit
             # A call that ends the range returns to its end.
             if not span.start <= address <= span.end:
                 continue
             name = ""
-            for attribute in ("DW_AT_abstract_origin", "DW_AT_call_origin"):
-                callee = self._units.follow(die, attribute)
+            for link in ("DW_AT_abstract_origin", "DW_AT_call_origin"):
+                callee = self._units.follow(die, link)
                 if callee is not None:
                     name = self._name(callee)
                     break
@@ -244,8 +273,8 @@ class UnitFunctions:
         if id(die) in seen:
             return None
         seen.add(id(die))
-        for attribute in ("DW_AT_specification", "DW_AT_abstract_origin"):
-            target = self._units.follow(die, attribute)
+        for link in ("DW_AT_specification", "DW_AT_abstract_origin"):
+            target = self._units.follow(die, link)
             scope = self._naming_scope(target, seen) if target else None
             if scope is not None:
                 return scope
@@ -255,6 +284,22 @@ class UnitFunctions:
         if parent is not None and parent.tag == "DW_TAG_lexical_block":
             return self._naming_scope(parent, seen)
         return parent if parent is not None and parent.tag in _NAMING_SCOPES else None
+
+
+def _calls_by_part(scope: _Scope, parts: list[Range]) -> dict[Range, list[_Scope]]:
+    """The outermost calls in each part of a function, in their order.
+
+    There may be thousands of both, so that not each is compared with each.
+    """
+    found: dict[Range, dict[int, _Scope]] = {part: {} for part in parts}
+    order = sorted(found)
+    reach = list(accumulate((part.end for part in order), max))
+    starts = [part.start for part in order]
+    for number, call in enumerate(scope.calls):
+        for start, end in call.ranges:
+            for part in order[bisect_right(reach, start) : bisect_left(starts, end)]:
+                found[part][number] = call
+    return {part: list(calls.values()) for part, calls in found.items()}
 
 
 def is_better(info: FunctionInfo, kept: FunctionInfo) -> bool:

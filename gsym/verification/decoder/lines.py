@@ -1,4 +1,4 @@
-"""The second opinion on line programs: DWARF 2 to 5, run independently of the engine.
+"""The second opinion on line programs: DWARF 2 to 6, run independently of the engine.
 
 pyelftools reads the header. The program itself is run here: pyelftools ignores
 op_index in DW_LNS_advance_pc, and keeps an object for each opcode.
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from elftools.dwarf.compileunit import CompileUnit
+
+    from gsym.verification.decoder.file import ReferenceFile
 
 _DW_LNS_COPY = 1
 _DW_LNS_ADVANCE_PC = 2
@@ -82,18 +84,22 @@ class LineTable:
     Args:
         cu: The unit.
         comp_dir: Its compilation directory, "" if it names none.
-        is_text: Whether an address lies in code; other sequences are dead.
+        file: Whose code it describes; sequences outside of it are dead.
         path_map: (old, new) prefixes of paths; the first that fits is rewritten.
+
+    Attributes:
+        begin: Where its program stands in .debug_line.
     """
 
     def __init__(
         self,
         cu: CompileUnit,
         comp_dir: str,
-        is_text: Callable[[int], bool],
+        file: ReferenceFile,
         path_map: Sequence[tuple[str, str]] = (),
     ) -> None:
-        header, start, opcodes = _read_program(cu)
+        self.begin: int = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
+        header, start, opcodes = _read_program(cu, self.begin)
         self._version: int = header["version"]
         self._comp_dir = comp_dir
         self._path_map = path_map
@@ -108,8 +114,11 @@ class LineTable:
         machine.run()
         self._files = files
         self._paths: dict[int, str | None] = {}
-        live = [s for s in machine.sequences if is_text(s.low)]
+        placed = (_placed(sequence, file) for sequence in machine.sequences)
+        live = [sequence for sequence in placed if file.is_text(sequence.low)]
         self._sequences = sorted(live, key=lambda sequence: sequence.low)
+        self._live_code = file.live_code
+        self._dropped: set[int] = set()  # offsets of sequences
         self._lows = [sequence.low for sequence in self._sequences]
         # The highest end up to each: sequences may overlap and contain others.
         self._reach = list(
@@ -190,10 +199,7 @@ class LineTable:
                     return
                 at = self._lows[following]
                 continue
-            named = [each for each in holding if each.offset == stmt_sequence]
-            best = (named or holding)[0]
-            if not named and len(holding) > 1:
-                best = _fittest(holding, Range(at, end), declared())
+            best = _own(holding, Range(at, end), stmt_sequence, declared)
             is_whole = start < best.low >= at
             first = 0 if is_whole else best.index_of(at) or 0
             last = best.index_of(end - 1)
@@ -213,11 +219,28 @@ class LineTable:
                 found.append(self._sequences[index])
         return sorted(found, key=lambda sequence: sequence.offset)
 
+    def sequence_of(
+        self,
+        span: Range,
+        stmt_sequence: int | None,
+        declared: Callable[[], Declaration],
+    ) -> LineSequence | None:
+        """The sequence with the rows at the start of a function, as for `entries`."""
+        holding = self._holding(span.start)
+        return _own(holding, span, stmt_sequence, declared) if holding else None
+
+    def drop(self, sequence: LineSequence) -> None:
+        """Leave a sequence of dropped code out of those beside functions."""
+        self._dropped.add(sequence.offset)
+
     def beside(self, covered: list[Range]) -> Iterator[Range]:
-        """The parts of the sequences that lie outside of *covered*."""
+        """The parts of the sequences of live code that lie outside of *covered*."""
         around = merged(covered)
+        code = self._live_code
         for sequence in self._sequences:
-            yield from gaps(Range(sequence.low, sequence.high), around)
+            is_live = code is None or code.holds_rows(sequence.low, sequence.high)
+            if is_live and sequence.offset not in self._dropped:
+                yield from gaps(Range(sequence.low, sequence.high), around)
 
     def row_starts(self, start: int, end: int) -> list[int]:
         """The addresses in a range at which rows with a line start."""
@@ -233,23 +256,40 @@ class LineTable:
 
     def _covering(self, start: int, end: int) -> Iterator[LineSequence]:
         """Sequences that share addresses with the function."""
-        for sequence in self._sequences[: bisect_left(self._lows, end)]:
-            if sequence.high > start:
-                yield sequence
+        last = bisect_left(self._lows, end)
+        for index in range(bisect_right(self._reach, start), last):
+            if self._sequences[index].high > start:
+                yield self._sequences[index]
 
 
-def _fittest(
-    sequences: list[LineSequence], span: Range, declared: Declaration
+def _own(
+    holding: list[LineSequence],
+    span: Range,
+    stmt_sequence: int | None,
+    declared: Callable[[], Declaration],
 ) -> LineSequence:
-    return min(sequences, key=lambda sequence: sequence.unfit(span, declared))
+    """Of the sequences at the start of *span* that of the function itself."""
+    for sequence in holding:
+        if sequence.offset == stmt_sequence or len(holding) == 1:
+            return sequence
+    where = declared()
+    return min(holding, key=lambda sequence: sequence.unfit(span, where))
 
 
-def _read_program(cu: CompileUnit) -> tuple[Any, int, bytes]:
+def _placed(sequence: LineSequence, file: ReferenceFile) -> LineSequence:
+    """A sequence without the bits that say which instruction set its code is of."""
+    if not file.isa_bit:
+        return sequence
+    low, high = file.code_range(sequence.low, sequence.high)
+    addresses = [address & ~file.isa_bit for address in sequence.addresses]
+    return sequence._replace(low=low, high=high, addresses=addresses)
+
+
+def _read_program(cu: CompileUnit, begin: int) -> tuple[Any, int, bytes]:
     """Header of the unit's line program, offset of its opcodes, and these."""
     section = cu.dwarfinfo.debug_line_sec
     if section is None:
         raise ValueError("no .debug_line")
-    begin = cu.get_top_DIE().attributes["DW_AT_stmt_list"].value
     # An assembler may write a 32-bit line program for a 64-bit unit, so the program
     # is read as if its unit had its format.
     is_64_bit = struct_parse(cu.structs.the_Dwarf_uint32, section.stream, begin) == (

@@ -1,4 +1,4 @@
-"""Address ranges: joined, and what they leave of another one."""
+"""Address ranges: joined, what they share, and what they leave of another one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,20 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
         else:
             joined.append(Range(start, end))
     return joined
+
+
+def intersection(left: list[Range], right: list[Range]) -> Iterator[Range]:
+    """What two lists of merged ranges share."""
+    if len(left) > len(right):
+        left, right = right, left
+    for start, end in left:
+        first = max(bisect_right(right, start, key=_start) - 1, 0)
+        for index in range(first, len(right)):
+            low, high = right[index]
+            if low >= end:
+                break
+            if max(low, start) < min(high, end):
+                yield Range(max(low, start), min(high, end))
 
 
 def gaps(span: Range, around: list[Range]) -> Iterator[Range]:

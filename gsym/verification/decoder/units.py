@@ -56,6 +56,7 @@ _BASES = {
     "DW_AT_rnglists_base": 12,
     "DW_AT_loclists_base": 12,
 }
+_LANGUAGE_NAME = 0x90
 _IS_64_BIT = 64
 # Errors of pyelftools for damaged input, and of this decoder for unsupported input.
 DECODING_ERRORS = (
@@ -277,6 +278,12 @@ class Units:
         )
 
 
+def attribute(die: DIE, name: str, number: int) -> AttributeValue | None:
+    """An attribute whose name pyelftools may not know."""
+    attributes: dict[Any, AttributeValue] = die.attributes
+    return attributes.get(name, attributes.get(number))
+
+
 def _home(die: DIE) -> Units:
     """The units of the file that *die* is in."""
     context: Any = die.dwarfinfo
@@ -301,6 +308,8 @@ class Unit:
         self.root = cu.get_top_DIE()
         self._skeleton = skeleton
         self.language = int(self._root_value("DW_AT_language"))
+        name = attribute(self.root, "DW_AT_language_name", _LANGUAGE_NAME)
+        self.language_name = 0 if name is None else int(name.value)
         # For a skeleton, that of its split unit.
         self.ranges_base = int(self._root_value("DW_AT_GNU_ranges_base"))
         is_old = cu["version"] < _VERSION_5
@@ -329,8 +338,14 @@ class Unit:
         name = self.units.text(self.root, *_SPLIT_NAMES)
         return (name, self.units.text(self.root, "DW_AT_comp_dir")) if name else None
 
-    def _root_value(self, attribute: str) -> Any:
-        value = self.root.attributes.get(attribute)
+    @property
+    def line_table_start(self) -> int:
+        """Where offsets in .debug_line count from: those of a split unit its table."""
+        lines = self.lines if self._skeleton is not None else None
+        return 0 if lines is None else lines.begin
+
+    def _root_value(self, name: str) -> Any:
+        value = self.root.attributes.get(name)
         return 0 if value is None else value.value
 
     @cached_property
@@ -343,7 +358,7 @@ class Unit:
         return LineTable(
             self.cu,
             self.units.text(self.root, "DW_AT_comp_dir"),
-            self.units.file.is_text,
+            self.units.file,
             self.units.path_map,
         )
 
@@ -352,7 +367,10 @@ class Unit:
         return self.cu.iter_DIEs()
 
     def live_ranges(self, die: DIE) -> list[Range]:
-        """Ranges of *die* in code; linkers leave others where they dropped it."""
+        """Ranges of *die* in code; linkers leave others where they dropped it.
+
+        Those at address 0 may be of dropped code, too: `LiveCode` tells.
+        """
         is_text = self.units.file.is_text
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
 
@@ -363,7 +381,11 @@ class Unit:
         return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
 
     def ranges(self, die: DIE) -> list[Range]:
-        """Ranges of *die* unchanged, including empty and dead ones."""
+        """Ranges of *die*, including empty and dead ones."""
+        code_range = self.units.file.code_range
+        return [code_range(*each) for each in self._ranges(die)]
+
+    def _ranges(self, die: DIE) -> list[Range]:
         low = die.attributes.get("DW_AT_low_pc")
         high = die.attributes.get("DW_AT_high_pc")
         if low is not None and high is not None:
