@@ -62,7 +62,7 @@ class BinaryReference(Reference):
         parts: The units: those of the binary, or of its object files.
         sample: The number of units to decode; None: all.
         progress: Called with the bytes of .debug_info done and their total.
-        pclntab: Whether a pclntab counts.
+        like_llvm: No pclntab counts, and symbols without a size have no end.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class BinaryReference(Reference):
         sample: int | None,
         progress: Progress | None,
         *,
-        pclntab: bool = True,
+        like_llvm: bool = False,
     ) -> None:
         super().__init__()
         self.build_id = file.build_id()
@@ -96,7 +96,9 @@ class BinaryReference(Reference):
         self.text_ranges = file.text_ranges
         self._stubs = merged(file.stub_ranges())
         self._called = file.called_names() if self._stubs else frozenset()
-        if pclntab and has_pclntab(file) and not (self.all_units and self.is_sample):
+        self.bounds_symbols = not like_llvm
+        is_partial = self.all_units and self.is_sample
+        if not like_llvm and not is_partial and has_pclntab(file):
             self._add_pclntab(file, parts[0].units.path_map)
         self._shared = self._find_shared()
 

@@ -154,7 +154,7 @@ def compare(  # noqa: PLR0913 - independent keywords
     sample: int | None = None,
     path_map: Sequence[tuple[str, str]] = (),
     search: SearchOptions | None = None,
-    pclntab: bool = True,
+    like_llvm: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare the GSYM file at *path* with what *binary* says.
@@ -171,7 +171,8 @@ def compare(  # noqa: PLR0913 - independent keywords
         sample: Number of compilation units to compare, spread over the binary.
         path_map: The prefixes of paths that the conversion rewrote.
         search: Where the conversion looked for files that belong to *binary*.
-        pclntab: Whether the conversion read a pclntab.
+        like_llvm: The conversion read no pclntab, and a symbol without a size extends
+            to the next one.
         progress: Called with the bytes of .debug_info done and their total.
 
     Raises:
@@ -190,7 +191,7 @@ def compare(  # noqa: PLR0913 - independent keywords
                 sample=sample,
                 path_map=rules,
                 search=search,
-                pclntab=pclntab,
+                like_llvm=like_llvm,
                 progress=progress,
             )
             comparer = Comparer(reference)

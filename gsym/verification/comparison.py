@@ -119,7 +119,8 @@ class Comparer:
                 self.functions += 1
                 yield from self._compare(info, candidates, symbols)
             elif outer is not None:
-                yield from _compare_functions(info, _rest(outer, info), symbols)
+                names = self._names(info, symbols)
+                yield from _compare_functions(info, _rest(outer, info), names)
             elif not reference.is_sample:
                 end = functions.end(info.address, info.size)
                 yield from self._explain(info, end, symbols)
@@ -144,6 +145,16 @@ class Comparer:
 
     # One function.
 
+    def _names(self, info: FunctionInfo, symbols: list[Symbol]) -> set[str]:
+        """Those of symbols that may have the range of a function."""
+        sizes = {info.size, 0}
+        has_sizes = self._reference.has_sizes
+        return {
+            each.name
+            for each in symbols
+            if each.name and (each.size in sizes or not has_sizes)
+        }
+
     def _outer(self, info: FunctionInfo) -> FunctionInfo | None:
         """The outer function if *info* is the rest of it after a nested one."""
         end = info.address + info.size
@@ -166,7 +177,8 @@ class Comparer:
         if info.merged:
             yield from _compare_merged(info, candidates)
             return
-        found = list(_compare_functions(info, candidates[0], symbols))
+        names = self._names(info, symbols)
+        found = list(_compare_functions(info, candidates[0], names))
         is_shared = self._reference.is_shared((info.address, info.address + info.size))
         if found and is_shared:
             self.undecided += 1
@@ -233,7 +245,8 @@ class Comparer:
         So one without a size says nothing of the code of others.
         """
         own = [each for each in symbols if each.name == info.name]
-        if info.size and any(symbol.size == info.size for symbol in own):
+        has_size = info.size and any(each.size == info.size for each in own)
+        if has_size or not self._reference.bounds_symbols:
             return
         limit = max(symbol.limit for symbol in own)
         text_ranges = self._reference.text_ranges
@@ -319,10 +332,10 @@ def _rest_of_calls(node: InlineInfo, start: int, end: int) -> InlineInfo:
 
 
 def _compare_functions(
-    info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]
+    info: FunctionInfo, expected: FunctionInfo, names: set[str]
 ) -> Iterator[Difference]:
     start = info.address
-    if not _is_name(info, expected, symbols):
+    if not _is_name(info, expected, names):
         yield Difference(start, "name", expected.name or NOTHING, info.name)
     rows, rows_found = expected.line_table or (), info.line_table or ()
     if rows != rows_found:
@@ -336,7 +349,7 @@ def _compare_functions(
         yield Difference(start, "call sites", str(site), str(site_found))
 
 
-def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) -> bool:
+def _is_name(info: FunctionInfo, expected: FunctionInfo, names: set[str]) -> bool:
     """Whether the function may have this name.
 
     That is the name in the DWARF, or a symbol of the same range: one that starts with
@@ -345,7 +358,6 @@ def _is_name(info: FunctionInfo, expected: FunctionInfo, symbols: list[Symbol]) 
     """
     if info.name == expected.name:
         return True
-    names = {s.name for s in symbols if s.size in {info.size, 0}}
     if info.name not in names:
         return False
     is_bare = not expected.line_table and expected.inline is None

@@ -47,7 +47,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     sample: int | None,
     path_map: Sequence[tuple[str, str]],
     search: SearchOptions | None,
-    pclntab: bool,
+    like_llvm: bool,
     progress: Progress | None,
 ) -> Reference:
     """What the file at *path* says.
@@ -58,7 +58,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         sample: The number of units to decode; None: all.
         path_map: (old, new) prefixes of paths that are rewritten.
         search: Where to look for files that belong to the binary.
-        pclntab: Whether a pclntab counts.
+        like_llvm: The conversion followed llvm-gsymutil, see `compare`.
         progress: Called with the bytes done and their total.
 
     Raises:
@@ -85,7 +85,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         _add_companions(file, binary, found)
         parts = list(_parts(file, found, path_map))
         unread = _find_split_units(parts[0], binary, found, search, path_map)
-        reference = BinaryReference(file, parts, sample, progress, pclntab=pclntab)
+        reference = BinaryReference(file, parts, sample, progress, like_llvm=like_llvm)
         missing = (found.missing,) if found.missing and not reference.functions else ()
         reference.notes += (*missing, *found.notes, *unread)
         return reference

@@ -34,6 +34,7 @@ class Reference:
         nameless: Those that must take their name from a symbol.
         symbols: By address.
         has_sizes: Whether a size of a symbol is what its table says.
+        bounds_symbols: Whether a symbol without a size ends with its section.
         text_ranges: Those with code, merged.
         unread: Why a unit or a file cannot be decoded.
         excused: Functions that cannot be compared, by range, and why.
@@ -45,6 +46,7 @@ class Reference:
     """
 
     has_sizes = False
+    bounds_symbols = True
     text_ranges: Sequence[Range] = ()
     build_id = b""
     base_address: int | None = 0

@@ -221,7 +221,7 @@ def _verify(report: ConversionReport) -> None:
     if len(report.outputs) > 1:
         return  # a segment contains only part of the binary
     try:
-        compared = compare(report.outputs[0], report.input, pclntab=False)
+        compared = compare(report.outputs[0], report.input, like_llvm=True)
     except UnsupportedError as error:
         say_line(f"warning: {report.input}: {error.reason}")
         return

@@ -13,13 +13,9 @@ from gsym.cli.conversion import (
 )
 from gsym.cli.grammar import Command, Option, UsageError
 from gsym.cli.gsym_input import open_gsym
-from gsym.cli.options import (
-    GSYM_FILE,
-    QUIET,
-    VERBOSE,
-)
+from gsym.cli.options import GSYM_FILE, JSON, QUIET, VERBOSE
 from gsym.cli.program import EXIT_FAILED
-from gsym.cli.terminal import printable, progress_for, warn
+from gsym.cli.terminal import print_json, printable, progress_for, warn
 from gsym.errors import GsymError
 from gsym.symbolication.binary_lookup import is_gsym
 from gsym.verification.check import check_answers, check_structure, compare
@@ -30,7 +26,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.conversion.debug_info import SearchOptions
-    from gsym.verification.check import Comparison
+    from gsym.verification.check import Comparison, Unanswered
+    from gsym.verification.structure import Finding
 
 _SHOWN = 50
 
@@ -53,6 +50,7 @@ _SHOWN = 50
         ),
         *convert_options("path_map"),
         *SEARCH_OPTIONS,
+        JSON,
         QUIET,
         VERBOSE,
     ),
@@ -85,6 +83,7 @@ def check(values: Values) -> int:
         path_map=path_map,
         search=search_options(values),
         quiet=values.flag("--quiet"),
+        is_json=values.flag("--json"),
     )
     return 0 if is_valid else EXIT_FAILED
 
@@ -97,6 +96,7 @@ def verify(  # noqa: PLR0913 - independent keywords
     search: SearchOptions,
     quiet: bool,
     sample: int | None = None,
+    is_json: bool = False,
 ) -> bool:
     """Check a file and print its errors and, unless *quiet*, what was checked.
 
@@ -107,6 +107,7 @@ def verify(  # noqa: PLR0913 - independent keywords
         search: Where to look for files that belong to *binary*.
         quiet: Print findings only.
         sample: Number of units to compare; None: all.
+        is_json: Print all as one object of JSON instead.
 
     Returns:
         Whether there are no errors.
@@ -115,28 +116,64 @@ def verify(  # noqa: PLR0913 - independent keywords
         GsymError: *binary* cannot be read.
     """
     findings = check_structure(path)
+    unanswered = [] if findings else check_answers(path)
+    if not is_json:
+        _print_structure(path, findings, unanswered, quiet=quiet)
+    comparison = None
+    if binary is not None and not findings:
+        with progress_for(binary, quiet=quiet) as progress:
+            comparison = compare(
+                path,
+                binary,
+                sample=sample,
+                path_map=path_map,
+                search=search,
+                progress=progress.callback,
+            )
+    is_valid = not findings and not unanswered
+    if comparison is not None:
+        is_valid &= not comparison.is_empty and not comparison.differences
+    if is_json:
+        print_json(
+            {
+                "file": path,
+                "valid": is_valid,
+                "errors": [finding._asdict() for finding in findings],
+                "unanswered": [each._asdict() for each in unanswered],
+                "comparison": comparison and {"binary": binary, **_record(comparison)},
+            }
+        )
+    elif comparison is not None:
+        _print_comparison(path, comparison, quiet=quiet)
+    return is_valid
+
+
+def _record(comparison: Comparison) -> dict[str, object]:
+    """The fields of JSON for a comparison."""
+    return {
+        **comparison._asdict(),
+        "differences": [each._asdict() for each in comparison.differences],
+        "unread": [
+            {**place._asdict(), "reason": reason}
+            for place, reason in comparison.unread.items()
+        ],
+    }
+
+
+def _print_structure(
+    path: str, findings: list[Finding], unanswered: list[Unanswered], *, quiet: bool
+) -> None:
     _print_all(f"{path}: offset {offset:#x}: {reason}" for offset, reason in findings)
-    if findings:
-        return False
-    if not quiet:
+    if not findings and not quiet:
         print(f"{printable(path)}: the structure is valid")
-    unanswered = check_answers(path)
     _print_all(
         f"{path}: {start:#x}-{end:#x}: no answer: other functions start inside {name} "
         "('gsym convert' adds the missing entry)"
         for start, end, name in unanswered
     )
-    if binary is None:
-        return not unanswered
-    with progress_for(binary, quiet=quiet) as progress:
-        comparison = compare(
-            path,
-            binary,
-            sample=sample,
-            path_map=path_map,
-            search=search,
-            progress=progress.callback,
-        )
+
+
+def _print_comparison(path: str, comparison: Comparison, *, quiet: bool) -> None:
     _print_all(
         f"{path}: {address:#x}: {subject}: {said} in the binary, {found} in the file"
         for address, subject, said, found in comparison.differences
@@ -146,7 +183,6 @@ def verify(  # noqa: PLR0913 - independent keywords
         _report(comparison)
     if comparison.is_empty:
         print(f"{printable(path)}: none of its functions could be compared")
-    return not (comparison.is_empty or unanswered or comparison.differences)
 
 
 def _warn(comparison: Comparison) -> None:

@@ -42,7 +42,10 @@ _STUBS = {".plt", ".plt.sec", ".plt.got", ".plt.bnd"}
 
 
 def placements(elf: ELFFile) -> dict[int, int]:
-    """Address of each loaded section of a relocatable file, by its number."""
+    """Address of each loaded section of a relocatable file, by its number.
+
+    Code comes first, and what has an address already keeps it.
+    """
     sections = [
         (index, section)
         for index, section in enumerate(elf.iter_sections())
@@ -53,9 +56,20 @@ def placements(elf: ELFFile) -> dict[int, int]:
         for _, section in sections
         if section["sh_addr"]
     ]
-    addresses, end = _place_from(0, sections)
-    if taken and end > min(taken)[0]:
-        addresses, _ = _place_from(max(end for _, end in taken), sections)
+    used = Range(min(taken)[0], max(end for _, end in taken)) if taken else Range(0, 0)
+    addresses: dict[int, int] = {}
+    end = 0
+    for is_code in (True, False):
+        kind = [
+            (index, section)
+            for index, section in sections
+            if bool(section["sh_flags"] & _SHF_EXECINSTR) == is_code
+        ]
+        placed, reached = _place_from(end, kind)
+        if end < used.end and reached > used.start:
+            placed, reached = _place_from(used.end, kind)
+        addresses.update(placed)
+        end = reached
     return addresses
 
 
@@ -84,18 +98,15 @@ def _place_from(
 ) -> tuple[dict[int, int], int]:
     """The addresses, and the end of the sections that had none before.
 
-    Code comes first, and each section after the one before it.
+    Each comes after the one before it.
     """
     addresses, end = {}, start
-    for is_code in (True, False):
-        for index, section in sections:
-            if bool(section["sh_flags"] & _SHF_EXECINSTR) != is_code:
-                continue
-            addresses[index] = section["sh_addr"]
-            if not section["sh_addr"]:
-                alignment = max(1, section["sh_addralign"])
-                addresses[index] = -(-end // alignment) * alignment
-                end = addresses[index] + section["sh_size"]
+    for index, section in sections:
+        addresses[index] = section["sh_addr"]
+        if not section["sh_addr"]:
+            alignment = max(1, section["sh_addralign"])
+            addresses[index] = -(-end // alignment) * alignment
+            end = addresses[index] + section["sh_size"]
     return addresses, end
 
 
@@ -118,6 +129,7 @@ def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[tuple[int, int
 
 
 _SHF_COMPRESSED = 0x800
+_SHT_CREL = 0x40000014
 _GO_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 
 
@@ -156,6 +168,18 @@ class ReferenceElf(ReferenceFile):
     def _close(self) -> None:
         self._data.close()
 
+    @cached_property
+    def _sections(self) -> list[Section]:
+        return list(self._elf.iter_sections())
+
+    def _sections_of(self, kind: str) -> Iterator[Section]:
+        return (each for each in self._sections if each["sh_type"] == kind)
+
+    @property
+    def has_symtab(self) -> bool:
+        """Whether it lists all symbols, not only those for other files."""
+        return next(self._sections_of("SHT_SYMTAB"), None) is not None
+
     @property
     def _is_relocatable(self) -> bool:
         return bool(self._elf["e_type"] == "ET_REL")
@@ -173,7 +197,7 @@ class ReferenceElf(ReferenceFile):
     def build_id(self) -> bytes:
         """Descriptor of the GNU build-id note, empty if there is none."""
         found = b""
-        for section in self._elf.iter_sections("SHT_NOTE"):
+        for section in self._sections_of("SHT_NOTE"):
             if section.name == ".note.gnu.build-id":
                 found = _build_id_note(section) or found
         return found
@@ -181,13 +205,13 @@ class ReferenceElf(ReferenceFile):
     def own_symbols(self) -> Iterator[Symbol]:
         """Symbols in executable sections, from .symtab or else .dynsym."""
         for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
-            table = next(self._elf.iter_sections(kind), None)
+            table = next(self._sections_of(kind), None)
             if isinstance(table, SymbolTableSection):
                 return self._code_symbols(table)
-        return self._loaded_symbols() if not self._elf.num_sections() else iter(())
+        return self._loaded_symbols() if not self._sections else iter(())
 
     def _code_symbols(self, table: SymbolTableSection) -> Iterator[Symbol]:
-        sections = list(self._elf.iter_sections())
+        sections = self._sections
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
         names = self._bytes(self._elf.get_section(table["sh_link"]))
         for symbol in table.iter_symbols():
@@ -241,9 +265,7 @@ class ReferenceElf(ReferenceFile):
         """What tells dropped code from live code, which .dynsym does not list."""
         files = self.symbol_files or (self,)
         has_symbols = any(
-            isinstance(each, ReferenceElf)
-            and next(each._elf.iter_sections("SHT_SYMTAB"), None) is not None  # noqa: SLF001
-            for each in files
+            isinstance(each, ReferenceElf) and each.has_symtab for each in files
         )
         if not has_symbols or not self.is_text(0):
             return None
@@ -257,7 +279,7 @@ class ReferenceElf(ReferenceFile):
         if self._elf["e_machine"] in {"EM_PPC", "EM_PPC64"}:
             yield from self._text_ranges()
             return
-        for section in self._elf.iter_sections():
+        for section in self._sections:
             if section.name in _STUBS:
                 start = section["sh_addr"]
                 yield Range(start, start + section["sh_size"])
@@ -265,7 +287,7 @@ class ReferenceElf(ReferenceFile):
     def called_names(self) -> frozenset[str]:
         """The dynamic symbols that relocations name."""
         found: set[str] = set()
-        for section in self._elf.iter_sections():
+        for section in self._sections:
             if not isinstance(section, RelocationSection):
                 continue
             table = self._elf.get_section(section["sh_link"])
@@ -282,17 +304,17 @@ class ReferenceElf(ReferenceFile):
 
     def _text_ranges(self) -> Iterator[Range]:
         for segment in self._elf.iter_segments("PT_LOAD"):
-            if segment["p_flags"] & _PF_X and not self._elf.num_sections():
+            if segment["p_flags"] & _PF_X and not self._sections:
                 start = segment["p_vaddr"]
                 yield Range(start, start + segment["p_memsz"])
-        for section in self._elf.iter_sections():
+        for section in self._sections:
             if section["sh_flags"] & _SHF_EXECINSTR and section["sh_size"]:
                 start = section["sh_addr"]
                 yield Range(start, start + section["sh_size"])
 
     def loaded_sections(self) -> Iterator[tuple[int, bytes]]:
         """Address and bytes of what is loaded and no code."""
-        for section in self._elf.iter_sections():
+        for section in self._sections:
             is_loaded = section["sh_addr"] and section["sh_type"] != "SHT_NOBITS"
             if is_loaded and not section["sh_flags"] & _SHF_EXECINSTR:
                 yield section["sh_addr"], section.data()
@@ -310,7 +332,7 @@ class ReferenceElf(ReferenceFile):
         """
         found = [
             section
-            for section in self._elf.iter_sections()
+            for section in self._sections
             if section.name in {f".{name}", f".z{name}"}
             and section["sh_type"] != "SHT_NOBITS"
         ]
@@ -338,10 +360,14 @@ class ReferenceElf(ReferenceFile):
     def _relocations(self, section: Section) -> Iterator[RelocationSection]:
         index = next(
             number
-            for number, each in enumerate(self._elf.iter_sections())
+            for number, each in enumerate(self._sections)
             if each.header == section.header
         )
-        for each in self._elf.iter_sections():
+        for each in self._sections:
+            kind: object = each["sh_type"]
+            if kind == _SHT_CREL and each["sh_info"] == index:
+                reason = f"section {each.name} has the relocations in CREL"
+                raise UnsupportedError(reason, path=self.path)
             if isinstance(each, RelocationSection) and each["sh_info"] == index:
                 yield each
 

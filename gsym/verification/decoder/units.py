@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.core import ConstructError
 from elftools.dwarf.die import DIE, AttributeValue
+from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.dwarf.ranges import BaseAddressEntry, RangeEntry, RangeLists
 
 from gsym.errors import GsymError
@@ -316,11 +317,11 @@ class Unit:
         self.addr_base = int(
             self._root_value("DW_AT_GNU_addr_base" if is_old else "DW_AT_addr_base")
         )
-        self.base_address: int = int(
-            self._root_value("DW_AT_low_pc")
-            or self._root_value("DW_AT_entry_pc")
-            or (0 if skeleton is None else skeleton.base_address)
-        )
+        self.base_address: int = 0 if skeleton is None else skeleton.base_address
+        for start in ("DW_AT_entry_pc", "DW_AT_low_pc"):
+            if start in self.root.attributes:
+                address = self.address(self.root.attributes[start])
+                self.base_address = address or self.base_address
 
     def code_ranges(self) -> list[Range]:
         """Ranges of the unit in code, which its skeleton may have."""
@@ -375,10 +376,25 @@ class Unit:
         return [r for r in self.ranges(die) if r.start < r.end and is_text(r.start)]
 
     def address(self, value: AttributeValue) -> int:
-        """The value of an attribute whose form pyelftools does not know."""
-        if value.form != "DW_FORM_GNU_addr_index":
+        """The value of an attribute that is an address, an index or an expression."""
+        if value.form == "DW_FORM_GNU_addr_index":
+            return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
+        if value.form != "DW_FORM_exprloc":
             return int(value.value)
-        return self.cu.dwarfinfo.get_addr(self.cu, value.raw_value)
+        stack: list[int] = []
+        for operation in DWARFExprParser(self.cu.structs).parse_expr(value.value):
+            name, operands = operation.op_name, operation.args
+            if name == "DW_OP_addrx":
+                stack.append(self.cu.dwarfinfo.get_addr(self.cu, operands[0]))
+            elif name.startswith(("DW_OP_addr", "DW_OP_const")):
+                stack.append(operands[0])
+            elif name == "DW_OP_plus":
+                stack.append(stack.pop() + stack.pop())
+            elif name == "DW_OP_plus_uconst":
+                stack.append(stack.pop() + operands[0])
+            else:
+                raise NotImplementedError(f"{name} in an address")
+        return stack[-1]
 
     def ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die*, including empty and dead ones."""
