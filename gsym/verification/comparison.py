@@ -212,9 +212,7 @@ class Comparer:
         if target != info.name and self._reference.is_stub(start, target):
             return
         if info.name not in names:
-            expected = (
-                f"{names[-1]} (symbol)" if names else self._describe(start, symbols)
-            )
+            expected = f"{names[-1]} (symbol)" if names else self._describe(start)
             subject = "name" if names else "function"
             text = f"{info.name} {_range_text(start, end)}"
             yield Difference(start, subject, expected, text)
@@ -225,17 +223,24 @@ class Comparer:
         if info.inline is not None:
             yield _calls_differ(start, [], _calls(info.inline))
 
-    def _describe(self, start: int, symbols: list[Symbol]) -> str:
-        """What the binary has where a function of the file starts."""
-        functions = self._reference.functions
-        ranges = [key for key in functions if key[0] == start]
-        if ranges:
-            return f"{functions[ranges[-1]][0].name} {_range_text(*ranges[-1])}"
-        for symbol in symbols:
-            if symbol.size and (symbol.is_function or symbol.is_label):
-                end = start + symbol.size
-                return f"{symbol.name} {_range_text(start, end)} (symbol)"
-        return NOTHING
+    def _describe(self, address: int) -> str:
+        """The function that the binary has at an address."""
+        around = [
+            (*key, candidates[0].name)
+            for key, candidates in self._reference.functions.items()
+            if key[0] <= address < key[1]
+        ]
+        around += [
+            (symbol.address, symbol.address + symbol.size, f"{symbol.name} (symbol)")
+            for symbols in self._reference.symbols.values()
+            for symbol in symbols
+            if symbol.is_function or symbol.is_label
+            if symbol.address <= address < symbol.address + symbol.size
+        ]
+        if not around:
+            return NOTHING
+        start, end, name = max(around, key=lambda each: each[0])
+        return f"{name} {_range_text(start, end)}"
 
     def _compare_extent(
         self, info: FunctionInfo, end: int, symbols: list[Symbol]

@@ -270,7 +270,8 @@ class ReferenceElf(ReferenceFile):
         if not has_symbols or not self.is_text(0):
             return None
         symbols = (each for each in self.symbols() if each.is_function or each.is_label)
-        return LiveCode(symbols, self._elf["e_entry"] & ~self.isa_bit)
+        entry = self._elf["e_entry"] & ~self.isa_bit
+        return LiveCode(symbols, entry, self.text_ranges[0].end)
 
     def stub_ranges(self) -> Iterator[Range]:
         """Procedure linkage tables; all code of PowerPC, where it has stubs."""

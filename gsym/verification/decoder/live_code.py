@@ -28,14 +28,16 @@ class LiveCode:
     Args:
         symbols: Those of functions, and labels.
         entry: The address at which the image is entered.
+        end: Where the code that starts at 0 ends.
     """
 
-    def __init__(self, symbols: Iterable[Symbol], entry: int) -> None:
+    def __init__(self, symbols: Iterable[Symbol], entry: int, end: int) -> None:
         self._at: dict[int, list[Symbol]] = {}
         for symbol in symbols:
             self._at.setdefault(symbol.address, []).append(symbol)
         self._starts = sorted(self._at)
         self._entry = entry
+        self._end = end
 
     def holds(self, span: Range, name: str, *, is_qualified: bool) -> bool:
         """Whether the code at *span* may be the function that the DWARF has there.
@@ -53,8 +55,8 @@ class LiveCode:
         if span.start:
             return not self._is_inside(span.start)
         # The linker leaves out symbols of local functions on demand.
-        next_start = self._starts[0] if self._starts else UINT64_END
-        fills = span.end <= next_start and next_start - span.end < _MAX_PADDING
+        following = min([*self._starts[:1], self._entry or UINT64_END, self._end])
+        fills = span.end <= following and following - span.end < _MAX_PADDING
         return fills or self._entry == 0
 
     def holds_rows(self, low: int, high: int) -> bool:

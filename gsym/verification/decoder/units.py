@@ -436,6 +436,8 @@ class Unit:
         for entry in self._entries(lists, offset):
             if isinstance(entry, BaseAddressEntry):
                 base = entry.base_address
+                # GNU ld writes 1 for dropped code, since two 0 end a list.
+                base = _DEAD if version < _VERSION_5 and base == 1 else base
             elif entry.is_absolute:
                 yield Range(entry.begin_offset, entry.end_offset)
             elif max(base, entry.begin_offset) < mask - 1:  # -1 and -2 mean dead code
