@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -87,6 +89,78 @@ def test_a_difference_is_printed_with_both_sides(
         assert main(sampled) == 1
         out = capsys.readouterr().out
         assert "name: twice in the binary, thrice\\x1b in the file" in out
+
+
+def json_of(capsys: Captured, *arguments: str, status: int = 0) -> dict[str, Any]:
+    """What `verify --json` prints: one line, and nothing but it."""
+    assert main(["verify", "--json", *arguments]) == status
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.count("\n") == 1
+    record: dict[str, Any] = json.loads(captured.out)
+    return record
+
+
+def test_json_has_what_the_text_has(program: str, capsys: Captured) -> None:
+    path = f"{program}.gsym"
+    alone = {"file": path, "valid": True, "errors": [], "unanswered": []}
+    assert json_of(capsys, path) == {**alone, "comparison": None}
+    found = json_of(capsys, path, "--against", program)
+    comparison = found.pop("comparison")
+    assert found == alone
+    assert comparison.pop("symbols") > 0
+    assert comparison == {
+        "binary": program,
+        "differences": [],
+        "functions": 2,
+        "units": 1,
+        "units_in_all": 1,
+        "source": "",
+        "undecided": 0,
+        "unread": [],
+        "uncompared": {},
+        "rows_alone": 0,
+        "notes": [],
+    }
+
+
+def test_json_has_differences_and_errors(
+    program: str, tmp_path: Path, capsys: Captured
+) -> None:
+    path = f"{program}.gsym"
+    with gsym.open(path) as reader:
+        (twice,) = reader.find("twice")
+    rename(path, "twice", "thrice")
+    found = json_of(capsys, path, "--against", program, "--quiet", status=1)
+    assert not found["valid"]
+    assert found["comparison"]["differences"] == [
+        {
+            "address": twice.start,
+            "subject": "name",
+            "binary": "twice",
+            "gsym": "thrice",
+        }
+    ]
+    damaged = tmp_path / "damaged.gsym"
+    damaged.write_bytes(small_file(1, "little") + b"junk")
+    found = json_of(capsys, os.fspath(damaged), "--against", program, status=1)
+    assert (found["valid"], found["comparison"]) == (False, None)
+    assert [sorted(each) for each in found["errors"]] == [["offset", "reason"]]
+
+
+def test_json_names_units_that_cannot_be_decoded(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    binary, path = tmp_path / "app", os.fspath(tmp_path / "app.gsym")
+    main_unit = unit(function("f", 0x1000, 0x1010))
+    binary.write_bytes(program_of(main_unit))
+    gsym.convert(binary, path)
+    image = program_of(replace(main_unit, version=9))
+    binary.write_bytes(image)
+    found = json_of(capsys, path, "--against", os.fspath(binary), status=1)
+    (unread,) = found["comparison"]["unread"]
+    assert (unread["path"], unread["offset"]) == ("", 0)
+    assert "version" in unread["reason"]
 
 
 def test_long_lists_are_cut(tmp_path: Path, capsys: Captured) -> None:

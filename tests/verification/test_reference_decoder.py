@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import replace
 from struct import pack
 from typing import TYPE_CHECKING
@@ -11,10 +12,23 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
+from tests.containers.test_elf_dynamic import without_headers
 from tests.dwarf import test_inlines
 from tests.dwarf.test_differential import MODULES
 from tests.inputs.dies import Die, Ref
-from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Form, Tag
+from tests.inputs.elf import (
+    AARCH64,
+    ALLOC,
+    IFUNC,
+    NOTYPE,
+    RELOCATABLE,
+    Elf,
+    Section,
+    Symbol,
+    code_section,
+)
 from tests.inputs.line_program import File, LineProgram, sequence
 from tests.inputs.program import LAYOUTS, Layout, function, inlined, program, unit
 
@@ -117,6 +131,107 @@ def test_the_second_opinion_knows_relative_directories(
         answer = reader.lookup(0x1000)
     assert answer is not None
     assert [frame.path for frame in answer.frames] == [expected]
+
+
+def test_the_second_opinion_knows_the_languages_of_version_6(tmp_path: Path) -> None:
+    inner = function("inner", 0x1010, 0x1020)
+    for language, name in ((0x03, "inner"), (0x04, "f::inner")):  # C, C++
+        lines = LineProgram(
+            sequence((0x1000, 3, 0), end=0x1020),
+            directories=("/src",),
+            files=(File("a.c"),),
+        )
+        main = unit(
+            function("f", 0x1000, 0x1010, inner),
+            version=6,
+            language=None,
+            lines=lines,
+            attributes={At.language_name: Form.data2(language)},
+        )
+        found = compare_converted(tmp_path, program(main))
+        assert (found.differences, found.unread, found.functions) == ([], {}, 2)
+        with gsym.open(tmp_path / "input.gsym") as reader:
+            assert [each.name for each in reader] == ["f", name]
+
+
+DESCRIPTORS = Section(
+    ".opd", pack(">QQQ", 0x1020, 0x9000, 0) + bytes(24), flags=ALLOC, address=0x4000
+)
+SYMBOLS = {
+    "versions": Elf(
+        [code_section()],
+        symbols=[
+            Symbol(name, 0x1000 + 16 * number, 16)
+            for number, name in enumerate(
+                ["open@@V_1.2", "*A(Int)@A(T)#add<Int>:Bool", "..@7.loop", "@fast@8"]
+            )
+        ],
+    ),
+    "function descriptors": Elf(
+        [code_section(0, 0x2000), DESCRIPTORS],
+        symbols=[
+            Symbol("f", 0x4000, 0x10, section=".opd"),
+            Symbol("no_code", 0x4018, 0x10, section=".opd"),
+            Symbol("outside", 0x4030, 0x10, IFUNC, section=".opd"),
+        ],
+        byteorder="big",
+    ),
+    "sections with addresses in an object file": Elf(
+        [
+            code_section(0, 8),
+            Section(".data", bytes(0x300), flags=ALLOC, alignment=64),
+            code_section(0x300, 1, ".plt"),
+        ],
+        symbols=[Symbol("f", 0, 8)],
+        type=RELOCATABLE,
+    ),
+    "mapping symbols and local labels": Elf(
+        [code_section()],
+        symbols=[
+            Symbol(name, 0x1000 + 16 * number, 0, NOTYPE)
+            for number, name in enumerate(["f", "$x", "$d.1", ".L3", "$t", "$table"])
+        ],
+        machine=AARCH64,
+    ),
+}
+
+
+@pytest.mark.parametrize("elf", SYMBOLS.values(), ids=SYMBOLS)
+def test_the_second_opinion_agrees_on_symbols(elf: Elf, tmp_path: Path) -> None:
+    found = compare_converted(tmp_path, elf.to_bytes())
+    assert (found.differences, found.symbols > 0) == ([], True)
+
+
+def test_the_second_opinion_needs_no_section_headers(
+    compiler: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.c").write_text("int f(int x) { return x * 3; }\n")
+    command = [compiler, "-shared", "-fPIC", "-nostdlib", "-s", "a.c", "-o", "a.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    image = bytes(without_headers(tmp_path / "a.so"))
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.symbols) == ([], 1)
+
+
+def test_the_second_opinion_evaluates_addresses(clang: str, tmp_path: Path) -> None:
+    source = "int f(int x) {\n  return x * 3; }\nint g(int x) { return x / 5; }\n"
+    (tmp_path / "a.c").write_text(source)
+    how = ["-gdwarf-5", "-O1", "-mllvm", "-minimize-addr-in-v5=Expressions"]
+    command = [clang, *how, "-fPIC", "-shared", "-nostdlib", "a.c", "-o", "a.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = compare_converted(tmp_path, (tmp_path / "a.so").read_bytes())
+    assert (found.differences, found.unread, found.functions) == ([], {}, 2)
+
+
+def test_relocations_that_pyelftools_does_not_know_are_named(tmp_path: Path) -> None:
+    sections = Dwarf([unit(function("f", 0, 8))]).sections()
+    names = ["", ".text", *sections]
+    info = names.index(".debug_info")
+    crel = Section(".crel.debug_info", b"\0", kind=0x40000014, info=info)
+    debug = [Section(name, data) for name, data in sections.items()]
+    image = Elf([code_section(0, 16), *debug, crel], type=RELOCATABLE).to_bytes()
+    with pytest.raises(gsym.UnsupportedError, match="relocations in CREL"):
+        compare_converted(tmp_path, image)
 
 
 def test_an_unknown_compression_type_is_named(tmp_path: Path) -> None:

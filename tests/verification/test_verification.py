@@ -444,6 +444,31 @@ BARE = Symbol("bare", 0x1020, 0x10)
 ROWS = (gsym.LineEntry(0x1020, "/src/a.c", 6), gsym.LineEntry(0x1024, "/src/a.c", 9))
 
 
+ASSEMBLY = """
+    .text
+    .globl _start
+_start:
+    nop
+    nop
+helper:
+    nop
+"""
+
+
+@pytest.mark.parametrize("flags", [["-c"], ["-nostdlib", "-static"]], ids=str)
+def test_assembly_has_symbols_without_a_size_or_a_type(
+    flags: list[str], compiler: str, tmp_path: Path
+) -> None:
+    program = build(compiler, tmp_path, flags, main_s=ASSEMBLY)
+    assert main(["convert", "--quiet", "--verify", program]) == 0
+    path = f"{program}.gsym"
+    for name in ("_start", "helper"):
+        rewrite(path, only(name, misline))
+        (difference,) = compare(path, program).differences
+        assert difference.subject == "lines"
+        convert(program)
+
+
 def test_rows_that_no_function_describes_belong_to_the_symbol(tmp_path: Path) -> None:
     path, binary = described(tmp_path, [BARE], function("f", 0x1000, 0x1020))
     rewrite(path, only("bare", lambda info: info._replace(line_table=ROWS)))

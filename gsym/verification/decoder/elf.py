@@ -21,7 +21,7 @@ from elftools.elf.sections import (
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
-from gsym.verification.decoder.file import ReferenceFile, Symbol
+from gsym.verification.decoder.file import FUNCTION_TYPES, ReferenceFile, Symbol
 from gsym.verification.decoder.live_code import LiveCode
 from gsym.verification.decoder.ranges import merged
 
@@ -220,10 +220,10 @@ class ReferenceElf(ReferenceFile):
                 continue
             section, address = sections[index], symbol["st_value"] & ~self.isa_bit
             limit = section["sh_addr"] + section["sh_size"]
-            if section.name == _DESCRIPTORS and kind == "STT_FUNC":
+            if section.name == _DESCRIPTORS and kind in FUNCTION_TYPES:
                 address = self._described(section, address)
                 limit = next((e for s, e in self.text_ranges if s <= address < e), 0)
-                if self._is_relocatable:
+                if not address:
                     continue
             elif not section["sh_flags"] & _SHF_EXECINSTR:
                 continue

@@ -53,7 +53,7 @@ _DWARF_SECTIONS_UNUSED = (
 
 
 # The last two are one: GNU's indirect functions.
-_FUNCTIONS = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}
+FUNCTION_TYPES = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}
 # Local labels of assemblers; what marks code and data for ARM, AArch64 and RISC-V.
 _NO_FUNCTION = re.compile(r"\.L|\$[adt](?:\.|$)|\$x|$")
 
@@ -74,7 +74,7 @@ class Symbol(NamedTuple):
     @property
     def is_function(self) -> bool:
         """Whether its type is that of functions."""
-        return self.kind in _FUNCTIONS and bool(self.name)
+        return self.kind in FUNCTION_TYPES and bool(self.name)
 
     @property
     def is_label(self) -> bool:
