@@ -8,6 +8,7 @@ complained of with its address, what the file says and what is right.
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -423,3 +424,21 @@ def test_a_fault_of_a_converter_is_complained_of(fault: Fault, tmp_path: Path) -
     assert (right.differences, right.unread, right.uncompared) == ([], {}, {})
     planted(path, fault)
     assert fault.complaint in compare(path, binary).differences
+
+
+def test_stubs_are_no_part_of_the_symbol_before(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(
+        '#include <stdio.h>\nint main(void) { puts("a"); return getchar(); }\n'
+    )
+    subprocess.run([compiler, "-g", "a.c", "-o", "app"], cwd=tmp_path, check=True)
+    binary = os.fspath(tmp_path / "app")
+    (path,) = gsym.convert(binary).outputs
+    assert compare(path, binary).differences == []
+    gsym.convert(binary, path, image_code=False)
+    found = compare(path, binary).differences
+    assert found
+    assert all(
+        subject == "function" and said.endswith(", up to the end of its section")
+        for _, subject, said, _ in found
+    )
+    assert compare(path, binary, like_llvm=True).differences == []

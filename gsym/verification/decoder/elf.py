@@ -157,8 +157,8 @@ class ReferenceElf(ReferenceFile):
             self.little_endian = self._elf.little_endian
             self.address_size = self._elf.elfclass // 8
             self.text_ranges = merged(self._text_ranges())
-            # A32 and MIPS code is even; odd addresses are of Thumb (AAELF32, 5.5.3),
-            # microMIPS and MIPS16 code.
+            # Code of A32 and MIPS is even; odd addresses are of Thumb (AAELF32, "Symbol
+            # Values"), microMIPS and MIPS16.
             self.isa_bit = int(self._elf["e_machine"] in {"EM_ARM", "EM_MIPS"})
         except Exception as error:
             self._data.close()
