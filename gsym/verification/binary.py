@@ -93,7 +93,7 @@ class BinaryReference(Reference):
             self.uncompared.update(part.units.uncompared)
         self.add_symbols(file.symbols())
         self.has_sizes = file.has_sizes
-        self.text_ranges = file.text_ranges
+        self.text_ranges = list(file.text_ranges)
         self._stubs = merged(file.stub_ranges())
         self._called = file.called_names() if self._stubs else frozenset()
         self.bounds_symbols = not like_llvm

@@ -254,8 +254,9 @@ class Comparer:
         if has_size or not self._reference.bounds_symbols:
             return
         limit = max(symbol.limit for symbol in own)
+        beyond = Range(limit, end)
         text_ranges = self._reference.text_ranges
-        if any(max(low, limit) < min(high, end) for low, high in text_ranges):
+        if limit < end and next(gaps(beyond, text_ranges), None) != beyond:
             expected, found = (_range_text(info.address, e) for e in (limit, end))
             yield Difference(
                 info.address,

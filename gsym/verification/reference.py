@@ -47,7 +47,6 @@ class Reference:
 
     has_sizes = False
     bounds_symbols = True
-    text_ranges: Sequence[Range] = ()
     build_id = b""
     base_address: int | None = 0
     is_sample = False
@@ -58,6 +57,7 @@ class Reference:
         self.functions: dict[Key, list[FunctionInfo]] = {}
         self.nameless: dict[Key, list[FunctionInfo]] = {}
         self.symbols: dict[int, list[Symbol]] = {}
+        self.text_ranges: list[Range] = []
         self.unread: dict[Place, str] = {}
         self.excused: dict[Key, str] = {}
         self.uncompared: Counter[str] = Counter()

@@ -32,10 +32,15 @@ class LiveCode:
     """
 
     def __init__(self, symbols: Iterable[Symbol], entry: int, end: int) -> None:
-        self._at: dict[int, list[Symbol]] = {}
-        for symbol in symbols:
-            self._at.setdefault(symbol.address, []).append(symbol)
-        self._starts = sorted(self._at)
+        # Of each address the sizes of the symbols there, of all and of each spelling.
+        self._sizes: dict[int, set[int]] = {}
+        self._named: dict[tuple[int, str], set[int]] = {}
+        for address, size, name, *_ in symbols:
+            self._sizes.setdefault(address, set()).add(size)
+            # A part of a function has a suffix; some systems put an underscore first.
+            for spelling in (name, name.partition(".")[0], name[1:]):
+                self._named.setdefault((address, spelling), set()).add(size)
+        self._starts = sorted(self._sizes)
         self._entry = entry
         self._end = end
 
@@ -47,41 +52,32 @@ class LiveCode:
             name: The linkage name, or the one with its scopes; "" for none.
             is_qualified: The name need not be that of a symbol.
         """
-        here = self._at.get(span.start, [])
-        if here:
-            return any(
-                _is_of(symbol, span, name, is_qualified=is_qualified) for symbol in here
-            )
-        if span.start:
-            return not self._is_inside(span.start)
-        # The linker leaves out symbols of local functions on demand.
-        following = min([*self._starts[:1], self._entry or UINT64_END, self._end])
-        fills = span.end <= following and following - span.end < _MAX_PADDING
-        return fills or self._entry == 0
+        start, size = span.start, span.end - span.start
+        if start not in self._sizes:
+            return self._fills_gap(span) if start == 0 else not self._is_inside(start)
+        named = self._named.get((start, name), set())
+        if named & {0, size} or (named and start):
+            return True
+        return size in self._sizes[start] and (start > 0 or is_qualified or not name)
 
     def holds_rows(self, low: int, high: int) -> bool:
         """Whether the rows of a sequence may be of code that is there.
 
         A sequence ends where a function does: never inside of another one.
         """
-        return low > 0 or (0 in self._at and not self._is_inside(high))
+        return low > 0 or (0 in self._sizes and not self._is_inside(high))
+
+    def _fills_gap(self, span: Range) -> bool:
+        """Whether a function is what stands at 0, where no symbol does.
+
+        The linker leaves out symbols of local functions on demand.
+        """
+        following = min([*self._starts[:1], self._entry or UINT64_END, self._end])
+        is_all = span.end <= following and following - span.end < _MAX_PADDING
+        return is_all or self._entry == 0
 
     def _is_inside(self, address: int) -> bool:
         """Whether *address* is in a function that starts before it."""
         index = bisect_left(self._starts, address)
         before = self._starts[max(index - 1, 0) : index]
-        return any(
-            address < symbol.address + symbol.size
-            for start in before
-            for symbol in self._at[start]
-        )
-
-
-def _is_of(symbol: Symbol, span: Range, name: str, *, is_qualified: bool) -> bool:
-    """Whether *symbol*, which has the start of *span*, is that of the function."""
-    has_size = symbol.size == span.end - span.start
-    # A part of a function has a suffix; some systems put an underscore before names.
-    spellings = {symbol.name, symbol.name.partition(".")[0], symbol.name[1:]}
-    if name in spellings:
-        return has_size or symbol.size == 0 or span.start > 0
-    return has_size and (span.start > 0 or is_qualified or not name)
+        return any(address < start + max(self._sizes[start]) for start in before)

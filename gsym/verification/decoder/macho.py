@@ -109,6 +109,7 @@ class ReferenceMacho(ReferenceFile):
 
     def _read_commands(self) -> None:
         magic, self._cpu, _, self._type, count = self._unpack("5I", self._data)
+        self.isa_bit = int(self._cpu == _CPU_ARM)  # Thumb
         self._word = "Q" if magic == _MAGIC_64 else "I"
         self.address_size = struct.calcsize(self._word)
         at = 32 if magic == _MAGIC_64 else 28
@@ -156,8 +157,7 @@ class ReferenceMacho(ReferenceFile):
         table = self._table(_SYMTAB, 8, size)
         for at in range(0, len(table) - size + 1, size):
             name, kind, section, _, value = self._unpack(layout, table, at)
-            if self._cpu == _CPU_ARM:
-                value &= ~1  # the Thumb bit
+            value &= ~self.isa_bit
             text = _text(names[name : names.find(b"\0", name)]) if name else ""
             yield _Entry(text, kind, section, value)
 
@@ -174,7 +174,7 @@ class ReferenceMacho(ReferenceFile):
             if not delta:
                 return
             address += delta
-            yield address & ~1 if self._cpu == _CPU_ARM else address
+            yield address & ~self.isa_bit
             delta = shift = 0
 
     def _functions(self) -> Iterator[tuple[_Entry, int]]:
