@@ -182,8 +182,11 @@ class BinaryReference(Reference):
         self._bare = list(self._without_functions())
 
     def _without_functions(self) -> Iterator[Bare]:
-        """The bare rows that no other unit has in a function, each address once."""
-        taken = merged(Range(*key) for key in (*self.functions, *self.nameless))
+        """The bare rows that no other unit has in a function, each address once.
+
+        Those of a function without a name may be what a symbol has.
+        """
+        taken = merged(Range(*key) for key in self.functions)
         reach = 0
         for bare in sorted(self._bare, key=_start):
             for start, end in gaps(bare.span, taken):
@@ -198,7 +201,8 @@ class BinaryReference(Reference):
         covered: list[Range] = []
         for _, info in UnitFunctions(unit, call_sites=True):
             span = Range(info.address, info.address + info.size)
-            covered.append(span)
+            if info.name:
+                covered.append(span)
             for own, distance in part.file.moved(*span):
                 if own.start == span.start:
                     self.add(move_function(info, distance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from gsym.model import UINT64_END
 from gsym.verification.decoder.functions import is_better
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from gsym.verification.decoder.file import Symbol
 
     Key = tuple[int, int]  # start and end of a function
+
+
+UINT32_MAX = (1 << 32) - 1
+_TOO_LARGE = "larger than a GSYM file can hold"
 
 
 class Place(NamedTuple):
@@ -87,6 +92,9 @@ class Reference:
 
     def add(self, info: FunctionInfo) -> None:
         """Add a function."""
+        if info.size > UINT32_MAX:
+            self.uncompared[_TOO_LARGE] += 1
+            return
         functions = self.functions if info.name else self.nameless
         key = info.address, info.address + info.size
         _add_candidate(functions.setdefault(key, []), info)
@@ -94,6 +102,9 @@ class Reference:
     def add_symbols(self, symbols: Iterator[Symbol]) -> None:
         """Add what a symbol table says."""
         for symbol in symbols:
+            if symbol.size > min(UINT32_MAX, UINT64_END - symbol.address):
+                self.uncompared[_TOO_LARGE] += 1
+                continue
             self.symbols.setdefault(symbol.address, []).append(symbol)
 
 

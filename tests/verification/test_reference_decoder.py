@@ -185,6 +185,13 @@ SYMBOLS = {
         symbols=[Symbol("f", 0, 8)],
         type=RELOCATABLE,
     ),
+    "indexes of sections that do not fit": Elf(
+        [code_section()], symbols=[Symbol("f", 0x1000, 8)], extended=True
+    ),
+    "a symbol larger than a record": Elf(
+        [code_section(size=1 << 33)],
+        symbols=[Symbol("f", 0x1000, 1 << 32), Symbol("g", 1 << 33, 16)],
+    ),
     "mapping symbols and local labels": Elf(
         [code_section()],
         symbols=[
@@ -200,6 +207,38 @@ SYMBOLS = {
 def test_the_second_opinion_agrees_on_symbols(elf: Elf, tmp_path: Path) -> None:
     found = compare_converted(tmp_path, elf.to_bytes())
     assert (found.differences, found.symbols > 0) == ([], True)
+
+
+def test_the_second_opinion_needs_no_executable_section(tmp_path: Path) -> None:
+    data = Section(".data", bytes(16), flags=ALLOC, address=0x8000)
+    image = program(unit(function("f", 0x1000, 0x1010)), text=[data])
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.functions) == ([], 1)
+
+
+def test_the_second_opinion_knows_functions_at_the_end_of_the_address_space(
+    tmp_path: Path,
+) -> None:
+    die = Die(
+        Tag.subprogram,
+        {At.name: "f", At.low_pc: 0xFFFFFFF0, At.high_pc: Form.addr(0)},
+    )
+    text = code_section(0xFFFFF000, 0x1000)
+    image = program(unit(die, version=4), text=[text], address_size=4)
+    found = compare_converted(tmp_path, image)
+    assert (found.differences, found.functions) == ([], 1)
+
+
+@pytest.mark.parametrize("size", [0, 8])
+def test_the_second_opinion_gives_rows_of_nameless_functions_to_symbols(
+    size: int, tmp_path: Path
+) -> None:
+    lines = LineProgram(sequence((0x1000, 5), end=0x1010))
+    main = unit(function(None, 0x1000, 0x1010), version=4, lines=lines)
+    found = compare_converted(
+        tmp_path, program(main, symbols=[Symbol("f", 0x1000, size)])
+    )
+    assert (found.differences, found.symbols) == ([], 1)
 
 
 def test_the_second_opinion_needs_no_section_headers(

@@ -28,13 +28,14 @@ from gsym.verification.decoder.ranges import merged
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from elftools.elf.sections import Section
+    from elftools.elf.sections import Section, Symbol as ElfSymbol
 
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
 _MAPPING = re.compile(rb"\$[adtx](\.|$)")  # symbols of ARM, AArch64 and RISC-V
 _PF_X = 0x1
+_SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
 _VERSION = re.compile(rb"(?<=[^.@])@@?[A-Za-z0-9_.]+$")
 _DESCRIPTORS = ".opd"
@@ -86,10 +87,10 @@ def place(data: bytes) -> ELFFile:
         word.pack_into(copy, header + 8 + word.size, address)
     for table in elf.iter_sections("SHT_SYMTAB"):
         if isinstance(table, SymbolTableSection):
-            for number, index, value in _symbols(elf, table):
+            for number, index, symbol in _symbols(elf, table):
                 entry = table["sh_offset"] + number * table["sh_entsize"]
-                moved = (value + addresses.get(index, 0)) % (1 << 8 * word.size)
-                word.pack_into(copy, entry + word.size, moved)
+                moved = symbol["st_value"] + addresses.get(index, 0)
+                word.pack_into(copy, entry + word.size, moved % (1 << 8 * word.size))
     return ELFFile(cast("BinaryIO", BytesIO(copy)))
 
 
@@ -117,15 +118,18 @@ def _unversioned(name: bytes) -> bytes:
     return bare if is_name else name
 
 
-def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[tuple[int, int, int]]:
-    """Number, section and value of each symbol that a section defines."""
+def _symbols(
+    elf: ELFFile, table: SymbolTableSection
+) -> Iterator[tuple[int, int, ElfSymbol]]:
+    """Number, section and entry of each symbol that a section defines."""
     extended = next(elf.iter_sections("SHT_SYMTAB_SHNDX"), None)
     for number, symbol in enumerate(table.iter_symbols()):
         index = symbol["st_shndx"]
-        if index == "SHN_XINDEX" and isinstance(extended, SymbolTableIndexSection):
+        is_extended = index in {"SHN_XINDEX", _SHN_XINDEX}  # by version of pyelftools
+        if is_extended and isinstance(extended, SymbolTableIndexSection):
             index = extended.get_section_index(number)
         if isinstance(index, int):
-            yield number, index, symbol["st_value"]
+            yield number, index, symbol
 
 
 _SHF_COMPRESSED = 0x800
@@ -214,9 +218,9 @@ class ReferenceElf(ReferenceFile):
         sections = self._sections
         # pyelftools replaces what is not UTF-8 in a name, so names are read here.
         names = self._bytes(self._elf.get_section(table["sh_link"]))
-        for symbol in table.iter_symbols():
-            index, kind = symbol["st_shndx"], str(symbol["st_info"]["type"])
-            if not isinstance(index, int) or index >= len(sections):
+        for _, index, symbol in _symbols(self._elf, table):
+            kind = str(symbol["st_info"]["type"])
+            if index >= len(sections):
                 continue
             section, address = sections[index], symbol["st_value"] & ~self.isa_bit
             limit = section["sh_addr"] + section["sh_size"]
@@ -267,7 +271,7 @@ class ReferenceElf(ReferenceFile):
         has_symbols = any(
             isinstance(each, ReferenceElf) and each.has_symtab for each in files
         )
-        if not has_symbols or not self.is_text(0):
+        if not has_symbols or not self.text_ranges or self.text_ranges[0].start:
             return None
         symbols = (each for each in self.symbols() if each.is_function or each.is_label)
         entry = self._elf["e_entry"] & ~self.isa_bit
@@ -355,7 +359,8 @@ class ReferenceElf(ReferenceFile):
             for relocations in self._relocations(section):
                 handler.apply_section_relocations(stream, relocations)
         except ELFError as error:
-            raise UnsupportedError(str(error), path=self.path) from error
+            reason = f"relocations of section {section.name}: {error}"
+            raise UnsupportedError(reason, path=self.path) from error
         return stream.getvalue()
 
     def _relocations(self, section: Section) -> Iterator[RelocationSection]:

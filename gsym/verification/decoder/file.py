@@ -174,7 +174,9 @@ class ReferenceFile:
                 other.close()
 
     def is_text(self, address: int) -> bool:
-        """Whether *address* lies in an executable section."""
+        """Whether *address* lies in an executable section, if there are any."""
+        if not self.text_ranges:
+            return True
         index = bisect_right(self.text_ranges, (address, UINT64_END))
         return index > 0 and address < self.text_ranges[index - 1].end
 

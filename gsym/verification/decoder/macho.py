@@ -142,7 +142,7 @@ class ReferenceMacho(ReferenceFile):
 
     def base_address(self) -> int | None:
         """The address of the segment __TEXT."""
-        return 0 if self._type == _OBJECT else self._base
+        return None if self._type == _OBJECT else self._base
 
     def build_id(self) -> bytes:
         """LC_UUID."""

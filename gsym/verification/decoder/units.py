@@ -399,7 +399,12 @@ class Unit:
     def ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die*, including empty and dead ones."""
         code_range = self.units.file.code_range
-        return [code_range(*each) for each in self._ranges(die)]
+        # An end behind the last address wraps round.
+        wrapped = 1 << 8 * self.cu["address_size"]
+        return [
+            code_range(start, end or (wrapped if start else 0))
+            for start, end in self._ranges(die)
+        ]
 
     def _ranges(self, die: DIE) -> list[Range]:
         low = die.attributes.get("DW_AT_low_pc")
