@@ -6,7 +6,8 @@ but its function is left out with a reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, FunctionInfo, InlineInfo, LineEntry, Range
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _APPLE = {b"mac", b"macos", b"ios", b"tvos", b"watchos", b"visionos"}
+# Thumb, microMIPS and MIPS16 code is at odd addresses in the file.
+_HAS_ISA_BIT = re.compile(rb"arm(?!64)|mips")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UNKNOWN, _OMITTED = "<unknown>", "<name omitted>"
 _OTHERS = {b"FILE", b"INLINE_ORIGIN", b"MODULE", b"INFO", b"STACK"}
@@ -44,6 +47,9 @@ class _Piece(NamedTuple):
     line: int
 
 
+_Part = TypeVar("_Part", _Row, _Piece)
+
+
 class _Function:
     """A FUNC record with what belongs to it."""
 
@@ -54,6 +60,18 @@ class _Function:
         self.rows: list[_Row] = []
         self.levels: dict[int, list[_Piece]] = {}
         self.records = 0
+
+    def clear_isa_bit(self) -> None:
+        """Clear the bit of all addresses that says which instruction set is used."""
+        self.address &= ~1
+        self.rows = [_even(row) for row in self.rows]
+        for level, pieces in self.levels.items():
+            self.levels[level] = [_even(piece) for piece in pieces]
+
+
+def _even(part: _Part) -> _Part:
+    bit = part.start & 1
+    return part._replace(start=part.start - bit, end=part.end - bit)
 
 
 class _Node:
@@ -88,7 +106,8 @@ class BreakpadReference(Reference):
     def __init__(self, path: str, path_map: Sequence[tuple[str, str]]) -> None:
         super().__init__()
         self._path_map = path_map
-        self._module: tuple[bytes, bytes] = (b"", b"")  # operating system, debug id
+        # Operating system, architecture and debug id.
+        self._module: tuple[bytes, ...] = (b"", b"", b"")
         self._code_id = b""
         # Those with several meanings have none.
         self._files: dict[int, str | None] = {}
@@ -97,6 +116,10 @@ class BreakpadReference(Reference):
         publics: dict[int, str] = {}
         with open(path, "rb") as lines:
             self._read(lines, functions, publics)
+        if _HAS_ISA_BIT.match(self._module[1]):
+            publics = {address & ~1: publics[address] for address in sorted(publics)}
+            for function in functions:
+                function.clear_isa_bit()
         self.build_id = self._build_id()
         for function in functions:
             self._add(function)
@@ -106,7 +129,7 @@ class BreakpadReference(Reference):
 
     def _build_id(self) -> bytes:
         """The identifier in the binary, of which a debug id has the first bytes."""
-        system, digits = self._module
+        system, _, digits = self._module
         guid = _hexadecimal(digits.replace(b"-", b"")[:32])
         if len(guid) != 16 or not any(guid):  # noqa: PLR2004 - a GUID
             return b""
@@ -157,7 +180,7 @@ class BreakpadReference(Reference):
             _define(self._origins, number, _name(name, _OMITTED))
         elif kind == b"MODULE" and not any(self._module):
             words = rest.split()
-            self._module = words[0], words[2]
+            self._module = words[0], words[1], words[2]
         elif kind == b"INFO" and rest.startswith(b"CODE_ID ") and not self._code_id:
             self._code_id = rest.split()[1]
 

@@ -43,6 +43,7 @@ _THUNKS, _PUBLICS = {0x1102, 0x0206}, {0x110E, 0x1009}
 _MANAGED = {0x112A, 0x112B, 0x101A, 0x101B}
 _SIZED_NAMES = 0x1100  # names of kinds below begin with their size
 _MSIL = 8  # flag of a public symbol of .NET code
+_ARM = 0x1C4  # IMAGE_FILE_MACHINE_ARMNT: all code is Thumb
 _LINKER = b"* Linker *"
 _SCOPES = {0x1103, 0x1104, 0x0207, 0x0208}
 _ENDS = {0x0006, 0x114E, 0x114F}
@@ -161,6 +162,8 @@ class PdbReference(Reference):
 
     def _read(self, dbi: bytes) -> None:
         (symbols,) = unpack_from("<20xH", dbi)
+        (machine,) = unpack_from("<H", dbi, 58)
+        self._isa_bit = int(machine == _ARM)
         modules, *parts = unpack_from("<5I", dbi, 24)
         size, more = unpack_from("<II", dbi, 48)
         at = 64 + modules + sum(parts) + more
@@ -188,7 +191,7 @@ class PdbReference(Reference):
         section = self._sections[segment - 1]
         if not section.flags & _CODE or offset >= section.size:
             return None
-        return section.address + offset
+        return section.address + (offset & ~self._isa_bit)
 
     def _read_trampolines(self, symbols: bytes, found: dict[int, list[int]]) -> None:
         for kind, data in records(symbols, 0, len(symbols)):

@@ -15,6 +15,7 @@ import pytest
 
 import gsym
 from gsym.verification.check import compare
+from tests.inputs import pe
 from tests.inputs.dies import Die, Ref, code
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Lang, Tag
@@ -30,6 +31,7 @@ from tests.inputs.elf import (
 )
 from tests.inputs.encoding import Encoding
 from tests.inputs.line_program import File, LineProgram, sequence
+from tests.inputs.pdb import Function as PdbFunction, Module, Pdb
 from tests.inputs.program import function, inlined, unit
 from tests.inputs.range_lists import RangeEntry, ranges
 
@@ -180,6 +182,21 @@ ISA_BITS = [
         ),
         [info("f", 0x1000, 0x1010, (0x1001, 5), (0x1005, 6))],
         (0x1000, "lines", f"0x1000 {A_C}:5", f"0x1001 {A_C}:5"),
+    ),
+    Fault(
+        b"MODULE Linux arm 0905AE80CEE75A33E3CAB61C274274DE0 app\n"
+        b"FILE 0 /src/a.c\nFUNC 1001 10 0 f\n1001 10 5 0\nPUBLIC 1041 0 p\n",
+        [info("f", 0x1001, 0x1011, (0x1001, 5))],
+        (0x1001, "function", "f [0x1000, 0x1010)", "f [0x1001, 0x1011)"),
+    ),
+    Fault(
+        Pdb(
+            [Module([PdbFunction("f", 1, 0x10, ())])],
+            [("p", 1, 0x21)],
+            machine=pe.ARM,
+        ).to_bytes(),
+        [info("p", 0x1021, 0x2000)],
+        (0x1020, "symbol", "p", NOTHING),
     ),
     Fault(
         program(dynamic_symbols=[Symbol("f", 0x1001, 0x10)], machine=MIPS),
