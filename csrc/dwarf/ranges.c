@@ -31,7 +31,7 @@ static bool read_debug_ranges(const dwarf_unit *unit, uint64_t offset, uint64_t 
         }
         if (start == 0 && end == 0) return true;
         if (start == mask)
-            base = end == 1 ? mask : end; /* base selection entry; GNU ld has 1 for no code */
+            base = end == 1 ? mask : end; /* base selection; GNU ld has 1 for no code */
         else if (base < mask - 1 && start < mask - 1 && /* -1 and -2 mean dead code */
                  !add_range(unit, ranges, (start + base) & mask, (end + base) & mask))
             return false;

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Key = tuple[int, int]  # start and end of a function
 
 
-UINT32_MAX = (1 << 32) - 1
+_LARGEST = (1 << 32) - 1  # bytes of a function in a GSYM file
 _TOO_LARGE = "larger than a GSYM file can hold"
 
 
@@ -92,7 +92,7 @@ class Reference:
 
     def add(self, info: FunctionInfo) -> None:
         """Add a function."""
-        if info.size > UINT32_MAX:
+        if info.size > _LARGEST:
             self.uncompared[_TOO_LARGE] += 1
             return
         functions = self.functions if info.name else self.nameless
@@ -102,7 +102,7 @@ class Reference:
     def add_symbols(self, symbols: Iterator[Symbol]) -> None:
         """Add what a symbol table says."""
         for symbol in symbols:
-            if symbol.size > min(UINT32_MAX, UINT64_END - symbol.address):
+            if symbol.size > min(_LARGEST, UINT64_END - symbol.address):
                 self.uncompared[_TOO_LARGE] += 1
                 continue
             self.symbols.setdefault(symbol.address, []).append(symbol)
