@@ -372,6 +372,8 @@ typedef struct dwarf_unit {
     uint64_t ranges_base; /* what offsets in .debug_ranges count from */
     uint64_t split_ranges_base; /* the same for the split unit of this skeleton */
     uint64_t rnglists_base;
+    uint8_t str_offset_size; /* of entries from str_offsets_base on */
+    uint8_t rnglist_offset_size;
     bool has_code;
     bool has_dwo_id; /* is a skeleton or a split unit */
     uint64_t dwo_id;

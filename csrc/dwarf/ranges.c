@@ -102,7 +102,7 @@ static bool read_rnglist(const dwarf_unit *unit, uint64_t offset, uint64_t die_o
 
 /* The offset of list `index` in .debug_rnglists. */
 static bool indexed_list(const dwarf_unit *unit, uint64_t index, uint64_t *offset_ret) {
-    unsigned size = unit->header->offset_size;
+    unsigned size = unit->rnglist_offset_size;
     uint64_t offset;
     cursor c;
     if (__builtin_mul_overflow(index, size, &offset) ||

@@ -169,28 +169,62 @@ cursor dwarf_unit_cursor(const dwarf_unit *unit, uint64_t offset) {
                      unit->input->big_endian);
 }
 
-/* Where the entries of a unit's part of a section start without an attribute for it:
- * right after the header. */
-static uint64_t default_base(const dwarf_unit_header *header, uint64_t size_32) {
-    if (header->version < 5) return 0;
-    return header->offset_size == 8 ? size_32 + 8 : size_32;
-}
-
 static uint64_t base_of(const dwarf_fields *fields, enum dwarf_field field,
                         uint64_t otherwise) {
     return dwarf_has(fields, field) ? fields->raw[field] : otherwise;
 }
 
+/* Where the entries of a table start that has `tail` bytes of a header after its length. */
+static uint64_t after_header(uint64_t start, uint8_t offset_size, unsigned tail) {
+    return start + (offset_size == 8 ? 12 : 4) + tail;
+}
+
+/* The size of the offsets in a table that starts here, by its own length; or 0. */
+static uint8_t offset_size_at(const dwarf_unit *unit, gsym_debug_section which,
+                              uint64_t start, unsigned tail) {
+    cursor c = dwarf_section(unit->input, which, start);
+    uint8_t size;
+    uint64_t length = dwarf_read_length(&c, &size);
+    return length >= tail && length <= cursor_left(&c) && cursor_u16(&c) >= 5 ? size : 0;
+}
+
+/* The part that a unit has of a section of offsets: its attribute tells where they start,
+ * or the header does, at `start`. They have the size that the header says, which need not
+ * be that of the unit: llvm-dwp widens tables of strings alone. Before version 5 there is
+ * no header. */
+static void read_offsets(dwarf_unit *unit, const dwarf_fields *fields,
+                         enum dwarf_field field, gsym_debug_section which, uint64_t start,
+                         unsigned tail, uint64_t *base_ret, uint8_t *size_ret) {
+    const dwarf_unit_header *header = unit->header;
+    uint64_t base = start + base_of(fields, field, 0);
+    uint8_t size = 0;
+    if (header->version >= 5 && !dwarf_has(fields, field)) {
+        size = offset_size_at(unit, which, start, tail);
+        base = after_header(start, size == 0 ? header->offset_size : size, tail);
+    } else if (header->version >= 5) {
+        /* What ends the longer header may look like the shorter one. */
+        size = offset_size_at(unit, which, base - after_header(0, 8, tail), tail);
+        if (size != 8)
+            size = offset_size_at(unit, which, base - after_header(0, 4, tail), tail);
+    }
+    *base_ret = base;
+    *size_ret = size == 0 ? header->offset_size : size;
+}
+
 static void read_bases(dwarf_unit *unit, const dwarf_fields *fields,
                        const dwarf_unit *skeleton) {
     const dwarf_unit_header *header = unit->header;
-    unit->str_offsets_base =
-        header->str_offsets_start +
-        base_of(fields, FIELD_STR_OFFSETS_BASE, default_base(header, 8));
-    unit->addr_base = base_of(fields, FIELD_ADDR_BASE, default_base(header, 8));
+    read_offsets(unit, fields, FIELD_STR_OFFSETS_BASE, GSYM_DEBUG_STR_OFFSETS,
+                 header->str_offsets_start, 4, &unit->str_offsets_base,
+                 &unit->str_offset_size);
+    read_offsets(unit, fields, FIELD_RNGLISTS_BASE, GSYM_DEBUG_RNGLISTS,
+                 header->rnglists_start, 8, &unit->rnglists_base,
+                 &unit->rnglist_offset_size);
+    unit->addr_base = base_of(fields, FIELD_ADDR_BASE,
+                              header->version < 5
+                                  ? 0
+                                  : after_header(0, header->offset_size, 4));
     unit->ranges_base = 0; /* a skeleton has one, but not for its own DIEs */
-    unit->rnglists_base = header->rnglists_start +
-                          base_of(fields, FIELD_RNGLISTS_BASE, default_base(header, 12));
     unit->split_ranges_base = base_of(fields, FIELD_RANGES_BASE, 0);
     if (skeleton == NULL) return;
     unit->addr_base = skeleton->addr_base;
@@ -282,7 +316,7 @@ static dwarf_string section_string(const dwarf_input *input, gsym_debug_section 
 }
 
 static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
-    unsigned size = unit->header->offset_size;
+    unsigned size = unit->str_offset_size;
     dwarf_string none = {"", 0};
     uint64_t offset;
     cursor c;

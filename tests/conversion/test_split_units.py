@@ -336,6 +336,20 @@ def test_real_packages_give_the_functions_of_complete_programs(
     assert said(report, folder) == expected
 
 
+def test_a_package_may_have_wider_offsets_of_strings(tmp_path: Path) -> None:
+    """As llvm-dwp writes them where all strings take more than 4 GiB."""
+    compiler, packer = find_peer("clang-19"), find_peer("llvm-dwp-22")
+    folder = tmp_path / "split"
+    library = compile_units(compiler, folder, "-gdwarf-5", "-gsplit-dwarf")
+    expected = said(gsym.convert(library), folder)
+    files = sorted(each.name for each in folder.glob("*.dwo"))
+    wide = "-dwarf64-str-offsets-promotion=always"
+    run(folder, packer, wide, *files, "-o", "lib.so.dwp")
+    report = gsym.convert(library)
+    assert report.companions == (f"{library}.dwp",)
+    assert said(report, folder) == expected
+
+
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_units_of_an_object_file_may_be_in_itself(
     version: int, clang: str, tmp_path: Path

@@ -71,6 +71,29 @@ def test_a_split_unit_takes_the_place_of_its_skeleton(
     ]
 
 
+NEW_LAYOUTS = [layout for layout in LAYOUTS if layout.version >= 5]
+
+
+@pytest.mark.parametrize("layout", NEW_LAYOUTS, ids=str)
+def test_offsets_have_the_size_that_their_own_table_says(
+    layout: Layout, tmp_path: Path
+) -> None:
+    """llvm-dwp widens the tables of strings, but not the units."""
+    split = replace(whole_program(5, dwarf64=layout.dwarf64), other_tables=True)
+    own = Die(
+        Tag.subprogram,
+        {
+            At.name: Form.strx("first"),
+            At.linkage_name: Form.strx("second"),
+            At.ranges: Form.rnglistx(ranges(RangeEntry.start_end(0x1080, 0x1090))),
+        },
+    )
+    whole = replace(unit(own), dwarf64=layout.dwarf64, other_tables=True)
+    outcome = convert(tmp_path, split, whole, layout=layout)
+    assert outcome.warnings == []
+    assert describe(outcome.functions) == expected_of(5) + "1080-1090 second\n"
+
+
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_missing_split_unit_costs_its_own_functions_only(
     version: int, tmp_path: Path

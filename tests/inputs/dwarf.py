@@ -8,7 +8,7 @@ the unit's DIE where the unit needs them and it does not have them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tests.inputs.dies import (
@@ -45,12 +45,16 @@ class Unit:
     A unit with a *skeleton* stands in a file of its own, together with the type units
     *beside* it. Its addresses and lines are in the main file; so is the skeleton, whose
     DIE says where.
+
+    With *other_tables*, its lists of strings and ranges are of the other format of
+    DWARF, 32-bit or 64-bit, as llvm-dwp writes them.
     """
 
     root: Die
     version: int = 5
     lines: LineProgram | None = None
     dwarf64: bool = False
+    other_tables: bool = False
     unit_type: int = UnitType.compile
     signature: int | None = None
     type_label: str | None = None
@@ -103,6 +107,9 @@ class _Tables:
         self, unit: Unit, encoding: Encoding, sections: _Sections, code: _Sections
     ) -> None:
         self.unit, self.encoding, self.sections = unit, encoding, sections
+        self.offsets = encoding
+        if unit.other_tables:
+            self.offsets = replace(encoding, dwarf64=not encoding.dwarf64)
         self.code, self.is_split = code, code is not sections
         self.strings: list[str] = []
         self.addresses: list[int] = []
@@ -136,11 +143,13 @@ class _Tables:
         if not self.strings:
             return
         body = b"".join(
-            self.encoding.offset(self.sections.add_string(Form.strp, text))
+            self.offsets.offset(self.sections.add_string(Form.strp, text))
             for text in self.strings
         )
-        base = At.str_offsets_base
-        self._put_table(base, ".debug_str_offsets", bytes(2), body, self.sections)
+        encoding, name = self.offsets, ".debug_str_offsets"
+        self._put_table(
+            encoding, At.str_offsets_base, name, bytes(2), body, self.sections
+        )
         if self.unit.version < 5 or self.is_split:
             del self.bases[At.str_offsets_base]
 
@@ -150,15 +159,23 @@ class _Tables:
         body = b"".join(map(self.encoding.address, self.addresses))
         attribute = At.addr_base if self.unit.version >= 5 else At.GNU_addr_base
         header = bytes([self.encoding.address_size, 0])
-        self._put_table(attribute, ".debug_addr", header, body, self.code)
+        self._put_table(
+            self.encoding, attribute, ".debug_addr", header, body, self.code
+        )
 
-    def _put_table(
-        self, attribute: int, name: str, header: bytes, body: bytes, home: _Sections
+    def _put_table(  # noqa: PLR0913, PLR0917 - what a table is made of
+        self,
+        encoding: Encoding,
+        attribute: int,
+        name: str,
+        header: bytes,
+        body: bytes,
+        home: _Sections,
     ) -> None:
         contribution = body
         if self.unit.version >= 5:
-            version = self.encoding.uint(5, 2)
-            contribution = self.encoding.with_length(version + header + body)
+            version = encoding.uint(5, 2)
+            contribution = encoding.with_length(version + header + body)
         offset = home.append(name, contribution)
         self.bases[attribute] = offset + len(contribution) - len(body)
 
@@ -175,19 +192,21 @@ class _Tables:
             if self.is_split:
                 self.bases[At.GNU_ranges_base] = base
             return
-        size = self.encoding.offset_size
+        size = self.offsets.offset_size
         table_size = len(self.indexed_lists) * size
         body, starts = b"", {}
         for entries in self.lists:
             starts[entries] = table_size + len(body)
             body += entries.encode_rnglist(self.encoding, self.addresses.index)
         table = b"".join(
-            self.encoding.offset(starts[entries]) for entries in self.indexed_lists
+            self.offsets.offset(starts[entries]) for entries in self.indexed_lists
         )
         count = self.encoding.uint(len(self.indexed_lists), 4)
         header = bytes([self.encoding.address_size, 0]) + count
         attribute, name = At.rnglists_base, ".debug_rnglists"
-        self._put_table(attribute, name, header, table + body, self.sections)
+        self._put_table(
+            self.offsets, attribute, name, header, table + body, self.sections
+        )
         base = self.bases[At.rnglists_base]
         self.list_offsets = {entries: base + at for entries, at in starts.items()}
         if not self.indexed_lists or self.is_split:
