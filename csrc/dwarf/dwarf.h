@@ -433,9 +433,11 @@ static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
 
 bool dwarf_is_package(const dwarf_input *input);
 /* The unit that an index, GSYM_DEBUG_CU_INDEX or GSYM_DEBUG_TU_INDEX, holds under a
- * dwo_id or type signature. False if there is none or the index is damaged. */
+ * dwo_id or type signature, at the offset `from` or later. False if there is none or the
+ * index is damaged. Where the header of a unit has no dwo_id, its root DIE is to be asked,
+ * and if that has another one, there may be one later. */
 bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
-                        uint64_t signature, dwarf_unit_header *header_ret);
+                        uint64_t signature, uint64_t from, dwarf_unit_header *header_ret);
 /* Add the abbrev_key of each unit that an index names. False where memory ran out. */
 bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section index,
                            offset_list *keys);

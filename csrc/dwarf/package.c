@@ -105,30 +105,46 @@ static uint64_t cell_at(const package_index *index, uint64_t table, uint64_t row
     return entry_at(index, table, row * index->column_count + column, 4);
 }
 
-bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section which,
-                        uint64_t signature, dwarf_unit_header *header_ret) {
-    package_index index;
-    enum column_kind kind = COLUMN_INFO;
-    gsym_debug_section section = GSYM_DEBUG_INFO;
-    dwarf_unit_header header = {0};
-    uint64_t row, end;
-    cursor c;
-    if (!open_index(&index, input, which) || !find_row(&index, signature, &row))
-        return false;
-    if (index.columns[COLUMN_TYPES] != NO_COLUMN) {
-        kind = COLUMN_TYPES;
-        section = GSYM_DEBUG_TYPES;
-        header.is_in_types = true;
+/* Whether a unit may be that of a signature; before version 5 the header of a compile unit
+ * has none. */
+static bool is_signed(const dwarf_unit_header *header, uint64_t signature) {
+    return header->signature == signature ||
+           (header->version < 5 && !dwarf_is_type_unit(header));
+}
+
+/* Read the header of the unit in a row, at `from` or later. The row has 32 bits of the
+ * offset, so that in a section of more than 4 GiB the unit may be at one of several. */
+static bool find_unit(const package_index *index, const dwarf_input *input, uint64_t row,
+                      uint64_t signature, uint64_t from, dwarf_unit_header *header_ret) {
+    bool is_in_types = index->columns[COLUMN_TYPES] != NO_COLUMN;
+    enum column_kind kind = is_in_types ? COLUMN_TYPES : COLUMN_INFO;
+    gsym_debug_section section = is_in_types ? GSYM_DEBUG_TYPES : GSYM_DEBUG_INFO;
+    uint64_t size = cell_at(index, index->sizes, row, kind);
+    uint64_t offset = cell_at(index, index->offsets, row, kind);
+    for (; offset < input->sections[section].size; offset += UINT64_C(1) << 32) {
+        dwarf_unit_header header = {.is_in_types = is_in_types};
+        cursor c = dwarf_section(input, section, offset);
+        if (offset < from || !dwarf_read_unit_header(&c, &header) ||
+            !dwarf_is_known_unit(&header) || header.end > offset + size ||
+            !is_signed(&header, signature))
+            continue;
+        *header_ret = header;
+        return true;
     }
-    c = dwarf_section(input, section, cell_at(&index, index.offsets, row, kind));
-    end = cursor_offset(&c) + cell_at(&index, index.sizes, row, kind);
-    if (!dwarf_read_unit_header(&c, &header) || !dwarf_is_known_unit(&header) ||
-        header.end > end)
+    return false;
+}
+
+bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section which,
+                        uint64_t signature, uint64_t from, dwarf_unit_header *header_ret) {
+    package_index index;
+    uint64_t row;
+    if (!open_index(&index, input, which) || !find_row(&index, signature, &row) ||
+        !find_unit(&index, input, row, signature, from, header_ret))
         return false;
-    header.abbrev_offset += cell_at(&index, index.offsets, row, COLUMN_ABBREV);
-    header.str_offsets_start = cell_at(&index, index.offsets, row, COLUMN_STR_OFFSETS);
-    header.rnglists_start = cell_at(&index, index.offsets, row, COLUMN_RNGLISTS);
-    *header_ret = header;
+    header_ret->abbrev_offset += cell_at(&index, index.offsets, row, COLUMN_ABBREV);
+    header_ret->str_offsets_start =
+        cell_at(&index, index.offsets, row, COLUMN_STR_OFFSETS);
+    header_ret->rnglists_start = cell_at(&index, index.offsets, row, COLUMN_RNGLISTS);
     return true;
 }
 

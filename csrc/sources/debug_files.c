@@ -570,12 +570,17 @@ static uint64_t link_package(debug_files *files, debug_file *file, abbrev_cache 
     for (size_t i = 0; i < files->skeletons.count; ++i) {
         skeleton_unit *skeleton = &files->skeletons.items[i];
         dwarf_unit_header header;
-        uint64_t dwo_id;
-        if (skeleton == open_skeleton(files, skeleton->dwo_id) &&
-            dwarf_package_unit(&file->input, GSYM_DEBUG_CU_INDEX, skeleton->dwo_id,
-                               &header) &&
-            find_dwo_id(file, &header, abbrevs, &dwo_id) && dwo_id == skeleton->dwo_id)
-            matched += link_unit(file, skeleton, &header);
+        uint64_t dwo_id, from = 0;
+        if (skeleton != open_skeleton(files, skeleton->dwo_id)) continue;
+        while (dwarf_package_unit(&file->input, GSYM_DEBUG_CU_INDEX, skeleton->dwo_id, from,
+                                  &header)) {
+            if (find_dwo_id(file, &header, abbrevs, &dwo_id) &&
+                dwo_id == skeleton->dwo_id) {
+                matched += link_unit(file, skeleton, &header);
+                break;
+            }
+            from = header.offset + 1;
+        }
     }
     return matched;
 }

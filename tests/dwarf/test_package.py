@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,13 @@ from tests.inputs.split import (
     Package,
     Part,
 )
-from tests.inputs.split_examples import COUNT, VERSIONS, Packaged
+from tests.inputs.split_examples import (
+    CLASS,
+    COUNT,
+    VERSIONS,
+    Packaged,
+    dwo_id_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +116,50 @@ def test_a_type_that_the_package_lacks_costs_its_name_only(
     changed = made.package._replace(types=types._replace(rows=types.rows[1:]))
     words_of = describe(made.convert(tmp_path, changed).functions)
     assert words_of == EXPECTED.replace("C0::method", "method")
+
+
+# ---- more than 4 GiB ----------------------------------------------------------------
+
+
+def far_away(path: Path, section: bytes, before: bytes) -> memoryview:
+    """*section* from 4 GiB on, in a sparse file that starts with *before*."""
+    with path.open("wb") as file:
+        file.write(before)
+        file.seek(1 << 32)
+        file.write(section)
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def of_others(section: bytes) -> bytes:
+    """The same units with other ids."""
+    for known in [dwo_id_of(n) for n in range(COUNT)] + [
+        CLASS + n for n in range(COUNT)
+    ]:
+        section = section.replace(
+            known.to_bytes(8, "little"), (known + (1 << 63)).to_bytes(8, "little")
+        )
+    return section
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_units_after_4_gib_are_found_by_the_rest_of_their_offset(
+    version: int,
+    is_empty: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+) -> None:
+    """A row has 32 bits of an offset, and there may be a unit at these as well."""
+    made = Made(version)
+    sections: dict[str, bytes | memoryview] = dict(made.package.encode())
+    for name in (".debug_info", ".debug_types"):
+        if name in sections:
+            section = bytes(sections[name])
+            before = b"" if is_empty else of_others(section)
+            sections[name] = far_away(tmp_path / name, section, before)
+    outcome = convert_files(tmp_path, made.main, DwarfFile(sections, SPLIT))
+    assert outcome.matched == [COUNT]
+    assert describe(outcome.functions) == EXPECTED
 
 
 # ---- damage -------------------------------------------------------------------------
