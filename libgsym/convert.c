@@ -121,6 +121,16 @@ static gsym_status open_files(job *of) {
     return of->debug.object == NULL ? GSYM_OK : open_own_split(of, &of->debug);
 }
 
+static uint64_t symbol_table_size(const object_file *file) {
+    return file->object == NULL ? 0 : file->header.symbol_table_size;
+}
+
+/* The binary or its debug file, whichever has more symbols. */
+static object_file *symbols_of(job *of) {
+    object_file *file = dwarf_of(of);
+    return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
+}
+
 static gsym_status add_split_files(job *of) {
     for (uint32_t i = 0; i < of->split_count; ++i) {
         uint32_t number;
@@ -135,7 +145,7 @@ static gsym_status add_split_files(job *of) {
         GSYM_TRY(gsym_conversion_skeleton(of->conversion, i, &skeleton, of->error));
         of->report->missing_split_units += !skeleton.is_complete;
     }
-    return GSYM_OK;
+    return gsym_conversion_add_live_code(of->conversion, symbols_of(of)->object, of->error);
 }
 
 static gsym_status add_path_map(job *of) {
@@ -157,16 +167,6 @@ static gsym_status create_conversion(job *of) {
         .thread_count = of->thread_count,
         .big_endian = dwarf_of(of)->header.big_endian};
     return gsym_conversion_create(of->creator, &options, &of->conversion, of->error);
-}
-
-static uint64_t symbol_table_size(const object_file *file) {
-    return file->object == NULL ? 0 : file->header.symbol_table_size;
-}
-
-/* The binary or its debug file, whichever has more symbols. */
-static object_file *symbols_of(job *of) {
-    object_file *file = dwarf_of(of);
-    return symbol_table_size(file) > symbol_table_size(&of->binary) ? file : &of->binary;
 }
 
 static gsym_status scan(job *of) {

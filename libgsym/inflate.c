@@ -46,6 +46,10 @@ gsym_status inflate_section(uint32_t compression, const uint8_t *bytes, size_t s
     const struct inflater *by = inflaters;
     void *library, *function;
     size_t written;
+    if (compression == GSYM_COMPRESSION_PHANTOM_BYTES) {
+        for (size_t i = 0; i < size && 2 * i < stored_size; ++i) out[i] = bytes[2 * i];
+        return GSYM_OK;
+    }
     while (by->compression != compression)
         if (++by == inflaters + sizeof inflaters / sizeof *inflaters)
             return gsym_fail(error, GSYM_E_UNSUPPORTED, offset,

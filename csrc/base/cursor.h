@@ -232,14 +232,32 @@ static inline const char *cursor_cstring(cursor *c, size_t *size_ret) {
     return (const char *)start;
 }
 
-#define NAME_SIZE_LIMIT 65536u /* longer ones are implausible */
+#define NAME_SIZE 65536u /* the longest of which there may be any number */
 
-/* The same for a name among others, of which many may share their end: none may cost as
- * much as all of them. */
-static inline const char *cursor_name(cursor *c, size_t *size_ret) {
-    if (cursor_left(c) > NAME_SIZE_LIMIT)
-        c->end = c->at + NAME_SIZE_LIMIT + 1; /* with the NUL */
-    return cursor_cstring(c, size_ret);
+/* Take a name from what names longer than NAME_SIZE may have in all. False where it is
+ * longer than that; nothing is left then. */
+static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
+    bool is_enough = left != NULL && size <= *left;
+    if (GSYM_LIKELY(size <= NAME_SIZE)) return true;
+    if (left != NULL) *left -= is_enough ? size : *left;
+    return is_enough;
+}
+
+/* The same for a name among others, of which many may share their end: what they cost is
+ * bounded by `*left`, as above; `left` may be NULL. NULL: the name is too long. */
+static inline const char *cursor_name(cursor *c, uint64_t *left, size_t *size_ret) {
+    uint64_t most = left == NULL || *left < NAME_SIZE ? NAME_SIZE : *left;
+    const uint8_t *start = c->at;
+    const char *name;
+    bool is_cut = cursor_left(c) > most;
+    if (is_cut) c->end = c->at + most + 1; /* with the NUL */
+    name = cursor_cstring(c, size_ret);
+    if (GSYM_UNLIKELY(c->failed)) {
+        (void)cursor_spend_name(left, (uint64_t)(c->at - start));
+        return is_cut ? NULL : name;
+    }
+    (void)cursor_spend_name(left, *size_ret);
+    return name;
 }
 
 #endif

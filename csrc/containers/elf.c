@@ -186,7 +186,8 @@ static gsym_status read_header(elf_object *elf, gsym_error *error) {
     elf->entry = elf_read_word(&c, elf);
     elf->program_table = elf_read_word(&c, elf);
     elf->section_table = elf_read_word(&c, elf);
-    (void)cursor_u32(&c); /* e_flags */
+    elf->has_phantom_bytes = cursor_u32(&c) < EF_PIC30_NO_PHANTOM_BYTE &&
+                             elf->object.header.machine == EM_DSPIC30F;
     (void)cursor_u16(&c); /* e_ehsize */
     elf->program_entry_size = cursor_u16(&c);
     elf->program_count = cursor_u16(&c);
@@ -246,7 +247,12 @@ static gsym_status section_at(const gsym_object *object, uint32_t index,
     if (section.type == SHT_NOBITS) return GSYM_OK;
     GSYM_TRY(object_set_payload(object, ret, section.size,
                                 is_compressed ? NULL : ".zdebug_", error));
-    return is_compressed ? read_compression(elf, &section, ret, error) : GSYM_OK;
+    if (is_compressed) return read_compression(elf, &section, ret, error);
+    if (elf->has_phantom_bytes && strncmp(ret->name, ".debug_", 7) == 0) {
+        ret->compression = GSYM_COMPRESSION_PHANTOM_BYTES;
+        ret->uncompressed_size = ret->size - ret->size / 2;
+    }
+    return GSYM_OK;
 }
 
 /* In a relocatable file, those of one name stand one after the other, as a linker would

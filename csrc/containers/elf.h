@@ -16,11 +16,16 @@
 #define EM_ARM 40
 #define EM_SPARCV9 43
 #define EM_X86_64 62
+#define EM_DSPIC30F 118
 #define EM_HEXAGON 164
 #define EM_AARCH64 183
 #define EM_RISCV 243
 #define EM_BPF 247
 #define EM_LOONGARCH 258
+
+/* Without it, Microchip's compiler has a byte that does not exist after each one of DWARF:
+ * a word of program memory has three bytes and is read as four. */
+#define EF_PIC30_NO_PHANTOM_BYTE 0x80000000u
 
 #define SHT_NULL 0
 #define SHT_SYMTAB 2
@@ -50,6 +55,7 @@ typedef struct elf_placement {
 typedef struct elf_object {
     gsym_object object;
     uint64_t entry; /* address, 0: perhaps none */
+    bool has_phantom_bytes;
     uint64_t section_table;
     uint64_t program_table;
     uint32_t section_entry_size;

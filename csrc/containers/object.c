@@ -318,10 +318,11 @@ gsym_status object_set_payload(const gsym_object *object, gsym_object_section *s
     return read_zdebug(object, section, error);
 }
 
-const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret) {
+const char *object_symbol_name(cursor names, uint64_t *left, uint64_t offset,
+                               size_t *size_ret) {
     const char *name;
     cursor_skip(&names, offset);
-    name = cursor_name(&names, size_ret);
+    name = cursor_name(&names, left, size_ret);
     return names.failed ? NULL : name;
 }
 

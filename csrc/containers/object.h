@@ -6,6 +6,7 @@
 #define GSYM_CONTAINERS_OBJECT_H
 
 #include "base/cursor.h"
+#include "base/limit.h"
 
 typedef struct object_format object_format;
 
@@ -51,9 +52,16 @@ gsym_status object_set_payload(const gsym_object *object, gsym_object_section *s
                                uint64_t size, const char *zdebug, gsym_error *error);
 /* Count a relocation of this type that could not be applied at `offset`. */
 void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type);
+/* Limit: Names of more than 64 KiB in a symbol table, which symbols may share */
+LIMIT(LONG_NAMES, 256 << 10, 16);
+/* What names of a symbol table that are longer than NAME_SIZE may have in all. */
+static inline uint64_t object_long_names(cursor names) {
+    return LIMIT_OF(LONG_NAMES, cursor_left(&names));
+}
 /* The name at `offset` of a symbol table's names; NULL where it has no end in there or
- * is longer than any language makes. */
-const char *object_symbol_name(cursor names, uint64_t offset, size_t *size_ret);
+ * is longer than NAME_SIZE and `*left`, as for cursor_name(). */
+const char *object_symbol_name(cursor names, uint64_t *left, uint64_t offset,
+                               size_t *size_ret);
 
 /* The debug section of a name such as .debug_info, .zdebug_info or .debug_info.dwo;
  * COUNT: none. */

@@ -66,11 +66,13 @@ typedef struct dwarf_input {
     bool call_sites;
     const gsym_range *text; /* sorted, disjoint; none: every address may be code */
     size_t text_count;
-    /* By address; of one address the largest is first, those without a name are last.
+    /* By address; of one address the largest is first, those without a name are last. They
+     * are only known where units are split, or there is code at address 0.
      * Linkers move the debug information of code that they drop to address 0: where
      * `knows_live`, code is there only if one of these is. */
     const live_code *live;
     size_t live_count;
+    bool has_live_sizes; /* of any */
     bool knows_live;
     const address_span *spans; /* by start; none: addresses are the program's */
     size_t span_count;
@@ -359,6 +361,7 @@ typedef struct dwarf_unit {
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that contains its DIEs */
+    uint64_t *long_names; /* what is left for those in a unit, or NULL: see cursor_name() */
     uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
     uint64_t first_child; /* offset of the DIE after the root */
     uint16_t tag; /* of the root */
@@ -448,7 +451,7 @@ dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t 
 /* The file whose .debug_str a string's offset counts in, or NULL. */
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form);
 /* The string of a field that is present; a file that it needs and that is missing is a
- * warning of the DIE at `die_offset`. */
+ * warning of the DIE at `die_offset`, and so is one that is too long. */
 dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields,
                               enum dwarf_field field, uint64_t die_offset,
                               warning_list *warnings);
@@ -582,6 +585,7 @@ typedef struct walk_scope {
 typedef struct unit_walk {
     size_t most; /* functions after which the walk pauses; 0: never */
     uint64_t reached; /* offset of the DIE where it goes on, or of the unit's end */
+    uint64_t outside; /* ranges of functions that are not in text */
     LIST(walk_function) functions;
     LIST(walk_node) nodes;
     LIST(walk_call_site) call_sites;

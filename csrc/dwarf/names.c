@@ -77,6 +77,7 @@ static const dwarf_unit *unit_of(name_resolver *resolver, uint64_t offset) {
         return NULL;
     }
     resolver->foreign.place = offset & DWARF_SUPPLEMENTARY;
+    resolver->foreign.long_names = resolver->unit->long_names;
     return &resolver->foreign;
 }
 
@@ -134,7 +135,8 @@ static dwarf_string name_by_signature(name_resolver *resolver, const dwarf_input
     if (header.type_offset < header.header_size || offset >= header.end ||
         read_die(&unit, offset, &fields) == NULL || !dwarf_has(&fields, FIELD_NAME))
         return none;
-    return dwarf_string_value(&unit, fields.form[FIELD_NAME], fields.raw[FIELD_NAME]);
+    unit.long_names = resolver->unit->long_names;
+    return dwarf_name_value(&unit, &fields, FIELD_NAME, offset, resolver->warnings);
 }
 
 /* The name that counts, by its bytes or as one that is known. False: it is empty. */
@@ -146,8 +148,10 @@ static bool take_name(const name_resolver *resolver, const dwarf_unit *unit,
     if (file != NULL && raw >> DWARF_OFFSET_BITS == 0) {
         uint64_t key = dwarf_key(file, raw);
         const known_name *known = &resolver->known[known_name_slot(key)];
-        chain->known = known->key == key ? known : NULL;
-        if (chain->known != NULL) return true;
+        bool is_known =
+            known->key == key && cursor_spend_name(unit->long_names, known->size);
+        chain->known = is_known ? known : NULL;
+        if (is_known) return true;
         chain->key = key;
     }
     *name = dwarf_name_value(unit, fields, field, unit->header->offset, resolver->warnings);

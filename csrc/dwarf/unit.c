@@ -308,14 +308,14 @@ bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list 
 /* ---- attribute values --------------------------------------------------------------- */
 
 static dwarf_string section_string(const dwarf_input *input, gsym_debug_section which,
-                                   uint64_t offset) {
+                                   uint64_t offset, uint64_t *left) {
     cursor c = dwarf_section(input, which, offset);
     dwarf_string string = {NULL, 0};
-    string.bytes = cursor_name(&c, &string.size);
+    string.bytes = cursor_name(&c, left, &string.size);
     return string;
 }
 
-static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
+static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index, uint64_t *left) {
     unsigned size = unit->str_offset_size;
     dwarf_string none = {"", 0};
     uint64_t offset;
@@ -325,28 +325,35 @@ static dwarf_string indexed_string(const dwarf_unit *unit, uint64_t index) {
         return none;
     c = dwarf_section(unit->input, GSYM_DEBUG_STR_OFFSETS, offset);
     offset = cursor_uint(&c, size);
-    return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset);
+    return c.failed ? none : section_string(unit->input, GSYM_DEBUG_STR, offset, left);
 }
 
-dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
+/* NULL: it is longer than `*left`, see cursor_name(). */
+static dwarf_string find_string(const dwarf_unit *unit, uint16_t form, uint64_t raw,
+                                uint64_t *left) {
     dwarf_string none = {"", 0};
     switch (form) {
-        case DW_FORM_string: return section_string(unit->input, unit->section, raw);
-        case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw);
+        case DW_FORM_string: return section_string(unit->input, unit->section, raw, left);
+        case DW_FORM_strp: return section_string(unit->input, GSYM_DEBUG_STR, raw, left);
         case DW_FORM_line_strp:
-            return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw);
+            return section_string(unit->input, GSYM_DEBUG_LINE_STR, raw, left);
         case DW_FORM_strp_sup:
         case DW_FORM_GNU_strp_alt:
             if (unit->input->supplementary == NULL) return none;
-            return section_string(unit->input->supplementary, GSYM_DEBUG_STR, raw);
+            return section_string(unit->input->supplementary, GSYM_DEBUG_STR, raw, left);
         case DW_FORM_strx:
         case DW_FORM_strx1:
         case DW_FORM_strx2:
         case DW_FORM_strx3:
         case DW_FORM_strx4:
-        case DW_FORM_GNU_str_index: return indexed_string(unit, raw);
+        case DW_FORM_GNU_str_index: return indexed_string(unit, raw, left);
         default: return none;
     }
+}
+
+dwarf_string dwarf_string_value(const dwarf_unit *unit, uint16_t form, uint64_t raw) {
+    dwarf_string string = find_string(unit, form, raw, NULL);
+    return string.bytes == NULL ? (dwarf_string){"", 0} : string;
 }
 
 const dwarf_input *dwarf_string_file(const dwarf_unit *unit, uint16_t form) {
@@ -360,11 +367,15 @@ dwarf_string dwarf_name_value(const dwarf_unit *unit, const dwarf_fields *fields
                               enum dwarf_field field, uint64_t die_offset,
                               warning_list *warnings) {
     uint16_t form = fields->form[field];
+    dwarf_string name;
     if (GSYM_UNLIKELY(form == DW_FORM_strp_sup || form == DW_FORM_GNU_strp_alt) &&
         unit->input->supplementary == NULL)
         dwarf_warn(warnings, GSYM_WARN_SUPPLEMENTARY_MISSING, die_offset,
                    fields->raw[field]);
-    return dwarf_string_value(unit, form, fields->raw[field]);
+    name = find_string(unit, form, fields->raw[field], unit->long_names);
+    if (GSYM_LIKELY(name.bytes != NULL)) return name;
+    dwarf_warn(warnings, GSYM_WARN_LIMIT, die_offset, fields->raw[field]);
+    return (dwarf_string){"", 0};
 }
 
 bool dwarf_address_index(const dwarf_unit *unit, uint64_t index, uint64_t *address_ret) {

@@ -101,8 +101,23 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
                : 0;
 }
 
-/* Keep those of the ranges from `first` on that may contain code. */
-static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
+#define MOST_PIECES 16
+#define PIECE_SIZE (UINT64_C(1) << 31)
+
+/* A record has 32 bits for the size: put what comes after a piece of a larger range behind
+ * the others. *is_cut_ret: the range was that large, and may be code. */
+static bool cut_range(walker *w, gsym_range *range, bool *is_cut_ret) {
+    gsym_range rest = {range->start + PIECE_SIZE, range->end};
+    *is_cut_ret = range->end - range->start <= MOST_PIECES * PIECE_SIZE &&
+                  dwarf_in_text(w->unit->code, range->end - 1);
+    if (!*is_cut_ret) return true;
+    range->end = rest.start;
+    return LIST_ADD(w->walk->ranges, rest);
+}
+
+/* Keep those of the ranges from `first` on that may contain code. False where memory ran
+ * out. */
+static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
     range_list *ranges = &w->walk->ranges;
     uint64_t last = dwarf_last_address(w->unit);
     size_t kept = first;
@@ -112,16 +127,24 @@ static void keep_live_ranges(walker *w, uint64_t offset, size_t first) {
         /* Linkers leave 0, -1 or -2 where the code was dropped. */
         if (range.start >= last - 1) continue;
         if (!dwarf_in_text(w->unit->code, range.start)) {
-            if (range.start != 0 && w->unit->code->span_count == 0)
-                dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
-        } else if (range.start > range.end || range.end - range.start > UINT32_MAX) {
-            /* A record has 32 bits for the size. */
+            if (range.start == 0 || w->unit->code->span_count > 0) continue;
+            dwarf_warn(w->warnings, GSYM_WARN_RANGE_OUTSIDE_TEXT, offset, range.start);
+            ++w->walk->outside;
+        } else if (range.start > range.end) {
             dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
         } else {
-            ranges->items[kept++] = range;
+            bool is_cut = true;
+            if (GSYM_UNLIKELY(range.end - range.start > UINT32_MAX) &&
+                !cut_range(w, &range, &is_cut))
+                return false;
+            if (is_cut)
+                ranges->items[kept++] = range;
+            else
+                dwarf_warn(w->warnings, GSYM_WARN_TOO_LARGE, offset, range.start);
         }
     }
     ranges->count = kept;
+    return true;
 }
 
 /* Limit: Range lists that a unit reads */
@@ -151,9 +174,9 @@ static bool add_function(walker *w, uint64_t offset, const dwarf_fields *fields,
     *index_ret = NO_INDEX;
     if (!may_read_ranges(w, fields, offset)) return true;
     if (!dwarf_read_ranges(w->unit, fields, offset, &walk->ranges, &walk->lists,
-                           w->warnings))
+                           w->warnings) ||
+        !keep_live_ranges(w, offset, first))
         return false;
-    keep_live_ranges(w, offset, first);
     if (walk->ranges.count == first) return true;
     if (walk->functions.count >= NO_INDEX || !ARRAY_RESERVE(walk->functions, 1))
         return false;
@@ -369,6 +392,7 @@ static visit_result visit(walker *w, const abbrev *a, cursor *c, uint64_t offset
 static bool clear(unit_walk *walk) {
     walk->functions.count = walk->nodes.count = walk->call_sites.count = 0;
     walk->ranges.count = 0;
+    walk->outside = 0;
     return ARRAY_RESERVE(walk->ranges, 1);
 }
 

@@ -120,8 +120,10 @@ static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
 
 const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) {
     cursor c = pdb->names;
+    const char *name;
     cursor_skip(&c, offset);
-    return cursor_name(&c, size_ret);
+    name = cursor_name(&c, NULL, size_ret);
+    return name == NULL ? "" : name;
 }
 
 /* ---- sections ------------------------------------------------------------------------ */

@@ -15,7 +15,7 @@ enum {
     BYTES_PER_RECORD = 64, /* that are copied at the cost of reading a record */
     /* Limit: Types read for one name of a PDB: types in a type */
     MAX_NESTED = 32,
-    MAX_NAME = NAME_SIZE_LIMIT
+    MAX_NAME = NAME_SIZE
 };
 
 enum {

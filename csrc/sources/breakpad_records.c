@@ -311,8 +311,9 @@ static gsym_status read_function(gsym_breakpad *breakpad, cursor line, gsym_erro
     if (!field_hex(&line, &address)) return lose(breakpad, GSYM_BREAKPAD_NUMBER, 0);
     if (!field_hex(&line, &size) || !field_hex(&line, &parameters))
         return lose(breakpad, GSYM_BREAKPAD_NUMBER, address);
-    if (size == 0 || size > UINT32_MAX || address > UINT64_MAX - (size - 1))
+    if (size == 0 || address > UINT64_MAX - (size - 1))
         return lose(breakpad, GSYM_BREAKPAD_RANGE, address);
+    if (size > UINT32_MAX) return lose(breakpad, GSYM_BREAKPAD_TOO_LARGE, address);
     breakpad->counts.functions++;
     address &= ~breakpad->isa_bit;
     GSYM_TRY(intern(breakpad, read_name(breakpad, &line, UNKNOWN_NAME), &name, error));

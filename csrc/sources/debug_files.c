@@ -175,12 +175,20 @@ static int compare_live(const void *left, const void *right) {
     return (int)b->has_name - (int)a->has_name;
 }
 
-static void sort_live_code(debug_files *files) {
+void debug_files_take_live(debug_files *files) {
     if (files->live.count > 1)
         qsort(files->live.items, files->live.count, sizeof *files->live.items,
               compare_live);
     files->common.live = files->live.items;
     files->common.live_count = files->live.count;
+    for (size_t i = 0; i < files->live.count; ++i)
+        files->common.has_live_sizes |= files->live.items[i].size > 0;
+    for (size_t i = 0; i < files->files.count; ++i) {
+        dwarf_input *input = &files->files.items[i]->input;
+        input->live = files->common.live;
+        input->live_count = files->common.live_count;
+        input->has_live_sizes = files->common.has_live_sizes;
+    }
 }
 
 /* In a file with spans, those replace the text ranges, and nothing is at 0 by a linker. */
@@ -321,7 +329,7 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
     files->common.text = files->text.items;
     files->common.text_count = files->text.count;
     files->common.path_rules = &files->path_rules;
-    sort_live_code(files);
+    debug_files_take_live(files);
     for (size_t i = 0; i < files->files.count; ++i) {
         debug_file *file = files->files.items[i];
         dwarf_input *input = &file->input;
@@ -330,8 +338,6 @@ gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
         input->text_count = files->common.text_count;
         input->path_rules = files->common.path_rules;
         input->isa_bit = files->common.isa_bit;
-        input->live = files->common.live;
-        input->live_count = files->common.live_count;
         input->knows_live = files->common.knows_live;
         if (files->supplementary != NULL && file != files->supplementary)
             input->supplementary = &files->supplementary->input;

@@ -54,6 +54,8 @@ void debug_files_deinit(debug_files *files);
 /* The conversion's; conversion.c owns it. */
 debug_files *conversion_files(gsym_conversion *conversion);
 
+/* Let the main files know where there is code, as far as that has been added. */
+void debug_files_take_live(debug_files *files);
 /* Find all units of the main files, which of them are skeletons, and their line tables. */
 gsym_status debug_files_scan(debug_files *files, warning_list *warnings,
                              gsym_error *error);

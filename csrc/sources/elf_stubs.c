@@ -323,13 +323,13 @@ static void find_base(stub_reader *reader) {
     }
 }
 
-/* The name of the function in a slot, or NULL. */
-static const char *name_in(const stub_reader *reader, const got_slot *slot,
-                           size_t *size_ret) {
+/* The name of the function in a slot; NULL: it is too long, or damaged. */
+static const char *name_in(stub_reader *reader, const got_slot *slot, size_t *size_ret) {
     cursor symbol = reader->symbols;
     cursor_skip(&symbol, (uint64_t)slot->symbol *
                              (reader->elf->object.header.is_64 ? 24u : 16u));
-    return object_symbol_name(reader->names, cursor_u32(&symbol), size_ret);
+    return object_symbol_name(reader->names, &reader->writer.name_bytes_left,
+                              cursor_u32(&symbol), size_ret);
 }
 
 static const got_slot *slot_at(const stub_reader *reader, uint64_t address) {
@@ -345,7 +345,8 @@ static gsym_status add_stub(stub_reader *reader, const got_slot *slot, uint64_t 
                             uint64_t end, gsym_error *error) {
     size_t size = 0;
     const char *name = name_in(reader, slot, &size);
-    if (name == NULL || size == 0) return GSYM_OK;
+    if (name == NULL) stub_writer_cut(&reader->writer, start);
+    if (size == 0) return GSYM_OK;
     if (end - start > LONGEST_STUB) end = start + LONGEST_STUB;
     return stub_writer_add(&reader->writer, (gsym_range){start, end}, name, size, error);
 }

@@ -152,7 +152,7 @@ bool go_pclntab_function(const go_pclntab *table, uint32_t index, go_function *r
 /* ---- names and files --------------------------------------------------------------- */
 
 const char *go_pclntab_name(const go_pclntab *table, uint32_t place, size_t *size_ret) {
-    return object_symbol_name(table->names, place, size_ret);
+    return object_symbol_name(table->names, NULL, place, size_ret);
 }
 
 bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t number,
@@ -165,7 +165,7 @@ bool go_pclntab_path_place(const go_pclntab *table, uint32_t unit, int32_t numbe
 }
 
 const char *go_pclntab_path(const go_pclntab *table, uint32_t place, size_t *size_ret) {
-    return object_symbol_name(table->paths, place, size_ret);
+    return object_symbol_name(table->paths, NULL, place, size_ret);
 }
 
 /* Where the pclntab of a Go binary is, and what is loaded at an address. */

@@ -18,6 +18,7 @@ typedef struct named_function {
     uint64_t address;
     uint64_t size;
     uint32_t name; /* its offset in the names */
+    uint32_t name_size;
 } named_function;
 
 typedef LIST(named_function) function_list;
@@ -31,19 +32,21 @@ typedef struct map_entry {
 
 struct gsym_debug_map {
     cursor names;
+    uint64_t long_names; /* see object_long_names() */
     LIST(map_entry) entries;
     function_list functions;
 };
 
 static gsym_status add_function(function_list *functions, cursor names,
-                                const macho_symbol *symbol, uint64_t size,
-                                gsym_error *error) {
+                                uint64_t *long_names, const macho_symbol *symbol,
+                                uint64_t size, gsym_error *error) {
     size_t name_size;
-    const char *name = object_symbol_name(names, symbol->name, &name_size);
-    if (name == NULL || name_size == 0) return GSYM_OK;
+    const char *name = object_symbol_name(names, long_names, symbol->name, &name_size);
+    if (name == NULL || name_size == 0 || name_size > UINT32_MAX) return GSYM_OK;
     if (!ARRAY_RESERVE(*functions, 1)) return gsym_fail_memory(error);
     functions->items[functions->count++] = (named_function){
-        string_hash(name, name_size), symbol->address, size, symbol->name};
+        string_hash(name, name_size), symbol->address, size, symbol->name,
+        (uint32_t)name_size};
     return GSYM_OK;
 }
 
@@ -71,19 +74,20 @@ static gsym_status list_functions(macho_symbols *symbols, function_list *functio
     macho_symbol symbol;
     GSYM_TRY(macho_list_starts(symbols, error));
     while (macho_next_function(symbols, &symbol))
-        GSYM_TRY(add_function(functions, symbols->names, &symbol,
+        GSYM_TRY(add_function(functions, symbols->names, &symbols->long_names, &symbol,
                               macho_function_size(symbols, &symbol), error));
     sort_functions(functions, 0);
     return GSYM_OK;
 }
 
-static bool same_name(cursor names, uint32_t offset, cursor other_names,
-                      uint32_t other_offset) {
-    size_t size, other_size;
-    const char *name = object_symbol_name(names, offset, &size);
-    const char *other = object_symbol_name(other_names, other_offset, &other_size);
-    return name != NULL && other != NULL && size == other_size &&
-           memcmp(name, other, size) == 0;
+static bool same_name(const named_function *function, cursor names,
+                      const named_function *other, cursor other_names) {
+    size_t size = function->name_size;
+    cursor_skip(&names, function->name);
+    cursor_skip(&other_names, other->name);
+    return size == other->name_size && cursor_need(&names, size) &&
+           cursor_need(&other_names, size) &&
+           memcmp(names.at, other_names.at, size) == 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------- */
@@ -98,7 +102,8 @@ static bool is_named(const gsym_debug_map *map, const macho_symbol *symbol) {
 static gsym_status add_entry(gsym_debug_map *map, const macho_symbol *symbol,
                              bool *is_added_ret, gsym_error *error) {
     size_t size;
-    *is_added_ret = object_symbol_name(map->names, symbol->name, &size) != NULL && size > 0;
+    *is_added_ret =
+        object_symbol_name(map->names, NULL, symbol->name, &size) != NULL && size > 0;
     if (!*is_added_ret) return GSYM_OK;
     if (!ARRAY_RESERVE(map->entries, 1)) return gsym_fail_memory(error);
     map->entries.items[map->entries.count++] =
@@ -120,7 +125,8 @@ static gsym_status add_function_stab(gsym_debug_map *map, const macho_symbol *sy
                                      gsym_error *error) {
     const map_entry *entry = &map->entries.items[map->entries.count - 1];
     if (is_named(map, symbol))
-        return add_function(&map->functions, map->names, symbol, 0, error);
+        return add_function(&map->functions, map->names, &map->long_names, symbol, 0,
+                            error);
     if (map->functions.count > entry->function_first)
         map->functions.items[map->functions.count - 1].size = symbol->address;
     return GSYM_OK;
@@ -169,6 +175,7 @@ static gsym_status read_map(gsym_debug_map *map, const macho_object *macho,
     macho_symbol symbol;
     bool is_inside = false; /* of an object file */
     map->names = symbols.names;
+    map->long_names = symbols.long_names;
     while (macho_next_symbol(&symbols, &symbol)) {
         switch (symbol.type) {
             case N_OSO:
@@ -217,7 +224,8 @@ size_t gsym_debug_map_count(const gsym_debug_map *map) { return map->entries.cou
 void gsym_debug_map_entry_at(const gsym_debug_map *map, size_t index,
                              gsym_debug_map_entry *entry_ret) {
     const map_entry *entry = &map->entries.items[index];
-    entry_ret->path = object_symbol_name(map->names, entry->path, &entry_ret->path_size);
+    entry_ret->path =
+        object_symbol_name(map->names, NULL, entry->path, &entry_ret->path_size);
     entry_ret->mtime = entry->mtime;
     entry_ret->function_count = entry->function_count;
 }
@@ -253,7 +261,7 @@ static gsym_status pair_functions(const gsym_debug_map *map, const map_entry *en
                 ++own;
             continue;
         }
-        if (same_name(map->names, final->name, symbols->names, own->name)) {
+        if (same_name(final, map->names, own, symbols->names)) {
             bool is_known = final->size != 0 && final->size < own->size;
             moves->items[moves->count++] = (function_move){
                 own->address, is_known ? final->size : own->size, final->address};

@@ -18,6 +18,7 @@ macho_symbols macho_symbols_open(const macho_object *macho) {
         .entries = macho_table_bytes(macho, macho->symbols, macho_symbol_size(macho)),
         .names = macho_table_bytes(macho, macho->strings, 1),
     };
+    symbols.long_names = object_long_names(symbols.names);
     for (uint32_t i = 1; i < MACHO_SECTION_NUMBERS; ++i) {
         macho_section section;
         gsym_range *range = &symbols.code[i];
@@ -99,11 +100,12 @@ static bool is_temporary(const char *name) {
     return strncmp(name, "ltmp", 4) == 0 && name[4] >= '0' && name[4] <= '9';
 }
 
-static gsym_status add_symbol(gsym_conversion *conversion, const macho_symbols *symbols,
+static gsym_status add_symbol(gsym_conversion *conversion, macho_symbols *symbols,
                               const macho_symbol *symbol, gsym_error *error) {
     uint64_t size = macho_function_size(symbols, symbol);
     size_t name_size;
-    const char *name = object_symbol_name(symbols->names, symbol->name, &name_size);
+    const char *name = object_symbol_name(symbols->names, &symbols->long_names,
+                                          symbol->name, &name_size);
     if (name == NULL) {
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);

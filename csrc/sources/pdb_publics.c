@@ -94,7 +94,7 @@ static gsym_status read_public(public_reader *reader, const pdb_symbol *symbol,
     pdb_skip_to_name(symbol, &c);
     name = pdb_symbol_name(&c, &size);
     if (flags & IS_MSIL) return GSYM_OK; /* .NET code; compilers disagree on other flags */
-    if (c.failed || size == 0 || size > NAME_SIZE_LIMIT ||
+    if (c.failed || size == 0 || size > NAME_SIZE ||
         !pdb_address(reader->pdb, segment, offset, &address))
         return GSYM_OK; /* data, too */
     if (!reader->adds)

@@ -164,8 +164,11 @@ static gsym_status add_names(pe_stubs *stubs, stub_writer *writer, gsym_error *e
         size_t size = 0;
         cursor names = pe_section_bytes(stubs->pe, &stubs->imports, base + stub->name,
                                         UINT64_MAX);
-        const char *name = object_symbol_name(names, 0, &size);
-        if (name != NULL && size > 0)
+        const char *name =
+            object_symbol_name(names, &writer->name_bytes_left, 0, &size);
+        if (name == NULL)
+            stub_writer_cut(writer, stub->code.start);
+        else if (size > 0)
             GSYM_TRY(stub_writer_add(writer, stub->code, name, size, error));
     }
     return GSYM_OK;

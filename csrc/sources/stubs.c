@@ -75,17 +75,18 @@ static cursor indirect_symbols(const macho_object *macho) {
     return macho_table_bytes(macho, macho->indirect_symbols, 4);
 }
 
-/* The name of an indirect symbol; NULL: none. */
-static const char *indirect_name(const macho_stubs *reader, uint32_t index,
-                                 size_t *size_ret) {
+/* The name of an indirect symbol, "" without one; NULL: it is too long, or damaged. */
+static const char *indirect_name(macho_stubs *reader, uint32_t index, size_t *size_ret) {
     cursor symbol = reader->symbols;
     const char *name;
     uint32_t offset;
-    if (index & (INDIRECT_SYMBOL_LOCAL | INDIRECT_SYMBOL_ABS)) return NULL;
+    *size_ret = 0;
+    if (index & (INDIRECT_SYMBOL_LOCAL | INDIRECT_SYMBOL_ABS)) return "";
     cursor_skip(&symbol, (uint64_t)index * macho_symbol_size(reader->macho));
     offset = cursor_u32(&symbol);
-    if (offset == 0) return NULL;
-    name = object_symbol_name(reader->names, offset, size_ret);
+    if (offset == 0) return "";
+    name = object_symbol_name(reader->names, &reader->writer.name_bytes_left, offset,
+                              size_ret);
     if (name != NULL && name[0] == '_') ++name, --*size_ret;
     return name;
 }
@@ -105,9 +106,11 @@ static gsym_status add_section(macho_stubs *reader, const macho_section *section
             return GSYM_OK;
         }
         --reader->stubs_left;
-        if (name != NULL &&
-            !__builtin_add_overflow(section->address, i * size, &stub.start) &&
-            !__builtin_add_overflow(stub.start, size, &stub.end))
+        if (name == NULL)
+            stub_writer_cut(&reader->writer, section->address);
+        else if (name_size > 0 &&
+                 !__builtin_add_overflow(section->address, i * size, &stub.start) &&
+                 !__builtin_add_overflow(stub.start, size, &stub.end))
             GSYM_TRY(stub_writer_add(&reader->writer, stub, name, name_size, error));
     }
     return GSYM_OK;

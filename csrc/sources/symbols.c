@@ -50,6 +50,7 @@ typedef struct elf_symbol {
 typedef struct symbol_table {
     cursor entries;
     cursor names;
+    uint64_t long_names; /* see object_long_names() */
     cursor extended; /* SHT_SYMTAB_SHNDX, empty if there is none */
     uint32_t descriptors; /* section .opd of ELFv1, or 0 */
     bool is_64;
@@ -70,8 +71,11 @@ static uint32_t find_descriptors(const elf_object *elf) {
 static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
     uint32_t count = elf->object.header.section_count;
     *table = (symbol_table){.is_64 = elf->object.header.is_64 != 0};
-    if (count == 0 && type == SHT_DYNSYM)
-        return elf_dynamic_symbols(elf, &table->entries, &table->names);
+    if (count == 0 && type == SHT_DYNSYM) {
+        bool is_found = elf_dynamic_symbols(elf, &table->entries, &table->names);
+        table->long_names = object_long_names(table->names);
+        return is_found;
+    }
     for (uint32_t i = 1; i < count; ++i) {
         elf_section section = elf_section_at(elf, i);
         elf_section names;
@@ -79,6 +83,7 @@ static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table
         names = elf_section_at(elf, section.link < count ? section.link : 0);
         table->entries = elf_section_bytes(elf, &section);
         table->names = elf_section_bytes(elf, &names);
+        table->long_names = object_long_names(table->names);
         table->descriptors = find_descriptors(elf);
         for (uint32_t n = 1; n < count; ++n) {
             elf_section extended = elf_section_at(elf, n);
@@ -136,9 +141,12 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
 }
 
 /* Whether the symbol fits in a record: 32 bits of size, no address past the last. */
-static bool has_valid_range(const elf_symbol *symbol) {
-    return symbol->size == 0 || (symbol->size <= UINT32_MAX &&
-                                 symbol->address <= UINT64_MAX - (symbol->size - 1));
+/* One of 4 GiB and more is kept without a size, so that it extends to the next symbol. */
+static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) {
+    uint64_t last = symbol->address + (symbol->size - 1);
+    return symbol->size == 0 ||
+           (last >= symbol->address &&
+            (symbol->size <= UINT32_MAX || dwarf_in_text(input, last)));
 }
 
 static uint32_t elf_binding(const elf_symbol *symbol) {
@@ -209,7 +217,7 @@ static bool next_elf_function(const elf_object *elf, symbol_table *table,
 }
 
 static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object *elf,
-                                  const symbol_table *table, const elf_symbol *symbol,
+                                  symbol_table *table, const elf_symbol *symbol,
                                   gsym_error *error) {
     bool is_label = symbol->is_label;
     bool is_local = symbol->info >> 4 == BINDING_LOCAL;
@@ -231,8 +239,8 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
     if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
         return GSYM_OK;
     if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
-    name = object_symbol_name(table->names, symbol->name, &size);
-    if (name == NULL || !has_valid_range(symbol)) {
+    name = object_symbol_name(table->names, &table->long_names, symbol->name, &size);
+    if (name == NULL || !has_valid_range(conversion_input(conversion), symbol)) {
         dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
                    symbol->address);
         return GSYM_OK;
@@ -242,7 +250,8 @@ static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object 
                       names_no_function(name)))
         return GSYM_OK;
     return creator_keep_symbol(conversion_creator(conversion), symbol->address,
-                               symbol->size, name, unversioned_size(name, size),
+                               symbol->size > UINT32_MAX ? 0 : symbol->size, name,
+                               unversioned_size(name, size),
                                elf_binding(symbol) | untyped, error);
 }
 
@@ -282,6 +291,7 @@ typedef struct symbol_reader {
     const pe_object *image; /* with the unwind table; NULL: none */
     gsym_conversion *conversion;
     cursor entries;
+    uint64_t long_names; /* see object_long_names() */
     symbol_starts starts; /* and the ends of sections */
 } symbol_reader;
 
@@ -294,10 +304,13 @@ typedef struct function_symbol {
 
 /* ---- the symbol table --------------------------------------------------------------- */
 
-static void read_name(const pe_object *pe, const pe_symbol *symbol, function_symbol *ret) {
+static void read_name(symbol_reader *reader, const pe_symbol *symbol,
+                      function_symbol *ret) {
+    const pe_object *pe = reader->pe;
     if (cursor_load32(symbol->name, false) == 0) {
         uint32_t offset = cursor_load32(symbol->name + 4, CURSOR_HOST_BIG_ENDIAN);
-        ret->name = object_symbol_name(pe->strings, offset, &ret->name_size);
+        ret->name = object_symbol_name(pe->strings, &reader->long_names, offset,
+                                       &ret->name_size);
     } else {
         const uint8_t *nul = memchr(symbol->name, 0, PE_SHORT_NAME_SIZE);
         ret->name = (const char *)symbol->name;
@@ -345,7 +358,7 @@ static bool next_function(symbol_reader *reader, function_symbol *ret) {
                        : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
                                                       : SYMBOL_WEAK;
         if (!is_typed(&symbol)) ret->binding |= SYMBOL_UNTYPED;
-        read_name(pe, &symbol, ret);
+        read_name(reader, &symbol, ret);
         if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
     }
     return false;
@@ -401,7 +414,7 @@ static bool next_export(symbol_reader *reader, export_table *exports,
         if (addresses.failed || !dwarf_in_text(input, ret->address) ||
             (ret->address >= exports->extent.start && ret->address < exports->extent.end))
             continue;
-        ret->name = object_symbol_name(name, 0, &ret->name_size);
+        ret->name = object_symbol_name(name, &reader->long_names, 0, &ret->name_size);
         ret->binding = SYMBOL_GLOBAL;
         return true;
     }
@@ -516,7 +529,9 @@ static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
 static gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                                   const gsym_object *image, gsym_error *error) {
     const pe_object *pe = pe_of(object);
-    symbol_reader reader = {.conversion = conversion, .pe = pe};
+    symbol_reader reader = {.conversion = conversion,
+                            .pe = pe,
+                            .long_names = object_long_names(pe->strings)};
     gsym_status status;
     if (image->header.format == GSYM_OBJECT_PE) reader.image = pe_of(image);
     if (pe->symbol_table != 0)
@@ -576,7 +591,7 @@ gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
     }
 }
 
-/* ---- which code is at address 0 ----------------------------------------------------- */
+/* ---- where there is code ------------------------------------------------------------ */
 
 /* Names may share bytes.
  * Limit: Names of symbols that tell which code at address 0 is live */
@@ -585,11 +600,8 @@ LIMIT(LIVE_NAME_BYTES, 1 << 20, 16);
 typedef struct live_list {
     gsym_conversion *conversion;
     uint64_t name_bytes_left;
+    bool has_table; /* of all symbols, which tells what is not live */
 } live_list;
-
-static live_list live_list_of(gsym_conversion *conversion, const gsym_object *object) {
-    return (live_list){conversion, LIMIT_OF(LIVE_NAME_BYTES, object->size)};
-}
 
 static gsym_status add_live(live_list *list, live_code code, gsym_error *error) {
     debug_files *files = conversion_files(list->conversion);
@@ -618,41 +630,38 @@ static gsym_status add_named(live_list *list, uint64_t address, uint64_t size,
     return add_live(list, code, error);
 }
 
-static gsym_status elf_add_live(gsym_conversion *conversion, const elf_object *elf,
-                                gsym_error *error) {
-    debug_files *files = conversion_files(conversion);
-    live_list list = live_list_of(conversion, &elf->object);
+static gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error) {
     const gsym_object_header *header = &elf->object.header;
     uint64_t entry = (elf->entry + header->bias) & ~object_isa_bit(header);
     symbol_table table;
     elf_symbol symbol;
-    GSYM_TRY(add_live(&list, (live_code){.address = entry}, error));
-    files->common.knows_live = find_table(elf, SHT_SYMTAB, &table);
-    while (files->common.knows_live && next_elf_function(elf, &table, &symbol)) {
+    GSYM_TRY(add_live(list, (live_code){.address = entry}, error));
+    list->has_table = find_table(elf, SHT_SYMTAB, &table);
+    while (list->has_table && next_elf_function(elf, &table, &symbol)) {
         const char *name;
         size_t size;
         if (symbol.is_lost || ((symbol.is_label || elf->placements != NULL) &&
                                !stands_in_code(elf, &symbol)))
             continue;
-        name = object_symbol_name(table.names, symbol.name, &size);
+        name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
         if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
-            GSYM_TRY(add_named(&list, symbol.address, symbol.size, name, size, error));
+            GSYM_TRY(add_named(list, symbol.address, symbol.size, name, size, error));
     }
     return GSYM_OK;
 }
 
-static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
-                               gsym_error *error) {
-    symbol_reader reader = {.conversion = conversion, .pe = pe};
-    live_list list = live_list_of(conversion, &pe->object);
+static gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error) {
+    symbol_reader reader = {.conversion = list->conversion,
+                            .pe = pe,
+                            .long_names = object_long_names(pe->strings)};
     function_symbol symbol;
     if (pe->symbol_table != 0)
         reader.entries = pe_bytes(pe, pe->symbol_table,
                                   (uint64_t)pe->symbol_count * pe->symbol_size);
-    conversion_files(conversion)->common.knows_live = cursor_left(&reader.entries) > 0;
+    list->has_table = cursor_left(&reader.entries) > 0;
     while (next_function(&reader, &symbol))
         if (symbol.name != NULL && symbol.name_size > 0)
-            GSYM_TRY(add_named(&list, symbol.address, 0, symbol.name, symbol.name_size,
+            GSYM_TRY(add_named(list, symbol.address, 0, symbol.name, symbol.name_size,
                                error));
     return GSYM_OK;
 }
@@ -660,13 +669,21 @@ static gsym_status pe_add_live(gsym_conversion *conversion, const pe_object *pe,
 gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
                                           const gsym_object *object, gsym_error *error) {
     debug_files *files = conversion_files(conversion);
-    bool has_code_at_0 = false;
-    for (size_t i = 0; i < files->text.count; ++i)
-        has_code_at_0 |= files->text.items[i].start == 0;
-    if (!has_code_at_0) return GSYM_OK;
+    bool is_wanted = files->is_scanned && files->skeletons.count > 0 &&
+                     !files->common.knows_live;
+    live_list list = {.conversion = conversion,
+                      .name_bytes_left = LIMIT_OF(LIVE_NAME_BYTES, object->size)};
+    for (size_t i = 0; i < files->text.count && !files->is_scanned; ++i)
+        is_wanted |= files->text.items[i].start == 0;
+    if (!is_wanted) return GSYM_OK;
     switch (object->header.format) {
-        case GSYM_OBJECT_ELF: return elf_add_live(conversion, elf_of(object), error);
-        case GSYM_OBJECT_PE: return pe_add_live(conversion, pe_of(object), error);
+        case GSYM_OBJECT_ELF: GSYM_TRY(elf_add_live(&list, elf_of(object), error)); break;
+        case GSYM_OBJECT_PE: GSYM_TRY(pe_add_live(&list, pe_of(object), error)); break;
         default: return GSYM_OK;
     }
+    if (files->is_scanned)
+        debug_files_take_live(files);
+    else
+        files->common.knows_live = list.has_table;
+    return GSYM_OK;
 }

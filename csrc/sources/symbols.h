@@ -38,6 +38,7 @@ typedef struct macho_symbols {
     const macho_object *macho;
     cursor entries;
     cursor names;
+    uint64_t long_names; /* see object_long_names() */
     gsym_range code[MACHO_SECTION_NUMBERS]; /* empty for sections without code */
     symbol_starts starts; /* of functions */
 } macho_symbols;

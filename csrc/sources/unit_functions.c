@@ -85,6 +85,10 @@ static bool name_of_function(unit_functions *result, unit_joiner *joiner,
            add_name(result, &name, index_ret);
 }
 
+static bool is_split(const unit_joiner *joiner) {
+    return joiner->line_unit != &joiner->unit;
+}
+
 /* ---- rows ---------------------------------------------------------------------------- */
 
 /* Take `cost` from what a unit may cost; a cut is counted once a function. */
@@ -181,9 +185,8 @@ static const line_sequence *sequence_of(unit_joiner *joiner, const walk_function
     bool is_asked = false; /* for the declaration */
     if (source->stmt_sequence != UINT64_MAX) {
         /* In a split unit it counts from the table of the skeleton. */
-        bool is_split = joiner->line_unit != &joiner->unit;
-        best = sequence_at_offset(lines, source->stmt_sequence +
-                                             (is_split ? joiner->line_unit->stmt_list : 0));
+        uint64_t table = is_split(joiner) ? joiner->line_unit->stmt_list : 0;
+        best = sequence_at_offset(lines, table + source->stmt_sequence);
         if (best != NULL && best->low <= range->start && range->start < best->high)
             return best;
         best = NULL;
@@ -779,6 +782,94 @@ static bool are_rows_live(const dwarf_input *code, const line_sequence *sequence
            !is_inside_live(code, sequence->high);
 }
 
+/* ---- functions that are not of this binary ------------------------------------------- */
+
+/* Read the ranges of the unit's root, unless that is done; it may have none. */
+static bool read_own_ranges(unit_joiner *joiner) {
+    range_list *own = &joiner->own_ranges;
+    warning_list ignored = {0}; /* its functions come without them */
+    if (joiner->knows_ranges) return true;
+    own->count = 0;
+    if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
+    ranges_join(own, 0);
+    joiner->knows_ranges = true;
+    return true;
+}
+
+/* What a binary says about a function of a split unit. A split file is found by an id that
+ * tools keep which move code: where it is of another build, the addresses of its functions
+ * are those of others. */
+typedef enum evidence { AGREES, SAYS_NOTHING, CONTRADICTS } evidence;
+
+/* Whether a symbol with a size starts in a range, but not with it. */
+static bool has_symbol_inside(unit_joiner *joiner, uint64_t offset,
+                              const gsym_range *range) {
+    const dwarf_input *code = joiner->unit.code;
+    size_t at = live_from(code, range->start + 1);
+    for (; at < code->live_count && code->live[at].address < range->end; ++at) {
+        if (code->live[at].size > 0) return true;
+        if (!spend(joiner, &joiner->visit_budget, 1, offset)) return false;
+    }
+    return false;
+}
+
+/* What the symbols say. One with the name of the function also tells where it ends: linkers
+ * may shorten code, but they do not write split files. */
+static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
+                            uint64_t offset, uint32_t name, gsym_range *range) {
+    const dwarf_input *code = joiner->unit.code;
+    uint64_t size = range->end - range->start;
+    bool has_size = false, has_other_size = false;
+    size_t at = live_from(code, range->start);
+    for (; at < code->live_count && code->live[at].address == range->start; ++at) {
+        const live_code *symbol = &code->live[at];
+        if (symbol->size == 0) continue;
+        if (!spend(joiner, &joiner->visit_budget, 1, offset)) return SAYS_NOTHING;
+        has_size |= symbol->size == size;
+        has_other_size |= symbol->size != size;
+        if (name == NO_INDEX || !is_named(&result->names.items[name], symbol)) continue;
+        if (symbol->size >= size) return AGREES;
+        if (has_symbol_inside(joiner, offset, range)) {
+            joiner->is_cut = true;
+            range->end = range->start + symbol->size;
+        }
+        return SAYS_NOTHING;
+    }
+    if (has_size) return SAYS_NOTHING; /* symbols may be renamed */
+    return has_other_size || is_inside_live(code, range->start) ||
+                   has_symbol_inside(joiner, offset, range)
+               ? CONTRADICTS
+               : SAYS_NOTHING;
+}
+
+/* The code of a split unit is that of its skeleton, which may not say where that is. */
+static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
+    const range_list *own = &joiner->own_ranges;
+    size_t at = 0;
+    SEARCH_SORTED(at, own->count, own->items[middle].end <= range->start);
+    return own->count == 0 || (at < own->count && own->items[at].start <= range->start &&
+                               range->end <= own->items[at].end);
+}
+
+/* Whether a function of a split unit contradicts the binary; its ranges are corrected. */
+static bool contradicts(const unit_functions *result, unit_joiner *joiner,
+                        const walk_function *source, uint32_t name) {
+    gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
+    bool agrees = !joiner->unit.code->has_live_sizes; /* if nothing contradicts it */
+    joiner->is_cut = false;
+    for (uint32_t i = 0; i < source->range_count; ++i) {
+        evidence found = symbols_say(result, joiner, source->offset, name, &ranges[i]);
+        agrees |= found == AGREES;
+        if (found != CONTRADICTS && is_in_skeleton(joiner, &ranges[i])) continue;
+        dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_CONTRADICTS, source->offset,
+                   ranges[i].start);
+        ++joiner->contradicting;
+        return true;
+    }
+    joiner->agreeing += agrees;
+    return false;
+}
+
 /* ---- functions ----------------------------------------------------------------------- */
 
 static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t source_index,
@@ -789,7 +880,8 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
                               .size = range.end - range.start,
                               .shift = dwarf_shift_at(joiner->unit.code, range.start),
                               .die_offset = source->offset,
-                              .name = name};
+                              .name = name,
+                              .is_cut = joiner->is_cut && part == 0};
     /* The rest of it does not fit after the last address. */
     if (function.shift != 0 &&
         function.address + function.shift > UINT64_MAX - (function.size - 1)) {
@@ -819,7 +911,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
     for (uint32_t i = 0; i < source->range_count; ++i)
         *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start,
                                             ranges[i].end) ||
-                         (joiner->unit.code->knows_live && ranges[i].start == 0);
+                         (joiner->unit.code->knows_live && ranges[i].start == 0) ||
+                         is_split(joiner);
     for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
         if (!LIST_ADD(result->functions,
                       (unit_function){.address = ranges[i].start,
@@ -833,6 +926,8 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
 
 static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
+    joiner->agreeing = joiner->contradicting = 0;
+    if (is_split(joiner) && !read_own_ranges(joiner)) return false;
     for (uint32_t i = 0; i < walk->functions.count; ++i) {
         const walk_function *source = &walk->functions.items[i];
         uint32_t name;
@@ -845,6 +940,7 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
                        walk->ranges.items[source->range_first].start);
             if (!joiner->keeps_nameless) continue;
         }
+        if (is_split(joiner) && contradicts(result, joiner, source, name)) continue;
         if (source->range_count > 1 && !sort_into_parts(joiner, i)) return false;
         for (uint32_t part = 0; part < source->range_count; ++part) {
             gsym_range range = walk->ranges.items[source->range_first + part];
@@ -862,18 +958,6 @@ static bool add_functions(unit_functions *result, unit_joiner *joiner) {
 static bool aligns(gsym_range range) {
     uint64_t size = range.end - range.start;
     return size < MAX_PADDING && size < (range.end & -range.end);
-}
-
-/* Read the ranges of the unit's root, unless that is done; it may have none. */
-static bool read_own_ranges(unit_joiner *joiner) {
-    range_list *own = &joiner->own_ranges;
-    warning_list ignored = {0}; /* its functions come without them */
-    if (joiner->knows_ranges) return true;
-    own->count = 0;
-    if (!dwarf_unit_ranges(joiner->line_unit, own, &ignored)) return false;
-    ranges_join(own, 0);
-    joiner->knows_ranges = true;
-    return true;
 }
 
 /* Whether a unit has code in a range, as its root says; one without ranges does not say. */
@@ -903,9 +987,11 @@ static bool add_lines(unit_functions *result, unit_joiner *joiner,
         if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
         if (!reaches) return true;
     }
-    if (lines.size > UINT32_MAX ||
-        !creator_answers_in(joiner->creator, range.start, range.end))
+    if (!creator_answers_in(joiner->creator, range.start, range.end)) return true;
+    if (lines.size > UINT32_MAX) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_TOO_LARGE, lines.die_offset, range.start);
         return true;
+    }
     if (joiner->rows != &result->rows) {
         size_t gathered = result->rows.count;
         bool is_cut;
@@ -1014,6 +1100,8 @@ LIMIT(CONTENTS, 1 << 16, 16);
 LIMIT(ROWS, 1 << 16, 16);
 /* Limit: Steps through calls, call sites, sequences of rows and symbols at address 0 */
 LIMIT(STEPS, 1 << 26, 16);
+/* Limit: Names of more than 64 KiB in a unit, which DIEs may share */
+LIMIT(DIE_NAMES, 256 << 10, 1024);
 #define OWN_TABLES 8 /* abbreviation tables kept for the next units */
 #define PART_FUNCTIONS (1u << 16) /* a unit with more is read in parts, to bound memory */
 
@@ -1083,6 +1171,25 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
+/* Of a part of a split unit of which more functions contradict the binary than agree with
+ * it, the others are not to be trusted either. */
+static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
+    bool is_contradicted =
+        is_split(joiner) &&
+        joiner->contradicting + joiner->walk.outside > joiner->agreeing;
+    joiner->is_contradicted = is_contradicted;
+    for (uint64_t i = 0; is_contradicted && i < joiner->walk.outside; ++i)
+        dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_CONTRADICTS,
+                   joiner->unit.header->offset, 0);
+    for (size_t i = 0; is_split(joiner) && i < result->functions.count; ++i) {
+        const unit_function *function = &result->functions.items[i];
+        if (is_contradicted || function->is_cut)
+            dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_CONTRADICTS, function->die_offset,
+                       function->address);
+    }
+    return !is_contradicted || (clear(result) && unit_files_reset(result, joiner));
+}
+
 /* Join what the walk has found; where it has come to the end of the unit, the rest too. */
 static bool join_part(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
@@ -1097,7 +1204,7 @@ static bool join_part(unit_functions *result, unit_joiner *joiner) {
         !number_map_reset(&joiner->name_map,
                           walk->functions.count + walk->nodes.count / 4) ||
         !add_functions(result, joiner) || joiner->resolver.foreign_abbrevs.failed ||
-        !note_covered(result, joiner))
+        !check_split_unit(result, joiner) || !note_covered(result, joiner))
         return false;
     return !result->is_last ||
            (add_uncovered_lines(result, joiner) &&
@@ -1112,15 +1219,19 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
            join_part(result, joiner);
 }
 
-bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
-                         const unit_source *source, size_t index) {
+static bool read_unit(unit_functions *result, unit_joiner *joiner,
+                      const unit_source *source, size_t index) {
     if (!unit_functions_clear(result, index)) return false;
+    joiner->is_contradicted = false;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
     joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;
     joiner->walk.most = PART_FUNCTIONS;
     if (!open_unit(result, joiner, source))
         return !joiner->abbrevs.failed && !joiner->skeleton_abbrevs.failed;
+    joiner->long_names = LIMIT_OF(DIE_NAMES, joiner->unit.header->end -
+                                                 joiner->unit.header->offset);
+    joiner->unit.long_names = &joiner->long_names;
     if (!dwarf_walk_unit(&joiner->walk, &joiner->unit, joiner->warnings)) return false;
     /* A part that dwz moved out of several units has the line table of one of them. */
     if (joiner->walk.functions.count == 0 &&
@@ -1142,4 +1253,11 @@ bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
     joiner->visit_budget = joiner->all_visits =
         LIMIT_OF(STEPS, joiner->unit.header->end - joiner->unit.header->offset);
     return join_part(result, joiner);
+}
+
+bool unit_functions_read(unit_functions *result, unit_joiner *joiner,
+                         const unit_source *source, size_t index) {
+    unit_source alone = {source->input, source->header, NULL};
+    return read_unit(result, joiner, source, index) &&
+           (!joiner->is_contradicted || read_unit(result, joiner, &alone, index));
 }

@@ -37,6 +37,7 @@ typedef struct unit_function {
     uint32_t site_first;
     uint32_t site_count;
     bool is_lines; /* rows of the line table that no function has, and nothing else */
+    bool is_cut;   /* at the end of its symbol, as it contradicts it */
     bool is_bare;  /* not asked for: only its range matters, where others end */
 } unit_function;
 
@@ -129,9 +130,13 @@ typedef struct unit_joiner {
     range_list own_ranges; /* of the unit's root, once they are wanted */
     size_t table_rows; /* of the unit's own line table, which the result begins with */
     bool knows_ranges;
+    uint64_t agreeing, contradicting; /* functions of the part, in a split unit */
+    bool is_contradicted; /* the part of a split unit, by most of its functions */
+    bool is_cut; /* the present function */
     /* Budgets against hostile units: rows and nodes written, nodes examined. */
     uint64_t row_budget, node_budget, visit_budget;
     uint64_t all_rows, all_visits; /* what row_budget and visit_budget were */
+    uint64_t long_names; /* of the unit, see cursor_name() */
     uint64_t most_contents; /* of `calls` and of `sites` */
     known_name *known; /* KNOWN_NAMES of them */
     bool keeps_nameless; /* for the creator to name */

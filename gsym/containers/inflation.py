@@ -272,6 +272,8 @@ def _inflate_section(
         pieces = inflate_zlib(_read(payload))
     elif compression == lib.GSYM_COMPRESSION_ZSTD:
         pieces = inflate_zstd(_read(payload))
+    elif compression == lib.GSYM_COMPRESSION_PHANTOM_BYTES:
+        pieces = (bytes(piece[::2]) for piece in _read(payload))
     else:
         reason = "a section has an unknown compression type"
         raise UnsupportedError(reason, path=path, offset=offset)

@@ -225,8 +225,9 @@ class ObjectFile:
 
     def compressed_sections(self) -> Iterator[str]:
         """Names of the sections that are stored compressed."""
+        stored = lib.GSYM_COMPRESSION_NONE, lib.GSYM_COMPRESSION_PHANTOM_BYTES
         for name, section in self._sections():
-            if section.compression != lib.GSYM_COMPRESSION_NONE:
+            if section.compression not in stored:
                 yield name
 
     def _sections(self) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,7 @@ _CATEGORIES = {
     lib.GSYM_WARN_REFERENCE: "Reference to a DIE that does not exist",
     lib.GSYM_WARN_NO_NAME: "Function has no name",
     lib.GSYM_WARN_RANGE_INVALID: "Invalid address range",
+    lib.GSYM_WARN_TOO_LARGE: "Code of 4 GiB or more that records cannot hold",
     lib.GSYM_WARN_RANGE_OUTSIDE_TEXT: (
         "Address range starts outside executable sections"
     ),
@@ -37,6 +38,9 @@ _CATEGORIES = {
     lib.GSYM_WARN_SPLIT_MISSING: "Split unit (.dwo) not found",
     lib.GSYM_WARN_UNIT_NOT_RELOCATED: (
         "Unit skipped: its relocations could not be applied"
+    ),
+    lib.GSYM_WARN_SPLIT_CONTRADICTS: (
+        "Function of a split unit (.dwo) contradicts the binary"
     ),
     lib.GSYM_WARN_SUPPLEMENTARY_MISSING: (
         "Reference to a supplementary file that is missing"

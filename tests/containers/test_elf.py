@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from tests.conversions import convert_bytes, describe
+from gsym.cli.main import main
+from gsym.errors import EmptyError
+from tests.conversions import convert_bytes, describe, words
+from tests.inputs.dwarf import Dwarf
 from tests.inputs.elf import (
     AARCH64,
     ALLOC,
@@ -30,8 +33,10 @@ from tests.inputs.elf import (
     Symbol,
     code_section,
     note,
+    with_phantom_bytes,
 )
-from tests.inputs.program import debug_sections
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.program import debug_sections, function, unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -279,3 +284,36 @@ def test_a_debug_section_past_the_end_of_the_file_is_refused(tmp_path: Path) -> 
     broken = image[:place] + b"\xff\xff\xff\x7f" + image[place + 4 :]
     with pytest.raises(gsym.FormatError, match=r"\.debug_info"):
         convert_bytes(tmp_path, broken)
+
+
+# ---- Microchip's compiler for 16-bit controllers
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize(("byte", "flags"), [(b"\0", 0), (b"\xff", 1), (b"", 1 << 31)])
+def test_phantom_bytes_are_no_part_of_the_dwarf(
+    byte: bytes, flags: int, bits: int, tmp_path: Path
+) -> None:
+    lines = LineProgram(sequence((0x1000, 3), (0x1008, 4), end=0x1010))
+    dwarf = Dwarf(
+        [unit(function("f", 0x1000, 0x1010), lines=lines, version=2)],
+        address_size=bits // 8,
+    )
+    image = with_phantom_bytes(dwarf.sections(), byte, flags, bits)
+    converted = convert_bytes(tmp_path, image)
+    assert converted.report.warnings == {}
+    assert describe(converted.functions) == words("""
+        1000-1010 f
+          1000 /src/a.c:3
+          1008 /src/a.c:4
+    """)
+    path = str(tmp_path / "input")
+    assert main(["verify", f"{path}.gsym", "--against", path]) == 0
+
+
+def test_bytes_of_other_machines_all_count(tmp_path: Path) -> None:
+    dwarf = Dwarf([unit(function("f", 0x1000, 0x1010), version=2)])
+    image = bytearray(with_phantom_bytes(dwarf.sections()))
+    image[18:20] = X86_64.to_bytes(2, "little")
+    with pytest.raises(EmptyError):
+        convert_bytes(tmp_path, bytes(image))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from struct import pack
 from typing import TYPE_CHECKING
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import gsym
 from tests.conversions import Case, convert_bytes, describe, words
@@ -221,6 +223,18 @@ def test_a_symbol_too_large_for_the_format_is_left_out(tmp_path: Path) -> None:
     assert describe(convert_bytes(tmp_path, image).functions) == "1100-1108 main\n"
 
 
+def test_a_symbol_of_4_gib_and_more_extends_to_the_next_one(tmp_path: Path) -> None:
+    size = 5 << 30
+    symbols = [Symbol("huge", 0x1000, size), Symbol("g", 0x1000 + size, 8)]
+    image = Elf([code_section(0x1000, 2 * size)], symbols=symbols).to_bytes()
+    converted = convert_bytes(tmp_path, image)
+    assert not converted.report.warnings
+    with gsym.open(tmp_path / "input.gsym") as reader:
+        places = (0x1000, 0x1000 + size - 1, 0x1000 + size)
+        names = [each and each.function.name for each in map(reader.lookup, places)]
+    assert names == ["huge", "huge", "g"]
+
+
 def test_a_symbol_that_runs_past_the_last_address_is_left_out(tmp_path: Path) -> None:
     start = 0xFFFFFFFF81000000
     symbols = [Symbol("f", start, 0x10), Symbol("wraps", start + 0x10, 0x90000000)]
@@ -230,15 +244,35 @@ def test_a_symbol_that_runs_past_the_last_address_is_left_out(tmp_path: Path) ->
     assert list(converted.report.warnings.values()) == [1]
 
 
-@pytest.mark.parametrize(("size", "warnings"), [(65536, []), (65537, [1])])
-def test_a_symbol_with_a_longer_name_than_any_language_makes_is_left_out(
-    size: int, warnings: list[int], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("size", [65536, 65537, 1_000_000])
+def test_a_symbol_may_have_a_long_name(size: int, tmp_path: Path) -> None:
     image = with_symbols(MAIN, Symbol("n" * size, 0x1100, 8), Symbol("g", 0x1200, 8))
     converted = convert_bytes(tmp_path, image)
-    names = [info.name for info in converted.functions]
-    assert names == ["main", *([] if warnings else ["n" * size]), "g"]
-    assert list(converted.report.warnings.values()) == warnings
+    assert [info.name for info in converted.functions] == ["main", "n" * size, "g"]
+    assert not converted.report.warnings
+
+
+def test_long_names_of_symbols_that_share_their_end_have_a_limit(
+    tmp_path: Path,
+) -> None:
+    """256 KiB, and 16 times the size of all names; what is cut is counted."""
+    size, count = 100_000, 40
+    names = [Symbol("n" * size, 0x1000, 8)]
+    others = [Symbol(f"s{n}", 0x1000 + 8 * n, 8) for n in range(1, count)]
+    image = bytearray(with_symbols(*names, *others))
+    file = ELFFile(io.BytesIO(image))
+    table = file.get_section_by_name(".symtab")
+    assert table is not None
+    offset, entry_size = table["sh_offset"], table["sh_entsize"]
+    long_name = image[offset + entry_size :][:4]
+    for n in range(count):
+        at = offset + entry_size * (n + 1)
+        image[at : at + 4] = long_name
+    converted = convert_bytes(tmp_path, bytes(image))
+    names_size = file.get_section(table["sh_link"])["sh_size"]
+    kept = ((1 << 18) + 16 * names_size) // size
+    assert [info.name for info in converted.functions] == ["n" * size] * kept
+    assert list(converted.report.warnings.values()) == [count - kept]
 
 
 @pytest.mark.parametrize(

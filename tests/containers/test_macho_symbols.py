@@ -50,6 +50,7 @@ def with_symbols(
     return Macho(sections, symbols, function_starts=starts).to_bytes()
 
 
+LONG = "n" * 70_000
 CASES = [
     Case(
         "each reaches to the next, the last to the end of its section",
@@ -82,6 +83,11 @@ CASES = [
             1020-2000 -[A b]
         """),
         SIZES,
+    ),
+    Case(
+        "a name of more than 64 KiB",
+        with_symbols(Symbol("_" + LONG, 0x1000), Symbol("_b", 0x1010)),
+        f"1000-1010 {LONG}\n1010-2000 b\n",
     ),
     Case(
         "a name that is one underscore is none",
@@ -269,6 +275,15 @@ def test_sections_that_share_entries_without_a_name_cost_no_more_than_one(
     report = convert_bytes(tmp_path, with_stubs([LOCAL_POINTER] * 400, *many)).report
     assert report.functions_symbol_table == 1
     assert report.warnings == {LIMIT_REACHED: len(many) - 1}
+
+
+def test_stubs_may_call_functions_with_names_of_more_than_64_kib(
+    tmp_path: Path,
+) -> None:
+    symbol = Symbol("_" + LONG, 0, 0, UNDEFINED | EXTERNAL)
+    image = with_stubs([0], stubs(0x2000, 1), symbols=[symbol])
+    [stub] = convert_bytes(tmp_path, image).functions
+    assert stub.name == f"symbol stub for: {LONG}"
 
 
 def test_stubs_that_share_a_long_name_cost_no_more_than_the_names(

@@ -47,6 +47,7 @@ class Case(NamedTuple):
     exports: tuple[Export, ...] = ()
 
 
+LONG = "n" * 70_000
 CASES = {
     "one ends where the next starts": Case(
         [Symbol("a", 0), Symbol("b", 0x20)], "1000-1020 a, 1020-1100 b"
@@ -93,6 +94,9 @@ CASES = {
     "names of 8 bytes and more": Case(
         [Symbol("eight_78", 0), Symbol("nine_6789", 0x80)],
         "1000-1080 eight_78, 1080-1100 nine_6789",
+    ),
+    "a name of more than 64 KiB": Case(
+        [Symbol("a", 0), Symbol(LONG, 0x80)], f"1000-1080 a, 1080-1100 {LONG}"
     ),
     "the underscore of C": Case(
         [Symbol("_main", 0), Symbol("__start", 0x10), Symbol("_f@4", 0x20)],

@@ -154,6 +154,15 @@ def test_the_thumb_bit_is_no_part_of_an_address(tmp_path: Path) -> None:
     assert convert(tmp_path, image)[1] == "1040-1050 f\n"
 
 
+def test_functions_are_found_by_names_of_more_than_64_kib(tmp_path: Path) -> None:
+    name = "n" * 70_000
+    symbols = [Symbol(f"_{name}", 0x10)]
+    image = object_file(function(name, 0x10, 0x20), symbols=symbols)
+    (tmp_path / "a.o").write_bytes(image)
+    groups = stabs(f"{tmp_path}/a.o", {f"_{name}": (0x1040, 0x10)})
+    assert convert(tmp_path, executable(groups, base=0))[1] == f"1040-1050 {name}\n"
+
+
 def test_functions_of_one_name_are_distinguished(tmp_path: Path) -> None:
     """Between object files by the file, within one by their order."""
     for name in ("a", "b"):

@@ -6,7 +6,8 @@ import os
 import resource
 import struct
 import subprocess
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -15,16 +16,29 @@ import gsym
 from gsym.cli.main import main
 from tests.companions import debug_link, place
 from tests.conftest import find_peer
-from tests.conversions import describe, read_functions
+from tests.conversions import describe, read_functions, words
+from tests.inputs.dies import Die
+from tests.inputs.dwarf_constants import At, Lang, Tag
 from tests.inputs.elf import (
     Compression,
     Elf,
     Section,
+    Symbol,
     code_section,
 )
-from tests.inputs.split_examples import SYMBOL, build
+from tests.inputs.line_program import sequence
+from tests.inputs.program import function
+from tests.inputs.split import split_unit
+from tests.inputs.split_examples import (
+    SYMBOL,
+    addressed,
+    build,
+    complete,
+    lines_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.inputs.encoding import ByteOrder
@@ -404,3 +418,180 @@ def test_there_may_be_more_files_than_descriptors(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert report.functions_debug_info == len(report.companions) == 100
+
+
+# ---- files of another build
+
+MARK = "Function of a split unit (.dwo) contradicts the binary"
+
+
+def subprogram(name: str, start: int, size: int, *inner: Die) -> Die:
+    return Die(Tag.subprogram, {At.name: name, **addressed(5, start, size)}, *inner)
+
+
+F = subprogram("f", 0x1000, 0x10)
+G = subprogram("g", 0x1010, 0x10)
+H = subprogram("h", 0x1020, 0x10)
+F_IS, G_IS = Symbol("f", 0x1000, 0x10), Symbol("g", 0x1010, 0x10)
+NOT_H = [Symbol("i", 0x1020, 8), Symbol("j", 0x1028, 8)]
+AS_IT_IS = "1000-1010 f\n1010-1020 g\n1020-1030 h\n"
+
+
+class Build(NamedTuple):
+    """Functions and symbols, how many contradict each other, and what remains."""
+
+    dies: Sequence[Die]
+    symbols: Sequence[Symbol]
+    contradict: int
+    expected: str
+    high_pc: int | None = None
+
+
+BUILDS = {
+    "the same": Build([F, G, H], [F_IS, G_IS, Symbol("h", 0x1020, 0x10)], 0, AS_IT_IS),
+    "other names of the same size": Build(
+        [F, G, H],
+        [F_IS, Symbol("new_g", 0x1010, 0x10), Symbol("new_h", 0x1020, 0x10)],
+        0,
+        AS_IT_IS.replace("g", "new_g").replace("h", "new_h"),
+    ),
+    "symbols with padding": Build(
+        [subprogram("f", 0x1000, 9)], [F_IS], 0, "1000-1009 f\n1000-1010 f\n"
+    ),
+    "symbols without a size": Build(
+        [F, G], [Symbol("a", 0x1000, 0), Symbol("b", 0x1008, 0)], 0, AS_IT_IS[:24]
+    ),
+    "a part": Build(
+        [F, G],
+        [F_IS, Symbol("g.part.0", 0x1010, 0x10)],
+        0,
+        "1000-1010 f\n1010-1020 g.part.0\n",
+    ),
+    "code that the linker made shorter": Build(
+        [F, G, subprogram("h", 0x101C, 4)],
+        [F_IS, Symbol("g", 0x1010, 0xC), Symbol("h", 0x101C, 4)],
+        1,
+        "1000-1010 f\n1010-101c g\n101c-1020 h\n",
+    ),
+    "one function is another": Build(
+        [F, G, H],
+        [F_IS, G_IS, *NOT_H],
+        1,
+        "1000-1010 f\n1010-1020 g\n1020-1028 i\n1028-1030 j\n",
+    ),
+    "most functions are others": Build(
+        [F, G, H],
+        [F_IS, Symbol("k", 0x1010, 4), Symbol("g", 0x1014, 8), *NOT_H],
+        3,
+        "1000-1010 f\n1010-1014 k\n1014-101c g\n1020-1028 i\n1028-1030 j\n",
+    ),
+    "functions that start in others": Build(
+        [subprogram("f", 0x1008, 8)],
+        [F_IS, G_IS],
+        1,
+        "1000-1010 f\n1010-1020 g\n",
+    ),
+    "functions without a symbol around others": Build(
+        [F],
+        [Symbol("g", 0x1004, 4)],
+        1,
+        "1004-1008 g\n",
+    ),
+    "functions outside of the skeleton": Build(
+        [F, G, H],
+        [Symbol("k", 0x1040, 4)],
+        3,
+        "1040-1044 k\n",
+        high_pc=0x1028,
+    ),
+    "one function outside of the skeleton, without symbols": Build(
+        [F, G, H], [], 1, AS_IT_IS[:24], high_pc=0x1028
+    ),
+    "one function outside of the code, without symbols": Build(
+        [F, G, subprogram("h", 0x8000, 4)], [], 0, AS_IT_IS[:24]
+    ),
+    "most functions outside of the skeleton, without symbols": Build(
+        [F, G, H, subprogram("i", 0x1040, 4)],
+        [Symbol("no_size", 0x1800, 0)],
+        4,
+        "1800-2000 no_size\n",
+        high_pc=0x1010,
+    ),
+    "functions of the skeleton": Build(
+        [F, G, H], [Symbol("k", 0x1040, 4)], 0, AS_IT_IS + "1040-1044 k\n", 0x1030
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_functions_of_another_build_yield_to_symbols_and_skeletons(
+    name: str, tmp_path: Path
+) -> None:
+    made = BUILDS[name]
+    unit = split_unit(*made.dies, high_pc=made.high_pc, language=Lang.C99)
+    binary, split = complete(unit, *made.symbols)
+    place(tmp_path / "bin/a.dwo", split)
+    report = convert(tmp_path, binary)
+    assert describe(read_functions(report.outputs[0])) == made.expected
+    assert report.warnings.get(MARK, 0) == made.contradict
+    [*notes] = report.notes
+    assert len(notes) == (1 if made.contradict else 0)
+    assert all("a.dwo may be of another build" in note for note in notes)
+
+
+def test_a_skeleton_counts_in_place_of_a_unit_of_another_build(tmp_path: Path) -> None:
+    """With its lines, and its own DIEs (clang -fsplit-dwarf-inlining)."""
+    own = function("of_the_skeleton", 0x1000, 0x1010)
+    lines = replace(lines_of(5), ops=sequence((0x1000, 5), (0x1010, 6), end=0x1020))
+    unit = split_unit(H, high_pc=0x1020, children=[own], lines=lines)
+    binary, split = complete(unit, Symbol("g", 0x1010, 0x10))
+    place(tmp_path / "bin/a.dwo", split)
+    found = describe(read_functions(convert(tmp_path, binary).outputs[0]))
+    assert found.replace(str(tmp_path / "build"), "/src") == words("""
+        1000-1010 of_the_skeleton
+          1000 /src/b.h:5
+        1010-1020 g
+          1010 /src/b.h:6
+    """)
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_program_that_bolt_rewrote_does_not_fit_the_files_of_before(
+    package: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+) -> None:
+    """BOLT keeps the ids of its units."""
+    compiler, packer = find_peer("clang-19"), find_peer("llvm-dwp-19")
+    bolt = find_peer("llvm-bolt-19")
+    (tmp_path / "a.c").write_text(
+        "int first(int x) {\nreturn x * 3; }\n"
+        "int second(int x) {\nif (x > 3) {\nreturn first(x) / 5; }\nreturn 0; }\n"
+        "int third(int x) {\nreturn second(x) ^ first(x); }\n"
+        "void _start(void) {\nthird(0); }\n"
+    )
+    flags = ["-g", "-O1", "-gsplit-dwarf", "-fno-inline", "-nostdlib", "-Wl,-q"]
+    run(tmp_path, compiler, *flags, "-fuse-ld=lld-19", "a.c", "-o", "app")
+    [split] = tmp_path.glob("*.dwo")
+    before = gsym.convert(tmp_path / "app", tmp_path / "before.gsym")
+    assert before.functions_with_lines == 4
+    how = ["-update-debug-sections", "-reorder-functions=random", "-split-functions"]
+    content = split.read_bytes()
+    run(tmp_path, bolt, "app", "-o", "new", *how, "-split-all-cold")
+    names = [each.name for each in tmp_path.glob("*.dwo*")]
+    for each in names:
+        (tmp_path / each).unlink()
+    expected = gsym.convert(tmp_path / "new", tmp_path / "expected.gsym")
+    assert expected.notes
+    for each in names:
+        (tmp_path / each).write_bytes(content)
+    if package:
+        run(tmp_path, packer, split.name, "-o", "new.dwp")
+        for each in names:
+            (tmp_path / each).unlink()
+    report = gsym.convert(tmp_path / "new", tmp_path / "new.gsym")
+    assert MARK in report.warnings
+    found, right = (
+        describe(read_functions(str(tmp_path / name)))
+        for name in ("new.gsym", "expected.gsym")
+    )
+    assert found == right

@@ -9,7 +9,7 @@ import pytest
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
-from tests.conversions import convert_bytes, describe
+from tests.conversions import convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
 from tests.inputs.dwarf_constants import At, Form, Lang, Tag
@@ -35,13 +35,14 @@ def test_scopes_that_specify_each_other_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "ending", "sizes"),
     [
-        (65535, b"\0", [65535]),
         (65536, b"\0", [65536]),
-        (65537, b"\0", []),
+        (65537, b"\0", [65537]),
+        (250_000, b"\0", [250_000]),
         (65536, b"", []),
+        (250_000, b"", []),
     ],
 )
-def test_a_name_has_at_most_64_kib_and_ends_with_a_nul(
+def test_a_name_may_be_long_and_ends_with_a_nul(
     size: int, ending: bytes, sizes: list[int], tmp_path: Path
 ) -> None:
     where = {At.low_pc: 0x1000, At.high_pc: 0x1010}
@@ -52,6 +53,44 @@ def test_a_name_has_at_most_64_kib_and_ends_with_a_nul(
     image = elf_of(sections, symbols=[Symbol("symbol", 0x1800, 0x10)])
     names = [len(each.name) for each in convert_bytes(tmp_path, image).functions]
     assert names == [*sizes, len("symbol")]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_long_names_that_share_their_end_have_a_limit(
+    threads: int, tmp_path: Path
+) -> None:
+    """256 KiB, and 1024 bytes for each byte of the unit."""
+    size, count = 100_000, 40
+    dwarf = Dwarf(
+        [
+            unit(
+                *(
+                    Die(
+                        Tag.subprogram,
+                        {
+                            At.name: Form.strp(Raw(n)),
+                            At.low_pc: start + 0x10 * n,
+                            At.high_pc: Form.udata(0x10),
+                        },
+                    )
+                    for n in range(count)
+                ),
+                version=4,
+                language=Lang.C99,
+            )
+            for start in (0x1000, 0x1400)
+        ]
+    )
+    sections = dwarf.sections()
+    sections[".debug_str"] = b"n" * size + b"\0"
+    converted = convert_bytes(tmp_path, elf_of(sections), {"threads": threads})
+    names = [info.name for info in converted.functions]
+    # What a unit may read of long names is no part of what others may.
+    assert names[:5] == names[len(names) // 2 :][:5]
+    assert names[:5] == ["n" * (size - n) for n in range(5)]
+    most = 2 * (1 << 18) + (len(sections[".debug_info"]) << 10)
+    assert most - 2 * size < sum(map(len, names)) <= most
+    assert converted.report.warnings[LIMIT] == 2 * count - len(names)
 
 
 def test_an_empty_linkage_name_lends_nothing_to_the_next_one(tmp_path: Path) -> None:
@@ -176,3 +215,65 @@ def test_a_function_of_many_ranges_keeps_all_inlined_calls(
     with gsym.open(report.outputs[0]) as reader:
         trees = [info.inline for info in reader.functions() if info.inline is not None]
     assert sum(len(tree.children) for tree in trees) >= 400
+
+
+# ---- functions of 4 GiB and more ----------------------------------------------------
+
+GIB = 1 << 30
+TOO_LARGE = "Code of 4 GiB or more that records cannot hold"
+
+
+def huge(*dies: Die, lines: LineProgram | None = None, size: int = 10 * GIB) -> bytes:
+    """A program whose code has *size* bytes, which the file does not have."""
+    sections = Dwarf([unit(*dies, lines=lines, version=4)]).sections()
+    return elf_of(sections, code_section(0x1000, size))
+
+
+def test_a_function_of_more_than_4_gib_is_in_several_records(tmp_path: Path) -> None:
+    callee = Die(Tag.subprogram, {At.name: "g", At.inline: 1}, label="g")
+    call = inlined(Ref("g"), (0x1000 + 2 * GIB - 4, 0x1000 + 2 * GIB + 4))
+    f = function("f", 0x1000, 0x1000 + 5 * GIB, call)
+    rows = ((0x1000, 3), (0x1000 + 3 * GIB, 4), (0x1000 + 5 * GIB - 8, 5))
+    lines = LineProgram(sequence(*rows, end=0x1000 + 5 * GIB))
+    after = function("h", 0x1000 + 5 * GIB, 0x1010 + 5 * GIB)
+    converted = convert_bytes(tmp_path, huge(callee, f, after, lines=lines))
+    assert converted.report.warnings == {}
+    assert describe(converted.functions) == words("""
+        1000-80001000 f
+          1000 /src/a.c:3
+          inlined g 80000ffc-80001000 from /src/a.c:1
+        80001000-140001000 f
+          80001000 /src/a.c:3
+          c0001000 /src/a.c:4
+          140000ff8 /src/a.c:5
+          inlined g 80001000-80001004 from /src/a.c:1
+        140001000-140001010 h
+    """)
+    with gsym.open(tmp_path / "input.gsym") as reader:
+        answer = reader.lookup(0x1000 + 5 * GIB - 1)
+    assert answer is not None
+    assert (answer.frames[0].name, answer.frames[0].line) == ("f", 5)
+
+
+@pytest.mark.parametrize(
+    ("size", "code"),
+    [(5 * GIB, 4 * GIB), (33 * GIB, 40 * GIB), (1 << 62, 1 << 62)],
+    ids=["more than the code", "more than 16 records", "most of all addresses"],
+)
+def test_a_function_that_records_cannot_hold_is_counted(
+    size: int, code: int, tmp_path: Path
+) -> None:
+    f, g = function("f", 0x1000, 0x1000 + size), function("g", 0x2000, 0x2010)
+    converted = convert_bytes(tmp_path, huge(f, g, size=code))
+    assert converted.report.warnings == {TOO_LARGE: 1}
+    assert describe(converted.functions) == "2000-2010 g\n"
+
+
+def test_rows_of_more_than_4_gib_without_a_function_are_counted(
+    tmp_path: Path,
+) -> None:
+    f = function("f", 0x1000, 0x1010)
+    lines = LineProgram(sequence((0x1000, 3), (0x1010, 4), end=0x1010 + 5 * GIB))
+    converted = convert_bytes(tmp_path, huge(f, lines=lines))
+    assert converted.report.warnings == {TOO_LARGE: 1}
+    assert describe(converted.functions) == "1000-1010 f\n  1000 /src/a.c:3\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.conversions import Case, convert_bytes, describe
-from tests.inputs.dwarf_constants import At
+from tests.inputs.dwarf_constants import At, Form
 from tests.inputs.line_program import (
     File,
     LineProgram,
@@ -105,6 +105,26 @@ def test_paths_are_joined_from_their_parts(tmp_path: Path) -> None:
     for case in CASES:
         converted = convert_bytes(tmp_path, case.image, case.options)
         assert describe(converted.functions) == case.expected, case.name
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1 << 16, True), ((1 << 16) + 1, False)])
+def test_a_part_of_a_path_has_at_most_64_kib(
+    size: int,
+    is_kept: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+) -> None:
+    folder = "d" * size
+    image = program(
+        unit(
+            function("f", 0x1000, 0x1010),
+            version=4,
+            lines=LineProgram(sequence((0x1000, 1), end=0x1010)),
+            attributes={At.comp_dir: Form.strp(folder)},
+        )
+    )
+    path = f"{folder}/a.c" if is_kept else "a.c"
+    found = describe(convert_bytes(tmp_path, image).functions)
+    assert found == f"1000-1010 f\n  1000 {path}:1\n"
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ UNDEFINED, ABSOLUTE, COMMON, XINDEX = 0, 0xFFF1, 0xFFF2, 0xFFFF
 RELOCATABLE, EXECUTABLE, SHARED = 1, 2, 3
 LOAD, DYNAMIC, PT_NOTE = 1, 2, 4
 X86_64, I386, AARCH64, ARM, PPC, PPC64, S390 = 62, 3, 183, 40, 20, 21, 22
+DSPIC30F = 118
 SPARC, M68K, MIPS, SPARCV9, HEXAGON, RISCV, BPF, LOONGARCH = (
     2,
     4,
@@ -315,3 +316,25 @@ def elf_of(
         bits=bits,
         byteorder=byteorder,
     ).to_bytes()
+
+
+def with_phantom_bytes(
+    dwarf: dict[str, bytes], byte: bytes = b"\0", flags: int = 0, bits: int = 64
+) -> bytes:
+    """An executable of Microchip's compiler: *byte* follows each one of DWARF."""
+    image = bytearray(
+        Elf(
+            [
+                code_section(),
+                *(
+                    Section(name, b"".join(bytes([each]) + byte for each in content))
+                    for name, content in dwarf.items()
+                ),
+            ],
+            machine=DSPIC30F,
+            bits=bits,
+        ).to_bytes()
+    )
+    at = 36 if bits == 32 else 48
+    image[at : at + 4] = flags.to_bytes(4, "little")
+    return bytes(image)

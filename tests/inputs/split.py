@@ -29,12 +29,13 @@ def split_unit(  # noqa: PLR0913 - keywords, each a choice of its own
     lines: LineProgram | None = None,
     dwarf64: bool = False,
     low_pc: int | None = 0x1000,
+    high_pc: int | None = None,
     children: Sequence[Die] = (),
     beside: Sequence[Unit] = (),
     skeleton_id: int | None = None,
     dwo_name: str = "a.dwo",
 ) -> Unit:
-    """A unit of these DIEs behind a skeleton whose code starts at *low_pc*.
+    """A unit of these DIEs behind a skeleton whose code is from *low_pc* to *high_pc*.
 
     The skeleton has *children* of its own, and *skeleton_id* for another dwo_id.
     """
@@ -46,6 +47,8 @@ def split_unit(  # noqa: PLR0913 - keywords, each a choice of its own
 
     known_as = dwo_id if skeleton_id is None else skeleton_id
     code = {} if low_pc is None else {At.low_pc: Form.addr(low_pc)}
+    if high_pc is not None:
+        code[At.high_pc] = Form.addr(high_pc)
     skeleton = Unit(
         Die(
             Tag.compile_unit if is_old else Tag.skeleton_unit,

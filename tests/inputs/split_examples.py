@@ -193,6 +193,17 @@ def object_file(
     ).to_bytes()
 
 
+def complete(
+    unit: Unit, *symbols: Symbol, byteorder: ByteOrder = "little"
+) -> tuple[bytes, bytes]:
+    """A binary with the skeleton of *unit*, and the .dwo file."""
+    dwarf = Dwarf([unit], byteorder)
+    debug = [Section(name, data) for name, data in dwarf.sections().items()]
+    [split] = dwarf.split_sections()
+    binary = Elf([code_section(), *debug], symbols=symbols, byteorder=byteorder)
+    return binary.to_bytes(), object_file(_dwo(split), RELOCATABLE, byteorder)
+
+
 def build(
     *names: str,
     version: int = 5,

@@ -11,6 +11,14 @@ import pytest
 
 import gsym
 from tests.conftest import find_peer
+from tests.inputs.dies import Die
+from tests.inputs.dwarf import Dwarf
+from tests.inputs.dwarf_constants import At, Tag
+from tests.inputs.elf import Symbol, with_phantom_bytes
+from tests.inputs.line_program import LineProgram, sequence
+from tests.inputs.program import function, unit
+from tests.inputs.split import split_unit
+from tests.inputs.split_examples import addressed, complete
 from tests.libgsym.conftest import words_of
 
 if TYPE_CHECKING:
@@ -321,6 +329,37 @@ def test_a_device_is_written_to(library: Library, tmp_path: Path) -> None:
     gsym.convert(program, tmp_path / "ours")
     assert data == (tmp_path / "ours").read_bytes()
     assert pipe.is_fifo()
+
+
+def test_split_units_of_another_build_yield_to_symbols(
+    library: Library, tmp_path: Path
+) -> None:
+    unit = split_unit(Die(Tag.subprogram, {At.name: "old", **addressed(5, 0x1008, 16)}))
+    binary, split = complete(unit, Symbol("f", 0x1000, 0x10), Symbol("g", 0x1010, 0x10))
+    (tmp_path / "a.dwo").write_bytes(split)
+    (tmp_path / "app").write_bytes(binary)
+    report = gsym.convert(tmp_path / "app", tmp_path / "ours")
+    assert sum(report.warnings.values()) == 1
+    fields = {"split_files": [tmp_path / "a.dwo"], "split_file_count": 1}
+    found = convert(library, tmp_path / "app", tmp_path / "theirs", **fields)
+    assert found == Converted(0, "", "", 2, 1, 0)
+    assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_phantom_bytes_are_no_part_of_the_dwarf(
+    bits: int, library: Library, tmp_path: Path
+) -> None:
+    lines = LineProgram(sequence((0x1000, 3), (0x1008, 4), end=0x1010))
+    whole = unit(function("f", 0x1000, 0x1010), lines=lines, version=2)
+    sections = Dwarf([whole], address_size=bits // 8).sections()
+    image = with_phantom_bytes(sections, bits=bits)
+    (tmp_path / "app").write_bytes(image)
+    report = gsym.convert(tmp_path / "app", tmp_path / "ours")
+    assert (report.functions_with_lines, report.warnings) == (1, {})
+    found = convert(library, tmp_path / "app", tmp_path / "theirs")
+    assert found == Converted(0, "", "", 1, 0, 0)
+    assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
 
 
 def test_options_of_a_later_version_are_refused(

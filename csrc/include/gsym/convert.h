@@ -25,7 +25,8 @@ typedef enum gsym_compression {
     GSYM_COMPRESSION_NONE = 0,
     GSYM_COMPRESSION_ZLIB = 1,
     GSYM_COMPRESSION_ZSTD = 2,
-    GSYM_COMPRESSION_UNKNOWN = 3
+    GSYM_COMPRESSION_UNKNOWN = 3,
+    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* not packed: every second byte is none of it */
 } gsym_compression;
 
 typedef enum gsym_debug_section {
@@ -247,6 +248,7 @@ typedef enum gsym_warning_category {
     GSYM_WARN_REFERENCE,
     GSYM_WARN_NO_NAME,
     GSYM_WARN_RANGE_INVALID,
+    GSYM_WARN_TOO_LARGE, /* for the 32 bits that a record has for the size */
     GSYM_WARN_RANGE_OUTSIDE_TEXT,
     GSYM_WARN_RANGE_LIST,
     GSYM_WARN_LINE_PROGRAM,
@@ -260,6 +262,7 @@ typedef enum gsym_warning_category {
     GSYM_WARN_LIMIT,
     GSYM_WARN_SPLIT_MISSING,         /* value: the dwo_id */
     GSYM_WARN_UNIT_NOT_RELOCATED, /* value: the end of the unit */
+    GSYM_WARN_SPLIT_CONTRADICTS,     /* value: the address of the function */
     GSYM_WARN_SUPPLEMENTARY_MISSING, /* value: the offset in the missing file */
     /* pclntab. Offset: of the function in the file; value: its address. */
     GSYM_WARN_GO_FUNCTION,
@@ -291,10 +294,11 @@ gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t
 gsym_status gsym_conversion_add_object_text(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 
-/* Learn from the symbols and the entry point of an object which code there is at address 0,
- * where linkers leave the debug information of code that they drop; after its text and
- * before gsym_conversion_scan. The bytes of the object must be valid until
- * gsym_conversion_collect. Without it, all of that code counts. */
+/* Learn from the symbols and the entry point of an object where there is code. After its
+ * text and before gsym_conversion_scan, which code is at address 0, where linkers leave the
+ * debug information of code that they drop; without it, all of that counts. After the scan,
+ * which functions of split units contradict the symbols. The bytes of the object must be
+ * valid until gsym_conversion_collect. */
 gsym_status gsym_conversion_add_live_code(gsym_conversion *conversion,
                                           const gsym_object *object, gsym_error *error);
 
@@ -448,7 +452,8 @@ typedef enum gsym_breakpad_fault {
     GSYM_BREAKPAD_LONG_LINE,
     GSYM_BREAKPAD_NUMBER,      /* missing, damaged or too large */
     GSYM_BREAKPAD_MODULE,      /* incomplete, or the second one */
-    GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, of over 4 GiB or past the last address */
+    GSYM_BREAKPAD_RANGE,       /* FUNC of size 0, or past the last address */
+    GSYM_BREAKPAD_TOO_LARGE,   /* FUNC of 4 GiB or more */
     GSYM_BREAKPAD_NO_FUNCTION, /* line record or INLINE without a FUNC */
     GSYM_BREAKPAD_HEAD,        /* MODULE or INFO after 64 KiB of them */
     /* Part of the record is dropped. */

@@ -225,6 +225,7 @@ _CATEGORIES = {
     lib.GSYM_BREAKPAD_NUMBER: "Number missing, damaged or too large",
     lib.GSYM_BREAKPAD_MODULE: "MODULE incomplete or repeated",
     lib.GSYM_BREAKPAD_RANGE: "FUNC without bytes or with an impossible range",
+    lib.GSYM_BREAKPAD_TOO_LARGE: "FUNC of 4 GiB or more, which no record can hold",
     lib.GSYM_BREAKPAD_NO_FUNCTION: "Line record or INLINE without FUNC",
     lib.GSYM_BREAKPAD_HEAD: "Limit reached, MODULE or INFO record is left out",
     lib.GSYM_BREAKPAD_NAME: "Name missing or cut",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # Below this much .debug_info a second thread costs more than it brings.
 _BYTES_PER_THREAD = 4 << 20
+_SHOWN = 3  # files with split units that a note names
 
 
 def convert(request: ConversionRequest) -> ConversionReport:
@@ -184,6 +185,16 @@ class DwarfJob(UnitJob):
         """Read the units that were found."""
         self._convert_units()
         self._sections.clear()
+        count = lib.gsym_conversion_warning_count(
+            self.handle, lib.GSYM_WARN_SPLIT_CONTRADICTS
+        )
+        if count:
+            files = ", ".join(self.companions[:_SHOWN])
+            self.notes += (
+                f"functions of split units contradict the binary: {count}; its symbols "
+                "and skeleton units count"
+                + (f", for {files} may be of another build" if files else ""),
+            )
 
     def add_go_functions(self) -> None:
         """Read the pclntab, if there is one and it is wanted.
@@ -306,6 +317,8 @@ class DwarfJob(UnitJob):
         search.take_package()
         search.take_files(self._incomplete_skeletons())
         self.companions = tuple(search.used)
+        for file in self._found.symbols:
+            self._call(lib.gsym_conversion_add_live_code, file.handle)
         missing = sum(1 for _ in self._incomplete_skeletons())
         if missing:
             self.notes += (search.describe(missing),)
