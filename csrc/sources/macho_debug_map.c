@@ -161,7 +161,7 @@ static gsym_status leave_stubs(gsym_debug_map *map, const macho_object *macho,
         if (known.count == 0) break;
         own = bsearch(function, known.items, known.count, sizeof *known.items,
                       compare_hashes);
-        if (own != NULL && same_name(map->names, function->name, map->names, own->name))
+        if (own != NULL && same_name(function, map->names, own, map->names))
             function->address = own->address;
     }
     macho_symbols_close(&symbols);

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     Key = tuple[int, int]  # start and end of a function
 
 
-_LARGEST = (1 << 32) - 1  # bytes of a function in a GSYM file
-_TOO_LARGE = "larger than a GSYM file can hold"
+_LARGEST = (1 << 32) - 1  # bytes of a record in a GSYM file
+_PART = 1 << 31  # bytes of the records of a function that is larger
+_TOO_LARGE = "larger than a record of a GSYM file"
 
 
 class Place(NamedTuple):
@@ -93,7 +94,11 @@ class Reference:
     def add(self, info: FunctionInfo) -> None:
         """Add a function."""
         if info.size > _LARGEST:
-            self.uncompared[_TOO_LARGE] += 1
+            start, end = info.address, info.address + info.size
+            while end - start > _LARGEST:
+                self.excused[start, start + _PART] = _TOO_LARGE
+                start += _PART
+            self.excused[start, end] = _TOO_LARGE
             return
         functions = self.functions if info.name else self.nameless
         key = info.address, info.address + info.size
@@ -102,9 +107,11 @@ class Reference:
     def add_symbols(self, symbols: Iterator[Symbol]) -> None:
         """Add what a symbol table says."""
         for symbol in symbols:
-            if symbol.size > min(_LARGEST, UINT64_END - symbol.address):
+            if symbol.size > UINT64_END - symbol.address:
                 self.uncompared[_TOO_LARGE] += 1
                 continue
+            if symbol.size > _LARGEST:
+                symbol = symbol._replace(size=0)  # noqa: PLW2901 - as one without
             self.symbols.setdefault(symbol.address, []).append(symbol)
 
 

@@ -536,7 +536,8 @@ def test_functions_of_another_build_yield_to_symbols_and_skeletons(
     assert report.warnings.get(MARK, 0) == made.contradict
     [*notes] = report.notes
     assert len(notes) == (1 if made.contradict else 0)
-    assert all("a.dwo may be of another build" in note for note in notes)
+    reason = "a.dwo may be of another build"
+    assert [note for note in notes if reason not in note] == []
 
 
 def test_a_skeleton_counts_in_place_of_a_unit_of_another_build(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import gsym
 from gsym.conversion.report import LIMIT_REACHED
+from gsym.verification.check import compare
 from tests.conversions import convert_bytes, describe, words
 from tests.inputs.dies import Die, Raw, Ref
 from tests.inputs.dwarf import Dwarf
@@ -253,6 +254,9 @@ def test_a_function_of_more_than_4_gib_is_in_several_records(tmp_path: Path) -> 
         answer = reader.lookup(0x1000 + 5 * GIB - 1)
     assert answer is not None
     assert (answer.frames[0].name, answer.frames[0].line) == ("f", 5)
+    found = compare(str(tmp_path / "input.gsym"), str(tmp_path / "input"))
+    assert found.differences == []
+    assert found.uncompared == {"larger than a record of a GSYM file": 2}
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,8 @@ FORMS = ReportForms(
             "Runtime error", re.compile(r"^(?P<reason>Runtime error \d+ at .*)")
         ),
         HeadingForm(
-            "Invalid memory access", re.compile(r"^(?P<reason>Invalid memory access .*)")
+            "Invalid memory access",
+            re.compile(r"^(?P<reason>Invalid memory access .*)"),
         ),
         HeadingForm("panic: ", re.compile(r"(?P<reason>panic: .*)")),
         HeadingForm("FATAL ERROR: ", re.compile(r"^(?P<reason>FATAL ERROR: .*)")),
