@@ -260,6 +260,7 @@ static gsym_status finish(gsym_creator *creator, const char *input, const char *
     report->functions_debug_info = counts.functions_debug_info;
     report->functions_symbol_table = counts.functions_symbol_table;
     report->file_size = counts.file_size;
+    report->warnings += gsym_creator_cut_functions(creator);
     return GSYM_OK;
 }
 

@@ -70,15 +70,16 @@ def run_llvm(
     own = () if reads_gsym else ("--disable-gsym",)
     done = subprocess.run(
         [LLVM_SYMBOLIZER, *own, *arguments],
-        input=lines,
+        input=lines.encode("utf-8", "surrogateescape"),
         capture_output=True,
         check=False,
-        text=True,
-        errors="surrogateescape",
         # It does not run under the sanitizer of this process.
         env={k: v for k, v in environment.items() if k != "LD_PRELOAD"},
     )
-    return Printed(done.returncode, done.stdout, done.stderr)
+    printed = (
+        each.decode("utf-8", "surrogateescape") for each in (done.stdout, done.stderr)
+    )
+    return Printed(done.returncode, *printed)
 
 
 def install(folder: Path) -> Path:

@@ -115,7 +115,6 @@ static void add_debug_map(gsym_conversion *conversion, const gsym_object *object
     gsym_debug_map_destroy(map);
 }
 
-/* A file for a few addresses, as gsym/conversion/partial.py makes it. */
 static gsym_status add_symbols(gsym_conversion *conversion, const gsym_object *object) {
     gsym_error error;
     gsym_status status =
@@ -127,6 +126,7 @@ static gsym_status add_symbols(gsym_conversion *conversion, const gsym_object *o
     return status;
 }
 
+/* A file for a few addresses, as gsym/conversion/partial.py makes it. */
 static void convert_parts(gsym_conversion *scanned, const fuzz_input *input) {
     static const uint64_t addresses[] = {0x1000, 0x1008, 0x1018};
     enum { COUNT = sizeof addresses / sizeof *addresses, UNITS = 4 };

@@ -243,8 +243,8 @@ static inline bool cursor_spend_name(uint64_t *left, uint64_t size) {
     return is_enough;
 }
 
-/* The same for a name among others, of which many may share their end: what they cost is
- * bounded by `*left`, as above; `left` may be NULL. NULL: the name is too long. */
+/* As cursor_cstring(), for a name among others, of which many may share their end: their
+ * cost is bounded by `*left`, as above; `left` may be NULL. NULL: the name is too long. */
 static inline const char *cursor_name(cursor *c, uint64_t *left, size_t *size_ret) {
     uint64_t most = left == NULL || *left < NAME_SIZE ? NAME_SIZE : *left;
     const uint8_t *start = c->at;

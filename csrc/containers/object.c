@@ -96,7 +96,11 @@ gsym_status gsym_object_relocate(const gsym_object *object, uint32_t index, uint
     *unapplied_ret = (gsym_unapplied){.start = UINT64_MAX};
     if (object->format->relocate == NULL || index >= object->header.section_count)
         return GSYM_OK;
-    return object->format->relocate(object, index, bytes, size, unapplied_ret, error);
+    GSYM_TRY(object->format->relocate(object, index, bytes, size, unapplied_ret, error));
+    /* Places may be outside of the section. */
+    if (unapplied_ret->start > size) unapplied_ret->start = size;
+    if (unapplied_ret->end > size) unapplied_ret->end = size;
+    return GSYM_OK;
 }
 
 void object_count_unapplied(gsym_unapplied *unapplied, uint64_t offset, uint32_t type) {

@@ -85,6 +85,7 @@ static const relocation_type types_arm[] = {
     RELATIVE(R_ARM_REL32, 3, 32),
     ABSOLUTE(R_ARM_ABS16, 5, 16),
     ABSOLUTE(R_ARM_ABS8, 8, 8),
+    ABSOLUTE(R_ARM_SBREL32, 9, 32),
     ABSOLUTE(R_ARM_TLS_DTPOFF32, 18, 32),
     ABSOLUTE(R_ARM_TARGET1, 38, 32),
     RELATIVE(R_ARM_PREL31, 42, 31),

@@ -104,13 +104,13 @@ static uint64_t origin_of(const walker *w, const dwarf_fields *fields) {
 #define MOST_PIECES 16
 #define PIECE_SIZE (UINT64_C(1) << 31)
 
-/* A record has 32 bits for the size: put what comes after a piece of a larger range behind
- * the others. *is_cut_ret: the range was that large, and may be code. */
-static bool cut_range(walker *w, gsym_range *range, bool *is_cut_ret) {
+/* A record has 32 bits for the size: reduce a larger range to its first piece, and add the
+ * rest as one more range. *fits_ret: it is not too large, and may be code. */
+static bool cut_range(walker *w, gsym_range *range, bool *fits_ret) {
     gsym_range rest = {range->start + PIECE_SIZE, range->end};
-    *is_cut_ret = range->end - range->start <= MOST_PIECES * PIECE_SIZE &&
-                  dwarf_in_text(w->unit->code, range->end - 1);
-    if (!*is_cut_ret) return true;
+    *fits_ret = range->end - range->start <= MOST_PIECES * PIECE_SIZE &&
+                dwarf_in_text(w->unit->code, range->end - 1);
+    if (!*fits_ret) return true;
     range->end = rest.start;
     return LIST_ADD(w->walk->ranges, rest);
 }
@@ -133,11 +133,11 @@ static bool keep_live_ranges(walker *w, uint64_t offset, size_t first) {
         } else if (range.start > range.end) {
             dwarf_warn(w->warnings, GSYM_WARN_RANGE_INVALID, offset, range.start);
         } else {
-            bool is_cut = true;
+            bool fits = true;
             if (GSYM_UNLIKELY(range.end - range.start > UINT32_MAX) &&
-                !cut_range(w, &range, &is_cut))
+                !cut_range(w, &range, &fits))
                 return false;
-            if (is_cut)
+            if (fits)
                 ranges->items[kept++] = range;
             else
                 dwarf_warn(w->warnings, GSYM_WARN_TOO_LARGE, offset, range.start);

@@ -208,10 +208,11 @@ static gsym_status read_omap(gsym_pdb *pdb, uint32_t stream, bool is_to_source,
                              gsym_error *error) {
     uint32_t size = msf_stream_size(&pdb->file, stream);
     buffer copy = {0};
-    cursor c = msf_read(&pdb->file, stream, 0, size, &copy);
     omap_entry entry = {0};
     bool ascends = true;
+    cursor c;
     if (pdb->has_omap || size < OMAP_SIZE) return GSYM_OK;
+    c = msf_read(&pdb->file, stream, 0, size, &copy);
     pdb->has_omap = true;
     pdb->omap_size = size / OMAP_SIZE;
     if (!copy.failed && !ARRAY_RESERVE(pdb->moved, pdb->omap_size)) copy.failed = true;

@@ -326,6 +326,7 @@ static void find_base(stub_reader *reader) {
 /* The name of the function in a slot; NULL: it is too long, or damaged. */
 static const char *name_in(stub_reader *reader, const got_slot *slot, size_t *size_ret) {
     cursor symbol = reader->symbols;
+    if (reader->writer.name_bytes_left == 0) return NULL;
     cursor_skip(&symbol, (uint64_t)slot->symbol *
                              (reader->elf->object.header.is_64 ? 24u : 16u));
     return object_symbol_name(reader->names, &reader->writer.name_bytes_left,

@@ -17,18 +17,20 @@ enum {
 /* ---- slots ------------------------------------------------------------------------- */
 
 /* The slots of one library: `names` says where the name of each is, up to a 0. */
-static gsym_status add_slots(pe_stubs *stubs, uint32_t names, uint32_t slots,
-                             uint64_t *left, gsym_error *error) {
+static gsym_status add_slots(pe_stubs *stubs, bool is_delayed, uint32_t names,
+                             uint32_t slots, uint64_t *left, gsym_error *error) {
     uint64_t base = stubs->pe->object.header.base_address;
     bool is_64 = stubs->pe->object.header.is_64 != 0;
     unsigned size = is_64 ? 8 : 4;
     uint64_t by_number = UINT64_C(1) << (is_64 ? 63 : 31);
-    cursor c = pe_section_bytes(stubs->pe, &stubs->imports, base + names, UINT64_MAX);
+    const pe_section *section = &stubs->imports[is_delayed];
+    cursor c = pe_section_bytes(stubs->pe, section, base + names, UINT64_MAX);
     for (uint64_t at = base + slots; *left > 0; at += size, --*left) {
         uint64_t entry = is_64 ? cursor_u64(&c) : cursor_u32(&c);
         if (c.failed || entry == 0) return GSYM_OK;
         if ((entry & by_number) != 0 || entry > UINT32_MAX - HINT_SIZE) continue;
-        if (!LIST_ADD(stubs->slots, (pe_slot){at, (uint32_t)entry + HINT_SIZE}))
+        if (!LIST_ADD(stubs->slots,
+                      ((pe_slot){at, (uint32_t)entry + HINT_SIZE, is_delayed})))
             return gsym_fail_memory(error);
     }
     return GSYM_OK;
@@ -43,9 +45,9 @@ static gsym_status find_slots(pe_stubs *stubs, pe_directory which, gsym_error *e
     /* Names and slots are read where the directory's own section has them, which is where
      * linkers put them. */
     if (!pe_find_directory(pe, which, &range) ||
-        !pe_find_section(pe, range.start, &stubs->imports))
+        !pe_find_section(pe, range.start, &stubs->imports[is_delayed]))
         return GSYM_OK;
-    c = pe_section_bytes(pe, &stubs->imports, range.start, UINT64_MAX);
+    c = pe_section_bytes(pe, &stubs->imports[is_delayed], range.start, UINT64_MAX);
     while (cursor_left(&c) >= (is_delayed ? DELAY_IMPORT_SIZE : IMPORT_SIZE)) {
         uint32_t flags, names, slots;
         cursor entry = c;
@@ -63,7 +65,7 @@ static gsym_status find_slots(pe_stubs *stubs, pe_directory which, gsym_error *e
         }
         if (slots == 0) break;
         if ((flags & DELAY_IMPORT_RELATIVE) != 0)
-            GSYM_TRY(add_slots(stubs, names, slots, &left, error));
+            GSYM_TRY(add_slots(stubs, is_delayed, names, slots, &left, error));
     }
     return GSYM_OK;
 }
@@ -76,7 +78,7 @@ static gsym_status add_stub(pe_stubs *stubs, uint64_t slot, gsym_range code,
     size_t low = 0;
     SEARCH_SORTED(low, stubs->slots.count, slots[middle].address < slot);
     if (low == stubs->slots.count || slots[low].address != slot) return GSYM_OK;
-    return LIST_ADD(stubs->found, (pe_stub){code, slots[low].name})
+    return LIST_ADD(stubs->found, ((pe_stub){code, slots[low].name, slots[low].is_delayed}))
                ? GSYM_OK
                : gsym_fail_memory(error);
 }
@@ -161,11 +163,12 @@ static gsym_status add_names(pe_stubs *stubs, stub_writer *writer, gsym_error *e
     uint64_t base = stubs->pe->object.header.base_address;
     for (size_t i = 0; i < stubs->found.count; ++i) {
         const pe_stub *stub = &stubs->found.items[i];
+        const pe_section *section = &stubs->imports[stub->is_delayed];
+        cursor names = pe_section_bytes(stubs->pe, section, base + stub->name, UINT64_MAX);
         size_t size = 0;
-        cursor names = pe_section_bytes(stubs->pe, &stubs->imports, base + stub->name,
-                                        UINT64_MAX);
-        const char *name =
-            object_symbol_name(names, &writer->name_bytes_left, 0, &size);
+        const char *name = NULL;
+        if (writer->name_bytes_left > 0)
+            name = object_symbol_name(names, &writer->name_bytes_left, 0, &size);
         if (name == NULL)
             stub_writer_cut(writer, stub->code.start);
         else if (size > 0)

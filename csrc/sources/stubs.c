@@ -29,6 +29,7 @@ gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *ta
     buffer *name = &writer->name;
     const uint8_t *stored;
     if (target_size > writer->name_bytes_left) {
+        writer->name_bytes_left = 0;
         stub_writer_cut(writer, stub.start);
         return GSYM_OK;
     }
@@ -85,6 +86,7 @@ static const char *indirect_name(macho_stubs *reader, uint32_t index, size_t *si
     cursor_skip(&symbol, (uint64_t)index * macho_symbol_size(reader->macho));
     offset = cursor_u32(&symbol);
     if (offset == 0) return "";
+    if (reader->writer.name_bytes_left == 0) return NULL;
     name = object_symbol_name(reader->names, &reader->writer.name_bytes_left, offset,
                               size_ret);
     if (name != NULL && name[0] == '_') ++name, --*size_ret;

@@ -21,7 +21,8 @@ typedef struct stub_writer {
 void stub_writer_init(stub_writer *writer, gsym_conversion *conversion,
                       uint64_t name_bytes);
 void stub_writer_deinit(stub_writer *writer);
-/* Count the stub, or the section of stubs, at `address` as left out. */
+/* Count the stub, or the section of stubs, at `address` as left out. None has a name after
+ * the first whose name is too long. */
 void stub_writer_cut(stub_writer *writer, uint64_t address);
 /* Add the stub that calls `target`. */
 gsym_status stub_writer_add(stub_writer *writer, gsym_range stub, const char *target,
@@ -39,17 +40,19 @@ gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
 typedef struct pe_stub {
     gsym_range code;
     uint32_t name; /* where it is, from the image base */
+    bool is_delayed;
 } pe_stub;
 
 /* What an image imports: a slot for each function, which the loader fills in. */
 typedef struct pe_slot {
     uint64_t address;
     uint32_t name;
+    bool is_delayed; /* filled in when it is used first */
 } pe_slot;
 
 typedef struct pe_stubs {
     const pe_object *pe;
-    pe_section imports; /* where the names are */
+    pe_section imports[2]; /* where the names are, and those of delayed imports */
     LIST(pe_slot) slots;
     LIST(pe_stub) found;
 } pe_stubs;

@@ -140,8 +140,8 @@ static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
            symbol->address - section.address < section.size;
 }
 
-/* Whether the symbol fits in a record: 32 bits of size, no address past the last. */
-/* One of 4 GiB and more is kept without a size, so that it extends to the next symbol. */
+/* Whether no address of a symbol is past the last one. A symbol of 4 GiB and more, for
+ * which a record has no size, extends to the next one. */
 static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) {
     uint64_t last = symbol->address + (symbol->size - 1);
     return symbol->size == 0 ||
@@ -569,7 +569,7 @@ gsym_status gsym_conversion_add_object_spans(gsym_conversion *conversion, uint32
         gsym_object_section section = {0};
         gsym_error ignored;
         (void)object->format->section_at(object, i, &section, &ignored);
-        if (section.holds_code)
+        if (section.holds_code && section.address <= UINT64_MAX - section.memory_size)
             GSYM_TRY(gsym_conversion_add_address_span(conversion, file,
                                                       section.address - bias,
                                                       section.memory_size, section.address,

@@ -796,9 +796,9 @@ static bool read_own_ranges(unit_joiner *joiner) {
     return true;
 }
 
-/* What a binary says about a function of a split unit. A split file is found by an id that
- * tools keep which move code: where it is of another build, the addresses of its functions
- * are those of others. */
+/* What a binary says about a function of a split unit. Tools that move code keep the id by
+ * which a split file is found. A file of an older build is then found as well, with
+ * addresses that belong to other functions now. */
 typedef enum evidence { AGREES, SAYS_NOTHING, CONTRADICTS } evidence;
 
 /* Whether a symbol with a size starts in a range, but not with it. */
@@ -813,8 +813,17 @@ static bool has_symbol_inside(unit_joiner *joiner, uint64_t offset,
     return false;
 }
 
-/* What the symbols say. One with the name of the function also tells where it ends: linkers
- * may shorten code, but they do not write split files. */
+/* The code of a split unit is that of its skeleton, which may not say where that is. */
+static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
+    const range_list *own = &joiner->own_ranges;
+    size_t at = 0;
+    SEARCH_SORTED(at, own->count, own->items[middle].end <= range->start);
+    return own->count == 0 || (at < own->count && own->items[at].start <= range->start &&
+                               range->end <= own->items[at].end);
+}
+
+/* What the symbols say. One with the name of the function also tells where it ends: sizes
+ * in a split file are those of before linking, and linkers may shorten code. */
 static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
                             uint64_t offset, uint32_t name, gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
@@ -829,7 +838,7 @@ static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
         has_other_size |= symbol->size != size;
         if (name == NO_INDEX || !is_named(&result->names.items[name], symbol)) continue;
         if (symbol->size >= size) return AGREES;
-        if (has_symbol_inside(joiner, offset, range)) {
+        if (has_symbol_inside(joiner, offset, range) || !is_in_skeleton(joiner, range)) {
             joiner->is_cut = true;
             range->end = range->start + symbol->size;
         }
@@ -842,23 +851,18 @@ static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
                : SAYS_NOTHING;
 }
 
-/* The code of a split unit is that of its skeleton, which may not say where that is. */
-static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
-    const range_list *own = &joiner->own_ranges;
-    size_t at = 0;
-    SEARCH_SORTED(at, own->count, own->items[middle].end <= range->start);
-    return own->count == 0 || (at < own->count && own->items[at].start <= range->start &&
-                               range->end <= own->items[at].end);
-}
-
 /* Whether a function of a split unit contradicts the binary; its ranges are corrected. */
 static bool contradicts(const unit_functions *result, unit_joiner *joiner,
                         const walk_function *source, uint32_t name) {
     gsym_range *ranges = joiner->walk.ranges.items + source->range_first;
-    bool agrees = !joiner->unit.code->has_live_sizes; /* if nothing contradicts it */
+    const dwarf_input *code = joiner->unit.code;
+    /* If nothing contradicts it. Symbols do not count from where a moved file does. */
+    bool agrees = !code->has_live_sizes || code->span_count > 0;
     joiner->is_cut = false;
-    for (uint32_t i = 0; i < source->range_count; ++i) {
-        evidence found = symbols_say(result, joiner, source->offset, name, &ranges[i]);
+    for (uint32_t i = 0; i < source->range_count && code->span_count == 0; ++i) {
+        evidence found;
+        if (is_dropped(result, joiner, source, name, &ranges[i])) continue;
+        found = symbols_say(result, joiner, source->offset, name, &ranges[i]);
         agrees |= found == AGREES;
         if (found != CONTRADICTS && is_in_skeleton(joiner, &ranges[i])) continue;
         dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_CONTRADICTS, source->offset,
@@ -927,7 +931,13 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
 static bool add_functions(unit_functions *result, unit_joiner *joiner) {
     const unit_walk *walk = &joiner->walk;
     joiner->agreeing = joiner->contradicting = 0;
-    if (is_split(joiner) && !read_own_ranges(joiner)) return false;
+    if (is_split(joiner)) {
+        if (!read_own_ranges(joiner)) return false;
+        /* Skeletons may share one list. */
+        if (!spend(joiner, &joiner->visit_budget, joiner->own_ranges.count,
+                   joiner->unit.header->offset))
+            joiner->own_ranges.count = 0;
+    }
     for (uint32_t i = 0; i < walk->functions.count; ++i) {
         const walk_function *source = &walk->functions.items[i];
         uint32_t name;
@@ -1098,7 +1108,7 @@ static bool add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
 LIMIT(CONTENTS, 1 << 16, 16);
 /* Limit: Rows of functions that share them */
 LIMIT(ROWS, 1 << 16, 16);
-/* Limit: Steps through calls, call sites, sequences of rows and symbols at address 0 */
+/* Limit: Steps through calls, call sites, sequences of rows and symbols */
 LIMIT(STEPS, 1 << 26, 16);
 /* Limit: Names of more than 64 KiB in a unit, which DIEs may share */
 LIMIT(DIE_NAMES, 256 << 10, 1024);
@@ -1132,17 +1142,17 @@ bool unit_functions_clear(unit_functions *result, size_t index) {
 static bool open_unit(unit_functions *result, unit_joiner *joiner,
                       const unit_source *source) {
     const skeleton_unit *skeleton = source->skeleton;
-    bool is_split = skeleton != NULL && skeleton->split_input != NULL;
-    dwarf_unit *whole = is_split ? &joiner->skeleton : &joiner->unit;
+    bool has_split = skeleton != NULL && skeleton->split_input != NULL;
+    dwarf_unit *whole = has_split ? &joiner->skeleton : &joiner->unit;
     joiner->line_unit = whole;
     result->file = joiner->warnings->file = source->input->number;
     if (dwarf_is_type_unit(source->header) ||
         !dwarf_unit_open(whole, source->input, source->header, NULL,
-                         is_split ? &joiner->skeleton_abbrevs : &joiner->abbrevs,
+                         has_split ? &joiner->skeleton_abbrevs : &joiner->abbrevs,
                          joiner->warnings))
         return false;
     if (skeleton == NULL) return true;
-    if (!is_split) {
+    if (!has_split) {
         dwarf_warn(joiner->warnings, GSYM_WARN_SPLIT_MISSING, source->header->offset,
                    skeleton->dwo_id);
         return true;
@@ -1222,7 +1232,7 @@ bool unit_functions_read_on(unit_functions *result, unit_joiner *joiner) {
 static bool read_unit(unit_functions *result, unit_joiner *joiner,
                       const unit_source *source, size_t index) {
     if (!unit_functions_clear(result, index)) return false;
-    joiner->is_contradicted = false;
+    joiner->is_contradicted = joiner->is_cut = false;
     joiner->covered.count = 0;
     joiner->knows_ranges = false;
     joiner->abbrevs.limit = joiner->skeleton_abbrevs.limit = OWN_TABLES;

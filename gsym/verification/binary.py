@@ -9,7 +9,7 @@ from gsym.errors import GsymError
 from gsym.model import LineEntry, Range
 from gsym.verification.decoder.functions import UnitFunctions
 from gsym.verification.decoder.pclntab import ReferencePclntab, has_pclntab
-from gsym.verification.decoder.ranges import gaps, merged
+from gsym.verification.decoder.ranges import gaps, merged, range_at
 from gsym.verification.decoder.split import SplitUnits
 from gsym.verification.decoder.units import DECODING_ERRORS, Units
 from gsym.verification.reference import Place, Reference, rows_within
@@ -108,9 +108,8 @@ class BinaryReference(Reference):
 
     def is_stub(self, address: int, name: str) -> bool:
         """Whether code at *address* may do no more than call a function *name*."""
-        return name in self._called and any(
-            span.start <= address < span.end for span in self._stubs
-        )
+        is_called = name in self._called
+        return is_called and range_at(self._stubs, address) is not None
 
     def rows(self, start: int, end: int) -> tuple[tuple[LineEntry, ...], bool]:
         """Rows of line tables where no function is described, in a range.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from itertools import zip_longest
+from functools import cached_property
+from itertools import accumulate, zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from gsym.model import UINT64_END, Range
@@ -225,22 +227,30 @@ class Comparer:
 
     def _describe(self, address: int) -> str:
         """The function that the binary has at an address."""
-        around = [
-            (*key, candidates[0].name)
-            for key, candidates in self._reference.functions.items()
-            if key[0] <= address < key[1]
-        ]
-        around += [
+        spans, ends = self._spans
+        index = bisect_right(spans, (address, UINT64_END))
+        while index and ends[index - 1] > address:
+            index -= 1
+            start, end, name = spans[index]
+            if address < end:
+                return f"{name} {_range_text(start, end)}"
+        return NOTHING
+
+    @cached_property
+    def _spans(self) -> tuple[list[tuple[int, int, str]], list[int]]:
+        """Functions and symbols by start, and the last end of all up to each."""
+        spans = [
             (symbol.address, symbol.address + symbol.size, f"{symbol.name} (symbol)")
             for symbols in self._reference.symbols.values()
             for symbol in symbols
             if symbol.is_function or symbol.is_label
-            if symbol.address <= address < symbol.address + symbol.size
         ]
-        if not around:
-            return NOTHING
-        start, end, name = max(around, key=lambda each: each[0])
-        return f"{name} {_range_text(start, end)}"
+        spans += [
+            (*key, candidates[0].name)
+            for key, candidates in self._reference.functions.items()
+        ]
+        spans.sort(key=itemgetter(0))  # of one start, functions are last
+        return spans, [*accumulate((end for _, end, _ in spans), max)]
 
     def _compare_extent(
         self, info: FunctionInfo, end: int, symbols: list[Symbol]

@@ -370,7 +370,12 @@ class _Module:
             self._rows.append((start + size, False, NO_FILE, 0))
 
     def _add_old_lines(self, data: bytes) -> None:
-        """The C11 part: files, each with tables of its lines."""
+        """The C11 part: files, each with tables of its lines.
+
+        Raises:
+            FormatError: They share their bytes.
+        """
+        left = len(data)
         for at in unpack_from(f"<{unpack_from('<H', data)[0]}I", data, 4):
             (count,) = unpack_from("<H", data, at)
             tables = unpack_from(f"<{count}I", data, at + 4)
@@ -379,6 +384,9 @@ class _Module:
             self._old_files[file] = self._pdb.rewritten(data[at + 4 + 12 * count :])
             for table, (first, last) in zip(tables, ends, strict=True):
                 segment, lines = unpack_from("<HH", data, table)
+                left -= 4 + 6 * lines
+                if left < 0:
+                    raise FormatError("line tables share their bytes")
                 start = self._pdb.address(segment, first)
                 places = unpack_from(f"<{lines}I", data, table + 4)
                 numbers = unpack_from(f"<{lines}H", data, table + 4 + 4 * lines)

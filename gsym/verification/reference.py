@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 _LARGEST = (1 << 32) - 1  # bytes of a record in a GSYM file
-_PART = 1 << 31  # bytes of the records of a function that is larger
+# A function that is larger is in so many records of so many bytes.
+_MOST_PARTS, _PART = 16, 1 << 31
 _TOO_LARGE = "larger than a record of a GSYM file"
 
 
@@ -93,6 +94,9 @@ class Reference:
 
     def add(self, info: FunctionInfo) -> None:
         """Add a function."""
+        if info.size > _MOST_PARTS * _PART:
+            self.uncompared[_TOO_LARGE] += 1
+            return
         if info.size > _LARGEST:
             start, end = info.address, info.address + info.size
             while end - start > _LARGEST:

@@ -100,6 +100,7 @@ TYPES = {
         R_ARM_REL32 3 S+A-P 32
         R_ARM_ABS16 5 S+A 16
         R_ARM_ABS8 8 S+A 8
+        R_ARM_SBREL32 9 S+A 32
         R_ARM_TLS_DTPOFF32 18 S+A 32
         R_ARM_TARGET1 38 S+A 32
         R_ARM_PREL31 42 S+A-P 31

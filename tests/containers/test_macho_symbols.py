@@ -88,6 +88,7 @@ CASES = [
         "a name of more than 64 KiB",
         with_symbols(Symbol("_" + LONG, 0x1000), Symbol("_b", 0x1010)),
         f"1000-1010 {LONG}\n1010-2000 b\n",
+        SIZES,
     ),
     Case(
         "a name that is one underscore is none",

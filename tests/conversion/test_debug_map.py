@@ -552,7 +552,7 @@ def test_members_that_nothing_tells_apart_are_taken_in_their_order(
     report, found = link_helpers(tmp_path, members, entries[:2])
     assert found == TWO_HELPERS
     (note,) = report.notes
-    assert note.startswith("1 of the archive members that share a name assigned")
+    assert note.startswith("1 of the archive members that share a name was assigned")
 
 
 def test_many_entries_of_one_path_cost_no_more_than_one(tmp_path: Path) -> None:

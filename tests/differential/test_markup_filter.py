@@ -13,10 +13,13 @@ from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.settings import FilterSettings
 from gsym.markup.symbols import SymbolOptions
+from tests.symbolizer_runs import run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("llvm_symbolizer")
 
 # A piece of a line; `_` in a field stands for one of the words below.
 _ELEMENTS = (
@@ -76,9 +79,9 @@ def folder(
 @pytest.mark.parametrize("colour", ["never", "always"])
 @pytest.mark.parametrize("seed", range(10))
 def test_a_log_comes_out_as_llvm_symbolizer_prints_it(
-    seed: int, colour: str, folder: Path, llvm_symbolizer: str
+    seed: int, colour: str, folder: Path
 ) -> None:
-    compare(make_log(seed, 300), colour, folder, [llvm_symbolizer])
+    compare(make_log(seed, 300), colour, folder)
 
 
 @pytest.mark.parametrize(
@@ -94,28 +97,25 @@ def test_a_log_comes_out_as_llvm_symbolizer_prints_it(
     ],
 )
 def test_its_options_mean_the_same(
-    options: list[str], symbols: SymbolOptions, folder: Path, llvm_symbolizer: str
+    options: list[str], symbols: SymbolOptions, folder: Path
 ) -> None:
-    compare(make_log(99, 300), "never", folder, [llvm_symbolizer, *options], symbols)
+    compare(make_log(99, 300), "never", folder, options, symbols)
 
 
 def compare(
     log: bytes,
     colour: str,
     folder: Path,
-    command: Sequence[str],
+    options: Sequence[str] = (),
     symbols: SymbolOptions | None = None,
 ) -> None:
     """See that both programs make the same of a log."""
-    printed = subprocess.run(
-        [
-            *(*command, "--filter-markup", "--no-debuginfod"),
-            *(f"--color={colour}", f"--debug-file-directory={folder}"),
-        ],
-        input=log,
-        capture_output=True,
-        check=True,
+    printed = run_llvm(
+        *(*options, "--filter-markup", "--no-debuginfod"),
+        *(f"--color={colour}", f"--debug-file-directory={folder}"),
+        lines=log.decode("utf-8", "surrogateescape"),
     )
+    assert printed.status == 0
     messages: list[bytes] = []
     log_filter = MarkupFilter(
         FolderModules([str(folder)], []),
@@ -125,8 +125,12 @@ def compare(
         tell=messages.append,
     )
     shown = log_filter.feed(log) + log_filter.finish()
-    assert _without_columns(shown) == _without_columns(printed.stdout)
-    assert b"".join(messages) == printed.stderr
+    assert _without_columns(shown) == _without_columns(as_bytes(printed.out))
+    assert b"".join(messages) == as_bytes(printed.err)
+
+
+def as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 _CODE = rb"(?:\x1b\[[\d;]+m)?"

@@ -25,6 +25,7 @@ from tests.conftest import find_peer
 from tests.differential.peers import zig
 from tests.differential.programs import SOURCES
 from tests.inputs.pdb import TEXT, msf
+from tests.symbolizer_runs import LLVM_SYMBOLIZER, run_llvm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -79,18 +80,14 @@ def link(made: Path, *objects: Path, options: Sequence[str] = ()) -> Path:
     return made
 
 
-def theirs(
-    symbolizer: str, program: Path, addresses: Iterable[int], names: str
-) -> list[Frames]:
-    command = [symbolizer, f"--obj={program}", f"-f={names}", "--output-style=JSON"]
-    done = subprocess.run(
-        command,
-        input="\n".join(map(hex, addresses)),
-        capture_output=True,
-        text=True,
-        check=True,
+def theirs(program: Path, addresses: Iterable[int], names: str) -> list[Frames]:
+    find_peer(LLVM_SYMBOLIZER)
+    printed = run_llvm(
+        *(f"--obj={program}", f"-f={names}", "--output-style=JSON"),
+        lines="\n".join(map(hex, addresses)),
     )
-    answers = [json.loads(line)["Symbol"] for line in done.stdout.splitlines()]
+    assert printed.status == 0
+    answers = [json.loads(line)["Symbol"] for line in printed.out.splitlines()]
     return [
         [Frame(each["FunctionName"], each["FileName"], each["Line"]) for each in answer]
         for answer in answers
@@ -175,9 +172,7 @@ def folded_ranges(program: Path, output: Path) -> list[range]:
         ]
 
 
-def compare(
-    symbolizer: str, program: Path, output: Path, most: int = MOST
-) -> dict[str, int]:
+def compare(program: Path, output: Path, most: int = MOST) -> dict[str, int]:
     """Number of addresses by the reason of a difference."""
     folded = folded_ranges(program, output)
     gsym.convert(program, output)
@@ -189,7 +184,7 @@ def compare(
             row.address for each in reader.functions() for row in each.line_table or ()
         )
         addresses = sorted({*range(start, end, 1 + (end - start) // most)})
-        answers = theirs(symbolizer, program, addresses, "short")
+        answers = theirs(program, addresses, "short")
         for address, other in zip(addresses, answers, strict=True):
             why = reason(
                 *(ours(reader, address), other),
@@ -201,9 +196,9 @@ def compare(
 
 
 def test_every_address_of_a_program_has_the_answer_of_llvm(
-    program: Path, llvm_symbolizer: str, tmp_path: Path
+    program: Path, tmp_path: Path
 ) -> None:
-    found = compare(llvm_symbolizer, program, tmp_path / "made.gsym")
+    found = compare(program, tmp_path / "made.gsym")
     assert found.pop("") > 500
     known = {"two lines at one address", *(["folded"] * (program.stem == "icf"))}
     assert set(found) <= known
@@ -254,7 +249,7 @@ def with_omap(pdb: bytes, table: Sequence[tuple[int, int]]) -> bytes:
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_program_of_rust_has_the_answers_of_llvm(
-    target: str, level: int, llvm_symbolizer: str, tmp_path: Path
+    target: str, level: int, tmp_path: Path
 ) -> None:
     made = tmp_path / "made.obj"
     command = [find_peer("rustc"), f"--target={target}-pc-windows-msvc", "--emit=obj"]
@@ -267,15 +262,11 @@ def test_a_program_of_rust_has_the_answers_of_llvm(
     )
     if done.returncode:
         pytest.skip("a core library of this source needs rustc 1.95 or newer")
-    found = compare(
-        llvm_symbolizer, link(made.with_suffix(".exe"), made), tmp_path / "x"
-    )
+    found = compare(link(made.with_suffix(".exe"), made), tmp_path / "x")
     assert found.keys() == {""}
 
 
-def test_a_program_for_arm64ec_has_the_answers_of_llvm(
-    llvm_symbolizer: str, tmp_path: Path
-) -> None:
+def test_a_program_for_arm64ec_has_the_answers_of_llvm(tmp_path: Path) -> None:
     """Of the code between architectures only publics say anything."""
     compiler = [find_peer("clang-19", "clang"), "--target=arm64ec-pc-windows-msvc"]
     made = []
@@ -284,16 +275,14 @@ def test_a_program_for_arm64ec_has_the_answers_of_llvm(
         command = [*compiler, *COMPILER_OPTIONS, "-O1", "-c", str(SOURCES / name)]
         subprocess.run([*command, "-o", str(made[-1])], check=True)
     program = link(tmp_path / "made.exe", *made, options=["/machine:arm64ec"])
-    found = compare(llvm_symbolizer, program, tmp_path / "made.gsym")
+    found = compare(program, tmp_path / "made.gsym")
     assert found.pop("") > 500
     known = {"two lines at one address"}
     assert set(found) <= {*known, "a public or thunk, which -f=short does not look at"}
 
 
 @pytest.mark.slow
-def test_a_program_of_zig_has_the_answers_of_llvm(
-    llvm_symbolizer: str, tmp_path: Path
-) -> None:
+def test_a_program_of_zig_has_the_answers_of_llvm(tmp_path: Path) -> None:
     compiler = zig()
     if not compiler:
         pytest.skip("not installed: zig")
@@ -305,7 +294,7 @@ def test_a_program_of_zig_has_the_answers_of_llvm(
     for option in ("--cache-dir", "--global-cache-dir"):
         command += [option, f"{tmp_path}/cache"]
     subprocess.run(command, check=True)
-    found = compare(llvm_symbolizer, made, tmp_path / "made.gsym", most=4000)
+    found = compare(made, tmp_path / "made.gsym", most=4000)
     assert found.pop("") > 3600
     assert "unexplained" not in found
 
@@ -323,10 +312,10 @@ pub fn main() void { std.debug.print("{d}\\n", .{work(1000)}); }
 
 @pytest.mark.fixtures
 def test_a_program_of_msvc_has_the_answers_of_llvm(
-    fixtures: Path, llvm_symbolizer: str, tmp_path: Path
+    fixtures: Path, tmp_path: Path
 ) -> None:
     program = fixtures / "symbolic/windows/CrashWithException.exe"
-    found = compare(llvm_symbolizer, program, tmp_path / "made.gsym")
+    found = compare(program, tmp_path / "made.gsym")
     assert found.pop("") > 3500
     assert "unexplained" not in found
 
@@ -380,9 +369,7 @@ _ADDED = re.compile(
 )
 
 
-def test_names_with_parameters_are_those_of_llvm(
-    program: Path, llvm_symbolizer: str, tmp_path: Path
-) -> None:
+def test_names_with_parameters_are_those_of_llvm(program: Path, tmp_path: Path) -> None:
     """For functions without template arguments, whose spelling varies."""
     gsym.convert(program, tmp_path / "made.gsym")
     with gsym.open(tmp_path / "made.gsym") as reader:
@@ -391,7 +378,7 @@ def test_names_with_parameters_are_those_of_llvm(
             for each in reader.functions()
             if "<" not in each.name and not each.name.startswith("same")
         }
-    answers = theirs(llvm_symbolizer, program, functions, "linkage")
+    answers = theirs(program, functions, "linkage")
     compared = 0
     for (address, name), other in zip(functions.items(), answers, strict=True):
         text = _ADDED.sub("", other[-1].name).replace("(void)", "()")

@@ -19,6 +19,7 @@ from gsym.trace.profiles.fxt_samples import read_fxt_samples
 from gsym.trace.profiles.symbolizing import symbolize
 from tests.conftest import find_peer
 from tests.differential.peers import run
+from tests.symbolizer_runs import run_llvm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/trace"
 FLAGS = ("-O2", "-g", "-fno-omit-frame-pointer")
@@ -42,9 +43,8 @@ def sampled(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return program
 
 
-def test_samples_have_the_functions_that_llvm_symbolizer_names(
-    sampled: Path, llvm_symbolizer: str
-) -> None:
+@pytest.mark.usefixtures("llvm_symbolizer")
+def test_samples_have_the_functions_that_llvm_symbolizer_names(sampled: Path) -> None:
     trace = open_trace(sampled.with_name("samples.fxt"), strict=True)
     profile = read_fxt_samples(trace)
     assert len(profile.samples) > 20
@@ -64,7 +64,7 @@ def test_samples_have_the_functions_that_llvm_symbolizer_names(
             asked.append((location, address - location.is_return))
     assert len(asked) > 20
     options = ("--output-style=JSON", "--no-demangle", f"--obj={sampled}")
-    said = run(llvm_symbolizer, *options, *(f"{address:#x}" for _, address in asked))
+    said = run_llvm(*options, *(f"{address:#x}" for _, address in asked)).out
     for (location, address), answer in zip(asked, json.loads(said), strict=True):
         found = [frame.system_name for frame in location.frames]
         if found and not found[0].endswith("@plt"):

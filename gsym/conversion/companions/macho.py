@@ -210,6 +210,7 @@ _MAX_LISTED = 3  # of the files that are missing
 # byte of the archives. A member costs its size; to look at its time, that of a pointer.
 _COMPARED, _COMPARED_TIMES = 64 << 20, 8
 _LOOK, _LEAST = 8, 1024
+_UNREADABLE = 1 << 64  # more functions than any file lacks
 
 
 class DebugMap:
@@ -276,8 +277,9 @@ class DebugMap:
                 f"{_some(self._changed)}"
             )
         if self._assumed:
+            were = "was" if len(self._assumed) == 1 else "were"
             found.append(
-                f"{len(self._assumed)} of the archive members that share a name "
+                f"{len(self._assumed)} of the archive members that share a name {were} "
                 f"assigned by their order alone: {_some(self._assumed)}"
             )
         return tuple(found)
@@ -372,7 +374,10 @@ class DebugMap:
         for member in fitting:
             if not self._may_compare(max(member.size, _LEAST), entry):
                 break
-            counts.append(self._missing_functions(entry, data, member))
+            try:
+                counts.append(self._missing_functions(entry, data, member))
+            except GsymError:  # bitcode, or of another machine
+                counts.append(_UNREADABLE)
             if counts[-1] == 0:
                 break
         return fitting[counts.index(min(counts))] if counts else fitting[0]

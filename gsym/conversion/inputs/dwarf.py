@@ -190,10 +190,12 @@ class DwarfJob(UnitJob):
         )
         if count:
             files = ", ".join(self.companions[:_SHOWN])
+            if len(self.companions) > _SHOWN:
+                files = f"one of {files} and {len(self.companions) - _SHOWN} more"
             self.notes += (
-                f"functions of split units contradict the binary: {count}; its symbols "
-                "and skeleton units count"
-                + (f", for {files} may be of another build" if files else ""),
+                f"functions of split units contradict the binary: {count}; symbols and "
+                "skeleton units are used instead"
+                + (f": {files} may be of another build" if files else ""),
             )
 
     def add_go_functions(self) -> None:

@@ -77,5 +77,7 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
             stack.add_frame(frame._replace(trust=trust), number=number)
             stack.add_text(f" [{trust}]\n")
             if number + 1 == MOST_FRAMES:
-                stack.add_note(f"Of a thread, {MOST_FRAMES} frames are read.")
+                stack.add_note(
+                    f"Only the first {MOST_FRAMES} frames of a thread are shown."
+                )
     return loaded.finish(stack, dump.form)

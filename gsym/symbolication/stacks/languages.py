@@ -77,7 +77,7 @@ _D = re.compile(
 # the file. Of an unknown function `?? +139746992965558 in ./app`, which is the address
 _CRYSTAL = re.compile(
     rf"^\s*(?P<shown>\[{ADDRESS}\] (?P<symbol>\S.{{0,2048}}?) \+(?P<plus>\d{{1,20}})"
-    r"(?: in (?P<module>\S.*?))?)(?: \(\d+ times\))?\s*$"
+    r"(?: in (?P<module>\S+(?: \S+)*?))?)(?: \(\d+ times\))?[ \r\n]*$"
 )
 # Fortran (GNU), of adjusted addresses: `#3  0x561f03a1d16d in ???`
 _FORTRAN = re.compile(rf"^#{NUMBER}  (?P<shown>{ADDRESS} in (?P<symbol>\S+))\s*$")

@@ -23,7 +23,7 @@ from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
 from gsym.verification.decoder.file import FUNCTION_TYPES, ReferenceFile, Symbol
 from gsym.verification.decoder.live_code import LiveCode
-from gsym.verification.decoder.ranges import merged
+from gsym.verification.decoder.ranges import merged, range_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,6 +153,7 @@ class ReferenceElf(ReferenceFile):
     def __init__(self, path: str, data: memoryview | None = None) -> None:
         super().__init__(path)
         self._data = _map_file(path) if data is None else _copy(data)
+        self._descriptors = b""
         try:
             # A mapping can be read like a file, which is enough for pyelftools.
             self._elf = ELFFile(cast("BinaryIO", self._data))
@@ -226,9 +227,10 @@ class ReferenceElf(ReferenceFile):
             limit = section["sh_addr"] + section["sh_size"]
             if section.name == _DESCRIPTORS and kind in FUNCTION_TYPES:
                 address = self._described(section, address)
-                limit = next((e for s, e in self.text_ranges if s <= address < e), 0)
-                if not address:
+                code = range_at(self.text_ranges, address)
+                if code is None or not address:
                     continue
+                limit = code.end
             elif not section["sh_flags"] & _SHF_EXECINSTR:
                 continue
             if address < limit and self.is_text(address):
@@ -251,7 +253,8 @@ class ReferenceElf(ReferenceFile):
         That of an object file is 0: a relocation has it.
         """
         at = address - section["sh_addr"]
-        return int.from_bytes(self._bytes(section)[at : at + 8], self.byteorder)
+        self._descriptors = self._descriptors or self._bytes(section)
+        return int.from_bytes(self._descriptors[at : at + 8], self.byteorder)
 
     def _loaded_symbols(self) -> Iterator[Symbol]:
         """The dynamic symbols of a file without section headers."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from bisect import bisect_right
 from io import BytesIO
 from sys import version_info
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,6 +13,7 @@ from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFI
 from gsym.containers.inflation import believable_size
 from gsym.errors import FormatError, LimitError, UnsupportedError
 from gsym.model import UINT64_END, Range
+from gsym.verification.decoder.ranges import range_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,8 +177,7 @@ class ReferenceFile:
         """Whether *address* lies in an executable section, if there are any."""
         if not self.text_ranges:
             return True
-        index = bisect_right(self.text_ranges, (address, UINT64_END))
-        return index > 0 and address < self.text_ranges[index - 1].end
+        return range_at(self.text_ranges, address) is not None
 
     def code_range(self, start: int, end: int) -> Range:
         """A range of code without the bit for the instruction set.

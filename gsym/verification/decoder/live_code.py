@@ -38,7 +38,7 @@ class LiveCode:
         for address, size, name, *_ in symbols:
             self._sizes.setdefault(address, set()).add(size)
             # A part of a function has a suffix; some systems put an underscore first.
-            for spelling in (name, name.partition(".")[0], name[1:]):
+            for spelling in (name, name.partition(".")[0], name.removeprefix("_")):
                 self._named.setdefault((address, spelling), set()).add(size)
         self._starts = sorted(self._sizes)
         self._entry = entry

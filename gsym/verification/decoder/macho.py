@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_END, Range
 from gsym.verification.decoder.file import ReferenceFile, Symbol
-from gsym.verification.decoder.ranges import merged
+from gsym.verification.decoder.ranges import merged, range_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -229,15 +230,25 @@ class ReferenceMacho(ReferenceFile):
 
     def _place(self, stab: _Entry) -> int:
         """Where a function is: zig's linker notes the stub of one that is called."""
-        if any(
-            section.flags & _TYPE == _STUBS
-            and section.address <= stab.value < section.address + section.size
-            for section in self._sections
-        ):
-            for name, extent in self.sized_functions():
-                if name == stab.name:
-                    return extent.start
-        return stab.value
+        if range_at(self._stub_ranges, stab.value) is None:
+            return stab.value
+        return self._function_at.get(stab.name, stab.value)
+
+    @cached_property
+    def _stub_ranges(self) -> list[Range]:
+        return merged(
+            Range(each.address, each.address + each.size)
+            for each in self._sections
+            if each.flags & _TYPE == _STUBS
+        )
+
+    @cached_property
+    def _function_at(self) -> dict[str, int]:
+        """Where the first function of each name starts."""
+        found: dict[str, int] = {}
+        for name, extent in self.sized_functions():
+            found.setdefault(name, extent.start)
+        return found
 
     # Sections.
 

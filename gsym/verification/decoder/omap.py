@@ -7,6 +7,9 @@ the other table, which says it the other way round, is used where the first is m
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from operator import attrgetter
 from struct import iter_unpack
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,17 +54,24 @@ class Omap:
         found.sort()
         ends = [each.to for each in found[1:]] + [2 * _END]
         self.exists = bool(entries)
-        self._places = [
-            each._replace(end=min(each.end, each.start + end - each.to))
-            for each, end in zip(found, ends, strict=False)
-        ]
+        # By their start in the source, with the end of all up to there.
+        self._places = sorted(
+            (
+                each._replace(end=min(each.end, each.start + end - each.to))
+                for each, end in zip(found, ends, strict=False)
+            ),
+            key=attrgetter("start"),
+        )
+        self._starts = [each.start for each in self._places]
+        self._ends = [*accumulate((each.end for each in self._places), max)]
 
     def parts(self, start: int, end: int) -> list[list[Place]]:
         """Where start .. end of the source is: places without gaps between them."""
         parts: list[list[Place]] = []
         if not self.exists:
             return [[Place(start, start, end)]]
-        for place in self._places:
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        for place in sorted(self._places[first:last]):
             to, stop = place.shift(start, end)
             if to < stop:
                 moved = Place(to, max(start, place.start), min(end, place.end))

@@ -5,10 +5,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from gsym.model import Range
+from gsym.model import UINT64_END, Range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def range_at(ranges: Sequence[Range], address: int) -> Range | None:
+    """The one of merged ranges that contains an address."""
+    index = bisect_right(ranges, (address, UINT64_END))
+    found = ranges[index - 1] if index else None
+    return found if found is not None and address < found.end else None
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:

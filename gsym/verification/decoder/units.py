@@ -384,7 +384,7 @@ class Unit:
         stack: list[int] = []
         for operation in DWARFExprParser(self.cu.structs).parse_expr(value.value):
             name, operands = operation.op_name, operation.args
-            if name == "DW_OP_addrx":
+            if name in {"DW_OP_addrx", "DW_OP_constx"}:
                 stack.append(self.cu.dwarfinfo.get_addr(self.cu, operands[0]))
             elif name.startswith(("DW_OP_addr", "DW_OP_const")):
                 stack.append(operands[0])
@@ -394,7 +394,7 @@ class Unit:
                 stack.append(stack.pop() + operands[0])
             else:
                 raise NotImplementedError(f"{name} in an address")
-        return stack[-1]
+        return stack[-1] % int(1 << 8 * self.cu["address_size"])
 
     def ranges(self, die: DIE) -> list[Range]:
         """Ranges of *die*, including empty and dead ones."""
