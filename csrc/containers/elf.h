@@ -107,7 +107,7 @@ bool elf_load_segment(const elf_object *elf, uint32_t *index, uint64_t *address_
                       uint64_t *offset_ret, uint64_t *size_ret);
 /* Find the dynamic section by its program header; false if the file has none. */
 bool elf_dynamic_segment(const elf_object *elf, uint64_t *offset_ret, uint64_t *size_ret);
-/* What the dynamic section has for a tag; false if there is none. */
+/* The value of the first dynamic entry with the tag `wanted`; false without one. */
 bool elf_dynamic_value(const elf_object *elf, uint64_t wanted, uint64_t *value_ret);
 /* What the file has from an address on, up to the end of the segment. */
 cursor elf_loaded_bytes(const elf_object *elf, uint64_t address);

@@ -180,7 +180,7 @@ typedef struct distances {
     bool has_zero;
 } distances;
 
-/* How many sections from `index` on are not told apart by name and size. */
+/* The number of sections, from `index` on, that have one name and size. */
 static size_t equal_count(const code_sections *list, size_t index) {
     size_t end = index + 1;
     while (end < list->count && is_same_code(&list->items[index], &list->items[end])) ++end;
@@ -239,7 +239,8 @@ static gsym_status find_bias(const gsym_object *object, const gsym_object *binar
         (extent.end <= binary_extent.start || extent.start >= binary_extent.end))
         return gsym_fail(error, GSYM_E_FORMAT, 0,
                          "its code is at 0x%llx-0x%llx, that of the binary at "
-                         "0x%llx-0x%llx, and no section tells by how far it was moved",
+                         "0x%llx-0x%llx, and they have no section in common that would "
+                         "tell the distance",
                          (unsigned long long)extent.start, (unsigned long long)extent.end,
                          (unsigned long long)binary_extent.start,
                          (unsigned long long)binary_extent.end);

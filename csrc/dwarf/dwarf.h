@@ -361,7 +361,7 @@ typedef struct dwarf_unit {
     const dwarf_unit_header *header;
     const abbrev_table *abbrevs;
     gsym_debug_section section; /* that contains its DIEs */
-    uint64_t *long_names; /* what is left for those in a unit, or NULL: see cursor_name() */
+    uint64_t *long_names; /* bytes left for long names, or NULL: see cursor_name() */
     uint64_t place; /* DWARF_SUPPLEMENTARY, where others see its DIEs there; else 0 */
     uint64_t first_child; /* offset of the DIE after the root */
     uint16_t tag; /* of the root */
@@ -435,10 +435,10 @@ static inline uint64_t dwarf_last_address(const dwarf_unit *unit) {
 /* ---- packages (.dwp) -------------------------------------------------------------- */
 
 bool dwarf_is_package(const dwarf_input *input);
-/* The unit that an index, GSYM_DEBUG_CU_INDEX or GSYM_DEBUG_TU_INDEX, holds under a
- * dwo_id or type signature, at the offset `from` or later. False if there is none or the
- * index is damaged. Where the header of a unit has no dwo_id, its root DIE is to be asked,
- * and if that has another one, there may be one later. */
+/* The unit of a dwo_id or type signature in an index, GSYM_DEBUG_CU_INDEX or
+ * GSYM_DEBUG_TU_INDEX, which starts at the offset `from` or later. False if there is none
+ * or the index is damaged. Before DWARF 5, a header has no dwo_id: the caller compares that
+ * of the root DIE, and if it differs, asks for the next unit. */
 bool dwarf_package_unit(const dwarf_input *input, gsym_debug_section index,
                         uint64_t signature, uint64_t from, dwarf_unit_header *header_ret);
 /* Add the abbrev_key of each unit that an index names. False where memory ran out. */

@@ -188,10 +188,11 @@ static uint8_t offset_size_at(const dwarf_unit *unit, gsym_debug_section which,
     return length >= tail && length <= cursor_left(&c) && cursor_u16(&c) >= 5 ? size : 0;
 }
 
-/* The part that a unit has of a section of offsets: its attribute tells where they start,
- * or the header does, at `start`. They have the size that the header says, which need not
- * be that of the unit: llvm-dwp widens tables of strings alone. Before version 5 there is
- * no header. */
+/* Find the table of offsets of a unit, in .debug_str_offsets or .debug_rnglists. An
+ * attribute of the unit says where its entries start; without it, the table is at `start`.
+ * The header of the table tells the size of an entry. It may differ from the offset size of
+ * the unit, as llvm-dwp widens tables of strings alone. Before version 5 there is no
+ * header. */
 static void read_offsets(dwarf_unit *unit, const dwarf_fields *fields,
                          enum dwarf_field field, gsym_debug_section which, uint64_t start,
                          unsigned tail, uint64_t *base_ret, uint8_t *size_ret) {

@@ -94,8 +94,8 @@ static gsym_status find_in_x86(pe_stubs *stubs, const pe_section *section, curso
         uint64_t slot;
         if (jump == NULL) break;
         c.at = jump + 2;
-        /* The last jump of a function may lead to a slot as well: what stands after a
-         * return, or after what fills up space, is no part of a function. */
+        /* A function may also end with such a jump. A stub starts after another one, or
+         * after a byte that ends or pads a function: ret, int3 or nop. */
         if (jump[1] != 0x25 || (jump != end && memchr("\x90\xcc\xc3", jump[-1], 3) == NULL))
             continue;
         slot = cursor_u32(&c);

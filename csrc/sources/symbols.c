@@ -600,7 +600,7 @@ LIMIT(LIVE_NAME_BYTES, 1 << 20, 16);
 typedef struct live_list {
     gsym_conversion *conversion;
     uint64_t name_bytes_left;
-    bool has_table; /* of all symbols, which tells what is not live */
+    bool has_table; /* there is a table of all symbols */
 } live_list;
 
 static gsym_status add_live(live_list *list, live_code code, gsym_error *error) {

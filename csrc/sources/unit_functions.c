@@ -822,8 +822,8 @@ static bool is_in_skeleton(const unit_joiner *joiner, const gsym_range *range) {
                                range->end <= own->items[at].end);
 }
 
-/* What the symbols say. One with the name of the function also tells where it ends: sizes
- * in a split file are those of before linking, and linkers may shorten code. */
+/* Compare a range of a function with the symbols. A symbol of the same name also corrects
+ * its end: a linker may shorten code, but does not change the split file. */
 static evidence symbols_say(const unit_functions *result, unit_joiner *joiner,
                             uint64_t offset, uint32_t name, gsym_range *range) {
     const dwarf_input *code = joiner->unit.code;
@@ -900,9 +900,7 @@ static bool add_function(unit_functions *result, unit_joiner *joiner, uint32_t s
         !find_call_sites(result, joiner, source_index, part, &function) ||
         !ARRAY_RESERVE(result->functions, 1))
         return false;
-    if (joiner->has_repetitions) {
-        fingerprint_function(result, &function);
-    }
+    if (joiner->has_repetitions) fingerprint_function(result, &function);
     result->functions.items[result->functions.count++] = function;
     return true;
 }
@@ -915,8 +913,7 @@ static bool add_unless_asked(unit_functions *result, unit_joiner *joiner,
     for (uint32_t i = 0; i < source->range_count; ++i)
         *is_asked_ret |= creator_answers_in(joiner->creator, ranges[i].start,
                                             ranges[i].end) ||
-                         (joiner->unit.code->knows_live && ranges[i].start == 0) ||
-                         is_split(joiner);
+                         (joiner->unit.code->knows_live && ranges[i].start == 0);
     for (uint32_t i = 0; i < source->range_count && !*is_asked_ret; ++i)
         if (!LIST_ADD(result->functions,
                       (unit_function){.address = ranges[i].start,
@@ -1181,8 +1178,8 @@ static bool read_lines(unit_functions *result, unit_joiner *joiner) {
     return true;
 }
 
-/* Of a part of a split unit of which more functions contradict the binary than agree with
- * it, the others are not to be trusted either. */
+/* If more functions of a part of a split unit contradict the binary than agree with it,
+ * drop them all. */
 static bool check_split_unit(unit_functions *result, unit_joiner *joiner) {
     bool is_contradicted =
         is_split(joiner) &&

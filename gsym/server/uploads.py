@@ -267,10 +267,12 @@ class _Uploads:
         for _, member, done in kept:
             if done is not None:
                 outcomes.setdefault(member, set()).add(done.outcome)
-                text = "%s %s (%s), uploaded by %s in upload %d"
                 found = done.entry.identity
-                names_and_ids = found.debug_file, found.debug_id, holder.name, number
-                _LOG.info(text, done.outcome, *names_and_ids)
+                _LOG.info(
+                    "%s %s (%s), uploaded by %s in upload %d",
+                    *(done.outcome, found.debug_file, found.debug_id),
+                    *(holder.name, number),
+                )
         known = [name for name, each in outcomes.items() if each == {"kept"}]
         return {
             "id": number,

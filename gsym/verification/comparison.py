@@ -198,6 +198,7 @@ class Comparer:
             symbols: Those at its start.
         """
         start = info.address
+        # Without DWARF, a size that the decoder works out for a symbol counts, too.
         names = [s.name for s in symbols if s.size in {info.size, 0}]
         rows, has_rows = self._reference.rows(start, end)
         found = info.line_table or ()

@@ -423,6 +423,16 @@ def test_the_numbers_are_those_of_pyelftools() -> None:
     ]
 
 
+@pytest.mark.parametrize("place", [len(PLACE), 1 << 40, (1 << 64) - 1])
+def test_a_place_outside_of_its_section_makes_nothing_doubtful(place: int) -> None:
+    image = relocatable(Relocation(place, 0xFE, "g")).to_bytes()
+    with ObjectFile(memoryview(image), "input") as source:
+        section = source.debug_section(lib.GSYM_DEBUG_INFO)
+        assert section is not None
+        assert section.distrusted == (len(PLACE), len(PLACE))
+        assert sum(source.unapplied_relocations.values()) == 1
+
+
 def test_an_unknown_machine_has_no_types() -> None:
     elf = relocatable(Relocation(0, 1, "g"), machine=0xFFF0)
     assert relocate(elf) == (PLACE, 1)

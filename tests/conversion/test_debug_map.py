@@ -538,6 +538,16 @@ def test_members_of_one_name_and_time_are_told_apart_by_their_functions(
     )
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_member_that_cannot_be_read_is_passed_over(step: int, tmp_path: Path) -> None:
+    """Such as one of bitcode (-flto) beside one of the same name."""
+    members = [(b"BC\xc0\xde" + bytes(60), 0), (helper("help_1", 11), 0)]
+    entries = [({"_help": (TEXT, 0x10)}, 0)]
+    report, found = link_helpers(tmp_path, members[::step], entries)
+    assert found == TWO_HELPERS.partition(f"{HELP_AT:x}")[0]
+    assert report.notes == ()
+
+
 def test_members_that_nothing_tells_apart_are_taken_in_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,7 +130,10 @@ OWN = Symbol("own", HERE, 0x10)
     ("parts", "reason"),
     [
         ([(".text", 0, 0x1000), (".fini", 0x1800, 9)], "by different distances"),
-        ([(".text", 0, 0x1008), (".fini", 0x2000, 8)], "no section tells by how far"),
+        (
+            [(".text", 0, 0x1008), (".fini", 0x2000, 8)],
+            "no section in common",
+        ),
     ],
 )
 def test_a_debug_file_that_may_lie_anywhere_is_refused(

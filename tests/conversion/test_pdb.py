@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
+from gsym.verification import check
 from tests.inputs.encoding import cstring
 from tests.inputs.pdb import (
     CHAR,
@@ -339,8 +340,12 @@ def test_lines_of_before_2005_are_not_shared(convert: Convert) -> None:
     old = old_lines(pdb.modules[0].functions)
     streams[10] = streams[10].replace(old, lines)
     streams[3] = streams[3].replace(pack("<I", len(old)), pack("<I", len(lines)), 1)
-    assert names(convert(msf(streams, 4096))) == ["f"]
+    path = convert.folder / "made.pdb"
+    path.write_bytes(msf(streams, 4096))
+    assert names(convert(path.read_bytes())) == ["f"]
     assert convert.report.warnings == {"Damaged lines in a PDB module": 1}
+    with pytest.raises(gsym.FormatError, match="share their bytes"):
+        check.compare(convert.report.outputs[0], str(path))
 
 
 # ---- .NET ------------------------------------------------------------------------

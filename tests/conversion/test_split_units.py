@@ -17,7 +17,7 @@ from gsym.cli.main import main
 from tests.companions import debug_link, place
 from tests.conftest import find_peer
 from tests.conversions import describe, read_functions, words
-from tests.inputs.dies import Die
+from tests.inputs.dies import Die, Ref
 from tests.inputs.dwarf_constants import At, Lang, Tag
 from tests.inputs.elf import (
     Compression,
@@ -432,6 +432,10 @@ def subprogram(name: str, start: int, size: int, *inner: Die) -> Die:
 F = subprogram("f", 0x1000, 0x10)
 G = subprogram("g", 0x1010, 0x10)
 H = subprogram("h", 0x1020, 0x10)
+CALL = Die(
+    Tag.inlined_subroutine,
+    {At.abstract_origin: Ref("tiny"), **addressed(5, 0x1024, 4)},
+)
 F_IS, G_IS = Symbol("f", 0x1000, 0x10), Symbol("g", 0x1010, 0x10)
 NOT_H = [Symbol("i", 0x1020, 8), Symbol("j", 0x1028, 8)]
 AS_IT_IS = "1000-1010 f\n1010-1020 g\n1020-1030 h\n"
@@ -472,6 +476,16 @@ BUILDS = {
         [F_IS, Symbol("g", 0x1010, 0xC), Symbol("h", 0x101C, 4)],
         1,
         "1000-1010 f\n1010-101c g\n101c-1020 h\n",
+    ),
+    "the last function, which the linker made shorter": Build(
+        [
+            Die(Tag.subprogram, {At.name: "tiny", At.inline: 1}, label="tiny"),
+            subprogram("h", 0x1020, 0x10, CALL),
+        ],
+        [Symbol("h", 0x1020, 8)],
+        1,
+        "1020-1028 h\n  inlined tiny 1024-1028 from :0\n",
+        high_pc=0x1028,
     ),
     "one function is another": Build(
         [F, G, H],
@@ -538,6 +552,18 @@ def test_functions_of_another_build_yield_to_symbols_and_skeletons(
     assert len(notes) == (1 if made.contradict else 0)
     reason = "a.dwo may be of another build"
     assert [note for note in notes if reason not in note] == []
+
+
+def test_dropped_code_does_not_speak_against_a_split_unit(tmp_path: Path) -> None:
+    """GNU ld moves it to address 0, where live code may be."""
+    dead = [subprogram(f"dead{size}", 0, size) for size in (4, 8, 12)]
+    unit = split_unit(*dead, subprogram("live", 0, 0x20), low_pc=0, language=Lang.C99)
+    symbol = Symbol("live", 0, 0x20)
+    binary, split = complete(unit, symbol, code=code_section(0, 0x40))
+    place(tmp_path / "bin/a.dwo", split)
+    report = convert(tmp_path, binary)
+    assert describe(read_functions(report.outputs[0])) == "0-20 live\n"
+    assert (report.notes, report.warnings.get(MARK)) == ((), None)
 
 
 def test_a_skeleton_counts_in_place_of_a_unit_of_another_build(tmp_path: Path) -> None:

@@ -271,6 +271,8 @@ def test_a_function_that_records_cannot_hold_is_counted(
     converted = convert_bytes(tmp_path, huge(f, g, size=code))
     assert converted.report.warnings == {TOO_LARGE: 1}
     assert describe(converted.functions) == "2000-2010 g\n"
+    found = compare(str(tmp_path / "input.gsym"), str(tmp_path / "input"))
+    assert found.differences == []
 
 
 def test_rows_of_more_than_4_gib_without_a_function_are_counted(

@@ -153,32 +153,38 @@ class _Writer:
         self.sections.append(Section(name, data, address, DATA))
 
     def _add_imports(self) -> None:
-        address = 0x10000 * (1 + len(self.sections))
-        size = 8 if self.pe.is_64 else 4
         plain = [each for each in self.pe.imports if not each.is_delayed]
         delayed = [each for each in self.pe.imports if each.is_delayed]
-        at = address + 20 * (len(plain) + 1) + 32 * (len(delayed) + 1)
-        tables, entries, slow = b"", b"", b""
-        for each in (*plain, *delayed):
+        self._add_import_table(_IMPORT, ".idata", plain, 20)
+        if delayed:
+            self._add_import_table(_DELAY_IMPORT, ".didat", delayed, 32)
+
+    def _add_import_table(
+        self, directory: int, name: str, imports: Sequence[Imports], entry_size: int
+    ) -> None:
+        address = 0x10000 * (1 + len(self.sections))
+        size = 8 if self.pe.is_64 else 4
+        first = at = address + entry_size * (len(imports) + 1)
+        tables, entries = b"", b""
+        for each in imports:
             table, texts = at, at + size * (len(each.names) + 1)
             names, strings = b"", b""
-            for name in each.names:
+            for imported in each.names:
                 place = texts + len(strings)
-                if isinstance(name, int):
-                    place = name | 1 << (8 * size - 1)
+                if isinstance(imported, int):
+                    place = imported | 1 << (8 * size - 1)
                 else:
-                    strings += b"\0\0" + cstring(name)
+                    strings += b"\0\0" + cstring(imported)
                 names += place.to_bytes(size, "little")
             tables += names + bytes(size) + strings
-            at = address + len(tables) + 20 * (len(plain) + 1) + 32 * (len(delayed) + 1)
+            at = first + len(tables)
             if each.is_delayed:
-                slow += pack("<I8x2I12x", each.flags, each.slots, table)
+                entries += pack("<I8x2I12x", each.flags, each.slots, table)
             else:
                 entries += pack("<I12xI", table, each.slots)
-        data = entries + bytes(20) + slow + bytes(32) + tables
-        self.directories[_IMPORT] = (address, len(entries) + 20)
-        self.directories[_DELAY_IMPORT] = (address + len(entries) + 20, len(slow) + 32)
-        self.sections.append(Section(".idata", data, address, DATA))
+        entries += bytes(entry_size)
+        self.directories[directory] = (address, len(entries))
+        self.sections.append(Section(name, entries + tables, address, DATA))
 
     def _encode_exports(self, address: int) -> bytes:
         exports = self.pe.exports

@@ -194,13 +194,17 @@ def object_file(
 
 
 def complete(
-    unit: Unit, *symbols: Symbol, byteorder: ByteOrder = "little"
+    unit: Unit,
+    *symbols: Symbol,
+    byteorder: ByteOrder = "little",
+    code: Section | None = None,
 ) -> tuple[bytes, bytes]:
     """A binary with the skeleton of *unit*, and the .dwo file."""
     dwarf = Dwarf([unit], byteorder)
     debug = [Section(name, data) for name, data in dwarf.sections().items()]
     [split] = dwarf.split_sections()
-    binary = Elf([code_section(), *debug], symbols=symbols, byteorder=byteorder)
+    text = code or code_section()
+    binary = Elf([text, *debug], symbols=symbols, byteorder=byteorder)
     return binary.to_bytes(), object_file(_dwo(split), RELOCATABLE, byteorder)
 
 

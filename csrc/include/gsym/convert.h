@@ -26,7 +26,7 @@ typedef enum gsym_compression {
     GSYM_COMPRESSION_ZLIB = 1,
     GSYM_COMPRESSION_ZSTD = 2,
     GSYM_COMPRESSION_UNKNOWN = 3,
-    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* not packed: every second byte is none of it */
+    GSYM_COMPRESSION_PHANTOM_BYTES = 4 /* each second byte is to be left out */
 } gsym_compression;
 
 typedef enum gsym_debug_section {
@@ -92,12 +92,12 @@ gsym_status gsym_object_open(const uint8_t *data, size_t size, gsym_object **obj
                              gsym_error *error);
 void gsym_object_close(gsym_object *object);
 void gsym_object_header_get(const gsym_object *object, gsym_object_header *header_ret);
-/* Give `object`, which has debug information or symbols of `binary`, its addresses: either
- * may have been moved since, as prelinking and rebasing do. The distance is that of their
- * sections with code, or of the segments of ELF files that have none in common; the DWARF
- * of `object` keeps its addresses, see gsym_conversion_add_object_spans. Fails with
- * GSYM_E_FORMAT, and moves nothing, if sections were moved by different distances, or if
- * nothing tells the distance and the code of one is nowhere in that of the other. */
+/* Move the addresses of `object`, which has debug information or symbols of `binary`, to
+ * those of `binary`. Prelinking and rebasing make them differ. The distance is that of
+ * sections with code that both have, or else of the segments of ELF files. The DWARF of
+ * `object` keeps its addresses, see gsym_conversion_add_object_spans. Fails with
+ * GSYM_E_FORMAT, and moves nothing, if sections differ by several distances, or if nothing
+ * tells the distance and the code of the two files does not overlap. */
 gsym_status gsym_object_align(gsym_object *object, const gsym_object *binary,
                               gsym_error *error);
 /* Section `index` < header.section_count; `present` 0: no such section. */
@@ -399,15 +399,15 @@ void gsym_conversion_cancel(gsym_conversion *conversion);
 /* After the workers: pass the functions to the creator. */
 gsym_status gsym_conversion_collect(gsym_conversion *conversion, gsym_error *error);
 /* Add the functions of the symbol table (.dynsym if an ELF file has no .symtab). `image` is
- * the binary, whose unwind table, if both are of PE, tells where symbols end; a debug file
- * has none. The bytes of both must be valid until gsym_creator_finish, which copies the
- * names that it needs. */
+ * the binary: the unwind table of a PE image tells where symbols end, and a debug file has
+ * no such table. The bytes of both must be valid until gsym_creator_finish, which copies
+ * the names that it needs. */
 gsym_status gsym_conversion_add_object_symbols(gsym_conversion *conversion,
                                                const gsym_object *object,
                                                const gsym_object *image,
                                                gsym_error *error);
-/* Add where functions of an ELF image start that have unwind information: symbols without
- * a size end there. */
+/* Note where the functions of an ELF image start that have unwind information: symbols
+ * without a size end there. */
 gsym_status gsym_conversion_add_object_code(gsym_conversion *conversion,
                                             const gsym_object *object, gsym_error *error);
 /* Add the stubs by which an image calls functions of others: `puts@plt` of ELF, `symbol

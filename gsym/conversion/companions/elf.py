@@ -89,10 +89,7 @@ def debug_files(
     build_id, is_elf = search.binary.uuid, search.binary.is_elf
 
     def mismatch(candidate: ObjectFile) -> str:
-        reason = _other_build(candidate, build_id) or _no_dwarf(candidate)
-        if not reason:
-            candidate.align(search.binary)
-        return reason
+        return _other_build(candidate, build_id) or _no_dwarf(candidate)
 
     if is_elf:
         installed = build_id_paths(build_id, options.debug_file_directories)
@@ -126,10 +123,7 @@ def _linked_files(
         if _crc32(candidate.data) != crc:
             return "CRC differs"
         build_id_differs = candidate.uuid and _other_build(candidate, build_id)
-        reason = build_id_differs or _no_dwarf(candidate)
-        if not reason:
-            candidate.align(search.binary)
-        return reason
+        return build_id_differs or _no_dwarf(candidate)
 
     paths = debug_link_paths(link.name, search.binary.path, directories)
     yield from search.open_all(paths, mismatch)
@@ -177,7 +171,7 @@ def find_supplementary(
         The file or None, and where one is named and not found a sentence on what was
         tried.
     """
-    search = CompanionSearch(dwarf)
+    search = CompanionSearch(dwarf, aligns=False)
     for section, read in ((_ALTLINK, read_altlink), (_SUP, _read_sup)):
         try:
             link = read(dwarf)

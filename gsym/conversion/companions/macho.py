@@ -163,10 +163,8 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
     def mismatch(candidate: ObjectFile) -> str:
         if candidate.uuid != binary.uuid:
             return f"has UUID {candidate.uuid.hex() or 'none'}"
-        if not candidate.debug_section_size(lib.GSYM_DEBUG_INFO):
-            return "has no debug information"
-        candidate.align(binary)
-        return ""
+        has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
+        return "" if has_dwarf else "has no debug information"
 
     paths = bundle_paths(binary.path, options.debug_file_directories)
     for bundle in search.open_all(paths, mismatch):
@@ -208,6 +206,7 @@ _WANTED = 16  # files of which a note has the paths
 _MAX_LISTED = 3  # of the files that are missing
 # What comparing archive members of one name may cost, in bytes: that much, and for each
 # byte of the archives. A member costs its size; to look at its time, that of a pointer.
+# Limit: Archive members of one name in a debug map
 _COMPARED, _COMPARED_TIMES = 64 << 20, 8
 _LOOK, _LEAST = 8, 1024
 _UNREADABLE = 1 << 64  # more functions than any file lacks

@@ -47,10 +47,14 @@ class CompanionSearch:
     Args:
         binary: What they should belong to.
         many: There may be more of them than a process may have descriptors.
+        aligns: They have addresses of the binary, to which they are moved.
     """
 
-    def __init__(self, binary: ObjectFile, *, many: bool = False) -> None:
+    def __init__(
+        self, binary: ObjectFile, *, many: bool = False, aligns: bool = True
+    ) -> None:
         self.binary = binary
+        self._aligns = aligns
         self.tried: list[Candidate] = []
         self._map = map_one_of_many if many else map_file
 
@@ -67,6 +71,8 @@ class CompanionSearch:
             data = slice_if_fat(self._map(path), path, self.binary.architecture)
             candidate = ObjectFile(data, path)
             reason = self._difference(candidate) or mismatch(candidate)
+            if self._aligns and not reason:
+                candidate.align(self.binary)
         except (OSError, GsymError) as error:
             reason = reason_of(error)
         if reason:

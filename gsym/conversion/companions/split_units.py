@@ -56,7 +56,7 @@ class SplitUnitSearch:
     ) -> None:
         self.used: list[str] = []
         self._own = (dwarf,) if dwarf is binary else (dwarf, binary)
-        self._search = CompanionSearch(binary, many=True)
+        self._search = CompanionSearch(binary, many=True, aligns=False)
         self._folder = os.path.dirname(binary.path)
         self._neighbours = dict.fromkeys((f"{binary.path}.dwp", f"{dwarf.path}.dwp"))
         self._package = options.dwp

@@ -11,10 +11,7 @@ from gsym.containers.archive import is_archive, member_label, open_member
 from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.debug_info import (
-    DebugInfo,
-    find_debug_info,
-)
+from gsym.conversion.debug_info import DebugInfo, find_debug_info
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gsym.symbolication.stacks.parts import ParsedReport
 
 # Limit: Frames of all threads of a core or a minidump
-_MOST_FRAMES = 100_000
+_MOST_IN_ALL = 100_000
 
 SIGNALS = {
     3: "SIGQUIT",
@@ -57,7 +57,7 @@ class Dump(NamedTuple):
 
 def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
     """The stacks of the threads, as a report."""
-    stack = StackBuilder(NO_LIMITS._replace(frames=_MOST_FRAMES))
+    stack = StackBuilder(NO_LIMITS._replace(frames=_MOST_IN_ALL))
     stack.reason = dump.reason
     if dump.program:
         stack.add_text(f"Program: {dump.program}\n")
@@ -72,12 +72,13 @@ def dump_report(dump: Dump, loaded: Loaded, walker: Walker) -> ParsedReport:
         stack.add_text(f"\n{title}{' (crashed)' * each.is_crashed}:\n")
         walked = walker.walk(each.registers)
         for number, (address, trust, is_return) in enumerate(walked):
+            if number == MOST_FRAMES:
+                stack.add_note(
+                    f"Only the first {MOST_FRAMES} frames of a thread are shown."
+                )
+                break
             frame = loaded.frame(address, is_return=is_return)
             stack.add_text(f"#{number:<3} {address:#0{width}x} ")
             stack.add_frame(frame._replace(trust=trust), number=number)
             stack.add_text(f" [{trust}]\n")
-            if number + 1 == MOST_FRAMES:
-                stack.add_note(
-                    f"Only the first {MOST_FRAMES} frames of a thread are shown."
-                )
     return loaded.finish(stack, dump.form)

@@ -95,9 +95,9 @@ class Walker:
         self._word, self._record = Struct(f"<{form}"), Struct(f"<2{form}")
 
     def walk(self, registers: Registers) -> Iterator[WalkedFrame]:
-        """The frames of a thread, innermost first."""
+        """The frames of a thread, innermost first: `MOST_FRAMES`, and one if more."""
         frame = WalkedFrame(registers.pc, "context", is_return=False)
-        for _ in range(MOST_FRAMES):
+        for _ in range(MOST_FRAMES + 1):
             yield frame
             found = self._caller(frame, registers)
             if found is None:

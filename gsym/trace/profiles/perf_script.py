@@ -18,6 +18,7 @@ import re
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
 from gsym.records import NamedTuple
+from gsym.trace.profiles.model import MOST_FRAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,8 +119,6 @@ _SYMBOL = re.compile(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
 _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
 _INLINED = "(inlined)"
-# Limit: Stack of a profile
-_MOST_FRAMES = 1 << 16
 _MOST_KNOWN = 1 << 14
 _OTHER_EVENT = " PERF_RECORD_"
 
@@ -191,7 +190,7 @@ class _Parser:
         # A name of a thread may look like an address: `add`, `face`.
         is_in_stack = self._head is not None and text[0].isspace()
         if is_in_stack and not self._is_whole and self._add_frame(text):
-            if len(self._frames) > _MOST_FRAMES:
+            if len(self._frames) > MOST_FRAMES:
                 raise FormatError(f"line {number}: a stack has too many frames")
             return None
         if _OTHER_EVENT in text:

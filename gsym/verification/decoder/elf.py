@@ -21,7 +21,12 @@ from elftools.elf.sections import (
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import Range
-from gsym.verification.decoder.file import FUNCTION_TYPES, ReferenceFile, Symbol
+from gsym.verification.decoder.file import (
+    FUNCTION_TYPES,
+    MAPPING_SYMBOL,
+    ReferenceFile,
+    Symbol,
+)
 from gsym.verification.decoder.live_code import LiveCode
 from gsym.verification.decoder.ranges import merged, range_at
 
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
 
 _SHF_ALLOC = 0x2
 _SHF_EXECINSTR = 0x4
-_MAPPING = re.compile(rb"\$[adtx](\.|$)")  # symbols of ARM, AArch64 and RISC-V
 _PF_X = 0x1
 _SHN_XINDEX = 0xFFFF
 # After a name, as GNU ld writes it into .symtab. Some languages have an @ in names.
@@ -236,13 +240,14 @@ class ReferenceElf(ReferenceFile):
             if address < limit and self.is_text(address):
                 start = symbol["st_name"]
                 name = names[start : names.find(b"\0", start)]
+                text = _unversioned(name).decode("utf-8", "surrogateescape")
                 is_local = symbol["st_info"]["bind"] == "STB_LOCAL"
-                if is_local and symbol["st_size"] == 0 and _MAPPING.match(name):
+                if is_local and not symbol["st_size"] and MAPPING_SYMBOL.match(text):
                     continue  # mold types those of its thunks as functions
                 yield Symbol(
                     address,
                     symbol["st_size"],
-                    _unversioned(name).decode("utf-8", "surrogateescape"),
+                    text,
                     kind,
                     limit,
                 )

@@ -54,8 +54,9 @@ _DWARF_SECTIONS_UNUSED = (
 
 # The last two are one: GNU's indirect functions.
 FUNCTION_TYPES = {"STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS"}
-# Local labels of assemblers; what marks code and data for ARM, AArch64 and RISC-V.
-_NO_FUNCTION = re.compile(r"\.L|\$[adt](?:\.|$)|\$x|$")
+# What marks code and data for ARM, AArch64 and RISC-V.
+MAPPING_SYMBOL = re.compile(r"\$(?:[adt](?:\.|$)|x)")
+_LOCAL_LABEL = re.compile(r"\.L|$")  # of assemblers
 
 
 class Symbol(NamedTuple):
@@ -79,7 +80,9 @@ class Symbol(NamedTuple):
     @property
     def is_label(self) -> bool:
         """Whether it has no type, and a name as functions have in assembly."""
-        return self.kind == "STT_NOTYPE" and not _NO_FUNCTION.match(self.name)
+        return self.kind == "STT_NOTYPE" and not (
+            MAPPING_SYMBOL.match(self.name) or _LOCAL_LABEL.match(self.name)
+        )
 
 
 class _Context(DWARFInfo):
