@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 import gsym
 from gsym.arrow import Modules, symbolize
-from gsym.conversion.identity import ModuleIdentity, elf_debug_id
+from gsym.modules.key import ModuleKey, elf_debug_id
 from gsym.store.directory import Store
 from gsym.store.modules import Quality
 
@@ -54,12 +54,12 @@ def fill_store(folder: str, segments: list[Path]) -> Modules:
         with store.temporary_folder() as temporary:
             copy = Path(temporary, "module.gsym")
             copy.write_bytes(data)
-            identity = ModuleIdentity(
-                "Linux",
-                "x86_64",
-                elf_debug_id(build_id(number)[4:], "big"),
-                "",
-                f"lib{number}.so",
+            identity = ModuleKey(
+                os="Linux",
+                architecture="x86_64",
+                debug_id=elf_debug_id(build_id(number)[4:], "big"),
+                code_id="",
+                debug_file=f"lib{number}.so",
             )
             store.publish(copy, identity, uuid=b"", quality=Quality(2, 1))
     return Modules(store, max_open=len(segments), memory="4GB")

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
         ExportReport as ExportReport,
         export_breakpad as export_breakpad,
     )
-    from gsym.conversion.identity import (
-        ModuleIdentity as ModuleIdentity,
-        identify as identify,
-    )
+    from gsym.conversion.identity import identify as identify
     from gsym.conversion.job import (
         convert as convert,
         convert_members as convert_members,
@@ -64,16 +61,16 @@ if TYPE_CHECKING:
         Lookup as Lookup,
         Range as Range,
     )
+    from gsym.modules.key import (
+        ModuleKey as ModuleKey,
+        key_of_build_id as key_of_build_id,
+        key_of_debug_id as key_of_debug_id,
+    )
     from gsym.reading.frames import Frames as Frames
     from gsym.reading.reader import Reader as Reader
     from gsym.store.adding import add_file as add_file
     from gsym.store.bucket import BucketStore as BucketStore
     from gsym.store.directory import Store as Store
-    from gsym.store.modules import (
-        ModuleKey as ModuleKey,
-        key_of_build_id as key_of_build_id,
-        key_of_debug_id as key_of_debug_id,
-    )
     from gsym.store.resolver import Resolver as Resolver
     from gsym.store.sources.settings import open_source as open_source
     from gsym.store.symbolizer import Symbolizer as Symbolizer
@@ -137,8 +134,7 @@ _MODULE_OF = {
     "MemberError": "errors",
     "MergeReport": "conversion.merging",
     "ModuleAddress": "symbolication.memory.loaded",
-    "ModuleIdentity": "conversion.identity",
-    "ModuleKey": "store.modules",
+    "ModuleKey": "modules.key",
     "Process": "symbolication.memory.process",
     "Range": "model",
     "Reader": "reading.reader",
@@ -167,8 +163,8 @@ _MODULE_OF = {
     "export_breakpad": "conversion.export",
     "extract": "embedding.transfer",
     "identify": "conversion.identity",
-    "key_of_build_id": "store.modules",
-    "key_of_debug_id": "store.modules",
+    "key_of_build_id": "modules.key",
+    "key_of_debug_id": "modules.key",
     "lookup": "symbolication.binary_lookup",
     "merge_files": "conversion.merging",
     "open": "symbolication.binary_lookup",

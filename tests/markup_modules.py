@@ -11,7 +11,7 @@ from gsym.store.symbolizer import OpenModule
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
 
 BUILD_ID = b"\xab\xcd\xef"
 CONTEXT = b"{{{module:0:a.o:elf:abcdef}}}\n{{{mmap:0x1000:0x100:load:0:rx:0x0}}}\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gsym
-from gsym.conversion.identity import ModuleIdentity, elf_debug_id
-from gsym.store.modules import ModuleKey, Quality
+from gsym.modules.key import ModuleKey, elf_debug_id
+from gsym.store.modules import Quality
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,17 +22,21 @@ def build_id(number: int) -> bytes:
     return number.to_bytes(4, "little") + bytes(range(1, 17))
 
 
-def identity(number: int, **fields: str) -> ModuleIdentity:
+def identity(number: int, **fields: str) -> ModuleKey:
     """The identity of the module *number*: an ELF file, but for *fields*."""
     whole = build_id(number)
     debug_id = elf_debug_id(whole, "little")
-    made = ModuleIdentity(
-        "Linux", "x86_64", debug_id, whole.hex().upper(), f"lib{number}.so"
+    made = ModuleKey(
+        os="Linux",
+        architecture="x86_64",
+        debug_id=debug_id,
+        code_id=whole.hex().upper(),
+        debug_file=f"lib{number}.so",
     )
     return made._replace(**fields)
 
 
-def windows_identity(number: int, name: str = "xul") -> ModuleIdentity:
+def windows_identity(number: int, name: str = "xul") -> ModuleKey:
     """The identity of a PE file."""
     return identity(
         number,

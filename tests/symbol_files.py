@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gsym.store.modules import ModuleKey
+from gsym.modules.key import ModuleKey
 
 GUID = "44E4EC8C2F41492B9369D6B9A059577C"
 

@@ -257,11 +257,32 @@ size_t image_head_size(const gsym_image *image) {
            ((size_t)image->header.section_count + 1) * GSYM_V2_SECTION_ENTRY_SIZE;
 }
 
-/* An index that does not match the file is ignored. In version 1 it ends the file. */
+/* Where version 1 ends without the part that names the module, which only the package
+ * reads: text, its magic and its size in 16 bytes at the end of a file whose size is that of
+ * one with an index. */
+static uint64_t end_before_module(const gsym_image *image) {
+    enum { FOOTER_SIZE = 16 };
+    static const char magic[8] = "GSYMIDEN";
+    uint64_t end = image->size - FOOTER_SIZE, size;
+    cursor c;
+    if (image->size % INDEX_FILE_MULTIPLE != 0 || image->size < FOOTER_SIZE ||
+        image->header.shared_size != 0 || end < image->header.function_info_offset)
+        return image->size;
+    c = cursor_at(image->data, (size_t)image->size, (size_t)end, false);
+    if (memcmp(c.at, magic, sizeof magic) != 0) return image->size;
+    cursor_skip(&c, sizeof magic);
+    size = cursor_u64(&c);
+    return size <= end - image->header.function_info_offset ? end - size : image->size;
+}
+
+/* An index that does not match the file is ignored. In version 1 it ends the file, or
+ * precedes the part that names the module. */
 static void open_index(gsym_image *image, const extent *section) {
     gsym_header *header = &image->header;
     bool is_v1 = header->version == GSYM_VERSION_1;
-    uint64_t end = is_v1 ? image->size : section->offset + section->size;
+    uint64_t end = is_v1 ? end_before_module(image) : section->offset + section->size;
+    if (is_v1 && end < image->size)
+        header->function_info_size = end - header->function_info_offset;
     if ((is_v1 ? end % INDEX_FILE_MULTIPLE != 0 : !section->present) ||
         !index_section_open(image->data, end, image_head_size(image), header->big_endian,
                             &image->index))

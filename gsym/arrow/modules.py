@@ -8,23 +8,18 @@ from _thread import allocate_lock
 
 from gsym.cache import BoundedCache
 from gsym.errors import GsymError, NotFoundError
+from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.sizes import read_size
-from gsym.store.modules import (
-    Attempt,
-    Entry,
-    Resolution,
-    key_of_build_id,
-    keys_of_text,
-)
+from gsym.store.modules import Attempt, Entry, Resolution
 from gsym.store.symbolizer import OpenModule, Symbolizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
     from gsym.store.loose_files import LooseFiles
-    from gsym.store.modules import ModuleKey
 
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
@@ -216,7 +211,7 @@ class _Place:
         return [known[name]] if name in known else []
 
     def _read(self) -> dict[str, ModuleKey]:
-        from gsym.store.modules import ModuleKey
+        from gsym.modules.key import ModuleKey
 
         entries: Any = self._store.entries(damaged=lambda _: None)
         if self._loose is not None:
@@ -240,7 +235,7 @@ class _Folder:
 
     def resolve(self, key: ModuleKey) -> Resolution:
         from gsym.containers.recognition import recognise_file
-        from gsym.conversion.identity import ModuleIdentity
+        from gsym.modules.key import ModuleKey
 
         try:
             paths = self._files.find_all(key)
@@ -248,7 +243,7 @@ class _Folder:
         except (GsymError, OSError) as error:
             return Resolution(None, (Attempt("folder", "failed", str(error)),))
         if own:
-            entry = Entry(own[0], ModuleIdentity(debug_id=key.debug_id))
+            entry = Entry(own[0], ModuleKey(debug_id=key.debug_id))
             return Resolution(entry, is_cached=True)
         resolution: Resolution = self._others.resolve(key)
         return resolution

@@ -222,12 +222,12 @@ def uses_color(when: str, *, is_terminal: bool, environment: Mapping[str, str]) 
 
 
 def module_identity(values: Values) -> dict[str, Any]:
-    """The fields of a `ModuleIdentity` that `IDENTITY_OPTIONS` give.
+    """The fields of a `ModuleKey` that `IDENTITY_OPTIONS` give.
 
     Raises:
         UsageError: A value is not one word, or not a debug id.
     """
-    from gsym.conversion.identity import read_debug_id
+    from gsym.modules.key import read_debug_id
 
     names = {"debug_file": "--name", "os": "--os", "architecture": "--arch"}
     names |= {"debug_id": "--debug-id", "code_id": "--code-id"}

@@ -223,6 +223,13 @@ class ObjectFile:
             if section.holds_code:
                 yield name, section.address, section.address + section.memory_size
 
+    def code(self) -> Iterator[memoryview]:
+        """The contents of each section with code; of a debug file there are none."""
+        for _, section in self._sections():
+            if section.holds_code and section.size:
+                size = min(section.size, section.memory_size)
+                yield self.data[section.offset : section.offset + size]
+
     def compressed_sections(self) -> Iterator[str]:
         """Names of the sections that are stored compressed."""
         stored = lib.GSYM_COMPRESSION_NONE, lib.GSYM_COMPRESSION_PHANTOM_BYTES

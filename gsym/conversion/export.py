@@ -11,9 +11,9 @@ import time
 from operator import attrgetter
 
 import gsym.reading.reader
-from gsym.conversion.identity import ModuleIdentity, uuid_code_id, uuid_debug_id
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey, uuid_code_id, uuid_debug_id
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
 
@@ -43,7 +43,7 @@ class ExportReport(NamedTuple):
     """
 
     output: str
-    identity: ModuleIdentity
+    identity: ModuleKey
     functions: int
     public_symbols: int
     lines: int
@@ -87,7 +87,7 @@ class IdentityError(GsymError):
     """Fields of the module's identity must be given.
 
     Attributes:
-        missing: Fields of `ModuleIdentity`.
+        missing: Fields of `ModuleKey`.
     """
 
     def __init__(self, missing: tuple[str, ...], path: str | None) -> None:
@@ -103,7 +103,7 @@ def export_breakpad(
     source: str | os.PathLike[str] | Reader,
     output: str | os.PathLike[str],
     *,
-    identity: ModuleIdentity | None = None,
+    identity: ModuleKey | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExportReport:
     """Write a Breakpad symbol file that answers as the GSYM file does.
@@ -133,7 +133,7 @@ def export_breakpad(
     target = os.fspath(output)
     if source.path is not None and is_same_file(target, source.path):
         raise ValueError(f"{target}: the output would replace the input")
-    named = complete_identity(identity or ModuleIdentity(), source)
+    named = complete_identity(identity or ModuleKey(), source)
     export = _Export(source)
     size = 0
     with AtomicFile(target) as file:
@@ -150,7 +150,7 @@ def export_breakpad(
     )
 
 
-def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]:
+def breakpad_blocks(reader: Reader, identity: ModuleKey) -> Iterator[bytes]:
     """The same text in blocks of about a megabyte, made as they are asked for.
 
     Args:
@@ -165,7 +165,7 @@ def breakpad_blocks(reader: Reader, identity: ModuleIdentity) -> Iterator[bytes]
     return map(bytes, _Export(reader).blocks(head, None))
 
 
-def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentity:
+def complete_identity(identity: ModuleKey, reader: Reader) -> ModuleKey:
     """*identity*, completed from the GSYM file.
 
     That are the ids, made of the UUID by the rules of the OS, and as name that of the
@@ -175,7 +175,8 @@ def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentit
         GsymError: Something is still missing.
         ValueError: The OS, the architecture or an id is not one word.
     """
-    for word in identity[:4]:
+    words = identity.os, identity.architecture, identity.debug_id, identity.code_id
+    for word in words:
         if word and word.split() != [word]:
             raise ValueError(f"'{word}' is not one word")
     header = reader.header
@@ -193,9 +194,12 @@ def complete_identity(identity: ModuleIdentity, reader: Reader) -> ModuleIdentit
     return found
 
 
-def _head(identity: ModuleIdentity) -> bytes:
+def _head(identity: ModuleKey) -> bytes:
     """The records MODULE and INFO."""
-    module = (*identity[:3], identity.debug_file)
+    module = (
+        *(identity.os, identity.architecture, identity.debug_id),
+        identity.debug_file,
+    )
     lines = [" ".join(("MODULE", *module))]
     if identity.code_id:
         code = (identity.code_id, identity.code_file)

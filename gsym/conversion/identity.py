@@ -6,43 +6,30 @@ module by these names and ids, which come from its binary.
 
 from __future__ import annotations
 
-from gsym.conversion.inputs.breakpad import is_apple, read_module_words
-from gsym.records import NamedTuple
+from struct import Struct
+
+from gsym.modules.key import (
+    ModuleKey,
+    codeview_debug_id,
+    elf_debug_id,
+    hash_of_code,
+    is_absent,
+    macho_debug_id,
+    pe_code_id,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
     from os import PathLike
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
 
 
-class ModuleIdentity(NamedTuple):
-    """How a module is known; "" where that is not known.
-
-    Attributes:
-        os: As Breakpad writes it: "Linux", "mac", "windows".
-        architecture: As Breakpad writes it: "x86_64", "arm64".
-        debug_id: 32 hexadecimal digits of a GUID and those of the age.
-        code_id: Build id, LC_UUID, or time stamp and image size of a PE file.
-        debug_file: Name of the file with debug information, without folder.
-        code_file: Name of the binary where it is another one, as for PE.
-    """
-
-    os: str = ""
-    architecture: str = ""
-    debug_id: str = ""
-    code_id: str = ""
-    debug_file: str = ""
-    code_file: str = ""
-
-
 _GUID_SIZE = 16
-_GUID_DIGITS = 2 * _GUID_SIZE
-_MAX_AGE_DIGITS = 8
-_NO_AGE = "0"  # of files that have none: ELF and Mach-O
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
-_ELF = b"\x7fELF"
+_GO_NOTE = b".note.go.buildid"
 
 # From the names of LLVM's target triples; what is missing has the same name.
 _ARCHITECTURES = {
@@ -70,18 +57,6 @@ _PE_MACHINES = {
 }
 
 
-def elf_debug_id(build_id: bytes, byteorder: str) -> str:
-    """Debug id of an ELF file: a GUID made of the first 16 bytes of its build id.
-
-    Args:
-        build_id: Shorter ones are filled up with zeros.
-        byteorder: "little" or "big", of the file. The fields of a GUID are numbers,
-            so that those of a little-endian file are printed the other way round.
-    """
-    guid = build_id[:_GUID_SIZE].ljust(_GUID_SIZE, b"\0")
-    return _print_guid(guid, is_little=byteorder == "little") + _NO_AGE
-
-
 def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
     """The replacement for a missing build id.
 
@@ -95,100 +70,11 @@ def elf_text_identifier(text: bytes | bytearray | memoryview) -> bytes:
     return identifier.to_bytes(_GUID_SIZE, "big")
 
 
-def macho_debug_id(uuid: bytes) -> str:
-    """Debug id of a Mach-O file: its LC_UUID unchanged."""
-    return uuid.hex().upper() + _NO_AGE
-
-
-def codeview_debug_id(guid: bytes, age: int) -> str:
-    """Debug id of a PE file and its PDB.
-
-    Args:
-        guid: The 16 bytes in the CodeView record.
-        age: From the same record.
-    """
-    return _print_guid(guid, is_little=True) + f"{age:x}"
-
-
-def pe_code_id(time_stamp: int, size_of_image: int) -> str:
-    """Code id of a PE file, from its COFF and its optional header."""
-    return f"{time_stamp:08X}{size_of_image:x}"
-
-
-def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
-    """Debug id of a module from the UUID of its GSYM file.
-
-    Args:
-        uuid: Build id, LC_UUID or GUID, as a conversion writes it.
-        os: As Breakpad writes it; it decides which of these it is.
-        byteorder: "little" or "big", of the GSYM file, which is the binary's.
-
-    Returns:
-        "" where there is no UUID, and for Windows, where the age is missing.
-    """
-    if not uuid or os.lower() == "windows":
-        return ""
-    if is_apple(os):
-        return macho_debug_id(uuid)
-    return elf_debug_id(uuid, byteorder)
-
-
-def uuid_code_id(uuid: bytes, os: str) -> str:
-    """Code id of a module from the UUID of its GSYM file, "" where that is none.
-
-    The code id of a PE file is another thing, and 16 bytes may be a part of a build
-    id: all that a debug id has of it.
-    """
-    if is_apple(os) or (os.lower() != "windows" and len(uuid) != _GUID_SIZE):
-        return uuid.hex().upper()
-    return ""
-
-
-def read_debug_id(text: str) -> str:
-    """A debug id in Breakpad's form, from that or the form with dashes.
-
-    Without an age it is 0. An age is a number: zeros before it are left out.
-
-    Raises:
-        ValueError: *text* is not a debug id.
-    """
-    digits = text.replace("-", "")
-    guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:] or _NO_AGE
-    try:
-        is_sound = len(bytes.fromhex(guid)) == _GUID_SIZE and int(age, 16) >= 0
-    except ValueError:
-        is_sound = False
-    is_plain = digits.isascii() and digits.isalnum()
-    if not is_sound or not is_plain or len(age) > _MAX_AGE_DIGITS:
-        raise ValueError(f"'{text}' is not a debug id")
-    return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
-
-
-def breakpad_identity(records: Iterable[bytes]) -> ModuleIdentity:
-    """The identity of the module that a Breakpad file describes.
-
-    Args:
-        records: Its lines, or as many as hold its MODULE and INFO records.
-
-    Raises:
-        ValueError: Its debug id is none.
-    """
-    os, architecture, debug_id, code_id, name, binary = read_module_words(records)
-    return ModuleIdentity(
-        os=os,
-        architecture=architecture,
-        debug_id=read_debug_id(debug_id) if debug_id else "",
-        code_id=code_id.upper(),
-        debug_file=name.replace("\\", "/").rpartition("/")[2],
-        code_file=binary.replace("\\", "/").rpartition("/")[2],
-    )
-
-
-def pdb_identity(pdb: PdbFile) -> ModuleIdentity:
+def pdb_identity(pdb: PdbFile) -> ModuleKey:
     """The identity of the module that a PDB belongs to; its image has the code id."""
     from os.path import basename
 
-    return ModuleIdentity(
+    return ModuleKey(
         os="windows",
         architecture=_PE_MACHINES.get(pdb.machine, ""),
         debug_id=codeview_debug_id(pdb.guid, pdb.age),
@@ -196,7 +82,7 @@ def pdb_identity(pdb: PdbFile) -> ModuleIdentity:
     )
 
 
-def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleIdentity:
+def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleKey:
     """The identity of the module that a binary is.
 
     Args:
@@ -213,8 +99,8 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
         OSError: It cannot be opened or mapped.
     """
     from os import fspath
-    from os.path import basename
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.containers.recognition import recognise_file
     from gsym.conversion.companions.macho import (
         bundle_member,
@@ -224,18 +110,104 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleI
 
     if recognise_file(bundle_member(fspath(path))) == "pdb":
         return _identify_pdb(fspath(path), uuid)
-    data, file = read_fitting(fspath(path), uuid)
-    is_pe = bytes(data[:2]) == b"MZ"
-    own, found = (_identify_pe if is_pe else _identify_object)(data, file)
-    check_uuid(own, uuid, file)
-    name = basename(file)
+    with ObjectFile(*read_fitting(fspath(path), uuid)) as binary:
+        check_uuid(binary.uuid, uuid, binary.path)
+        return key_of_binary(binary)
+
+
+def keys_in(path: str | PathLike[str]) -> Iterator[tuple[ModuleKey, str | None]]:
+    """The modules in a file, each with its architecture if it is a slice of a fat file.
+
+    Args:
+        path: As for `identify`.
+
+    Raises:
+        FormatError: As for `identify`.
+        UnsupportedError: It is of a kind that is not read.
+        OSError: It cannot be opened or mapped.
+    """
+    from os import fspath
+
+    from gsym.containers.fat import list_slices
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.recognition import recognise_file
+    from gsym.conversion.companions.macho import bundle_member
+
+    file = bundle_member(fspath(path))
+    kind = recognise_file(file)
+    if kind not in {"object", "fat"}:
+        yield identify(file), None
+        return
+    data = map_file(file)
+    for each in list_slices(data, file):
+        with ObjectFile(data[each.offset :][: each.size], file) as binary:
+            yield key_of_binary(binary), each.architecture if kind == "fat" else None
+
+
+def key_of_binary(binary: ObjectFile) -> ModuleKey:
+    """The names and ids of an open binary; `hash_of_code` is not among them."""
+    from os.path import basename
+
+    name, architecture = basename(binary.path), binary.architecture
+    if not (binary.is_elf or binary.is_macho):
+        found = _key_of_pe(binary)
+        return found._replace(debug_file=found.debug_file or name, code_file=name)
+    uuid = b"" if is_absent(binary.uuid.hex()) else binary.uuid
+    found = ModuleKey(
+        debug_file=name,
+        code_id=uuid.hex().upper(),
+        architecture=_ARCHITECTURES.get(architecture, architecture),
+    )
+    if binary.is_macho:
+        debug_id = macho_debug_id(uuid) if uuid else ""
+        return found._replace(os="mac", debug_id=debug_id)
+    identifier = uuid
+    if not uuid:
+        text = binary.stored_section(b".text")
+        identifier = b"" if text is None else elf_text_identifier(text)
+    byteorder = "big" if binary.big_endian else "little"
     return found._replace(
-        debug_file=found.debug_file or name,
-        code_file=name if found.os == "windows" else "",
+        os="Linux",
+        debug_id=elf_debug_id(identifier, byteorder) if identifier.strip(b"\0") else "",
+        go_id=_go_id(binary.stored_section(_GO_NOTE), byteorder),
     )
 
 
-def _identify_pdb(path: str, uuid: bytes | None) -> ModuleIdentity:
+def module_of(binary: ObjectFile) -> ModuleKey:
+    """All that an open binary says of its module, with the hash of its code."""
+    return key_of_binary(binary)._replace(code_hash=hash_of_code(binary.code()))
+
+
+def _go_id(note: memoryview | None, byteorder: str) -> str:
+    """The build id in a note of Go's linker."""
+    form = Struct("<III" if byteorder == "little" else ">III")  # sizes, and the type
+    if note is None or len(note) < form.size:
+        return ""
+    name_size, size, _ = form.unpack_from(note)
+    start = form.size + -(-name_size // 4) * 4
+    return bytes(note[start : start + size]).decode("ascii", "replace").rstrip("\0")
+
+
+def _key_of_pe(binary: ObjectFile) -> ModuleKey:
+    from gsym.containers.headers import read_pe_headers
+    from gsym.engine.native import to_str
+
+    headers = read_pe_headers(binary.data, binary.path)
+    found = ModuleKey(
+        os="windows",
+        architecture=_PE_MACHINES.get(headers.machine, ""),
+        code_id=pe_code_id(headers.time_stamp, headers.size_of_image),
+    )
+    if headers.codeview is None:
+        return found
+    guid, age, pdb = headers.codeview
+    name = to_str(pdb.replace(b"\\", b"/").rpartition(b"/")[2])
+    debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age)
+    return found._replace(debug_id=debug_id, debug_file=name)
+
+
+def _identify_pdb(path: str, uuid: bytes | None) -> ModuleKey:
     from gsym.containers.mapped_file import map_file
     from gsym.containers.pdb_file import PdbFile
     from gsym.conversion.companions.macho import check_uuid
@@ -243,46 +215,3 @@ def _identify_pdb(path: str, uuid: bytes | None) -> ModuleIdentity:
     pdb = PdbFile(map_file(path), path)
     check_uuid(pdb.guid, uuid, path)
     return pdb_identity(pdb)
-
-
-def _identify_object(data: memoryview, path: str) -> tuple[bytes, ModuleIdentity]:
-    from gsym.containers.object_file import ObjectFile
-
-    with ObjectFile(data, path) as binary:
-        own = binary.uuid
-        architecture = _ARCHITECTURES.get(binary.architecture, binary.architecture)
-        found = ModuleIdentity("", architecture, "", own.hex().upper())
-        if bytes(data[:4]) != _ELF:
-            debug_id = macho_debug_id(own) if own else ""
-            return own, found._replace(os="mac", debug_id=debug_id)
-        identifier = own
-        if not own:
-            text = binary.stored_section(b".text")
-            identifier = b"" if text is None else elf_text_identifier(text)
-        byteorder = "big" if binary.big_endian else "little"
-        debug_id = elf_debug_id(identifier, byteorder) if identifier else ""
-        return own, found._replace(os="Linux", debug_id=debug_id)
-
-
-def _identify_pe(data: memoryview, path: str) -> tuple[bytes, ModuleIdentity]:
-    from gsym.containers.headers import read_pe_headers
-    from gsym.engine.native import to_str
-
-    headers = read_pe_headers(data, path)
-    architecture = _PE_MACHINES.get(headers.machine, "")
-    code_id = pe_code_id(headers.time_stamp, headers.size_of_image)
-    found = ModuleIdentity("windows", architecture, "", code_id)
-    if headers.codeview is None:
-        return b"", found
-    guid, age, pdb = headers.codeview
-    name = to_str(pdb.replace(b"\\", b"/").rpartition(b"/")[2])
-    debug_id = codeview_debug_id(guid, age)
-    return guid, found._replace(debug_id=debug_id, debug_file=name)
-
-
-def _print_guid(guid: bytes, *, is_little: bool) -> str:
-    """The fields of a GUID as numbers: 4, 2 and 2 bytes, then single ones."""
-    fields = [guid[:4], guid[4:6], guid[6:8]]
-    if is_little:
-        fields = [field[::-1] for field in fields]
-    return (b"".join(fields) + guid[8:]).hex().upper()

@@ -61,6 +61,7 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
     address_ranges: Iterable[tuple[int, int]] = (),
     segment_size: int | None = None,
     index: bool = True,
+    identity: bool = True,
     data_symbols: bool = False,
     no_symbols: bool = False,
     path_map: Sequence[tuple[str, str]] = (),
@@ -114,6 +115,8 @@ def convert(  # noqa: PLR0913 - keywords, each a choice of its own
         segment_size: Split into files of about this many bytes.
         index: Add an index of large functions, with which lookups read little of them;
             other readers ignore it. Without large functions the file has none.
+        identity: Add a part with the names and ids of the module (`Reader.module`), by
+            which a store, a cache and `gsym lookup` know it; other readers ignore it.
         data_symbols: Also keep the symbols of variables of an ELF file, for logs with
             markup; other readers ignore them. With them version 1 has no index.
             Variables of an input GSYM file are always kept.

@@ -15,6 +15,8 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import FormatError, UuidMismatchError
+from gsym.modules.key import ModuleKey, completed
+from gsym.modules.part import read_module_part
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 from gsym.writing.data_part import data_part_of, merge_data_parts
@@ -22,7 +24,7 @@ from gsym.writing.selection import ImageSource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class MergeReport(NamedTuple):
@@ -128,7 +130,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         ),
     )
     uuid = next((source.uuid for source in sources if source.uuid), b"")
-    data_part = merge_data_parts(map(_data_part, sources, files), uuid)
+    data_part = merge_data_parts(map(data_part_of, _parts(sources, files)), uuid)
     result = ConversionOutput(
         request,
         version=max(source.header.version for source in sources),
@@ -142,7 +144,8 @@ def merge_files(  # noqa: PLR0913 - independent keywords
         source.copy(lib.gsym_creator_add_sections, result.creator)
     report = result.write(
         architecture="",
-        build_id=b"",
+        build_id=uuid,
+        module=_module_of(sources, files),
         warnings={},
         details=(),
         data_part=data_part,
@@ -155,10 +158,19 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     )
 
 
-def _data_part(source: ImageSource, data: memoryview) -> bytes:
-    """The variables after a file, which may be in a binary."""
-    start = source.header.file_offset
-    return data_part_of(data[start : start + source.header.file_size])
+def _parts(sources: list[ImageSource], files: list[memoryview]) -> Iterator[memoryview]:
+    """The bytes of each file, which may be in a binary."""
+    for source, data in zip(sources, files, strict=True):
+        start = source.header.file_offset
+        yield data[start : start + source.header.file_size]
+
+
+def _module_of(sources: list[ImageSource], files: list[memoryview]) -> ModuleKey:
+    """What the files say together of their module."""
+    found = ModuleKey()
+    for part in _parts(sources, files):
+        found = completed(found, read_module_part(part) or ModuleKey())
+    return found
 
 
 def _check_alike(sources: list[ImageSource], paths: tuple[str, ...]) -> None:

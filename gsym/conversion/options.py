@@ -165,6 +165,12 @@ class ConvertOptions(NamedTuple):
         "them; other readers of the file pass over it",
         default=True,
     )
+    identity: bool = _declared(
+        FLAG,
+        "leave out the part that names the module, by which a store knows it; other "
+        "readers of the file pass over it",
+        default=True,
+    )
     data_symbols: bool = _declared(
         FLAG,
         "keep the symbols of variables, too, for 'gsym filter'; other readers of "

@@ -11,6 +11,8 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
+from gsym.modules.key import uuid_code_id, uuid_debug_id
+from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.conversion.debug_info import DebugInfo
     from gsym.conversion.input_file import InputFile
     from gsym.conversion.report import ConversionWarning
+    from gsym.modules.key import ModuleKey
     from gsym.writing.selection import Selection
 
 
@@ -106,6 +109,7 @@ class ConversionOutput:
         self._request = request
         self._label = member_label(request.input, request.options.member)
         self._uuid = b""
+        self._big_endian = big_endian
         self._is_selection = False
         self._cut_functions = 0
         self._error: Any = new_error()
@@ -147,6 +151,7 @@ class ConversionOutput:
         *,
         architecture: str,
         build_id: bytes,
+        module: ModuleKey,
         warnings: dict[str, int],
         details: tuple[ConversionWarning, ...],
         companions: tuple[str, ...] = (),
@@ -162,6 +167,7 @@ class ConversionOutput:
         Args:
             architecture: Architecture of the input.
             build_id: The input's own identifier.
+            module: What is known of the module.
             warnings: Number of warnings by category.
             details: Each warning, if requested.
             companions: Files that were read besides the input.
@@ -195,12 +201,17 @@ class ConversionOutput:
                 sync_folder=request.sync_folder,
             ) as file:
                 counts = self._finish()
-                for chunk in iter_finished(self.creator, counts["file_size"]):
+                size = counts["file_size"]
+                for chunk in iter_finished(self.creator, size):
                     file.write(chunk)
                 if part:
                     from gsym.writing.data_part import DATA_ALIGNMENT
 
-                    file.write(bytes(-counts["file_size"] % DATA_ALIGNMENT) + part)
+                    part = bytes(-size % DATA_ALIGNMENT) + part
+                if request.options.identity:
+                    part += module_part(self._named(module, build_id), size + len(part))
+                file.write(part)
+                counts["file_size"] = size + len(part)
             outputs: tuple[str, ...] = (request.output,)
             is_written = file.is_written
         else:
@@ -235,6 +246,16 @@ class ConversionOutput:
             seconds=time.perf_counter() - request.started,
             peak_memory=peak_memory(),
             is_written=is_written,
+        )
+
+    def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
+        """What the output says of its module, which has the UUID that was asked for."""
+        if self._uuid == build_id:
+            return module
+        byteorder = "big" if self._big_endian else "little"
+        return module._replace(
+            debug_id=uuid_debug_id(self._uuid, module.os, byteorder),
+            code_id=uuid_code_id(self._uuid, module.os),
         )
 
     def _finish(self) -> dict[str, int]:

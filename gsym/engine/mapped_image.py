@@ -176,6 +176,7 @@ class MappedImage:
     __slots__ = (
         "_functions",
         "_scratches",
+        "data",
         "file",
         "files",
         "header",
@@ -195,7 +196,7 @@ class MappedImage:
             from mmap import MADV_RANDOM
 
             by_pages.madvise(MADV_RANDOM)
-        view = memoryview(data)
+        self.data = view = memoryview(data)
         life = lib.gsym_image_open, _Release(view)
         self.image: CData = new_object(
             "image", *life, bytes_of(view), view.nbytes, path=path

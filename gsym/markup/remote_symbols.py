@@ -24,7 +24,7 @@ from gsym.markup.hexdict import addresses_in
 from gsym.markup.log_stream import OpenDictionary
 from gsym.markup.parser import decode, find_elements
 from gsym.markup.symbols import ModuleSymbols, Symbols
-from gsym.store.modules import key_of_build_id
+from gsym.modules.key import key_of_build_id
 from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gsym.markup.settings import FilterSettings
     from gsym.markup.symbols import Location, SymbolOptions
     from gsym.model import Lookup
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
     from gsym.store.symbolizer import Symbolization
 
     class Asking(Protocol):

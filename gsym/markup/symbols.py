@@ -7,8 +7,8 @@ from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
 from gsym.markup.short_names import short_name
 from gsym.model import join_path
+from gsym.modules.key import key_of_build_id
 from gsym.records import NamedTuple
-from gsym.store.modules import key_of_build_id
 from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gsym.containers.data_symbols import DataSymbols
     from gsym.markup.address_space import LoadedModule
     from gsym.model import Lookup
+    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
-    from gsym.store.modules import ModuleKey
     from gsym.store.symbolizer import OpenModule
 
     class Opening(Protocol):

@@ -12,6 +12,8 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.model import FunctionRange, Header
+from gsym.modules.key import fits_uuid
+from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from gsym.model import FunctionInfo, Lookup
+    from gsym.modules.key import ModuleKey
     from gsym.reading.decoded_functions import FunctionDecoder
     from gsym.reading.frames import Frames
 
@@ -168,6 +171,21 @@ class Reader:
     def uuid(self) -> bytes:
         """Identifier of the binary that the file was made from, or b""."""
         return self.header.uuid
+
+    @property
+    def module(self) -> ModuleKey | None:
+        """What the file says of its module; None if only `uuid` does.
+
+        A part that contradicts `uuid` is ignored: a tool has changed one of them.
+        """
+        named = read_module_part(self._tail(FOOTER_SIZE + MOST_BYTES))
+        return named if named is not None and fits_uuid(named, self.uuid) else None
+
+    def _tail(self, size: int) -> memoryview:
+        """The last bytes of the file, at most *size*."""
+        mapped = self.mapped
+        end = mapped.header.file_offset + mapped.header.file_size
+        return mapped.data[max(mapped.header.file_offset, end - size) : end]
 
     @property
     def offset(self) -> int:

@@ -101,6 +101,11 @@ class _RemoteReader(Reader):
         self._check_open()
         return self._file.size
 
+    def _tail(self, size: int) -> memoryview:
+        self._check_open()
+        start = max(0, self.size - size)
+        return memoryview(self._file.read(start, self.size - start))
+
     @property
     def mapped(self) -> MappedImage:
         with self._lock:

@@ -17,11 +17,11 @@ from starlette.routing import Route
 from gsym.arrow.rows import has_lists
 from gsym.arrow.symbolizing import symbolize
 from gsym.errors import GsymError
+from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.server.bodies import HeldBody, request_body
 from gsym.server.errors import ServerError
 from gsym.server.load_limits import LARGE
 from gsym.server.service import Wanted
-from gsym.store.modules import key_of_build_id, keys_of_text
 from gsym.store.symbolizer import OpenModule
 
 TYPE_CHECKING = False

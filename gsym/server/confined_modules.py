@@ -21,19 +21,19 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.macho import bundle_member
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import (
     EmptyError,
     FormatError,
     GsymError,
     UuidMismatchError,
 )
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.server.confined_process import run_confined
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.layout import GSYM_FILE
-from gsym.store.modules import ModuleKey, Quality
+from gsym.store.modules import Quality
 from gsym.store.packages import companion_options
 from gsym.store.publication import Publication
 
@@ -62,7 +62,7 @@ class DescribedModule(NamedTuple):
 
     member: int
     path: str
-    identity: ModuleIdentity
+    identity: ModuleKey
     uuid: bytes
     quality: Quality
     originals: dict[str, str]
@@ -107,7 +107,7 @@ def read_descriptions(rows: Any, folder: str) -> list[DescribedModule]:
             DescribedModule(
                 int(row["member"]),
                 str(row["path"]),
-                ModuleIdentity(*map(str, row["identity"])),
+                ModuleKey(*map(str, row["identity"])),
                 bytes.fromhex(row["uuid"]),
                 Quality(*map(int, row["quality"])),
                 {str(kind): str(path) for kind, path in row["originals"].items()},
@@ -287,7 +287,7 @@ class ConfinedAdder:
         path: str,
         *,
         key: ModuleKey,
-        identity: ModuleIdentity,
+        identity: ModuleKey,
         source: str,
     ) -> Publication:
         """Add the module of a file to a store.
@@ -386,7 +386,7 @@ def add_alone(
             Delivery(store),
             path,
             key=ModuleKey(*key),
-            identity=ModuleIdentity(*identity),
+            identity=ModuleKey(*identity),
             most_inflated=most_inflated,
             **companion_options(path),
         )

@@ -23,6 +23,7 @@ import msgspec
 from starlette.responses import Response
 
 from gsym.errors import GsymError, SourceError, UuidMismatchError
+from gsym.modules.key import ModuleKey
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.server.errors import ServerError
@@ -30,7 +31,6 @@ from gsym.server.file_responses import FileBody, body_response
 from gsym.server.modules import confined_binaries, store_path
 from gsym.store.binary_facts import KINDS, facts_of
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey
 from gsym.symbolication.page_records import shown
 from gsym.symbolication.source import SourceRoots
 

@@ -21,13 +21,13 @@ from starlette.routing import Match, Route
 import gsym.reading.reader
 from gsym.conversion.export import breakpad_blocks
 from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.server.debuginfod import BinaryFiles, not_found
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
 from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.sidecar import identity_text
 from gsym.symbfile.file_id import FileId

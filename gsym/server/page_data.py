@@ -12,11 +12,11 @@ from starlette.routing import Route
 import gsym
 from gsym.errors import GsymError
 from gsym.model import UINT64_END
+from gsym.modules.key import key_of_debug_id
 from gsym.server.bodies import request_body
 from gsym.server.errors import ServerError, error_response
 from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import key_of_debug_id
 from gsym.symbolication.module_contents import contents_of
 from gsym.symbolication.page_records import (
     attempts_shown,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import Gauge
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
     from gsym.store.symbolizer import OpenModule, Symbolizer
 
     Result = TypeVar("Result")

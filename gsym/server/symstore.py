@@ -10,9 +10,8 @@ Source: https://github.com/dotnet/symstore/blob/main/docs/specs/SSQP_Key_Convent
 
 from __future__ import annotations
 
-from gsym.conversion.identity import macho_debug_id
+from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id, macho_debug_id
 from gsym.records import NamedTuple
-from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
 
 _INDEX_LETTERS = 2
 _ELF, _MACHO = "elf-buildid-", "mach-uuid-"

@@ -8,7 +8,6 @@ from email.parser import BytesHeaderParser
 from urllib.parse import parse_qs
 
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import (
     ArchitectureError,
     EmptyError,
@@ -16,13 +15,13 @@ from gsym.errors import (
     GsymError,
     UnsupportedError,
 )
+from gsym.modules.key import ModuleKey, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
 from gsym.server.confined_modules import Delivery, describe
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name, inflate_file
 from gsym.store.module_file import modules_in
-from gsym.store.modules import ModuleKey, key_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -257,7 +256,7 @@ def _convert(
         file = inflate_file(path, folder, most_inflated)
         if not recognise_file(file):
             raise UnsupportedError("unrecognized file format")
-        found = modules_in(file, ModuleIdentity(debug_id=key.debug_id))
+        found = modules_in(file, ModuleKey(debug_id=key.debug_id))
         for module in found:
             options: dict[str, Any] = {"threads": 1}
             if len(found) > 1:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import gsym.reading.reader
 from gsym.conversion.companions.search import Note
-from gsym.conversion.identity import ModuleIdentity
 from gsym.conversion.job import convert
 from gsym.errors import (
     ArchitectureError,
@@ -17,6 +16,7 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.binary_facts import facts_of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gsym.conversion.report import ConversionReport
     from gsym.store.directory import Store
     from gsym.store.module_file import ModuleFile
-    from gsym.store.modules import ModuleKey
     from gsym.store.publication import Publication
     from gsym.writing.creator_handle import CreatorReport
 
@@ -47,7 +46,7 @@ def add_file(  # noqa: PLR0913 - independent keywords
     path: str | os.PathLike[str],
     *,
     key: ModuleKey | None = None,
-    identity: ModuleIdentity | None = None,
+    identity: ModuleKey | None = None,
     source: str = "",
     keep_original: bool = False,
     most_inflated: int = MOST_INFLATED,
@@ -78,7 +77,7 @@ def add_file(  # noqa: PLR0913 - independent keywords
         OSError: The file cannot be read, or the store not written.
     """
     path = os.fspath(path)
-    known = identity or ModuleIdentity()
+    known = identity or ModuleKey()
     with _identified(
         *(store, path, path), known=known, key=key, most_inflated=most_inflated
     ) as file:
@@ -99,7 +98,7 @@ def add_all(  # noqa: PLR0913 - independent keywords
     path: str,
     *,
     label: str = "",
-    identity: ModuleIdentity | None = None,
+    identity: ModuleKey | None = None,
     source: str = "",
     keep_original: bool = False,
     most_inflated: int = MOST_INFLATED,
@@ -113,7 +112,7 @@ def add_all(  # noqa: PLR0913 - independent keywords
     Returns:
         The outcome for each module, or the error.
     """
-    known, label = identity or ModuleIdentity(), label or path
+    known, label = identity or ModuleKey(), label or path
     with _identified(
         *(store, path, label), known=known, key=None, most_inflated=most_inflated
     ) as file:
@@ -148,7 +147,7 @@ def _identified(  # noqa: PLR0913 - independent keywords
     path: str,
     label: str,
     *,
-    known: ModuleIdentity,
+    known: ModuleKey,
     key: ModuleKey | None,
     most_inflated: int,
 ) -> Iterator[_IdentifiedFile]:
@@ -180,7 +179,7 @@ def _add_module(  # noqa: PLR0913 - independent keywords
     module: ModuleFile,
     *,
     key: ModuleKey | None,
-    known: ModuleIdentity,
+    known: ModuleKey,
     source: str,
     keep_original: bool,
     **options: Any,
@@ -254,8 +253,8 @@ def _choose(
 
 
 def _complete(
-    module: ModuleFile, path: str, known: ModuleIdentity, key: ModuleKey | None
-) -> ModuleIdentity:
+    module: ModuleFile, path: str, known: ModuleKey, key: ModuleKey | None
+) -> ModuleKey:
     """The identity of a module, with a name and the fields of *known*."""
     found = module.identity
     if os.path.isdir(path):  # a bundle, which has another name than its module
@@ -283,14 +282,14 @@ def _complete(
 
 
 def _require(
-    identity: ModuleIdentity, uuid: bytes, key: ModuleKey | None, path: str
+    identity: ModuleKey, uuid: bytes, key: ModuleKey | None, path: str
 ) -> None:
     difference = _difference(identity, uuid, key) if key else ""
     if difference:
         raise UuidMismatchError(difference, path=path)
 
 
-def _difference(identity: ModuleIdentity, uuid: bytes, key: ModuleKey) -> str:
+def _difference(identity: ModuleKey, uuid: bytes, key: ModuleKey) -> str:
     """Why a module is not the one of *key*; "" if it is."""
     if key.debug_id:
         debug_id = key.debug_id.upper()

@@ -16,8 +16,9 @@ from gsym.store.sources.foreign_layouts import STORE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.store.modules import Entry
 
 _MAX_CACHED = 16384
 

@@ -7,10 +7,10 @@ import time
 from contextlib import suppress
 
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.layout import ENTRIES, LOCKS, SIDECAR, TEMPORARY, lock_name, names_in
 from gsym.store.locking import held_at_once, remove_abandoned
-from gsym.store.modules import ModuleKey
 from gsym.store.publication import (
     published_folder,
     remove_leftovers,

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
+from gsym.modules.key import build_id_digits, debug_ids_of_build_id
 from gsym.store.layout import (
     ENTRIES,
     GSYM_FILE,
@@ -19,9 +20,7 @@ from gsym.store.layout import (
     PUBLISHED,
     SIDECAR,
     TEMPORARY,
-    build_id_digits,
     checked_identity,
-    debug_ids_of_build_id,
     is_store,
     link_of_code_id,
     link_of_debug_id,
@@ -40,10 +39,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gsym.conversion.identity import ModuleIdentity
+    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.collection import Collection
-    from gsym.store.modules import Entry, ModuleKey, Quality
+    from gsym.store.modules import Entry, Quality
     from gsym.store.publication import Publication
 
 _MAX_CACHED = 16384
@@ -161,7 +160,7 @@ class Store:
     def publish(  # noqa: PLR0913 - independent keywords
         self,
         gsym_path: str | os.PathLike[str],
-        identity: ModuleIdentity,
+        identity: ModuleKey,
         *,
         uuid: bytes = b"",
         quality: Quality,

@@ -11,12 +11,12 @@ from stat import S_ISREG
 
 from gsym.containers.recognition import recognise_file
 from gsym.errors import FormatError, GsymError, NotFoundError
+from gsym.modules.key import ModuleKey
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.adding import add_all
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
-from gsym.store.modules import ModuleKey
 from gsym.store.sources.source import FoundFile
 from gsym.store.tree_adding import FileOutcome, in_parallel, outcome_of
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from gsym.cache import BoundedCache
-from gsym.store.modules import BEST_LEVEL, ModuleKey
+from gsym.modules.key import ModuleKey
+from gsym.store.modules import BEST_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,13 +8,8 @@ from itertools import chain
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import HEAD_SIZE, recognise
-from gsym.conversion.identity import (
-    ModuleIdentity,
-    codeview_debug_id,
-    uuid_code_id,
-    uuid_debug_id,
-)
 from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey, codeview_debug_id, uuid_code_id, uuid_debug_id
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
@@ -45,7 +40,7 @@ class IndexedFile(NamedTuple):
     """
 
     stamp: tuple[int, int]
-    modules: Sequence[ModuleIdentity] = ()
+    modules: Sequence[ModuleKey] = ()
     ids: Sequence[str] = ()
     is_debug_file: bool = True
     rank: int = 1
@@ -64,7 +59,7 @@ def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
             return _read_gsym(path, stamp)
         if kind not in _KINDS or (kind == "breakpad" and not _is_sym_file(path)):
             return IndexedFile(stamp, is_debug_file=False)
-        modules = [each.identity for each in modules_in(path, ModuleIdentity())]
+        modules = [each.identity for each in modules_in(path, ModuleKey())]
         rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
         return IndexedFile(stamp, is_debug_file=False)
@@ -87,7 +82,7 @@ def _rank(path: str) -> int:
         return int(binary.has_section(b".symtab") or not binary.is_elf)
 
 
-def _named(identity: ModuleIdentity, path: str) -> ModuleIdentity:
+def _named(identity: ModuleKey, path: str) -> ModuleKey:
     """An identity with the name that the module would get in a store."""
     if identity.debug_file in {"", os.path.basename(path)}:
         return identity._replace(debug_file=bare_name(path))
@@ -103,7 +98,7 @@ def _read_gsym(path: str, stamp: tuple[int, int]) -> IndexedFile:
     guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
     ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
     name = bare_name(path).removesuffix(".gsym")
-    module = ModuleIdentity(debug_id=ids[0], debug_file=name)
+    module = ModuleKey(debug_id=ids[0], debug_file=name)
     return IndexedFile(
         stamp, [module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()]
     )

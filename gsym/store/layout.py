@@ -17,16 +17,21 @@ from __future__ import annotations
 
 import os
 
-from gsym.conversion.identity import elf_debug_id, macho_debug_id, read_debug_id
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.modules.key import (
+    build_id_digits,
+    debug_ids_of_build_id,
+    is_hex,
+    read_debug_id,
+)
 from gsym.store.locking import owned_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from gsym.conversion.identity import ModuleIdentity
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.modules.key import ModuleKey
+    from gsym.store.modules import Entry
 
 
 MARKER = "gsym-store.json"
@@ -81,7 +86,7 @@ def name_problem(name: str) -> str:
     return ""
 
 
-def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
+def checked_identity(identity: ModuleKey) -> ModuleKey:
     """*identity* with ids in the store's format.
 
     A build id that does not match the debug id is dropped: it belongs to another
@@ -93,7 +98,7 @@ def checked_identity(identity: ModuleIdentity) -> ModuleIdentity:
     for name in (identity.debug_file, identity.code_file):
         if problem := name_problem(name):
             raise ValueError(f"invalid module name '{name[:80]}': {problem}")
-    if identity.code_id and not _is_hex(identity.code_id):
+    if identity.code_id and not is_hex(identity.code_id):
         raise ValueError(f"invalid code id '{identity.code_id[:80]}'")
     debug_id = normal_debug_id(identity.debug_id)
     code_id = identity.code_id.upper()
@@ -139,16 +144,7 @@ def link_of_code_id(code_file: str, code_id: str) -> str:
     return f"{CODE_IDS}/{escape_name(code_file.lower())}/{code_id.upper()}"
 
 
-def debug_ids_of_build_id(build_id: str) -> Iterator[str]:
-    """Possible debug ids of a module with this build id or LC_UUID."""
-    identifier = bytes.fromhex(build_id)
-    yield elf_debug_id(identifier, "little")
-    if len(identifier) == _GUID_SIZE:
-        yield macho_debug_id(identifier)
-    yield elf_debug_id(identifier, "big")
-
-
-def breakpad_path(identity: ModuleIdentity, suffix: str) -> str:
+def breakpad_path(identity: ModuleKey, suffix: str) -> str:
     """The path in Breakpad's stores: NAME/DEBUGID/NAME.suffix."""
     name = escape_name(identity.debug_file or identity.debug_id)
     stem = name[: -len(_PDB)] if name.lower().endswith(_PDB) else name
@@ -173,12 +169,6 @@ def lock_name(key: ModuleKey) -> str:
         else ("code", key.code_id.upper(), key.code_file.lower())
     )
     return sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def build_id_digits(code_id: str) -> str:
-    """*code_id* as a build id in lower case; "" if it is not one."""
-    is_complete = len(code_id) % 2 == 0 and len(code_id) > 2  # noqa: PLR2004 - a folder
-    return code_id.lower() if is_complete and _is_hex(code_id) else ""
 
 
 def files_of(entry: Entry) -> set[str]:
@@ -236,12 +226,6 @@ def _breakpad_aliases(name: str, debug_id: str, has_sym: bool) -> dict[str, str]
 
 def _escape(letter: str) -> str:
     return f"%{ord(letter):02X}"
-
-
-def _is_hex(digits: str) -> bool:
-    return 0 < len(digits) <= _MAX_ID_DIGITS and not digits.lower().strip(
-        "0123456789abcdef"
-    )
 
 
 def default_store(environment: Mapping[str, str] = os.environ) -> str:

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
     from gsym.store.packages import Packages
 
 

@@ -7,16 +7,11 @@ from gsym.containers.fat import list_slices
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import refuse
-from gsym.conversion.identity import (
-    ModuleIdentity,
-    breakpad_identity,
-    codeview_debug_id,
-    identify,
-    pdb_identity,
-    uuid_debug_id,
-)
+from gsym.conversion.identity import identify, pdb_identity
 from gsym.conversion.input_file import open_input
+from gsym.conversion.inputs.breakpad import breakpad_identity
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
+from gsym.modules.key import ModuleKey, codeview_debug_id, uuid_debug_id
 from gsym.records import NamedTuple
 
 
@@ -33,7 +28,7 @@ class ModuleFile(NamedTuple):
 
     path: str
     kind: str
-    identity: ModuleIdentity
+    identity: ModuleKey
     uuid: bytes
     architecture: str | None = None
 
@@ -41,7 +36,7 @@ class ModuleFile(NamedTuple):
 _HEADER_SIZE = 64 << 10  # where MODULE and INFO records are expected
 
 
-def modules_in(path: str, wanted: ModuleIdentity) -> tuple[ModuleFile, ...]:
+def modules_in(path: str, wanted: ModuleKey) -> tuple[ModuleFile, ...]:
     """The modules in the file *path*.
 
     Args:
@@ -102,17 +97,17 @@ def _of_breakpad(path: str) -> ModuleFile:
     return ModuleFile(path, "breakpad", identity, read_module(lines).build_id)
 
 
-def _of_gsym(path: str, wanted: ModuleIdentity) -> ModuleFile:
+def _of_gsym(path: str, wanted: ModuleKey) -> ModuleFile:
     with gsym.reading.reader.open(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
     systems = [wanted.os] if wanted.os else ["Linux", "mac", "windows"]
     for os in systems:
         debug_id = _fitting_debug_id(uuid, os, byteorder, wanted.debug_id)
         if debug_id:
-            identity = ModuleIdentity(os=os, debug_id=debug_id)
+            identity = ModuleKey(os=os, debug_id=debug_id)
             return ModuleFile(path, "gsym", identity, uuid)
     if not wanted.debug_id:
-        return ModuleFile(path, "gsym", ModuleIdentity(os=wanted.os), uuid)
+        return ModuleFile(path, "gsym", ModuleKey(os=wanted.os), uuid)
     raise UuidMismatchError(
         f"UUID is {uuid.hex() or 'missing'}, which does not match debug id "
         f"{wanted.debug_id}",

@@ -2,86 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from gsym.conversion.identity import read_debug_id
 from gsym.records import NamedTuple
-from gsym.store.layout import build_id_digits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.conversion.identity import ModuleIdentity
-
-
-class ModuleKey(NamedTuple):
-    """Names and ids of a module to search for; "" if not known.
-
-    Either id is enough to find a module in a store. A remote source may need a name as
-    well.
-
-    Attributes:
-        debug_file: Name of the file with debug information: `xul.pdb`,
-            `libc.so.6`. No folder.
-        debug_id: In Breakpad's format: GUID and age, all digits upper-case.
-        code_file: Name of the binary: `xul.dll`. No folder.
-        code_id: In upper case: ELF build id or LC_UUID in hexadecimal; for a PE file
-            its time stamp and image size.
-        path: Where a log or a profile says that its file is, for searches on the
-            machine of the user; a file there is used only if it has the id.
-    """
-
-    debug_file: str = ""
-    debug_id: str = ""
-    code_file: str = ""
-    code_id: str = ""
-    path: str = ""
-
-
-def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
-    """The key of a module, as in symbolication requests and Breakpad's paths.
-
-    Args:
-        debug_file: Name of the file, without folder.
-        debug_id: In any format that `read_debug_id` accepts.
-
-    Raises:
-        ValueError: *debug_id* is invalid.
-    """
-    return ModuleKey(debug_file, read_debug_id(debug_id).upper())
-
-
-def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
-    """The key of a module, as used by debuginfod and symbolizer markup.
-
-    Args:
-        build_id: Its build id.
-        path: See `ModuleKey`.
-
-    Raises:
-        TypeError: *build_id* is not bytes.
-    """
-    if not isinstance(build_id, bytes):
-        reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
-        raise TypeError(reason)
-    return ModuleKey(code_id=build_id.hex().upper(), path=path)
-
-
-def keys_of_text(text: str) -> list[ModuleKey]:
-    """Possible keys of a module, the most likely first.
-
-    Args:
-        text: A debug id, a build id, or NAME/ID, where the id may be a code id. Any
-            other text has no key.
-    """
-    name, _, identifier = text.rpartition("/")
-    keys = []
-    if build_id_digits(identifier):
-        keys.append(ModuleKey(debug_file=name, code_id=identifier))
-    with suppress(ValueError):
-        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
-    if name:
-        keys.append(ModuleKey(code_file=name, code_id=identifier))
-    return keys
+    from gsym.modules.key import ModuleKey
 
 
 BEST_LEVEL = 2
@@ -121,7 +46,7 @@ class Entry(NamedTuple):
     """
 
     path: str
-    identity: ModuleIdentity
+    identity: ModuleKey
     uuid: bytes = b""
     quality: Quality = Quality(0, 0)
     source: str = ""

@@ -15,12 +15,11 @@ from contextlib import suppress
 from hashlib import sha256
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
+from gsym.modules.key import ModuleKey, debug_ids_of_build_id
 from gsym.records import NamedTuple
 from gsym.store.archives import ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
-from gsym.store.layout import debug_ids_of_build_id
 from gsym.store.modules import Entry
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.store.archives import Member
-    from gsym.store.modules import ModuleKey
 
     class PackageReader(Protocol):
         """Reads packages, perhaps in a confined process."""
@@ -216,9 +214,9 @@ class Packages:
         if not found:
             raise NotFoundError("no package has it")
         names = [bare_name(each.name) for each in found if _BY_ID not in each.name]
-        identity = ModuleIdentity()
+        identity = ModuleKey()
         if names and not (key.debug_file or key.code_file):
-            identity = ModuleIdentity(debug_file=names[0])
+            identity = ModuleKey(debug_file=names[0])
         path = self.extract(found[0], folder)
         digits = found[0].supplementary
         for each in self._by_id.get(digits, ())[:1]:
@@ -232,9 +230,9 @@ class Packages:
         for path, ((modified, size), found) in list(self._read.items()):
             for member in found:
                 if _BY_ID not in member.name:
-                    identity = ModuleIdentity(
+                    identity = ModuleKey(
                         os="Linux",
-                        debug_id=next(debug_ids_of_build_id(member.build_id)),
+                        debug_id=debug_ids_of_build_id(member.build_id)[0],
                         debug_file=bare_name(member.name),
                         code_id=member.build_id.upper(),
                     )

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import gsym.reading.reader
 from gsym.errors import EmptyError, FormatError, GsymError
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
@@ -34,7 +35,6 @@ from gsym.store.layout import (
     names_in,
 )
 from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
-from gsym.store.modules import ModuleKey
 from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
 from gsym.writing.data_part import open_data_part

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.conversion.identity import ModuleIdentity, macho_debug_id
+from gsym.modules.key import ModuleKey, macho_debug_id
 from gsym.store.layout import names_in
-from gsym.store.modules import ModuleKey
 from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 _RETURN_PADS = ".return-pads"
 
 
-def file_id_identity(file_id: FileId) -> ModuleIdentity:
+def file_id_identity(file_id: FileId) -> ModuleKey:
     """The identity of an executable of which only the FileID is known."""
-    return ModuleIdentity(
+    return ModuleKey(
         debug_id=macho_debug_id(file_id),
         code_id=file_id.hex().upper(),
         debug_file=file_id.base64,

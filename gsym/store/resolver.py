@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from gsym.conversion.identity import ModuleIdentity
+    from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.store.modules import Entry
     from gsym.store.packages import PackageMember, Packages
     from gsym.store.publication import Publication
     from gsym.store.sources.negative_cache import Miss, MissLifetimes
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
             path: str,
             *,
             key: ModuleKey,
-            identity: ModuleIdentity,
+            identity: ModuleKey,
             source: str,
         ) -> Publication:
             """As `add_file`."""
@@ -403,7 +403,7 @@ def _has_id(key: ModuleKey) -> bool:
     return bool(key.debug_id[:_GUID_DIGITS].strip("0") or key.code_id.strip("0"))
 
 
-def _identity(key: ModuleKey, found: FoundFile) -> ModuleIdentity:
+def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
     """The identity of a file that its contents lack.
 
     A file requested by build id may have a meaningless name; then the build id is used

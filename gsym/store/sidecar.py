@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.store.layout import (
     GSYM_FILE,
     ORIGINAL_FILES,
@@ -86,14 +86,14 @@ def parse_entry(folder: str, text: bytes, path: str) -> Entry:
         raise FormatError(f"damaged record of a module: {error}", path=path) from None
 
 
-def identity_text(identity: ModuleIdentity) -> bytes:
+def identity_text(identity: ModuleKey) -> bytes:
     """An identity in JSON, as servers of GSYM files send it to `read_identity`."""
     import json
 
     return json.dumps({"format": _FORMAT, **identity._asdict()}).encode("ascii")
 
 
-def read_identity(text: bytes) -> ModuleIdentity:
+def read_identity(text: bytes) -> ModuleKey:
     """Parse an identity sent by a server.
 
     Raises:
@@ -150,9 +150,9 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
     )
 
 
-def _identity(record: dict[str, Any]) -> ModuleIdentity:
-    names = (_field(record, name, str) for name in ModuleIdentity._fields)
-    return checked_identity(ModuleIdentity(*names))
+def _identity(record: dict[str, Any]) -> ModuleKey:
+    names = (_field(record, name, str) for name in ModuleKey._fields)
+    return checked_identity(ModuleKey(*names))
 
 
 def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:

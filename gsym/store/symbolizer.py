@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.model import Lookup
+    from gsym.modules.key import ModuleKey
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
     from gsym.store.bucket import BucketStore
     from gsym.store.directory import Store
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.store.modules import Entry
 
     class Resolving(Protocol):
         """Finds modules, such as a `Resolver`."""

@@ -7,12 +7,11 @@ import re
 import msgspec
 
 from gsym.containers.data_symbols import is_thumb_at
-from gsym.conversion.identity import read_debug_id
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError, UnsupportedError
 from gsym.model import UINT64_END
+from gsym.modules.key import ModuleKey, read_debug_id
 from gsym.records import NamedTuple
-from gsym.store.modules import ModuleKey
 from gsym.symbolication.request import (
     ExtensionError,
     decode_request,

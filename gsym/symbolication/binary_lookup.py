@@ -377,8 +377,8 @@ def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
 
     if not os.path.isdir(default_store()):
         return None
+    from gsym.modules.key import ModuleKey
     from gsym.store.directory import Store
-    from gsym.store.modules import ModuleKey
 
     try:
         entry = Store(default_store()).get(ModuleKey(code_id=binary.uuid.hex()))

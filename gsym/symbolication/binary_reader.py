@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
     from gsym.model import Header, Lookup
+    from gsym.modules.key import ModuleKey
 
 # Less debug information is converted completely in the time of a few addresses.
 _LEAST_DEBUG_INFO = 1 << 20
@@ -68,7 +69,7 @@ def open_binary(
         or any(map(binary.has_section, _GO_SECTIONS))
     ):
         return None
-    options = ConvertOptions(index=False)
+    options = ConvertOptions(index=False, identity=False)
     partial = PartialConversion(binary, found, options)
     if partial.has_split_units:
         return None
@@ -126,6 +127,12 @@ class _BinaryReader(Reader):
     @property
     def uuid(self) -> bytes:
         return self._binary.uuid
+
+    @property
+    def module(self) -> ModuleKey:
+        from gsym.conversion.identity import key_of_binary
+
+        return key_of_binary(self._binary)
 
     @property
     def mapped(self) -> MappedImage:

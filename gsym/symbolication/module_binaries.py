@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.modules.key import ModuleKey
+    from gsym.store.modules import Entry
 
 
 class ModuleBinaries:

@@ -18,11 +18,12 @@ from stat import S_ISREG
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.conversion.identity import identify
 from gsym.errors import GsymError, SourceError
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Entry, ModuleKey
+from gsym.store.modules import Attempt, Entry
 from gsym.store.symbolizer import OpenModule, Symbolizer
 from gsym.symbolication.binary_lookup import open_module
 from gsym.symbolication.function_names import FunctionNames

@@ -10,7 +10,7 @@ from itertools import pairwise
 from time import perf_counter
 
 from gsym.model import Frame
-from gsym.store.modules import key_of_debug_id
+from gsym.modules.key import key_of_debug_id
 from gsym.symbolication.function_names import FunctionNames
 from gsym.symbolication.link_addresses import (
     MAY_BE_LINK,
@@ -25,8 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.store.modules import Entry
     from gsym.store.symbolizer import OpenModule
     from gsym.symbolication.report_modules import FoundModule
     from gsym.symbolication.stacks.parts import ParsedReport, StackModule

@@ -8,7 +8,7 @@ import stat
 import msgspec
 
 from gsym.errors import FormatError
-from gsym.store.modules import key_of_debug_id
+from gsym.modules.key import key_of_debug_id
 from gsym.symbolication.request import (
     ExtensionError,
     decode_request,

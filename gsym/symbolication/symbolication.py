@@ -10,14 +10,14 @@ from __future__ import annotations
 import time
 from array import array
 
-from gsym.store.modules import key_of_debug_id
+from gsym.modules.key import key_of_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gsym.modules.key import ModuleKey
     from gsym.reading.frames import Frames
-    from gsym.store.modules import ModuleKey
     from gsym.store.symbolizer import OpenModule, Symbolizer
     from gsym.symbolication.request import Job, Stack
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.engine.native import lib
 from gsym.model import UINT64_END
+from gsym.modules.part import module_part_start
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _INDEX_FILE_MULTIPLE = 512  # bytes, of a file of version 1 that has an index
 _ADDRESS_SIZES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_PADDING = 7
 _DATA = "the data symbols"
+_MODULE = "the names of the module"
 _DATA_PADDING = DATA_ALIGNMENT - 1
 _SECTION_NAMES = {
     lib.GSYM_SECTION_ADDR_OFFSETS: "AddrOffsets",
@@ -104,9 +106,12 @@ class Layout:
             self._read_version_2()
         else:
             raise BrokenError(4, f"unknown version {self.version}")
-        start = data_part_start(data, len(data))
+        end = module_part_start(data, len(data))
+        if end < len(data):
+            self._add(_MODULE, end, len(data) - end)
+        start = data_part_start(data[:end], end)
         if start >= 0:
-            self._add(_DATA, start, len(data) - start)
+            self._add(_DATA, start, end - start)
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
         """The integers at *offset* in the `struct` format *fields*."""
@@ -195,16 +200,17 @@ class Layout:
 
     def _add_index_at_end(self) -> None:
         """Find the index by its last bytes."""
-        start = len(self.data) - struct.calcsize("<" + _INDEX_TRAILER)
-        is_possible = len(self.data) % _INDEX_FILE_MULTIPLE == 0
+        end = module_part_start(self.data, len(self.data))
+        start = end - struct.calcsize("<" + _INDEX_TRAILER)
+        is_possible = end % _INDEX_FILE_MULTIPLE == 0
         if not is_possible or start < self.parts["StringTable"].end:
             return
         size, _, _, _, _, magic = self.unpack(_INDEX_TRAILER, start, "the file")
         if magic != lib.GSYM_INDEX_MAGIC:
             return
-        if size > len(self.data):
+        if size > end:
             raise BrokenError(start, f"Index of {size} bytes is larger than the file")
-        self._add("Index", len(self.data) - size, size)
+        self._add("Index", end - size, size)
 
     def _add_file_table(self, start: int) -> None:
         (count,) = self.unpack("I", start, "FileTable")
@@ -242,8 +248,9 @@ class Layout:
     def function_info(self) -> Extent:
         """The extent in which records are allowed."""
         start, end = self.parts["StringTable"].end, len(self.data)
-        if "Index" in self.parts:
-            end = self.parts["Index"].start
+        for name in (_MODULE, "Index"):
+            if name in self.parts:
+                end = self.parts[name].start
         if start > end:  # the strings are shared and come last
             start, end = self.parts["FileTable"].end, self.own_strings.start
         return self.parts.get("FunctionInfo", Extent(start, end, "FunctionInfo"))

@@ -1,7 +1,7 @@
 """The variables of a binary, appended to its GSYM file.
 
 They are a separate GSYM file, with variables instead of functions, after the last byte
-of the other one; a footer of 16 bytes follows:
+of the other one, before the part that names the module; a footer of 16 bytes follows:
 
     8 bytes  "GSYMDATA"
     u64      bytes of the GSYM file of variables, little-endian
@@ -16,6 +16,7 @@ from struct import Struct
 
 from gsym.errors import GsymError
 from gsym.model import FunctionInfo
+from gsym.modules.part import FOOTER_SIZE, module_part_start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def count_variables(part: bytes) -> int:
 def data_part_of(data: Buffer) -> bytes:
     """The part of a GSYM file with these bytes, or b""."""
     view = memoryview(data)
+    view = view[: module_part_start(view, len(view))]
     start = data_part_start(view, len(view))
     return bytes(view[start:]) if start >= 0 else b""
 
@@ -97,8 +99,9 @@ def data_part_start(tail: Buffer, size: int) -> int:
     """The offset of the part in a file, or -1.
 
     Args:
-        tail: The end of the file, at least 16 bytes.
-        size: Of the file.
+        tail: The end of the file, at least 16 bytes, without the part that names the
+            module.
+        size: Of the file, without that part.
     """
     end = memoryview(tail)[-_FOOTER.size :]
     if len(end) < _FOOTER.size:
@@ -125,6 +128,8 @@ def open_data_part(
 
     with open(path, "rb") as file:
         end = os.fstat(file.fileno()).st_size if size is None else offset + size
+        file.seek(max(offset, end - FOOTER_SIZE))
+        end = offset + module_part_start(file.read(FOOTER_SIZE), end - offset)
         file.seek(max(offset, end - _FOOTER.size))
         start = data_part_start(file.read(_FOOTER.size), end - offset)
         if start < 0:

@@ -17,7 +17,7 @@ from gsym.cli.verbs.modules import FolderModules
 from gsym.markup.filter import MarkupFilter
 from gsym.markup.remote_symbols import RemoteSymbols
 from gsym.markup.symbols import SymbolOptions
-from gsym.store.modules import key_of_build_id
+from gsym.modules.key import key_of_build_id
 from gsym.store.symbolizer import OpenModule, Symbolization
 from tests import store_modules
 from tests.http_server import Reply, Request, Server

@@ -11,9 +11,9 @@ import pytest
 from gsym.cli.main import main
 from gsym.cli.verbs.store_adding import read_module_list
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey
 from tests.http_server import Reply, Server
 from tests.symbol_files import debug_id, key, symbols
 

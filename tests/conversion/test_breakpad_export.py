@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import gsym
-from gsym import FunctionInfo, InlineInfo, LineEntry, ModuleIdentity, Range
+from gsym import FunctionInfo, InlineInfo, LineEntry, ModuleKey, Range
 from tests import oracle
 from tests.breakpad_file import Frame, SymbolFile
 from tests.conversions import words
@@ -19,7 +19,9 @@ from tests.views import to_oracle
 if TYPE_CHECKING:
     from pathlib import Path
 
-LINUX = ModuleIdentity("Linux", "x86_64", "A" * 32 + "0", debug_file="app")
+LINUX = ModuleKey(
+    os="Linux", architecture="x86_64", debug_id="A" * 32 + "0", debug_file="app"
+)
 HEAD = f"MODULE Linux x86_64 {'A' * 32}0 app\n"
 
 ROW_OUTSIDE = LineEntry(0x1020, "/src/a.c", 9)
@@ -471,7 +473,7 @@ BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
     ("given", "byteorder", "expected"),
     [
         (
-            ModuleIdentity("Linux", "x86_64"),
+            ModuleKey(os="Linux", architecture="x86_64"),
             "little",
             (
                 "MODULE Linux x86_64 0905AE80CEE75A33E3CAB61C274274DE0 lib app.so.1\n"
@@ -479,7 +481,7 @@ BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
             ),
         ),
         (
-            ModuleIdentity("Linux", "s390x"),
+            ModuleKey(os="Linux", architecture="s390x"),
             "big",
             (
                 "MODULE Linux s390x 80AE0509E7CE335AE3CAB61C274274DE0 lib app.so.1\n"
@@ -487,17 +489,24 @@ BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
             ),
         ),
         (
-            ModuleIdentity("Linux", "x86_64", "B" * 32 + "0", "1234", "app", ""),
+            ModuleKey(
+                os="Linux",
+                architecture="x86_64",
+                debug_id="B" * 32 + "0",
+                code_id="1234",
+                debug_file="app",
+                code_file="",
+            ),
             "little",
             f"MODULE Linux x86_64 {'B' * 32}0 app\nINFO CODE_ID 1234",
         ),
         (
-            ModuleIdentity("Linux", "x86_64", "B" * 32 + "0"),
+            ModuleKey(os="Linux", architecture="x86_64", debug_id="B" * 32 + "0"),
             "little",
             f"MODULE Linux x86_64 {'B' * 32}0 lib app.so.1",
         ),
         (
-            ModuleIdentity(
+            ModuleKey(
                 *("windows", "x86", "B" * 32 + "1a", "5AB380779000"),
                 *("the app.pdb", "the\napp.exe"),
             ),
@@ -510,7 +519,7 @@ BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
     ],
 )
 def test_the_head_names_the_module(
-    given: ModuleIdentity, byteorder: str, expected: str, tmp_path: Path
+    given: ModuleKey, byteorder: str, expected: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "lib app.so.1.gsym"
     path.write_bytes(create(SMALL, uuid=BUILD_ID, byteorder=byteorder))
@@ -524,13 +533,21 @@ def test_the_head_names_the_module(
     ("given", "uuid", "complaint"),
     [
         (None, BUILD_ID, "the os and architecture of the module must be given"),
-        (ModuleIdentity("Linux"), BUILD_ID, "the architecture of the module must"),
-        (ModuleIdentity("Linux", "x86"), b"", "the debug id of the module must"),
-        (ModuleIdentity("windows", "x86"), BUILD_ID, "the debug id of the module must"),
+        (ModuleKey(os="Linux"), BUILD_ID, "the architecture of the module must"),
+        (
+            ModuleKey(os="Linux", architecture="x86"),
+            b"",
+            "the debug id of the module must",
+        ),
+        (
+            ModuleKey(os="windows", architecture="x86"),
+            BUILD_ID,
+            "the debug id of the module must",
+        ),
     ],
 )
 def test_what_is_not_known_is_asked_for(
-    given: ModuleIdentity | None, uuid: bytes, complaint: str, tmp_path: Path
+    given: ModuleKey | None, uuid: bytes, complaint: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "app.gsym"
     path.write_bytes(create(SMALL, uuid=uuid))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym import ModuleIdentity
+from gsym import ModuleKey
 from tests import oracle
 from tests.breakpad_answers import answers, boundaries
 from tests.breakpad_file import SymbolFile
@@ -20,7 +20,9 @@ from tests.views import functions_from_oracle
 
 pytestmark = pytest.mark.long
 
-IDENTITY = ModuleIdentity("Linux", "x86_64", "0" * 33, debug_file="m")
+IDENTITY = ModuleKey(
+    os="Linux", architecture="x86_64", debug_id="0" * 33, debug_file="m"
+)
 
 
 def export(data: bytes) -> tuple[bytes, gsym.ExportReport]:

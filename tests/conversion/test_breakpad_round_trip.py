@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import gsym
-from gsym import ModuleIdentity
+from gsym import ModuleKey
 from tests.breakpad_file import Frame, SymbolFile
 from tests.creations import create
 from tests.strategies import function_lists
@@ -27,11 +27,13 @@ REAL_FILES = {
     "xul.sym": "windows",
     "xul2.sym": "windows",
 }
-IDENTITY = ModuleIdentity("Linux", "x86_64", "1" * 33, debug_file="m")
+IDENTITY = ModuleKey(
+    os="Linux", architecture="x86_64", debug_id="1" * 33, debug_file="m"
+)
 
 
 def there_and_back(
-    text: Path, folder: Path, identity: ModuleIdentity
+    text: Path, folder: Path, identity: ModuleKey
 ) -> tuple[bytes, gsym.ExportReport]:
     file, target = folder / "m.gsym", folder / "m.sym"
     gsym.convert(text, file)
@@ -85,7 +87,7 @@ def test_any_text_of_ours_answers_the_same(functions: list[gsym.FunctionInfo]) -
 def test_a_real_file_comes_back(name: str, fixtures: Path, tmp_path: Path) -> None:
     source = fixtures / "symbolic" / name
     head = source.read_text().splitlines()[0].split(maxsplit=4)
-    identity = ModuleIdentity(head[1], head[2], debug_file=head[4])
+    identity = ModuleKey(os=head[1], architecture=head[2], debug_file=head[4])
     if identity.os == "windows":  # a GSYM file has no age
         identity = identity._replace(debug_id=head[3])
     text, report = there_and_back(source, tmp_path, identity)

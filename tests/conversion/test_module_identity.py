@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.identity import (
-    ModuleIdentity,
+from gsym.conversion.identity import elf_text_identifier, identify
+from gsym.modules.key import (
+    ModuleKey,
     codeview_debug_id,
     elf_debug_id,
-    elf_text_identifier,
-    identify,
     macho_debug_id,
     pe_code_id,
     read_debug_id,
@@ -181,25 +180,33 @@ def elf(**parts: object) -> bytes:
     [
         (
             elf(build_id=BUILD_ID),
-            ModuleIdentity("Linux", "x86_64", SWAPPED + "0", BUILD_ID.hex().upper()),
+            ModuleKey(
+                os="Linux",
+                architecture="x86_64",
+                debug_id=SWAPPED + "0",
+                code_id=BUILD_ID.hex().upper(),
+            ),
         ),
         (
             elf(build_id=BUILD_ID, bits=64, byteorder="big"),
-            ModuleIdentity(
+            ModuleKey(
                 *("Linux", "ppc64", BUILD_ID[:16].hex().upper() + "0"),
                 BUILD_ID.hex().upper(),
             ),
         ),
         (
             elf(bits=32),
-            ModuleIdentity("Linux", "x86", TEXT_SWAPPED + "0"),
+            ModuleKey(os="Linux", architecture="x86", debug_id=TEXT_SWAPPED + "0"),
         ),
-        (elf(machine=183), ModuleIdentity("Linux", "arm64", TEXT_SWAPPED + "0")),
-        (Elf().to_bytes(), ModuleIdentity("Linux", "x86_64")),
+        (
+            elf(machine=183),
+            ModuleKey(os="Linux", architecture="arm64", debug_id=TEXT_SWAPPED + "0"),
+        ),
+        (Elf().to_bytes(), ModuleKey(os="Linux", architecture="x86_64")),
     ],
 )
 def test_the_identity_of_an_elf_file(
-    image: bytes, expected: ModuleIdentity, tmp_path: Path
+    image: bytes, expected: ModuleKey, tmp_path: Path
 ) -> None:
     path = tmp_path / "lib app.so.1"
     path.write_bytes(image)
@@ -217,7 +224,7 @@ def pe(*debug: tuple[int, bytes], machine: int = X86_64) -> bytes:
 def test_the_identity_of_a_pe_file(machine: int, name: str, tmp_path: Path) -> None:
     path = tmp_path / "app.exe"
     path.write_bytes(pe((CODEVIEW, RECORD), machine=machine))
-    assert identify(str(path)) == ModuleIdentity(
+    assert identify(str(path)) == ModuleKey(
         *("windows", name, SWAPPED + "2", "5F3759DF100000", "the app.pdb", "app.exe")
     )
 
@@ -273,7 +280,7 @@ def test_the_uuid_chooses_a_slice(fixtures: Path) -> None:
     with pytest.raises(gsym.GsymError, match="x86_64, arm64: choose one"):
         identify(bundle)
     uuid = bytes.fromhex("2556f1515a403847be6ce2c1b5be4df8")
-    assert identify(bundle, uuid=uuid) == ModuleIdentity(
+    assert identify(bundle, uuid=uuid) == ModuleKey(
         *("mac", "arm64", uuid.hex().upper() + "0", uuid.hex().upper(), "Example")
     )
 

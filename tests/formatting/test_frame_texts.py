@@ -14,10 +14,10 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.conversion.identity import ModuleIdentity
 from gsym.engine.native import to_bytes, to_str
 from gsym.engine.text_buffer import TextBuffer
 from gsym.errors import GsymError, LimitError
+from gsym.modules.key import ModuleKey
 from gsym.store.modules import Entry
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.answer_texts import AnswerTexts, clean_text, quoted
@@ -61,7 +61,7 @@ def work_of(name: str, offsets: list[int], code_file: str = "") -> ModuleWork:
             creator.add(function)
             creator.save(file.name)
         reader = gsym.open(file.name)
-    identity = ModuleIdentity(debug_id="A" * 33, code_file=code_file)
+    identity = ModuleKey(debug_id="A" * 33, code_file=code_file)
     work = ModuleWork("a.pdb", "A" * 33)
     work.module = OpenModule(Entry("a.gsym", identity), reader)
     for offset in offsets:

@@ -27,7 +27,7 @@ from tests.guarded import GuardedMemory
 from tests.markup_modules import BUILD_ID, CONTEXT, Modules
 
 if TYPE_CHECKING:
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
 
 pytestmark = pytest.mark.long
 

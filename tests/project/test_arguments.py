@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
+from gsym.modules.key import key_of_build_id
 from gsym.store.directory import Store
-from gsym.store.modules import key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.tree_adding import add_tree
 from gsym.symbfile.to_gsym import convert_symbfiles

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "gsym"
 FOLDERS = (
     "engine",
     "containers",
+    "modules",
     "reading",
     "writing",
     "net",

@@ -6,14 +6,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.conversion.identity import ModuleIdentity
+from gsym.modules.key import ModuleKey
 from gsym.store.modules import Attempt, Entry, Resolution
 from tests.conftest import find_peer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.modules import ModuleKey
 
 XUL_ID = "44E4EC8C2F41492B9369D6B9A059577C2"
 LIB_ID = "0905AE80CEE75A33E3CAB61C274274DE0"
@@ -94,9 +93,24 @@ def make_modules(folder: Path) -> KnownModules:
     return KnownModules(
         Entry(
             str(xul),
-            ModuleIdentity("windows", "x86_64", XUL_ID, "", "xul.pdb", "xul.dll"),
+            ModuleKey(
+                os="windows",
+                architecture="x86_64",
+                debug_id=XUL_ID,
+                code_id="",
+                debug_file="xul.pdb",
+                code_file="xul.dll",
+            ),
         ),
         Entry(
-            str(lib), ModuleIdentity("Linux", "x86_64", LIB_ID, "", "libdemo.so", "")
+            str(lib),
+            ModuleKey(
+                os="Linux",
+                architecture="x86_64",
+                debug_id=LIB_ID,
+                code_id="",
+                debug_file="libdemo.so",
+                code_file="",
+            ),
         ),
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gsym import Creator, FunctionInfo, InlineInfo, LineEntry, Range
-from gsym.conversion.identity import ModuleIdentity, elf_debug_id
+from gsym.modules.key import ModuleKey, elf_debug_id
 from gsym.store.directory import Store
 from gsym.store.modules import Attempt, Quality, Resolution
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.modules import ModuleKey
 
 BUILD_ID = "80ae0509e7ce335ae3cab61c274274de96049b64"  # of libfoo.so
 FOO_ID = elf_debug_id(bytes.fromhex(BUILD_ID), "little")
@@ -68,7 +67,7 @@ class StoredModules:
 def make_page_store(folder: Path) -> Store:
     """All of the above in a store in *folder*."""
     store = Store(folder / "store")
-    linux = ModuleIdentity("Linux", "x86_64")
+    linux = ModuleKey(os="Linux", architecture="x86_64")
     for build_id, debug_id in ((OLD_BUILD_ID, OLD_FOO_ID), (BUILD_ID, FOO_ID)):
         identity = linux._replace(
             debug_id=debug_id, code_id=build_id.upper(), debug_file="libfoo.so"
@@ -82,11 +81,22 @@ def make_page_store(folder: Path) -> Store:
     functions = [_function(0x1000, EVIL, f"/{EVIL_IMAGE}/x.c")]
     _put(store, evil, 0, functions, bytes.fromhex(EVIL_BUILD_ID))
     digits = UUID.replace("-", "")
-    example = ModuleIdentity("mac", "arm64", digits + "0", digits, "Example")
+    example = ModuleKey(
+        os="mac",
+        architecture="arm64",
+        debug_id=digits + "0",
+        code_id=digits,
+        debug_file="Example",
+    )
     functions = [_function(EXAMPLE_BASE + 0x1A00, "-[Example run:]", "/app/Example.m")]
     _put(store, example, EXAMPLE_BASE, functions, bytes.fromhex(digits))
-    xul = ModuleIdentity(
-        "windows", "x86_64", XUL_ID.upper(), "5E8F310E69D0000", "xul.pdb", "xul.dll"
+    xul = ModuleKey(
+        os="windows",
+        architecture="x86_64",
+        debug_id=XUL_ID.upper(),
+        code_id="5E8F310E69D0000",
+        debug_file="xul.pdb",
+        code_file="xul.dll",
     )
     functions = [
         _function(0x180001000, "XRE_main", "/gecko/toolkit/xre/nsAppRunner.cpp")
@@ -97,7 +107,7 @@ def make_page_store(folder: Path) -> Store:
 
 def _put(
     store: Store,
-    identity: ModuleIdentity,
+    identity: ModuleKey,
     base: int,
     functions: list[FunctionInfo],
     uuid: bytes,

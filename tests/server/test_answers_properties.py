@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.conversion.identity import ModuleIdentity
 from gsym.engine.demangling import demangle
+from gsym.modules.key import ModuleKey
 from gsym.store.modules import Entry
 from gsym.store.symbolizer import Symbolizer
 from gsym.symbolication.request import RequestLimits, read_v4, read_v5
@@ -100,7 +100,7 @@ def test_answers_are_those_of_offline_lookups(data: st.DataObject) -> None:
                 creator.save(path)
             readers[debug_id] = gsym.open(path)
             code_file = "a.dll" if debug_id == FIRST else ""
-            identity = ModuleIdentity(debug_id=debug_id, code_file=code_file)
+            identity = ModuleKey(debug_id=debug_id, code_file=code_file)
             entries.append(Entry(path, identity))
         near: dict[int, tuple[list[gsym.FunctionInfo], int]]
         near = {0: (first, base), 1: (second, 0)}

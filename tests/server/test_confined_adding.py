@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 
 import gsym.reading.reader
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.server.confined_binaries import ConfinedBinaries
 from gsym.server.confined_modules import (
     ConfinedAdder,
@@ -27,7 +27,6 @@ from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.modules import key_of_build_id
 from tests.inputs import elf
 from tests.inputs.dies import Die
 from tests.inputs.dwarf import Dwarf
@@ -48,7 +47,7 @@ def added(
 ) -> Publication:
     """Add a file as module 1 to the store in *folder*."""
     store = Store(folder / "store")
-    return adder(store, str(path), key=key(1), identity=ModuleIdentity(), source=source)
+    return adder(store, str(path), key=key(1), identity=ModuleKey(), source=source)
 
 
 def binary(number: int) -> bytes:
@@ -69,7 +68,7 @@ def test_the_module_is_the_one_that_add_file_puts_there(
         path.write_bytes(binary(1))
     else:
         write_sym(path, 1)
-    known = ModuleIdentity(code_file="mine")
+    known = ModuleKey(code_file="mine")
     confined, free = (
         add(Store(tmp_path / name), str(path), key=key(1), identity=known, source="x")
         for name, add in (("confined", ADD), ("free", add_file))

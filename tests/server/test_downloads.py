@@ -14,9 +14,9 @@ import pytest
 
 import gsym
 from gsym.conversion.export import export_breakpad
+from gsym.modules.key import ModuleKey
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import SourceOpener
 from gsym.store.symbolizer import Symbolizer

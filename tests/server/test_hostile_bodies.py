@@ -26,8 +26,8 @@ from tests.server.running import RunningServer, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gsym.modules.key import ModuleKey
     from gsym.server.bodies import Inflater
-    from gsym.store.modules import ModuleKey
     from tests.server.modules import KnownModules
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]

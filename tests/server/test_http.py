@@ -25,7 +25,7 @@ from tests.server.symbfile_pushes import KEY, push, ranges
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
 
 pytestmark = [pytest.mark.long, pytest.mark.no_engine]
 

@@ -11,10 +11,10 @@ import pytest
 from gsym.containers.recognition import recognise
 from gsym.conversion.identity import identify
 from gsym.errors import SourceError
+from gsym.modules.key import ModuleKey
 from gsym.server.modules import make_symbolizer
 from gsym.server.settings import Settings
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import ModuleKey
 from gsym.store.packages import Packages
 from tests.inputs import packages
 from tests.server.modules import SOURCE, run

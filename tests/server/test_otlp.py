@@ -27,7 +27,7 @@ from opentelemetry.proto.collector.profiles.v1development import (  # noqa: E402
     profiles_service_pb2_grpc as service_grpc,
 )
 
-from gsym.conversion.identity import ModuleIdentity  # noqa: E402
+from gsym.modules.key import ModuleKey  # noqa: E402
 from gsym.server.otlp.grpc_service import GrpcService  # noqa: E402
 from gsym.server.otlp.status import status_message, status_text  # noqa: E402
 from gsym.store.modules import Attempt, Entry, Resolution  # noqa: E402
@@ -40,7 +40,6 @@ from tests.trace.profiles.symbols import BASE, BUILD_ID, Modules  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gsym.store.modules import ModuleKey
     from tests.server.running import Answer
 
 pytestmark = pytest.mark.no_engine
@@ -65,7 +64,7 @@ class OneModule:
         self.is_ready.wait(60)
         if key.code_id != BUILD_ID.upper():
             return Resolution(None, (Attempt("here", "missing"),), is_cached=True)
-        identity = ModuleIdentity(code_id=BUILD_ID)
+        identity = ModuleKey(code_id=BUILD_ID)
         return Resolution(Entry(self.path, identity), is_cached=True)
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from gsym.conversion.identity import identify
 from gsym.errors import FormatError, GsymError
+from gsym.modules.key import ModuleKey
 from gsym.server.modules import confined_binaries, make_symbolizer
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import ModuleKey
 from gsym.store.packages import Packages, index_package
 from gsym.store.tree_adding import add_tree
 from tests.inputs import elf, packages

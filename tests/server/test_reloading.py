@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gsym.modules.key import ModuleKey
 from gsym.server.modules import make_symbolizer
 from gsym.server.reloading import ReloadingApp, settings_of_modules
 from gsym.server.settings import Settings
-from gsym.store.modules import ModuleKey
 from gsym.store.symbolizer import Symbolizer
 from tests.server.running import made_settings
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gsym
-from gsym.conversion.identity import ModuleIdentity
+from gsym.modules.key import ModuleKey
 from gsym.store.modules import Entry
 from gsym.store.symbolizer import Symbolizer
 from gsym.symbolication.source import SourceRoots
@@ -59,7 +59,13 @@ class Sources:
                 info = gsym.FunctionInfo(start, 0x10, f"f{number}", line_table=lines)
                 creator.add(info)
             creator.save(str(folder / "m.gsym"))
-        identity = ModuleIdentity("Linux", "x86_64", LIB_ID, "", "m")
+        identity = ModuleKey(
+            os="Linux",
+            architecture="x86_64",
+            debug_id=LIB_ID,
+            code_id="",
+            debug_file="m",
+        )
         self.entry = Entry(str(folder / "m.gsym"), identity)
 
     def serve(self, **settings: Any) -> RunningServer:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym.conversion.identity import identify
+from gsym.modules.key import ModuleKey
 from gsym.server.modules import make_symbolizer
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import SourceOpener
 from tests.inputs.macho import Macho, Symbol, code

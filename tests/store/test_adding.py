@@ -14,7 +14,6 @@ import pytest
 
 import gsym
 from gsym.containers.inflation import believable_size
-from gsym.conversion.identity import ModuleIdentity, macho_debug_id
 from gsym.errors import (
     ArchitectureError,
     EmptyError,
@@ -24,10 +23,11 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
+from gsym.modules.key import ModuleKey, key_of_build_id, macho_debug_id
 from gsym.store.adding import add_file
 from gsym.store.archives import bare_name
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, Quality, key_of_build_id
+from gsym.store.modules import Quality
 from tests.inputs.macho import ARM64, X86_64, Macho, Symbol, code, fat
 from tests.store_modules import build_id, identity, key, write_gsym, write_sym
 
@@ -47,54 +47,54 @@ pytestmark = pytest.mark.long
     [
         (
             "linux/crash",
-            ModuleIdentity(
-                "Linux",
-                "x86_64",
-                "C0BCC3F19827FE653058404B2831D9E60",
-                "F1C3BCC0279865FE3058404B2831D9E64135386C",
-                "crash",
+            ModuleKey(
+                os="Linux",
+                architecture="x86_64",
+                debug_id="C0BCC3F19827FE653058404B2831D9E60",
+                code_id="F1C3BCC0279865FE3058404B2831D9E64135386C",
+                debug_file="crash",
             ),
             Quality(2, 222),
         ),
         (
             "windows/crash.sym",
-            ModuleIdentity(
-                "windows",
-                "x86",
-                "3249D99D0C4049318610F4E4FB0B69361",
-                "5AB380779000",
-                "crash.pdb",
-                "crash.exe",
+            ModuleKey(
+                os="windows",
+                architecture="x86",
+                debug_id="3249D99D0C4049318610F4E4FB0B69361",
+                code_id="5AB380779000",
+                debug_file="crash.pdb",
+                code_file="crash.exe",
             ),
             Quality(1, 127),
         ),
         (
             "macos/crash.dSYM",
-            ModuleIdentity(
-                "mac",
-                "x86_64",
-                "67E9247C814E392BA027DBDE6748FCBF0",
-                "67E9247C814E392BA027DBDE6748FCBF",
-                "crash",
+            ModuleKey(
+                os="mac",
+                architecture="x86_64",
+                debug_id="67E9247C814E392BA027DBDE6748FCBF0",
+                code_id="67E9247C814E392BA027DBDE6748FCBF",
+                debug_file="crash",
             ),
             Quality(2, 194),
         ),
         (
             "windows/msys2-qglib.debug.zst",
-            ModuleIdentity(
-                "windows",
-                "x86_64",
-                "FE9537F1E434A8594C4C44205044422E1",
-                "695CFDE9CF000",
-                "msys2-qglib",
-                "msys2-qglib",
+            ModuleKey(
+                os="windows",
+                architecture="x86_64",
+                debug_id="FE9537F1E434A8594C4C44205044422E1",
+                code_id="695CFDE9CF000",
+                debug_file="msys2-qglib",
+                code_file="msys2-qglib",
             ),
             Quality(2, 98),
         ),
     ],
 )
 def test_real_files_are_stored_with_their_identities(
-    store: Store, fixtures: Path, name: str, expected: ModuleIdentity, quality: Quality
+    store: Store, fixtures: Path, name: str, expected: ModuleKey, quality: Quality
 ) -> None:
     path = fixtures / "symbolic" / name
     if name == "macos/crash.dSYM":  # another file in it is broken
@@ -123,7 +123,13 @@ def test_the_slices_of_a_fat_file_are_modules(store: Store, tmp_path: Path) -> N
         add_file(store, path)
     for name, uuid in uuids.items():
         entry = add_file(store, path, architecture=name).entry
-        module = ModuleIdentity("mac", name, macho_debug_id(uuid), uuid.hex(), "app")
+        module = ModuleKey(
+            os="mac",
+            architecture=name,
+            debug_id=macho_debug_id(uuid),
+            code_id=uuid.hex(),
+            debug_file="app",
+        )
         assert entry.identity == module._replace(code_id=uuid.hex().upper())
     other = Store(f"{store.path}-2")
     asked = ModuleKey(debug_id=macho_debug_id(uuids["arm64"]))
@@ -138,7 +144,13 @@ def test_the_slices_of_a_fat_file_are_modules(store: Store, tmp_path: Path) -> N
 def test_default_system_of_a_gsym_file_is_linux(store: Store, tmp_path: Path) -> None:
     path = write_gsym(tmp_path / "libx.so.gsym", 1)
     entry = add_file(store, path).entry
-    expected = ModuleIdentity("Linux", "", identity(1).debug_id, "", "libx.so")
+    expected = ModuleKey(
+        os="Linux",
+        architecture="",
+        debug_id=identity(1).debug_id,
+        code_id="",
+        debug_file="libx.so",
+    )
     assert entry.identity == expected
     assert store.get(key_of_build_id(build_id(1))) == entry
 
@@ -164,7 +176,7 @@ def test_requested_debug_id_determines_the_system_of_a_gsym_file(
 
 def test_identity_given_by_the_caller_is_stored(store: Store, tmp_path: Path) -> None:
     path = write_gsym(tmp_path / "a.gsym", 1)
-    better = ModuleIdentity(os="Android", architecture="arm64", debug_file="libx.so")
+    better = ModuleKey(os="Android", architecture="arm64", debug_file="libx.so")
     entry = add_file(store, path, identity=better, source="by hand").entry
     assert entry.identity == better._replace(debug_id=identity(1).debug_id)
     assert entry.source == "by hand"
@@ -239,7 +251,7 @@ def test_a_file_of_another_module_is_refused(store: Store, tmp_path: Path) -> No
     for asked in (key(2), key_of_build_id(build_id(2))):
         with pytest.raises(UuidMismatchError, match=f"{path}: (debug|code) id is"):
             add_file(store, path, key=asked)
-    other = ModuleIdentity(debug_id=identity(2).debug_id)
+    other = ModuleKey(debug_id=identity(2).debug_id)
     with pytest.raises(UuidMismatchError, match=f"{path}: debug id is"):
         add_file(store, path, identity=other)
     assert list(store.entries()) == []

@@ -15,9 +15,9 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.errors import FormatError, SourceError
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import (
     SourceOpener,
@@ -64,7 +64,7 @@ def entry_of(folder: Path, name: str = "main") -> Entry:
     functions = [gsym.FunctionInfo(0x1000 + i * 16, 16, f"{name}{i}") for i in range(9)]
     path = folder / f"{name}.gsym"
     path.write_bytes(create(functions, uuid=ID))
-    identity = gsym.ModuleIdentity(os="Linux", debug_file="libapp.so")
+    identity = gsym.ModuleKey(os="Linux", debug_file="libapp.so")
     store = Store(folder / f"store-{name}")
     return add_file(store, path, identity=identity).entry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
-from gsym.store.modules import ModuleKey
+from gsym.modules.key import ModuleKey
 from gsym.store.sources import foreign_layouts as layouts
 from gsym.store.sources.foreign_layouts import ANY, Layout, is_plain_name
 

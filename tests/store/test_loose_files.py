@@ -9,8 +9,8 @@ import pytest
 
 import gsym
 from gsym.errors import NotFoundError, SourceError
+from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import ModuleKey, key_of_build_id, key_of_debug_id
 from tests.symbol_files import debug_id, key, symbols
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gsym.store.modules import Attempt, ModuleKey
+from gsym.modules.key import ModuleKey
+from gsym.store.modules import Attempt
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
 from tests.clock import Clock
 from tests.symbol_files import key

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gsym.errors import NotFoundError, SourceError
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.net.limits import TransferLimits
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.resolver import Resolver
 from gsym.store.sources.settings import open_source
 from tests.companions import ID, debug_file

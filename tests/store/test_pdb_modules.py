@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gsym.modules.key import ModuleKey
 from gsym.store.adding import add_file
-from gsym.store.modules import ModuleKey
 from tests.inputs.pdb import GUID, TEXT, Function, Module, Pdb
 from tests.inputs.pe import CODEVIEW, Pe, Section, codeview
 

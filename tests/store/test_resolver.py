@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError, SourceError
+from gsym.modules.key import ModuleKey
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import write_pieces
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import ModuleKey
 from gsym.store.resolver import Resolver
 from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.negative_cache import MissLifetimes, NegativeCache
@@ -188,7 +187,7 @@ def test_a_module_is_named_by_its_build_id_where_nothing_else_names_it(
     def find(_: ModuleKey, folder: str) -> FoundFile:
         found = Path(folder, file)
         found.write_bytes(elf.to_bytes())
-        return FoundFile(str(found), "somewhere", ModuleIdentity(debug_file=told))
+        return FoundFile(str(found), "somewhere", ModuleKey(debug_file=told))
 
     resolver = Resolver(store, [Given("builds", find)])
     entry = resolver.resolve(ModuleKey(asked, code_id=BUILD_ID.upper())).entry

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given, strategies as st
 
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.store.directory import Store
 from gsym.store.layout import escape_name, name_problem
 from gsym.store.modules import Entry, Quality
@@ -134,7 +134,9 @@ def test_records_are_read_as_written(
 ) -> None:
     folder = str(tmp_path_factory.mktemp("sidecar"))
     system, architecture, source = words
-    module = ModuleIdentity(system, architecture, identity(1).debug_id)
+    module = ModuleKey(
+        os=system, architecture=architecture, debug_id=identity(1).debug_id
+    )
     path = f"{folder}/module.gsym"
     quality = Quality(level, 9)
     entry = Entry(path, module, uuid, quality, source, 7, added, gsym_size=7)

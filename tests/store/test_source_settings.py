@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gsym.conversion.identity import ModuleIdentity
+from gsym.modules.key import ModuleKey
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey
 from gsym.store.sidecar import identity_text
 from gsym.store.sources.local_trees import LocalStore, LocalTree
 from gsym.store.sources.settings import SourceOpener, open_source
@@ -148,9 +147,9 @@ def test_a_server_of_gsym_files_is_asked_for_them_first(tmp_path: Path) -> None:
         b"[]",
         b"[" * 60_000,
         b'{"format": 2}',
-        identity_text(ModuleIdentity(debug_id=debug_id(), debug_file="../x")),
-        identity_text(ModuleIdentity(debug_id="nonsense")),
-        identity_text(ModuleIdentity(debug_id=debug_id(), os="x" * 70_000)),
+        identity_text(ModuleKey(debug_id=debug_id(), debug_file="../x")),
+        identity_text(ModuleKey(debug_id="nonsense")),
+        identity_text(ModuleKey(debug_id=debug_id(), os="x" * 70_000)),
     ],
 )
 def test_identity_from_a_server_counts_only_if_it_is_valid(
@@ -161,7 +160,7 @@ def test_identity_from_a_server_counts_only_if_it_is_valid(
         server.replies[f"{tree}.gsym"] = Reply(b"a GSYM file")
         server.replies[f"{tree}.json"] = Reply(told)
         (source,) = opener.open(f"gsym+{server.url}")
-        assert source.find(key(), str(tmp_path)).identity == ModuleIdentity()
+        assert source.find(key(), str(tmp_path)).identity == ModuleKey()
 
 
 def test_a_store_is_opened_by_its_path(tmp_path: Path) -> None:

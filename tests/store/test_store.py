@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 import gsym
-from gsym.conversion.identity import ModuleIdentity, macho_debug_id
 from gsym.errors import FormatError, GsymError, UnsupportedError
+from gsym.modules.key import ModuleKey, key_of_build_id, macho_debug_id
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, Quality, key_of_build_id
+from gsym.store.modules import Quality
 from tests.store_modules import (
     PE_CODE_ID,
     build_id,
@@ -42,9 +42,7 @@ def names(store: Store, folder: str) -> list[str]:
     return [path.name for path in Path(store.path, folder).iterdir()]
 
 
-def publish(
-    store: Store, module: ModuleIdentity, number: int = 1, **options: object
-) -> str:
+def publish(store: Store, module: ModuleKey, number: int = 1, **options: object) -> str:
     with store.temporary_folder() as folder:
         path = write_gsym(f"{folder}/new.gsym", number)
         quality = Quality(0, 1)
@@ -104,7 +102,13 @@ def test_a_breakpad_file_knows_half_of_a_build_id_and_answers_for_all(
 
 def test_a_module_of_apple_is_found_by_its_uuid(store: Store) -> None:
     uuid = bytes(range(16))
-    module = ModuleIdentity("mac", "arm64", macho_debug_id(uuid), "", "app")
+    module = ModuleKey(
+        os="mac",
+        architecture="arm64",
+        debug_id=macho_debug_id(uuid),
+        code_id="",
+        debug_file="app",
+    )
     publish(store, module)
     assert store.get(key_of_build_id(uuid)) is not None
 

@@ -11,16 +11,9 @@ import pytest
 
 import gsym
 from gsym import Creator, FunctionInfo, identify
-from gsym.conversion.identity import ModuleIdentity
+from gsym.modules.key import ModuleKey, key_of_debug_id
 from gsym.store.directory import Store
-from gsym.store.modules import (
-    Attempt,
-    Entry,
-    ModuleKey,
-    Quality,
-    Resolution,
-    key_of_debug_id,
-)
+from gsym.store.modules import Attempt, Entry, Quality, Resolution
 from gsym.store.symbolizer import Symbolizer
 
 if TYPE_CHECKING:
@@ -43,7 +36,7 @@ class Known:
         with Creator(base_address=base) as creator:
             creator.add(FunctionInfo(base + 0x100, 0x10, function))
             creator.save(path)
-        self.entries[debug_id] = Entry(str(path), ModuleIdentity(debug_id=debug_id))
+        self.entries[debug_id] = Entry(str(path), ModuleKey(debug_id=debug_id))
 
     def resolve(self, key: ModuleKey) -> Resolution:
         self.asked += 1
@@ -190,7 +183,13 @@ def test_many_threads_get_right_answers(known: Known) -> None:
 
 
 def publish(store: Store, name: str, functions: int) -> Entry:
-    identity = ModuleIdentity("Linux", "x86_64", _IDS[1], "", "libx.so")
+    identity = ModuleKey(
+        os="Linux",
+        architecture="x86_64",
+        debug_id=_IDS[1],
+        code_id="",
+        debug_file="libx.so",
+    )
     with store.temporary_folder() as folder, Creator(base_address=0) as creator:
         for number in range(functions):
             creator.add(FunctionInfo(0x100 + 0x10 * number, 0x10, name))

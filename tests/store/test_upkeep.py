@@ -15,10 +15,10 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.locking import OwnedFolder
-from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.tree_export import export_modules
 from gsym.store.verification import verify_store
 from tests.store_modules import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gsym import RemoteSymbolizer, SymbolicationClient
+from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.store.directory import Store
-from gsym.store.modules import ModuleKey, key_of_build_id
 from gsym.store.symbolizer import Symbolizer
 from tests.http_server import Reply, Request, Server
 from tests.store_modules import build_id, identity, put

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gsym
-from gsym.store.modules import ModuleKey
+from gsym.modules.key import ModuleKey
 from gsym.symbolication.report_modules import why_not
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf

@@ -139,6 +139,7 @@ def _convert(
             call_sites_yaml=options.call_sites_yaml or None,
             segment_size=options.segment_size or None,
             index=False,
+            identity=False,
             symbol_table=options.symtab_file or None,
             symbol_stubs=options.stubs_file or None,
             verbose=options.verbose and not options.quiet,

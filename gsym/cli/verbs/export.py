@@ -17,8 +17,9 @@ from gsym.cli.options import (
 )
 from gsym.cli.terminal import printable, progress_for
 from gsym.conversion.export import IdentityError, export_breakpad
-from gsym.conversion.identity import ModuleIdentity, identify
+from gsym.conversion.identity import identify
 from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey
 from gsym.symbfile.to_lidia import export_lidia
 from gsym.writing.atomic_file import is_same_file
 
@@ -131,10 +132,10 @@ def _tell_losses(path: str, losses: dict[str, int]) -> None:
         print(printable(f"{path}: warning: {loss} ({times})"), file=sys.stderr)
 
 
-def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleIdentity:
+def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleKey:
     """The module as options describe it, else as the binary does."""
     if binary is None:
-        return ModuleIdentity(**given)
+        return ModuleKey(**given)
     # Who gives a debug id knows better than the UUID of the file.
     uuid = None if "debug_id" in given else reader.uuid
     return identify(binary, uuid=uuid)._replace(**given)

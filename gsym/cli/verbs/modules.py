@@ -10,9 +10,9 @@ from gsym.cli.grammar import Option, UsageError
 from gsym.cli.options import HEADER, SERVER, STORE_TO_READ, read_headers
 from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import elf_debug_id
 from gsym.errors import GsymError, SourceError
 from gsym.markup.symbols import BINARIES, has_uuid
+from gsym.modules.key import elf_debug_id
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from gsym.markup.remote_symbols import Asking
     from gsym.markup.settings import Style
     from gsym.markup.symbols import Opening, SymbolOptions
+    from gsym.modules.key import ModuleKey
     from gsym.store.loose_files import LooseFiles
-    from gsym.store.modules import ModuleKey
     from gsym.symbolication.report_modules import ReportModules
     from gsym.trace.profiles.model import Profile
 

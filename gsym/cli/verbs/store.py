@@ -10,10 +10,10 @@ from gsym.cli.options import JSON, QUIET, STORE, output_option
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import describe, print_json, printable
 from gsym.errors import GsymError
+from gsym.modules.key import keys_of_text
 from gsym.sizes import rounded_size
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
-from gsym.store.modules import keys_of_text
 from gsym.store.tree_export import copy_file, export_modules
 
 TYPE_CHECKING = False
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.errors import FormatError
-    from gsym.store.modules import Entry, ModuleKey
+    from gsym.modules.key import ModuleKey
+    from gsym.store.modules import Entry
 
 NAMES = Operand(
     "NAME",

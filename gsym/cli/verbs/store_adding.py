@@ -33,8 +33,8 @@ from gsym.cli.verbs.store import (
     module_keys,
     open_store,
 )
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.net.buckets import BUCKETS
 from gsym.sizes import rounded_size
 from gsym.store.adding import add_file
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.store.modules import Entry, ModuleKey, Resolution
+    from gsym.store.modules import Entry, Resolution
     from gsym.store.tree_adding import FileOutcome
 
 KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
@@ -128,7 +128,7 @@ def _add_to(store: Store, values: Values) -> int:
             jobs=values.number("--threads", minimum=1, end=257),
             limits=limits,
             progress=progress.callback,
-            identity=ModuleIdentity(**module_identity(values)),
+            identity=ModuleKey(**module_identity(values)),
             source=values.text("--origin") or "",
             keep_original=values.flag("--keep-original"),
             most_inflated=limits.inflated,

@@ -181,12 +181,9 @@ def _record(miss: Miss) -> dict[str, Any]:
         {**attempt._asdict(), "time": when}
         for attempt, when in zip(miss.attempts, miss.times, strict=True)
     ]
-    debug_file, debug_id, code_file, code_id, _ = miss.key
+    names = "debug_file", "debug_id", "code_file", "code_id"
     return {
-        "debug_file": debug_file,
-        "debug_id": debug_id,
-        "code_file": code_file,
-        "code_id": code_id,
+        **{name: getattr(miss.key, name) for name in names},
         "asked": miss.asked,
         "last_asked": miss.last_asked,
         "attempts": attempts,

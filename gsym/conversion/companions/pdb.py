@@ -13,8 +13,8 @@ from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
 from gsym.conversion.companions import symbol_cache
 from gsym.conversion.companions.search import CompanionSearch, reason_of
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
-from gsym.conversion.identity import codeview_debug_id
 from gsym.errors import FormatError, GsymError
+from gsym.modules.key import codeview_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

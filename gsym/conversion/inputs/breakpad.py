@@ -18,6 +18,7 @@ from gsym.engine.native import (
 )
 from gsym.engine.workers import core_count
 from gsym.errors import ArchitectureError, EmptyError
+from gsym.modules.key import ModuleKey, is_apple, read_debug_id
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -52,7 +53,6 @@ class Module(NamedTuple):
     build_id: bytes
 
 
-_APPLE = {"mac", "macos", "ios", "tvos", "watchos", "visionos"}
 _TRIPLE_ARCHITECTURES = {
     "x86": "i386",
     "amd64": "x86_64",
@@ -104,9 +104,24 @@ def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str
     return system, architecture, debug_id, code_id, name, code_file
 
 
-def is_apple(system: str) -> bool:
-    """Whether an operating system has Mach-O files, which an LC_UUID identifies."""
-    return system.lower() in _APPLE
+def breakpad_identity(records: Iterable[bytes]) -> ModuleKey:
+    """The identity of the module that a Breakpad file describes.
+
+    Args:
+        records: Its lines, or as many as hold its MODULE and INFO records.
+
+    Raises:
+        ValueError: Its debug id is none.
+    """
+    os, architecture, debug_id, code_id, name, binary = read_module_words(records)
+    return ModuleKey(
+        os=os,
+        architecture=architecture,
+        debug_id=read_debug_id(debug_id) if debug_id else "",
+        code_id=code_id.upper(),
+        debug_file=name.replace("\\", "/").rpartition("/")[2],
+        code_file=binary.replace("\\", "/").rpartition("/")[2],
+    )
 
 
 def _architecture(name: str, *, is_apple: bool) -> str:
@@ -267,9 +282,18 @@ def convert(request: ConversionRequest) -> ConversionReport:
     return output.write(
         architecture=module.architecture,
         build_id=module.build_id,
+        module=_named(text.head()),
         warnings=warnings,
         details=text.details(),
     )
+
+
+def _named(records: Iterable[bytes]) -> ModuleKey:
+    """As `breakpad_identity`, without a debug id where that is none."""
+    try:
+        return breakpad_identity(records)
+    except ValueError:
+        return ModuleKey()
 
 
 class _Text:

@@ -12,6 +12,7 @@ from gsym.containers.fat import choose_slice
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.debug_info import DebugInfo, find_debug_info
+from gsym.conversion.identity import module_of
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import bytes_of, ffi, lib
@@ -46,6 +47,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
                 request,
                 found.pdb,
                 base_address=source.base_address or 0,
+                module=module_of(source),
                 companions=found.companions,
             )
         output = ConversionOutput(
@@ -65,6 +67,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
             return output.write(
                 architecture=source.architecture,
                 build_id=source.uuid,
+                module=module_of(source),
                 companions=found.companions + job.companions,
                 notes=notes,
                 warnings=job.warnings(),

@@ -11,6 +11,8 @@ from __future__ import annotations
 from gsym.conversion.output import ConversionOutput
 from gsym.engine.native import ffi, lib
 from gsym.errors import UnsupportedError
+from gsym.modules.key import ModuleKey
+from gsym.modules.part import read_module_part
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
 
@@ -61,6 +63,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
     return output.write(
         architecture="",
         build_id=source.uuid,
+        module=read_module_part(data) or ModuleKey(),
         warnings={},
         details=(),
         data_part=data_part,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gsym.containers.pdb_file import PdbFile
+from gsym.conversion.identity import pdb_identity
 from gsym.conversion.output import ConversionOutput
 from gsym.conversion.unit_job import UnitJob, thread_count
 from gsym.engine.native import lib
@@ -12,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gsym.conversion.output import ConversionRequest
     from gsym.conversion.report import ConversionReport
+    from gsym.modules.key import ModuleKey
 
 _BYTES_PER_THREAD = 4 << 20
 
@@ -27,7 +29,7 @@ def convert(request: ConversionRequest) -> ConversionReport:
             f"is for {pdb.architecture}, not for {request.options.arch}",
             path=request.input,
         )
-    return convert_pdb(request, pdb, base_address=0)
+    return convert_pdb(request, pdb, base_address=0, module=pdb_identity(pdb))
 
 
 def convert_pdb(
@@ -35,6 +37,7 @@ def convert_pdb(
     pdb: PdbFile,
     *,
     base_address: int,
+    module: ModuleKey,
     companions: tuple[str, ...] = (),
 ) -> ConversionReport:
     """Write the functions of *pdb*.
@@ -43,6 +46,7 @@ def convert_pdb(
         request: The conversion.
         pdb: The debug information.
         base_address: Where its image starts at link time.
+        module: What is known of the module.
         companions: Files that were read besides the input.
     """
     output = ConversionOutput(request, big_endian=False, base_address=base_address)
@@ -57,6 +61,7 @@ def convert_pdb(
         return output.write(
             architecture=pdb.architecture,
             build_id=pdb.guid,
+            module=module,
             companions=companions,
             warnings=job.warnings(),
             details=job.details(),

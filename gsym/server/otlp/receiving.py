@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from gsym.modules.key import ModuleKey
     from gsym.server.service import Service
-    from gsym.store.modules import ModuleKey
 
 PATH = "/v1development/profiles"
 _RETRY_AFTER = 5

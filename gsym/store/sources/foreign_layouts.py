@@ -9,20 +9,15 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gsym.conversion.companions.symstore import symstore_paths
+from gsym.modules.key import build_id_digits, debug_ids_of_build_id
 from gsym.records import NamedTuple
-from gsym.store.layout import (
-    GSYM_FILE,
-    build_id_digits,
-    debug_ids_of_build_id,
-    link_of_debug_id,
-    normal_debug_id,
-)
+from gsym.store.layout import GSYM_FILE, link_of_debug_id, normal_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
 
 
 class Layout(NamedTuple):

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
     from gsym.store.sources.source import Source
 

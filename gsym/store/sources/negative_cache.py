@@ -15,8 +15,9 @@ from contextlib import suppress
 from hashlib import sha256
 from heapq import nlargest
 
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
-from gsym.store.modules import Attempt, ModuleKey
+from gsym.store.modules import Attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError, SourceError
+from gsym.modules.key import ModuleKey
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.transfer import inflated_pieces, write_pieces
 from gsym.store.layout import GSYM_FILE, SIDECAR
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from gsym.net.limits import TransferLimits
-    from gsym.store.modules import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
 
 _LAYOUTS = (STORE, BREAKPAD_TREE, DEBUGINFOD, UNIFIED)
@@ -97,14 +96,14 @@ class ObjectStorage:
                     return FoundFile(target, f"{self._name}/{path}", identity)
         raise not_found(tried)
 
-    def _identity(self, path: str, folder: str) -> ModuleIdentity:
+    def _identity(self, path: str, folder: str) -> ModuleKey:
         """The identity of a module of a store, as its GSYM file has no names.
 
         Raises:
             FormatError: Its record is damaged.
         """
         if os.path.basename(path) != GSYM_FILE:
-            return ModuleIdentity()
+            return ModuleKey()
         self.fetch(f"{os.path.dirname(path)}/{SIDECAR}", os.path.join(folder, SIDECAR))
         return read_entry(folder).identity
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
-
-    from gsym.store.modules import ModuleKey
 
     class Source(Protocol):
         """Debug files by the identifiers of modules; safe for threads."""
@@ -52,4 +50,4 @@ class FoundFile(NamedTuple):
 
     path: str
     location: str
-    identity: ModuleIdentity = ModuleIdentity()
+    identity: ModuleKey = ModuleKey()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from gsym.conversion.identity import ModuleIdentity
 from gsym.errors import NotFoundError, SourceError
+from gsym.modules.key import ModuleKey
 from gsym.store.sidecar import read_identity
 from gsym.store.sources.foreign_layouts import ANY
 from gsym.store.sources.source import FoundFile
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from gsym.net.transfer import Transfer
     from gsym.net.web_address import WebAddress
-    from gsym.store.modules import ModuleKey
     from gsym.store.sources.foreign_layouts import Layout
 
 # Ends of the paths of a GSYM file and of its identity.
@@ -75,10 +74,10 @@ class WebServer:
                 return FoundFile(target, str(address), self._identity(path, folder))
         raise NotFoundError("; ".join(answers) or f"needs {self._layout.needs}")
 
-    def _identity(self, path: str, folder: str) -> ModuleIdentity:
+    def _identity(self, path: str, folder: str) -> ModuleKey:
         """The identity that the server has for a GSYM file, which has no names."""
         if not path.endswith(_GSYM):
-            return ModuleIdentity()
+            return ModuleKey()
         target = os.path.join(folder, _IDENTITY)
         address = self._address.below(path.removesuffix(_GSYM) + _IDENTITY)
         try:
@@ -88,4 +87,4 @@ class WebServer:
             with open(target, "rb") as file:
                 return read_identity(file.read(_MOST_IDENTITY))
         except (NotFoundError, SourceError, ValueError):
-            return ModuleIdentity()
+            return ModuleKey()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gsym.conversion.identity import elf_debug_id
 from gsym.errors import ServerError
 from gsym.model import UINT64_END, Frame, FunctionRange, Lookup
+from gsym.modules.key import elf_debug_id
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolization
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
     from gsym.symbolication.client.jobs import JobAnswer, StackFrame
     from gsym.symbolication.client.symbolication_client import SymbolicationClient
 

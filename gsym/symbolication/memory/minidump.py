@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
-from gsym.conversion.identity import codeview_debug_id, pe_code_id
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey, codeview_debug_id, pe_code_id
 from gsym.records import NamedTuple
-from gsym.store.modules import ModuleKey
 from gsym.symbolication.memory.loaded import Loaded
 from gsym.symbolication.memory.maps import read_maps
 from gsym.symbolication.memory.module_files import ModuleFiles

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gsym.conversion.identity import read_debug_id
 from gsym.model import UINT64_END
+from gsym.modules.key import ModuleKey, read_debug_id
 from gsym.records import NamedTuple
-from gsym.store.modules import ModuleKey
 
 TYPE_CHECKING = False
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import median
 
-from gsym.conversion.identity import elf_debug_id
 from gsym.model import UINT64_MAX
+from gsym.modules.key import elf_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from array import array
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
+from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
-from gsym.store.modules import ModuleKey
 from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.model import Frame
 

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 import gsym
 from gsym.cli.main import main
-from gsym.store.modules import ModuleKey
+from gsym.modules.key import ModuleKey
 from gsym.symbolication.memory.minidump import read_minidump
 from tests.conftest import find_peer
 from tests.inputs.minidump import (

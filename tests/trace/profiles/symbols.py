@@ -11,7 +11,7 @@ from gsym.store.symbolizer import OpenModule
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gsym.store.modules import ModuleKey
+    from gsym.modules.key import ModuleKey
 
 BUILD_ID = "0123456789abcdef0123456789abcdef01234567"
 BASE = 0x400000

@@ -1,0 +1,495 @@
+"""The names and ids of a module, and the rules by which two are the same build.
+
+docs/identity.md describes the rules. All that search, cache, store and open files of
+modules ask `compare`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ModuleKey(NamedTuple):
+    """What is known of a module; "" where that is nothing.
+
+    The same record is what a request says of the module that it wants, and what a file
+    says of the module that it is.
+
+    Attributes:
+        debug_file: Name of the file with debug information: `xul.pdb`,
+            `libc.so.6`. No folder.
+        debug_id: In Breakpad's format: 32 digits of a GUID and those of its age. 32
+            digits alone: the file does not say the age.
+        code_file: Name of the binary: `xul.dll`. No folder. Of a file, only where
+            it is another name, as for PE.
+        code_id: ELF build id or LC_UUID in hexadecimal; for a PE file its time stamp
+            and image size.
+        path: Where a log or a profile says that its file is, for searches on the
+            machine of the user.
+        os: As Breakpad writes it: "Linux", "mac", "windows".
+        architecture: As Breakpad writes it: "x86_64", "arm64".
+        go_id: The build id that the linker of Go writes, as `go tool buildid` prints
+            it.
+        code_hash: Of the machine code in the file: BLAKE2b of 16 bytes, in
+            hexadecimal, as `hash_of_code` makes it.
+    """
+
+    debug_file: str = ""
+    debug_id: str = ""
+    code_file: str = ""
+    code_id: str = ""
+    path: str = ""
+    os: str = ""
+    architecture: str = ""
+    go_id: str = ""
+    code_hash: str = ""
+
+
+# ---- ids
+
+_GUID_SIZE = 16
+_GUID_DIGITS = 2 * _GUID_SIZE
+_MAX_AGE_DIGITS = 8
+_STAMP_DIGITS = 8  # of the code id of a PE file
+_CUT_DIGITS = 40  # digits of a build id that perf, BPF and GSYM version 1 can hold
+_NO_AGE = "0"  # of files that have none: ELF and Mach-O
+_WINDOWS = "windows"
+_APPLE = frozenset({"mac", "macos", "ios", "tvos", "watchos", "visionos"})
+
+
+def elf_debug_id(build_id: bytes, byteorder: str) -> str:
+    """Debug id of an ELF file: a GUID made of the first 16 bytes of its build id.
+
+    Args:
+        build_id: Shorter ones are filled up with zeros.
+        byteorder: "little" or "big", of the file. The fields of a GUID are numbers,
+            so that those of a little-endian file are printed the other way round.
+    """
+    guid = build_id[:_GUID_SIZE].ljust(_GUID_SIZE, b"\0")
+    return print_guid(guid, is_little=byteorder == "little") + _NO_AGE
+
+
+def macho_debug_id(uuid: bytes) -> str:
+    """Debug id of a Mach-O file: its LC_UUID unchanged."""
+    return uuid.hex().upper() + _NO_AGE
+
+
+def codeview_debug_id(guid: bytes, age: int | None) -> str:
+    """Debug id of a PE file and its PDB.
+
+    Args:
+        guid: The 16 bytes in the CodeView record.
+        age: From the same record; None: not known.
+    """
+    return print_guid(guid, is_little=True) + ("" if age is None else f"{age:x}")
+
+
+def pe_code_id(time_stamp: int, size_of_image: int) -> str:
+    """Code id of a PE file, from its COFF and its optional header."""
+    return f"{time_stamp:08X}{size_of_image:x}"
+
+
+def print_guid(guid: bytes, *, is_little: bool) -> str:
+    """The fields of a GUID as numbers: 4, 2 and 2 bytes, then single ones."""
+    fields = [guid[:4], guid[4:6], guid[6:8]]
+    if is_little:
+        fields = [field[::-1] for field in fields]
+    return (b"".join(fields) + guid[8:]).hex().upper()
+
+
+def is_apple(os: str) -> bool:
+    """Whether an operating system has Mach-O files, which an LC_UUID identifies."""
+    return os.lower() in _APPLE
+
+
+def is_windows(os: str) -> bool:
+    """Whether *os*, as Breakpad writes it, is Windows."""
+    return os.lower() == _WINDOWS
+
+
+def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
+    """Debug id of a module from the UUID of its GSYM file.
+
+    Args:
+        uuid: Build id, LC_UUID or GUID, as a conversion writes it.
+        os: As Breakpad writes it; it decides which of these it is.
+        byteorder: "little" or "big", of the GSYM file, which is the binary's.
+
+    Returns:
+        "" where there is no UUID; for Windows 32 digits, as the age is missing.
+    """
+    if is_absent(uuid.hex()):
+        return ""
+    if is_windows(os):
+        return codeview_debug_id(uuid, None)
+    if is_apple(os):
+        return macho_debug_id(uuid)
+    return elf_debug_id(uuid, byteorder)
+
+
+def uuid_code_id(uuid: bytes, os: str) -> str:
+    """Code id of a module from the UUID of its GSYM file, "" where that is none.
+
+    The code id of a PE file is another thing, and 16 bytes may be a part of a build
+    id: all that a debug id has of it.
+    """
+    if is_apple(os) or (not is_windows(os) and len(uuid) != _GUID_SIZE):
+        return uuid.hex().upper()
+    return ""
+
+
+_NOTHING = ModuleKey()
+
+
+def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> ModuleKey:
+    """What the UUID of a GSYM file says of its module, if the file says no more.
+
+    Args:
+        uuid: See `uuid_debug_id`.
+        byteorder: See `uuid_debug_id`.
+        wanted: The module that it may be. Without an operating system in it, its ids
+            tell which one the UUID is of; otherwise that is Linux.
+    """
+    systems = [wanted.os] if wanted.os else ["Linux", "mac", _WINDOWS]
+    keys = [
+        ModuleKey(
+            os=each,
+            debug_id=uuid_debug_id(uuid, each, byteorder),
+            code_id=uuid_code_id(uuid, each),
+        )
+        for each in systems
+    ]
+    fitting = (each for each in keys if not compare(wanted, each).is_refused)
+    return next(fitting, keys[0])
+
+
+def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
+    """Whether a file with this UUID may be of the module."""
+    if not uuid:
+        return True
+    if is_windows(key.os):
+        guid = key.debug_id[:_GUID_DIGITS]
+        return not guid or guid == print_guid(uuid[:_GUID_SIZE], is_little=True)
+    digits = uuid.hex().upper()
+    if key.code_id:
+        return key.code_id.startswith(digits)
+    return not key.debug_id or key.debug_id in debug_ids_of_build_id(digits)
+
+
+def debug_ids_of_build_id(build_id: str) -> tuple[str, ...]:
+    """Possible debug ids of a module with this build id or LC_UUID, in hexadecimal."""
+    identifier = bytes.fromhex(build_id)
+    little, big = (elf_debug_id(identifier, each) for each in ("little", "big"))
+    if len(identifier) == _GUID_SIZE:
+        return little, macho_debug_id(identifier), big
+    return little, big
+
+
+def read_debug_id(text: str) -> str:
+    """A debug id in Breakpad's form, from that or the form with dashes.
+
+    Without an age it is 0. An age is a number: zeros before it are left out.
+
+    Raises:
+        ValueError: *text* is not a debug id.
+    """
+    digits = text.replace("-", "")
+    guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:] or _NO_AGE
+    try:
+        is_sound = len(bytes.fromhex(guid)) == _GUID_SIZE and int(age, 16) >= 0
+    except ValueError:
+        is_sound = False
+    is_plain = digits.isascii() and digits.isalnum()
+    if not is_sound or not is_plain or len(age) > _MAX_AGE_DIGITS:
+        raise ValueError(f"'{text}' is not a debug id")
+    return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
+
+
+def is_absent(identifier: str) -> bool:
+    """Whether an id says nothing: it is empty, or all of its digits are zeros."""
+    return not identifier.strip("0-")
+
+
+def has_id(key: ModuleKey) -> bool:
+    """Whether a module is known by any id, and not by names alone."""
+    ids = key.debug_id[:_GUID_DIGITS], key.code_id, key.go_id
+    return not all(map(is_absent, ids))
+
+
+# ---- keys of requests
+
+
+def key_of_debug_id(debug_file: str, debug_id: str) -> ModuleKey:
+    """The key of a module, as in symbolication requests and Breakpad's paths.
+
+    Args:
+        debug_file: Name of the file, without folder.
+        debug_id: In any format that `read_debug_id` accepts.
+
+    Raises:
+        ValueError: *debug_id* is invalid.
+    """
+    return ModuleKey(debug_file, read_debug_id(debug_id).upper())
+
+
+def key_of_build_id(build_id: bytes, path: str = "") -> ModuleKey:
+    """The key of a module, as used by debuginfod and symbolizer markup.
+
+    Args:
+        build_id: Its build id.
+        path: See `ModuleKey`.
+
+    Raises:
+        TypeError: *build_id* is not bytes.
+    """
+    if not isinstance(build_id, bytes):
+        reason = f"build_id: expected bytes, not {build_id!r} (see bytes.fromhex)"
+        raise TypeError(reason)
+    return ModuleKey(code_id=build_id.hex().upper(), path=path)
+
+
+def keys_of_text(text: str) -> list[ModuleKey]:
+    """Possible keys of a module, the most likely first.
+
+    Args:
+        text: A debug id, a build id, or NAME/ID, where the id may be a code id. Any
+            other text has no key.
+    """
+    name, _, identifier = text.rpartition("/")
+    keys = []
+    if build_id_digits(identifier):
+        keys.append(ModuleKey(debug_file=name, code_id=identifier))
+    with suppress(ValueError):
+        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
+    if name:
+        keys.append(ModuleKey(code_file=name, code_id=identifier))
+    return keys
+
+
+# ---- two modules
+
+SAME = "same"  # an id that identifies a build is equal, and no other one differs
+PART = "part"  # what is equal is only a part of an id
+UNKNOWN = "unknown"  # there is no id that both have
+OTHER = "other"  # an id differs
+
+
+class Comparison(NamedTuple):
+    """Whether two keys are of one build.
+
+    Attributes:
+        outcome: `SAME`, `PART`, `UNKNOWN` or `OTHER`.
+        reason: Why it is not `SAME`, in words about the second key: "its build id is
+            2c, not 2d".
+    """
+
+    outcome: str
+    reason: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the second module is another build."""
+        return self.outcome == OTHER
+
+
+def compare(wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """Whether *found* is the build that *wanted* describes.
+
+    All ids must fit that both have. An id that is whole decides over a part of it; an
+    id that is absent is equal to nothing. Names decide nothing.
+    """
+    results = [
+        each
+        for each in (
+            _compare_text("code", wanted.code_hash, found.code_hash),
+            _compare_text("Go build id", wanted.go_id, found.go_id),
+            _compare_code_ids(wanted, found),
+            _compare_debug_ids(wanted, found),
+        )
+        if each is not None
+    ]
+    for outcome in (OTHER, SAME, PART):
+        for result in results:
+            if result.outcome == outcome:
+                return _weighed(result, wanted, found)
+    return Comparison(UNKNOWN, "there is no id to compare")
+
+
+def _weighed(result: Comparison, wanted: ModuleKey, found: ModuleKey) -> Comparison:
+    """A result, less sure where the image of a PDB was changed after it was linked."""
+    if result.outcome != SAME or not _are_images(wanted, found):
+        return result
+    if wanted.code_hash and wanted.code_hash == found.code_hash:
+        return result
+    if _upper(wanted.code_id) == _upper(found.code_id):
+        return result
+    reason = f"its debug id fits, but its code id is {found.code_id}"
+    return Comparison(PART, f"{reason}, not {wanted.code_id}")
+
+
+def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
+    """The result for ids that are equal or not; None where one is absent."""
+    if is_absent(wanted) or is_absent(found):
+        return None
+    if wanted == found:
+        return Comparison(SAME)
+    if name == "code":
+        return Comparison(OTHER, "its code differs")
+    return Comparison(OTHER, f"its {name} is {found}, not {wanted}")
+
+
+def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
+    first, second = _upper(wanted.code_id), _upper(found.code_id)
+    if not first or not second:
+        return None
+    if first == second:
+        return Comparison(SAME)
+    short, long = sorted((first, second), key=len)
+    if len(short) == _CUT_DIGITS and long.startswith(short):
+        reason = f"only {_CUT_DIGITS // 2} of {len(long) // 2} bytes of its build id"
+        return Comparison(PART, f"{reason} are known")
+    if _are_images(wanted, found) and wanted.debug_id and found.debug_id:
+        return None  # `_weighed` says it
+    name = "code id" if is_windows(found.os) else "build id"
+    return Comparison(
+        OTHER, f"its {name} is {found.code_id.lower()}, not {wanted.code_id.lower()}"
+    )
+
+
+def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
+    first, second = _debug_ids(wanted), _debug_ids(found)
+    if not first or not second:
+        return None
+    has_whole = _upper(wanted.code_id) and _upper(found.code_id)
+    if has_whole and not _are_images(wanted, found):
+        return None  # the debug id is a part of what was compared
+    common = set(first) & set(second)
+    if common:
+        return _of_equal_debug_ids(common.pop(), wanted, found)
+    if any(
+        len(one) != len(other) and one[:_GUID_DIGITS] == other[:_GUID_DIGITS]
+        for one in first
+        for other in second
+        if _GUID_DIGITS in {len(one), len(other)}
+    ):
+        return Comparison(PART, "the age of its debug id is not known")
+    return Comparison(OTHER, f"its debug id is {second[0]}, not {first[0]}")
+
+
+def _of_equal_debug_ids(
+    debug_id: str, wanted: ModuleKey, found: ModuleKey
+) -> Comparison:
+    if len(debug_id) == _GUID_DIGITS:
+        return Comparison(PART, "the age of its debug id is not known")
+    systems = {wanted.os, found.os}
+    if any(map(is_windows, systems)) or any(map(is_apple, systems)):
+        return Comparison(SAME)
+    if debug_id[_GUID_DIGITS:] != _NO_AGE:
+        return Comparison(SAME)  # of Windows, although no one says so
+    for key in (found, wanted):
+        size = len(_upper(key.code_id)) // 2
+        if size > _GUID_SIZE:
+            reason = f"only {_GUID_SIZE} of {size} bytes of its build id are known"
+            return Comparison(PART, reason)
+        if size:
+            return Comparison(SAME)
+    return Comparison(PART, "its debug id may be a part of a build id")
+
+
+def _debug_ids(key: ModuleKey) -> tuple[str, ...]:
+    """The debug ids of a module: its own, or those that its build id may have."""
+    own = _upper(key.debug_id)
+    if own:
+        return () if is_absent(own[:_GUID_DIGITS]) else (own,)
+    build_id = build_id_digits(_upper(key.code_id))
+    if not build_id or is_windows(key.os):
+        return ()
+    return debug_ids_of_build_id(build_id)
+
+
+def _are_images(*keys: ModuleKey) -> bool:
+    """Whether both are of Windows, with a code id each."""
+    return any(is_windows(key.os) for key in keys) and all(
+        _upper(key.code_id) for key in keys
+    )
+
+
+def _upper(identifier: str) -> str:
+    """An id in upper case; "" where it says nothing.
+
+    The code id of a PE file without a time stamp is one of many files.
+    """
+    if is_absent(identifier):
+        return ""
+    if len(identifier) < 2 * _STAMP_DIGITS and identifier.startswith(
+        "0" * _STAMP_DIGITS
+    ):
+        return ""
+    return identifier.upper()
+
+
+_MAX_ID_DIGITS = 128
+
+
+def is_hex(digits: str) -> bool:
+    """Whether a text is an id in hexadecimal digits, of a length that ids have."""
+    return 0 < len(digits) <= _MAX_ID_DIGITS and not digits.lower().strip(
+        "0123456789abcdef"
+    )
+
+
+def build_id_digits(code_id: str) -> str:
+    """*code_id* as a build id in lower case; "" if it is not one."""
+    return code_id.lower() if len(code_id) % 2 == 0 and is_hex(code_id) else ""
+
+
+def completed(key: ModuleKey, more: ModuleKey) -> ModuleKey:
+    """*key*, with the fields that it lacks from another key of the same module."""
+    return ModuleKey(*(own or other for own, other in zip(key, more, strict=True)))
+
+
+# ---- in a file
+
+
+def key_text(key: ModuleKey) -> bytes:
+    """A key as `NAME=VALUE` lines, each with a zero byte at its end.
+
+    Fields without a value, and the path of a request, are left out.
+    """
+    fields = key._replace(path="")._asdict()
+    return "".join(
+        f"{name}={value}\0" for name, value in fields.items() if value
+    ).encode("utf-8", "surrogateescape")
+
+
+def read_key(text: bytes) -> ModuleKey:
+    """The key in a text that `key_text` made; fields of other names are ignored."""
+    pairs = (
+        each.decode("utf-8", "surrogateescape").partition("=")
+        for each in text.split(b"\0")
+    )
+    return ModuleKey(**{name: value for name, _, value in pairs if name in _IN_FILES})
+
+
+_IN_FILES = frozenset(ModuleKey._fields) - {"path"}
+
+
+def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
+    """The `code_hash` of a module; "" without code.
+
+    Args:
+        parts: The contents of the sections with code, in the order of their addresses.
+    """
+    from hashlib import blake2b
+
+    digest, size = blake2b(digest_size=_GUID_SIZE), 0
+    for part in parts:
+        digest.update(part)
+        size += len(part)
+    return digest.hexdigest() if size else ""

@@ -1,0 +1,67 @@
+"""The part of a GSYM file that names its module.
+
+It follows everything else in the file, where other readers do not look:
+
+    n bytes  `key_text` of the module, then zeros
+    8 bytes  "GSYMIDEN"
+    u64      n, little-endian
+
+In version 1 the file then has a multiple of 512 bytes, as a file with an index.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from gsym.modules.key import ModuleKey, key_text, read_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_FOOTER = Struct("<8sQ")
+_MAGIC = b"GSYMIDEN"
+FOOTER_SIZE = _FOOTER.size
+# Limit: The part that names the module
+MOST_BYTES = 64 << 10  # of the text, with padding
+_MULTIPLE = 512
+
+
+def module_part(key: ModuleKey, start: int) -> bytes:
+    """The part for a module; b"" if nothing is known of it.
+
+    Args:
+        key: What is known of it.
+        start: Offset in the file at which the part begins.
+    """
+    text = key_text(key)
+    if not text:
+        return b""
+    text += bytes(-(start + len(text) + FOOTER_SIZE) % _MULTIPLE)
+    return text + _FOOTER.pack(_MAGIC, len(text))
+
+
+def module_part_start(tail: Buffer, size: int) -> int:
+    """The offset of the part in a file, *size* if it has none.
+
+    Args:
+        tail: The end of the file, at least `FOOTER_SIZE` bytes of it.
+        size: Of the file.
+    """
+    end = memoryview(tail)[-FOOTER_SIZE:]
+    if len(end) < FOOTER_SIZE:
+        return size
+    magic, text_size = _FOOTER.unpack(end)
+    start = size - FOOTER_SIZE - text_size
+    return start if magic == _MAGIC and start >= 0 and text_size <= MOST_BYTES else size
+
+
+def read_module_part(tail: Buffer) -> ModuleKey | None:
+    """The module that a file names; None if it has no such part.
+
+    Args:
+        tail: The end of the file, from the start of the part on, or more of it.
+    """
+    view = memoryview(tail)
+    start = module_part_start(view, len(view))
+    return None if start == len(view) else read_key(bytes(view[start:-FOOTER_SIZE]))
