@@ -151,6 +151,9 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
 
     name, architecture = basename(binary.path), binary.architecture
     if not (binary.is_elf or binary.is_macho):
+        if binary.is_relocatable:  # COFF, which has no headers of an image
+            architecture = _PE_MACHINES.get(binary.machine, "")
+            return ModuleKey(name, os="windows", architecture=architecture)
         found = _key_of_pe(binary)
         return found._replace(debug_file=found.debug_file or name, code_file=name)
     uuid = b"" if is_absent(binary.uuid.hex()) else binary.uuid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -250,6 +251,10 @@ class ConversionOutput:
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
         """What the output says of its module, which has the UUID that was asked for."""
+        if not self._request.source.given:  # bytes have no name
+            module = module._replace(code_file="")
+            if module.debug_file == os.path.basename(self._request.input):
+                module = module._replace(debug_file="")
         if self._uuid == build_id:
             return module
         byteorder = "big" if self._big_endian else "little"

@@ -6,8 +6,6 @@ modules ask `compare`.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -265,8 +263,12 @@ def keys_of_text(text: str) -> list[ModuleKey]:
     keys = []
     if build_id_digits(identifier):
         keys.append(ModuleKey(debug_file=name, code_id=identifier))
-    with suppress(ValueError):
-        keys.append(ModuleKey(debug_file=name, debug_id=read_debug_id(identifier)))
+    try:
+        debug_id = read_debug_id(identifier)
+    except ValueError:
+        debug_id = ""
+    if debug_id:
+        keys.append(ModuleKey(debug_file=name, debug_id=debug_id))
     if name:
         keys.append(ModuleKey(code_file=name, code_id=identifier))
     return keys

@@ -12,8 +12,6 @@ from gsym.engine.mapped_image import MappedImage
 from gsym.engine.native import lib, uuid_bytes
 from gsym.errors import ClosedError, FormatError, UuidMismatchError
 from gsym.model import FunctionRange, Header
-from gsym.modules.key import fits_uuid
-from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,6 +176,9 @@ class Reader:
 
         A part that contradicts `uuid` is ignored: a tool has changed one of them.
         """
+        from gsym.modules.key import fits_uuid
+        from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
+
         named = read_module_part(self._tail(FOOTER_SIZE + MOST_BYTES))
         return named if named is not None and fits_uuid(named, self.uuid) else None
 

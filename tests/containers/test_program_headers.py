@@ -37,15 +37,16 @@ def elf(bits: int, order: str, headers: Headers = LOADED, **fields: int) -> memo
         *(fields.get("size", size), count, 64, 1, 0),
     )
     assert len(data) == start
+    parts = [data]
     for kind, flags, offset, address, file_size, memory_size in headers:
         sizes = offset, address, address, file_size, memory_size
         if bits == 1:
-            data += struct.pack(f"{order}I5III", kind, *sizes, flags, 0x1000)
+            parts.append(struct.pack(f"{order}I5III", kind, *sizes, flags, 0x1000))
         else:
-            data += struct.pack(f"{order}II5QQ", kind, flags, *sizes, 0x1000)
+            parts.append(struct.pack(f"{order}II5QQ", kind, flags, *sizes, 0x1000))
     info = {1: 28, 2: 44}[bits]
-    data += bytes(info) + struct.pack(f"{order}I", len(headers)) + bytes(16)
-    return memoryview(data)
+    parts.append(bytes(info) + struct.pack(f"{order}I", len(headers)) + bytes(16))
+    return memoryview(b"".join(parts))
 
 
 @pytest.mark.parametrize("bits", [1, 2])

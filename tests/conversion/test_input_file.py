@@ -33,7 +33,17 @@ def test_bytes_and_file_objects_give_the_file_that_a_path_gives(
     gsym.convert(tmp_path / "app", tmp_path / "1")
     report = gsym.convert(given(content), tmp_path / "2")
     assert report.input == "<input>"
-    assert (tmp_path / "2").read_bytes() == (tmp_path / "1").read_bytes()
+    with gsym.open(tmp_path / "1") as one, gsym.open(tmp_path / "2") as two:
+        assert one.module is not None
+        assert two.module is not None
+        assert one.module.debug_file == "app"
+        # Bytes have no name, unless they contain it.
+        name = "app" if content is BREAKPAD else ""
+        assert two.module == one.module._replace(debug_file=name)
+    for number in "12":
+        gsym.convert(tmp_path / number, tmp_path / f"{number}.plain", identity=False)
+    plain = [(tmp_path / f"{number}.plain").read_bytes() for number in "12"]
+    assert plain[0] == plain[1]
 
 
 def test_a_gsym_file_in_memory_is_converted(tmp_path: Path) -> None:

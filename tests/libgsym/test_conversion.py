@@ -118,7 +118,7 @@ def test_output_is_that_of_the_package(
     library: Library, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     program = compiled(tmp_path, *options)
-    report = gsym.convert(program, tmp_path / "ours")
+    report = gsym.convert(program, tmp_path / "ours", identity=False)
     for threads in (0, 1, 3):
         found = convert(library, program, tmp_path / "theirs", thread_count=threads)
         assert found == Converted(0, "", "", report.functions, 0, 0)
@@ -130,7 +130,7 @@ def test_sections_may_be_compressed_by_zstd(library: Library, tmp_path: Path) ->
     program, packed = compiled(tmp_path), tmp_path / "packed"
     command = words_of(objcopy, "--compress-debug-sections=zstd", program, packed)
     subprocess.run(command, check=True)
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     assert convert(library, packed, tmp_path / "theirs").status == 0
     assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
 
@@ -146,7 +146,7 @@ def test_options_are_those_of_the_package(library: Library, tmp_path: Path) -> N
         ({"version": 2}, {"output_version": 2}),
         ({"path_map": [*mapped[0]], "path_map_count": 2}, {"path_map": mapped}),
     ]:
-        gsym.convert(program, tmp_path / "ours", **keywords)  # type: ignore[arg-type]
+        gsym.convert(program, tmp_path / "ours", identity=False, **keywords)  # type: ignore[arg-type]
         assert convert(library, program, tmp_path / "theirs", **fields).status == 0
         theirs = (tmp_path / "theirs").read_bytes()
         assert theirs == (tmp_path / "ours").read_bytes(), keywords
@@ -166,7 +166,7 @@ def test_breakpad_files_are_converted(
 ) -> None:
     text = tmp_path / "a.sym"
     text.write_text(BREAKPAD.format(os=system, code_id=code_id))
-    gsym.convert(text, tmp_path / "ours")
+    gsym.convert(text, tmp_path / "ours", identity=False)
     found = convert(library, text, tmp_path / "theirs")
     assert found == Converted(0, "", "", 2, 1, 0)
     assert (tmp_path / "theirs").read_bytes() == (tmp_path / "ours").read_bytes()
@@ -180,7 +180,7 @@ def test_a_debug_file_has_the_lines_of_its_binary(
     debug, stripped = tmp_path / "program.debug", tmp_path / "stripped"
     subprocess.run(words_of(objcopy, "--only-keep-debug", program, debug), check=True)
     subprocess.run(words_of(objcopy, "--strip-all", program, stripped), check=True)
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     output = tmp_path / "theirs"
     assert convert(library, stripped, output, debug_file=debug).status == 0
     assert output.read_bytes() == (tmp_path / "ours").read_bytes()
@@ -201,7 +201,7 @@ def test_a_debug_file_at_another_address_is_moved(
     program = compiled(tmp_path, *flags)
     debug, stripped = tmp_path / "program.debug", tmp_path / "stripped"
     subprocess.run(words_of(objcopy, "--strip-all", program, stripped), check=True)
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     compiled(tmp_path, *flags, "-Wl,-Ttext-segment=0x30000000")
     subprocess.run(words_of(objcopy, "--only-keep-debug", program, debug), check=True)
     output = tmp_path / "theirs"
@@ -214,7 +214,7 @@ def test_split_units_are_read_if_they_are_given(
 ) -> None:
     program = compiled(tmp_path, "-gsplit-dwarf")
     units = sorted(tmp_path.glob("*.dwo"))
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     output = tmp_path / "theirs"
     assert convert(library, program, output).missing_split_units == 1
     fields = {"split_files": units, "split_file_count": len(units)}
@@ -232,7 +232,7 @@ def test_a_supplementary_file_is_read_if_it_is_given(
     subprocess.run(
         words_of(dwz, "-m", shared, program, other), check=True, capture_output=True
     )
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     output = tmp_path / "theirs"
     assert convert(library, program, output).warnings
     assert convert(library, program, output, supplementary_file=shared).warnings == 0
@@ -326,7 +326,7 @@ def test_a_device_is_written_to(library: Library, tmp_path: Path) -> None:
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
         assert convert(library, program, pipe).status == 0
         data, _ = reader.communicate(timeout=30)
-    gsym.convert(program, tmp_path / "ours")
+    gsym.convert(program, tmp_path / "ours", identity=False)
     assert data == (tmp_path / "ours").read_bytes()
     assert pipe.is_fifo()
 
@@ -338,7 +338,7 @@ def test_split_units_of_another_build_yield_to_symbols(
     binary, split = complete(unit, Symbol("f", 0x1000, 0x10), Symbol("g", 0x1010, 0x10))
     (tmp_path / "a.dwo").write_bytes(split)
     (tmp_path / "app").write_bytes(binary)
-    report = gsym.convert(tmp_path / "app", tmp_path / "ours")
+    report = gsym.convert(tmp_path / "app", tmp_path / "ours", identity=False)
     assert sum(report.warnings.values()) == 1
     fields = {"split_files": [tmp_path / "a.dwo"], "split_file_count": 1}
     found = convert(library, tmp_path / "app", tmp_path / "theirs", **fields)
@@ -355,7 +355,7 @@ def test_phantom_bytes_are_no_part_of_the_dwarf(
     sections = Dwarf([whole], address_size=bits // 8).sections()
     image = with_phantom_bytes(sections, bits=bits)
     (tmp_path / "app").write_bytes(image)
-    report = gsym.convert(tmp_path / "app", tmp_path / "ours")
+    report = gsym.convert(tmp_path / "app", tmp_path / "ours", identity=False)
     assert (report.functions_with_lines, report.warnings) == (1, {})
     found = convert(library, tmp_path / "app", tmp_path / "theirs")
     assert found == Converted(0, "", "", 1, 0, 0)

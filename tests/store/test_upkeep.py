@@ -133,7 +133,7 @@ def test_the_command_collects(store: Store, capsys: pytest.CaptureFixture[str]) 
         "kept": 2,
     }
     assert main([*arguments, "0"]) == 0
-    assert capsys.readouterr().out == "2 modules removed: 1.4 KB -> 0 B\n"
+    assert capsys.readouterr().out == "2 modules removed: 1.5 KB -> 0 B\n"
     for text in ("x", "", "-1", "1.5Q", "G"):
         assert main([*arguments, text]) == 2
     assert main(arguments[:-1]) == 2

@@ -104,20 +104,29 @@ def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str
     return system, architecture, debug_id, code_id, name, code_file
 
 
-def breakpad_identity(records: Iterable[bytes]) -> ModuleKey:
+def breakpad_identity(
+    records: Iterable[bytes], *, is_strict: bool = True
+) -> ModuleKey:
     """The identity of the module that a Breakpad file describes.
 
     Args:
         records: Its lines, or as many as hold its MODULE and INFO records.
+        is_strict: Whether a debug id that is none is an error, and not left out.
 
     Raises:
         ValueError: Its debug id is none.
     """
     os, architecture, debug_id, code_id, name, binary = read_module_words(records)
+    try:
+        debug_id = read_debug_id(debug_id) if debug_id else ""
+    except ValueError:
+        if is_strict:
+            raise
+        debug_id = ""
     return ModuleKey(
         os=os,
         architecture=architecture,
-        debug_id=read_debug_id(debug_id) if debug_id else "",
+        debug_id=debug_id,
         code_id=code_id.upper(),
         debug_file=name.replace("\\", "/").rpartition("/")[2],
         code_file=binary.replace("\\", "/").rpartition("/")[2],
@@ -282,18 +291,10 @@ def convert(request: ConversionRequest) -> ConversionReport:
     return output.write(
         architecture=module.architecture,
         build_id=module.build_id,
-        module=_named(text.head()),
+        module=breakpad_identity(text.head(), is_strict=False),
         warnings=warnings,
         details=text.details(),
     )
-
-
-def _named(records: Iterable[bytes]) -> ModuleKey:
-    """As `breakpad_identity`, without a debug id where that is none."""
-    try:
-        return breakpad_identity(records)
-    except ValueError:
-        return ModuleKey()
 
 
 class _Text:

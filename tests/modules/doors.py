@@ -1,0 +1,271 @@
+"""The ways in which a module is asked for, and what each answers for two builds.
+
+Run as a program, this prints the table of docs/identity.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import gsym
+from gsym.conversion.identity import keys_in
+from gsym.errors import GsymError
+from gsym.modules.key import ModuleKey
+from gsym.store.adding import add_file
+from gsym.store.directory import Store
+from gsym.store.symbolizer import Symbolizer
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
+from gsym.symbolication.report_modules import ReportModules
+from gsym.symbolication.stacks.parts import StackModule
+from gsym.trace.profiles.binaries import Binaries
+from gsym.trace.profiles.model import Mapping
+from gsym.trace.profiles.symbolizing import module_key
+from tests.modules.builds import ADDRESS, CASES, KINDS, TWINS, Cell, Kind, cell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gsym.reading.reader import Reader
+
+# What a door answers. The last one is what must not be.
+NOTHING, ANSWER, UNSURE, GUESS, BOTH, WRONG = (
+    *("nothing", "answer", "answer, unsure", "other build, unsure", "both named"),
+    "OTHER BUILD",
+)
+
+
+def key_of(data: bytes) -> ModuleKey:
+    """The key of a binary that is not kept."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "app")
+        path.write_bytes(data)
+        ((key, _),) = keys_in(path)
+        return key
+
+
+def outcome(reader: Reader | None, unsure: object, reason: str = "") -> str:
+    """The word of the table for an answer."""
+    names = {each.name.lstrip("_") for each in reader} if reader is not None else set()
+    if not names & {"alpha", "bravo"}:
+        return BOTH if reason.count("alpha") and reason.count("bravo") else NOTHING
+    return word(is_right="bravo" in names, is_sure=not unsure)
+
+
+def word(*, is_right: bool, is_sure: bool) -> str:
+    """That for an answer of a build, which is the right one or the other one."""
+    if is_sure:
+        return ANSWER if is_right else WRONG
+    return UNSURE if is_right else GUESS
+
+
+def _write(folder: Path, cell: Cell, number: int, name: str = "") -> Path:
+    """A file of a cell. It is named for its build only where names are of no matter."""
+    data = cell.files[number]
+    path = folder / (name or f"{_build(data)}{cell.kind.suffix}")
+    path.write_bytes(data)
+    return path
+
+
+def _build(data: bytes) -> str:
+    return "alpha" if b"alpha" in data else "bravo"
+
+
+def _stored(cell: Cell, folder: Path) -> Symbolizer:
+    store = Store(folder / "store")
+    for number in range(len(cell.files)):
+        with suppress(GsymError):
+            add_file(store, _write(folder, cell, number))
+    return Symbolizer(store)
+
+
+def _ask(cell: Cell, folder: Path, key: ModuleKey) -> str:
+    symbolizer = _stored(cell, folder)
+    found = symbolizer.open(key._replace(code_hash="", os="", architecture=""))
+    return outcome(found.reader, getattr(found, "unsure", ""), found.reason)
+
+
+def by_debug_id(cell: Cell, folder: Path) -> str:
+    """Symbolication API, `.sym` paths: name and debug id."""
+    wanted = cell.wanted
+    return _ask(cell, folder, ModuleKey(debug_file="app", debug_id=wanted.debug_id))
+
+
+def by_code_id(cell: Cell, folder: Path) -> str:
+    """Build id: debuginfod, markup, `store get`; of Windows name and code id."""
+    name = "bravo.dll" if cell.wanted.os == "windows" else ""
+    key = ModuleKey(code_file=name, code_id=cell.wanted.code_id)
+    return _ask(cell, folder, key)
+
+
+def by_all_ids(cell: Cell, folder: Path) -> str:
+    """Minidump: both ids."""
+    return _ask(cell, folder, cell.wanted._replace(debug_file="app", code_file="app"))
+
+
+def for_binary(cell: Cell, folder: Path) -> str:
+    """`gsym lookup BINARY`, with a store."""
+    _stored(cell, folder)
+    environment = {"GSYM_STORE": str(folder / "store")}
+    with mock.patch.dict(os.environ, environment):
+        return _lookup(cell, folder, BinarySearch(store=True, cache=str(folder / "c")))
+
+
+def _lookup(cell: Cell, folder: Path, search: BinarySearch) -> str:
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    binary = home / f"app{cell.kind.suffix}"
+    if not binary.exists():
+        binary.write_bytes(cell.binary)
+    found = find_gsym(str(binary), search)
+    return outcome(found.reader, getattr(found, "unsure", ""))
+
+
+def beside(cell: Cell, folder: Path) -> str:
+    """`gsym lookup BINARY`, with `BINARY.gsym` beside it."""
+    return _beside(cell, folder, has_part=True)
+
+
+def beside_old(cell: Cell, folder: Path) -> str:
+    """The same, made by `llvm-gsymutil` or an older version of gsym."""
+    return _beside(cell, folder, has_part=False)
+
+
+def _beside(cell: Cell, folder: Path, *, has_part: bool) -> str:
+    home = folder / "home"
+    home.mkdir()
+    target = home / f"app{cell.kind.suffix}.gsym"
+    gsym.convert(_write(folder, cell, 0), target, identity=has_part)
+    return _lookup(cell, folder, BinarySearch(cache=str(folder / "c")))
+
+
+def cached(cell: Cell, folder: Path) -> str:
+    """`gsym lookup BINARY` twice; in between another build takes its place.
+
+    The new one has the same size and time.
+    """
+    search = BinarySearch(beside=False, cache=str(folder / "c"))
+    home = folder / "home"
+    home.mkdir()
+    path = _write(home, cell, 0, f"app{cell.kind.suffix}")
+    before = find_gsym(str(path), search)
+    assert before.reader is not None
+    status = path.stat()
+    own = cell.kind.write("bravo", _own_id(cell), has_symbols=True)
+    path.write_bytes(own)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    found = find_gsym(str(path), search)
+    return outcome(found.reader, getattr(found, "unsure", ""))
+
+
+def _own_id(cell: Cell) -> object:
+    return cell.kind.ids.zeros if cell.case == "zeros" else cell.kind.ids.own
+
+
+def in_folder(cell: Cell, folder: Path) -> str:
+    """Crash report with `--source FOLDER`."""
+    place = folder / "files"
+    place.mkdir()
+    for number in range(len(cell.files)):
+        _write(place, cell, number)
+    return _report(cell, folder, ModuleKey(), source=str(place))
+
+
+def at_path(cell: Cell, folder: Path) -> str:
+    """Crash report with the path of a file that is there."""
+    place = folder / "files"
+    place.mkdir()
+    path = _write(place, cell, 0, f"app{cell.kind.suffix}")
+    return _report(cell, folder, ModuleKey(path=str(path)))
+
+
+def _report(cell: Cell, folder: Path, place: ModuleKey, source: str = "") -> str:
+    wanted = cell.wanted._replace(code_hash="")
+    name = f"bravo{cell.kind.suffix}"
+    key = wanted._replace(debug_file=name, code_file=name, path="")
+    named = StackModule(name, key, path=place.path)
+    sources = (source,) if source else ()
+    with ReportModules(sources, store=str(folder / "none")) as modules:
+        found = modules.open(named)
+    module = found.module
+    return outcome(module.reader, getattr(found, "unsure", ""), module.reason)
+
+
+def in_profile(cell: Cell, folder: Path) -> str:
+    """Profile of perf or pprof: build id and path."""
+    path = f"/opt/bravo{cell.kind.suffix}"
+    build_id = cell.wanted.go_id or cell.wanted.code_id.lower()
+    mapping = Mapping(0, 1 << 40, 0, 0, path, build_id)
+    symbolizer = _stored(cell, folder)
+    found = symbolizer.open(module_key(mapping))
+    return outcome(found.reader, getattr(found, "unsure", ""), found.reason)
+
+
+def segments(cell: Cell, folder: Path) -> str:
+    """Profile with file offsets: the binary at the path of a mapping."""
+    place = folder / "files"
+    place.mkdir()
+    path = _write(place, cell, 0, f"app{cell.kind.suffix}")
+    build_id = cell.wanted.go_id or cell.wanted.code_id.lower()
+    mapping = Mapping(0, 1 << 40, 0, 0, str(path), build_id)
+    binaries = Binaries()
+    if not binaries.segments(mapping):
+        return NOTHING
+    is_right = _build(cell.files[0]) == "bravo"
+    return word(is_right=is_right, is_sure=not binaries.unsure(mapping))
+
+
+DOORS: tuple[Callable[[Cell, Path], str], ...] = (
+    by_debug_id,
+    by_code_id,
+    by_all_ids,
+    for_binary,
+    beside,
+    beside_old,
+    cached,
+    in_folder,
+    at_path,
+    in_profile,
+)
+
+
+def outcomes(kind: Kind, door: Callable[[Cell, Path], str]) -> Iterator[str]:
+    """What a door answers in each of the cases; "-": there is no such case."""
+    for case in CASES:
+        made = cell(kind, case, key_of)
+        if made is None or (case == TWINS and door in {beside, beside_old, at_path}):
+            yield "-"
+            continue
+        with TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            places = {"GSYM_CACHE_DIR": f"{folder}/cache", "GSYM_STORE": f"{folder}/none"}
+            with mock.patch.dict(os.environ, places):
+                yield door(made, Path(folder))
+
+
+def title(door: Callable[[Cell, Path], str]) -> str:
+    """What the table calls a door: the first line of its description."""
+    assert door.__doc__ is not None
+    return door.__doc__.partition("\n")[0].rstrip(".")
+
+
+def table(kinds: Iterable[Kind] = KINDS) -> Iterator[str]:
+    """The lines of the table."""
+    for kind in kinds:
+        yield f"### {str(kind)[:1].upper()}{str(kind)[1:]}"
+        yield ""
+        yield f"| asked for by | {' | '.join(CASES)} |"
+        yield "|---" * (len(CASES) + 1) + "|"
+        for door in DOORS:
+            yield f"| {title(door)} | {' | '.join(outcomes(kind, door))} |"
+        yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in table())
