@@ -27,7 +27,7 @@ from gsym.symbolication.stacks.parts import StackModule
 from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.model import Mapping
 from gsym.trace.profiles.symbolizing import module_key
-from tests.modules.builds import ADDRESS, CASES, KINDS, TWINS, Cell, Kind, cell
+from tests.modules.builds import CASES, KINDS, TWINS, Cell, Kind, cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -244,7 +244,10 @@ def outcomes(kind: Kind, door: Callable[[Cell, Path], str]) -> Iterator[str]:
             continue
         with TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            places = {"GSYM_CACHE_DIR": f"{folder}/cache", "GSYM_STORE": f"{folder}/none"}
+            places = {
+                "GSYM_CACHE_DIR": f"{folder}/cache",
+                "GSYM_STORE": f"{folder}/none",
+            }
             with mock.patch.dict(os.environ, places):
                 yield door(made, Path(folder))
 

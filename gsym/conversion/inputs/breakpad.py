@@ -104,9 +104,7 @@ def read_module_words(records: Iterable[bytes]) -> tuple[str, str, str, str, str
     return system, architecture, debug_id, code_id, name, code_file
 
 
-def breakpad_identity(
-    records: Iterable[bytes], *, is_strict: bool = True
-) -> ModuleKey:
+def breakpad_identity(records: Iterable[bytes], *, is_strict: bool = True) -> ModuleKey:
     """The identity of the module that a Breakpad file describes.
 
     Args:

@@ -38,7 +38,8 @@ class Image(NamedTuple):
 
 ELF_MAGIC = b"\x7fELF"
 _HEADERS = 4096  # bytes with the headers, which are in the first page
-_MOST_NOTES, _MOST_NOTES_SIZE = 8, 1 << 12  # segments of them, bytes of one
+# Limit: Notes of an image in memory
+_MOST_NOTES = 1 << 20  # bytes
 _ORDER_AT, _ORDERS = 5, {1: "<", 2: ">"}
 _NT_GNU_BUILD_ID = 3
 _PT_GNU_EH_FRAME = 0x6474E550
@@ -118,9 +119,10 @@ def build_id_in(notes: memoryview, byteorder: str = "<") -> str:
 def _build_id(
     memory: Memory, bias: int, headers: Sequence[ProgramHeader], order: int
 ) -> str:
-    several = [each for each in headers if each.kind == PT_NOTE]
-    for each in several[:_MOST_NOTES]:
-        size = min(each.file_size, _MOST_NOTES_SIZE)
+    left = _MOST_NOTES
+    for each in (each for each in headers if each.kind == PT_NOTE):
+        size = min(each.file_size, left)
+        left -= size
         notes = memory((bias + each.address) & UINT64_MAX, size)
         if found := build_id_in(memoryview(notes), _ORDERS[order]):
             return found

@@ -18,7 +18,7 @@ import re
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
 from gsym.trace.profiles.binaries import build_id_of
-from gsym.trace.profiles.input_bytes import MOST_BYTES, lines_of, read_pieces
+from gsym.trace.profiles.input_bytes import lines_of, read_pieces
 from gsym.trace.profiles.model import Mapping, ProfileBuilder
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
     module: str = "",
     build_ids: Dictionary[str, str] | None = None,
     return_addresses: bool = False,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int | None = None,
 ) -> Profile:
     """The addresses in a file, each as a sample.
 

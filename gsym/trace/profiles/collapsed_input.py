@@ -9,7 +9,7 @@ import os
 import re
 
 from gsym.errors import FormatError
-from gsym.trace.profiles.input_bytes import MOST_BYTES, lines_of, read_pieces
+from gsym.trace.profiles.input_bytes import lines_of, read_pieces
 from gsym.trace.profiles.model import MOST_FRAMES, ProfileBuilder, placed_frame
 
 TYPE_CHECKING = False
@@ -29,13 +29,13 @@ def is_collapsed(lines: Sequence[str]) -> bool:
 
 
 def read_collapsed(
-    path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile in a file of collapsed stacks; parts of a value are rounded.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: A line is not a stack with a value, compressed data is damaged, or

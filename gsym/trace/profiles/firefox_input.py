@@ -14,7 +14,6 @@ import re
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
 from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
-from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.json_input import (
     Node,
     number_of,
@@ -58,13 +57,13 @@ _HAS_SOURCE = 8  # a flag of functions since version 75
 
 
 def read_firefox(
-    path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile in a file of the Firefox Profiler, of all its threads.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.

@@ -8,27 +8,40 @@ from codecs import getincrementaldecoder
 from gsym.containers.inflation import believable_size, inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
+from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+class Bound(NamedTuple):
+    """A limit on what comes of an input: a floor, and a factor of its size in bytes."""
+
+    floor: int
+    factor: int
+
+    def of(self, size: int) -> int:
+        """The limit for an input of *size* bytes."""
+        return self.floor + self.factor * size
+
+
 # Limit: Profile of pprof, OTLP or JSON
-MOST_BYTES = 64 << 20
+MOST_BYTES = Bound(64 << 20, 64)
 """The default limit of inflated profiles; they take up to 30 times as much memory."""
 
 _PIECE = 1 << 20
 
 
 def read_inflated(
-    path: str | os.PathLike[str], most_bytes: int = MOST_BYTES
+    path: str | os.PathLike[str], most_bytes: int | None = None
 ) -> tuple[bytes, str]:
     """All bytes of a file, and its path as text.
 
     Args:
         path: A regular file, compressed by gzip or zstd, or not.
-        most_bytes: The limit on their number; lower for a small compressed file.
+        most_bytes: The limit on their number, lower for a small compressed file; None:
+            `MOST_BYTES` for a file of this size.
 
     Raises:
         FormatError: The file is empty or not a regular file, or compressed data is
@@ -40,7 +53,7 @@ def read_inflated(
 
 
 def read_pieces(
-    path: str, most_bytes: int = MOST_BYTES, *, is_text: bool = True
+    path: str, most_bytes: int | None = None, *, is_text: bool = True
 ) -> Iterator[bytes]:
     """The bytes of a file, inflated, piece by piece.
 
@@ -51,6 +64,8 @@ def read_pieces(
     starts = range(0, len(data), _PIECE)
     pieces: Iterator[bytes] = (bytes(data[at : at + _PIECE]) for at in starts)
     inflate = inflater_of(data)
+    if most_bytes is None:
+        most_bytes = MOST_BYTES.of(len(data))
     if inflate is not None:
         pieces = inflate(pieces)
         if not is_text:

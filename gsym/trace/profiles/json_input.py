@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Limit: Value of a profile in JSON
+# Limit: Value of a trace in JSON
 MOST_VALUE = 64 << 20
 """Characters of a value that is decoded at once; it takes up to 30 times as much."""
 
@@ -31,7 +31,11 @@ _MOST_NUMBER = float(1 << 62)
 
 
 def json_members(
-    pieces: Iterable[bytes], path: str, listed: str = ""
+    pieces: Iterable[bytes],
+    path: str,
+    listed: str = "",
+    *,
+    is_limited: bool = False,
 ) -> Iterator[tuple[str, Any]]:
     """The members of the object that a text is, each as its name and its value.
 
@@ -41,12 +45,13 @@ def json_members(
         listed: The name of a member whose list is not decoded as a whole: each of its
             items comes as a value. A text that is a list is taken for that member; it
             may be cut, as Chrome's traces of a program that was killed are.
+        is_limited: Whether *pieces* have a limit that is enough for values, too.
 
     Raises:
         FormatError: It is not JSON, or has a value that is nested too deep or is larger
             than `MOST_VALUE`.
     """
-    text = _Text(pieces, path)
+    text = _Text(pieces, path, is_limited=is_limited)
     start = text.next()
     if start == "[" and listed:
         yield from ((listed, item) for item in text.items(may_be_cut=True))
@@ -72,8 +77,9 @@ def json_members(
 class _Text:
     """The part of a text that is being decoded."""
 
-    def __init__(self, pieces: Iterable[bytes], path: str) -> None:
+    def __init__(self, pieces: Iterable[bytes], path: str, *, is_limited: bool) -> None:
         self._pieces = iter(pieces)
+        self._is_limited = is_limited
         self._path = path
         self._decoder = getincrementaldecoder("utf-8-sig")("replace")
         self._text = ""
@@ -146,7 +152,7 @@ class _Text:
     def _more(self) -> bool:
         """Read on, twice as much as is left; False at the end."""
         rest = self._text[self._at :]
-        if len(rest) > MOST_VALUE:
+        if not self._is_limited and len(rest) > MOST_VALUE:
             raise self.error(f"a value of more than {MOST_VALUE} characters")
         parts, size, wanted = [rest], len(rest), max(2 * len(rest), _LEAST)
         while size < wanted:
@@ -163,15 +169,17 @@ class _Text:
         return size > len(rest)
 
 
-def read_node(path: str, most_bytes: int) -> Node:
+def read_node(path: str, most_bytes: int | None) -> Node:
     """The object in a file, compressed by gzip or zstd, or not.
+
+    Nearly all of it may be one value, so that values are limited by the whole.
 
     Raises:
         FormatError: It is not JSON, or larger than *most_bytes*.
         OSError: It cannot be read.
     """
     pieces = read_pieces(path, most_bytes, is_text=False)
-    return Node(dict(json_members(pieces, path)), "", path)
+    return Node(dict(json_members(pieces, path, is_limited=True)), "", path)
 
 
 class Node:

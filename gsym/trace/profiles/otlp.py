@@ -20,7 +20,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.errors import FormatError, UnsupportedError
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated
+from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.model import (
     Frame,
     Location,
@@ -367,7 +367,9 @@ _PROCESS_NAME, _THREAD_NAME = "process.executable.name", "thread.name"
 _MOST_TYPES = 32
 
 
-def read_otlp(path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Profile:
+def read_otlp(
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
+) -> Profile:
     """All profiles in a file with a `ProfilesData` message, as one.
 
     Args:

@@ -11,7 +11,7 @@ import os
 from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
-from gsym.trace.profiles.input_bytes import read_inflated
+from gsym.trace.profiles.input_bytes import Bound, read_inflated
 from gsym.trace.profiles.perf_data import PerfCommand, PerfData
 from gsym.trace.profiles.perf_script import PerfMapping, PerfSample
 from gsym.trace.profiles.perf_script_input import PerfReader
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gsym.trace.profiles.perf_data import PerfFork
 
 # Limit: Profile of `perf record`
-MOST_RECORD_BYTES = 1 << 30
+MOST_RECORD_BYTES = Bound(1 << 30, 64)
 """The default limit: the file is mapped, but the places of all samples are kept."""
 
 
@@ -32,7 +32,7 @@ def read_perf_data(
     path: str | os.PathLike[str],
     *,
     build_ids: Dictionary[str, str] | None = None,
-    most_bytes: int = MOST_RECORD_BYTES,
+    most_bytes: int | None = None,
 ) -> Profile:
     """The profile in a file that `perf record` wrote.
 
@@ -40,7 +40,8 @@ def read_perf_data(
         path: The file, compressed by gzip or zstd, or not.
         build_ids: Of modules by path, in place of those in the file. Those of modules
             without any are read from their files.
-        most_bytes: How large it may be, inflated, and its compressed records.
+        most_bytes: How large it may be, inflated, and its compressed records; None:
+            see `MOST_RECORD_BYTES`.
 
     Raises:
         FormatError: It is damaged, has no sample, or more than *most_bytes*.
@@ -48,6 +49,8 @@ def read_perf_data(
     """
     name = os.fspath(path)
     data = map_file(name)
+    if most_bytes is None:
+        most_bytes = MOST_RECORD_BYTES.of(len(data))
     if inflater_of(data) is not None:
         data = memoryview(read_inflated(name, most_bytes)[0])
     if len(data) > most_bytes:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gsym.trace.profiles.input_bytes import MOST_BYTES, read_inflated
+from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.model import (
     Frame,
     Location,
@@ -241,7 +241,7 @@ def read_pprof(
     path: str | os.PathLike[str],
     *,
     return_addresses: bool = False,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int | None = None,
 ) -> Profile:
     """The profile in a file of pprof.
 
@@ -249,7 +249,7 @@ def read_pprof(
         path: A file with a `Profile` message, compressed by gzip or not.
         return_addresses: Whether the addresses of callers are return addresses, which
             is unusual in pprof.
-        most_bytes: Maximum size, inflated.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It is damaged: not such a message, an index out of range, an id

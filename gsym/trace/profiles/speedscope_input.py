@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 
-from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.json_input import Node, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
@@ -42,13 +41,13 @@ _THREAD = re.compile(
 
 
 def read_speedscope(
-    path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile in a file of speedscope, of all its threads.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.

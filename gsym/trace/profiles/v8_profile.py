@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 
-from gsym.trace.profiles.input_bytes import MOST_BYTES
 from gsym.trace.profiles.json_input import Node, read_node
 from gsym.trace.profiles.model import (
     SAMPLES,
@@ -33,13 +32,13 @@ _MICROSECOND = 1000
 
 
 def read_cpuprofile(
-    path: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES
+    path: str | os.PathLike[str], *, most_bytes: int | None = None
 ) -> Profile:
     """The profile in a file `.cpuprofile`.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
-        most_bytes: Maximum size, inflated.
+        most_bytes: Maximum size, inflated; None: see `MOST_BYTES`.
 
     Raises:
         FormatError: It is damaged, or larger than *most_bytes*.

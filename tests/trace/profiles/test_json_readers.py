@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from gsym.errors import FormatError, UnsupportedError
 from gsym.trace.opening import read_profile
-from gsym.trace.profiles import json_input, stack_tree
+from gsym.trace.profiles import input_bytes, json_input, stack_tree
 from gsym.trace.profiles.json_input import json_members
 from gsym.trace.profiles.model import SAMPLES, TIME, ValueType
 from tests.trace.profiles.json_profiles import (
@@ -349,12 +349,25 @@ def test_deep_nesting_is_refused(tmp_path: Path, front: str, opened: str) -> Non
     assert caught.value.offset is not None
 
 
-def test_a_large_value_is_refused(
+def test_a_large_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_input, "MOST_VALUE", 1 << 16)
+    trace = '{"traceEvents": [{"name": "' + "x" * (1 << 20)
+    with pytest.raises(FormatError, match="more than 65536 characters"):
+        list(json_members([trace.encode()], "trace", "traceEvents"))
+
+
+def test_a_compressed_profile_is_limited_by_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_input, "MOST_VALUE", 1 << 16)
-    with pytest.raises(FormatError, match="more than 65536 characters"):
-        read(tmp_path, '{"nodes": "' + "x" * (1 << 20))
+    monkeypatch.setattr(input_bytes, "MOST_BYTES", input_bytes.Bound(1 << 16, 2))
+    text = b'{"nodes": "' + b"x" * (1 << 20)
+    path = tmp_path / "large"
+    path.write_bytes(gzip.compress(text))
+    with pytest.raises(FormatError, match=r"more than 6[67]\d+ bytes of data"):
+        b"".join(input_bytes.read_pieces(str(path), is_text=False))
+    path.write_bytes(text)
+    pieces = input_bytes.read_pieces(str(path), is_text=False)
+    assert b"".join(pieces) == text
 
 
 def test_numbers_of_many_digits_are_refused(tmp_path: Path) -> None:
