@@ -1,10 +1,12 @@
 /* state.h - the state of a creator, shared by the files of this folder.
  *
  * creator.c takes functions in, copy.c copies them from another file, shared_strings.c
- * leaves out strings that the binary around the file has, merge.c sorts, prunes and merges,
- * symbol_lines.c gives lines to symbols, asked.c leaves out what was not asked for,
- * call_sites.c adds call sites to the remaining functions, continuations.c adds entries for
- * the rest of functions after those nested in them, layout.c produces the bytes. */
+ * leaves out strings that the binary around the file has, merged_functions.c folds those of
+ * one range. finish.c calls the rest in order: prune.c leaves one function for each range
+ * (record_order.c compares them, symbol_names.c names them) and asked.c those that were
+ * asked for, symbol_lines.c gives lines to symbols, call_sites.c adds call sites to the
+ * remaining functions, continuations.c adds entries for the rest of functions after those
+ * nested in them, layout.c produces the bytes. */
 #ifndef GSYM_CREATE_STATE_H
 #define GSYM_CREATE_STATE_H
 
@@ -128,7 +130,22 @@ static inline bool creator_is_not_asked(const creator_record *record) {
     return record->name == 0;
 }
 
-/* ---- merge.c --------------------------------------------------------- */
+static inline bool record_is_symbol(const creator_record *record) {
+    return creator_record_origin(record) == GSYM_ORIGIN_SYMBOL_TABLE;
+}
+
+static inline bool record_is_label(const creator_record *record) {
+    return (creator_record_binding(record) & SYMBOL_LABEL) != 0;
+}
+
+/* Whether it says more than a range and a name. */
+static inline bool record_is_rich(const gsym_creator *creator,
+                                  const creator_record *record) {
+    return !(record->origin & RECORD_NAME_PENDING) &&
+           record->blob_size > creator_bare_size(creator);
+}
+
+/* ---- record_order.c -------------------------------------------------------------- */
 
 /* Sorted by address, then size, then the order in which they were kept. */
 typedef struct record_key {
@@ -141,6 +158,16 @@ typedef struct record_key {
 gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
                               gsym_error *error);
 
+/* The first of keys[from .. count) that differs from keys[from] in its range. */
+static inline size_t record_order_run_end(const record_key *keys, size_t count,
+                                          size_t from) {
+    size_t end = from + 1;
+    while (end < count && keys[end].address == keys[from].address &&
+           keys[end].size == keys[from].size)
+        end++;
+    return end;
+}
+
 /* A record's bytes, cut at the information of one type. */
 typedef struct record_parts {
     bool is_found; /* else there is only a place for it */
@@ -151,6 +178,21 @@ typedef struct record_parts {
 
 record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
                               gsym_info_type type);
+bool record_order_same_bytes(const creator_record *left, const creator_record *right);
+/* Whether `left` is less complete than `right`, a function of the same range. */
+bool record_order_is_poorer(const gsym_creator *creator, const creator_record *left,
+                            const creator_record *right);
+
+/* ---- symbol_names.c -------------------------------------------------------------- */
+
+/* The interned name of a record, which may be pending. */
+gsym_status creator_intern_name(gsym_creator *creator, const creator_record *record,
+                                uint64_t *strp_ret, gsym_error *error);
+/* Give a function without a linkage name that of the symbol of its range. `keys` are those
+ * of its start. */
+gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *keys,
+                                     size_t count, creator_record *winner,
+                                     gsym_error *error);
 
 /* ---- what gsym_creator_finish calls, in this order ------------------------------- */
 

@@ -159,3 +159,16 @@ bool dwarf_package_abbrevs(const dwarf_input *input, gsym_debug_section which,
                          which == GSYM_DEBUG_TU_INDEX);
     return true;
 }
+
+bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
+                     dwarf_unit_header *header_ret) {
+    size_t low = 0;
+    if (dwarf_is_package(input))
+        return dwarf_package_unit(input, GSYM_DEBUG_TU_INDEX, signature, 0, header_ret);
+    SEARCH_SORTED(low, input->type_unit_count,
+                  input->type_units[middle].signature < signature);
+    if (low == input->type_unit_count || input->type_units[low].signature != signature)
+        return false;
+    *header_ret = input->type_units[low];
+    return true;
+}

@@ -147,3 +147,13 @@ bool dwarf_read_ranges(const dwarf_unit *unit, const dwarf_fields *fields,
     }
     return true;
 }
+
+bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings) {
+    uint64_t root = unit->header->offset + unit->header->header_size;
+    lists_read read = {0, 0};
+    cursor c = dwarf_unit_cursor(unit, root);
+    const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
+    dwarf_fields fields;
+    if (a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) return true;
+    return dwarf_read_ranges(unit, &fields, root, ranges, &read, warnings);
+}

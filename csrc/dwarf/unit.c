@@ -128,19 +128,6 @@ gsym_status dwarf_scan_units(const dwarf_input *input, unit_list *units,
     return GSYM_OK;
 }
 
-bool dwarf_type_unit(const dwarf_input *input, uint64_t signature,
-                     dwarf_unit_header *header_ret) {
-    size_t low = 0;
-    if (dwarf_is_package(input))
-        return dwarf_package_unit(input, GSYM_DEBUG_TU_INDEX, signature, 0, header_ret);
-    SEARCH_SORTED(low, input->type_unit_count,
-                  input->type_units[middle].signature < signature);
-    if (low == input->type_unit_count || input->type_units[low].signature != signature)
-        return false;
-    *header_ret = input->type_units[low];
-    return true;
-}
-
 const dwarf_unit_header *dwarf_unit_holding(const dwarf_input *input, uint64_t offset) {
     size_t low = 0;
     const dwarf_unit_header *header;
@@ -294,16 +281,6 @@ bool dwarf_unit_open(dwarf_unit *unit, const dwarf_input *input,
                                             fields.raw[FIELD_DWO_NAME]);
     read_dwo_id(unit, &fields);
     return true;
-}
-
-bool dwarf_unit_ranges(const dwarf_unit *unit, range_list *ranges, warning_list *warnings) {
-    uint64_t root = unit->header->offset + unit->header->header_size;
-    lists_read read = {0, 0};
-    cursor c = dwarf_unit_cursor(unit, root);
-    const abbrev *a = abbrev_find(unit->abbrevs, cursor_uleb(&c));
-    dwarf_fields fields;
-    if (a == NULL || !abbrev_read(unit->abbrevs, a, &c, &fields)) return true;
-    return dwarf_read_ranges(unit, &fields, root, ranges, &read, warnings);
 }
 
 /* ---- attribute values --------------------------------------------------------------- */

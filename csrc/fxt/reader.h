@@ -32,9 +32,6 @@ typedef struct fxt_record {
     gsym_fxt_kind kind;
 } fxt_record;
 
-/* Subtype of the record, or GSYM_FXT_NO_SUBTYPE. */
-uint64_t fxt_subtype(uint64_t header);
-
 /* Numbers for the strings of a trace, equal ones for equal strings.
  *
  * The caller decodes a string once, when its number is new. */

@@ -2,6 +2,18 @@
  * `gsym.trace.fxt.records`, but data comes last. */
 #include "fxt/reader.h"
 
+/* Subtype of the record, or GSYM_FXT_NO_SUBTYPE. */
+static uint64_t subtype_of(uint64_t header) {
+    switch (fxt_bits(header, 0, 4)) {
+        case GSYM_FXT_TYPE_METADATA:
+        case GSYM_FXT_TYPE_EVENT:
+        case GSYM_FXT_TYPE_PROFILER: return fxt_bits(header, 16, 4);
+        case GSYM_FXT_TYPE_SCHEDULING: return header >> 60;
+        case GSYM_FXT_TYPE_LARGE: return fxt_bits(header, 36, 4);
+        default: return GSYM_FXT_NO_SUBTYPE;
+    }
+}
+
 /* The arguments of a record: names, types, and values by type. */
 
 static bool reserve(fxt_argument_lists *lists) {
@@ -363,7 +375,7 @@ static void put_unknown(gsym_fxt_reader *reader, const fxt_body *body) {
     uint64_t header = body->record.header;
     uint64_t start = cursor_offset(&body->fields) - FXT_WORD_SIZE;
     put(reader, fxt_bits(header, 0, 4));
-    put(reader, fxt_subtype(header));
+    put(reader, subtype_of(header));
     put_data(reader, (gsym_fxt_data){start, body->record.size});
 }
 

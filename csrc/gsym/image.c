@@ -258,8 +258,8 @@ size_t image_head_size(const gsym_image *image) {
 }
 
 /* Where version 1 ends without the part that names the module, which only the package
- * reads: text, its magic and its size in 16 bytes at the end of a file whose size is that of
- * one with an index. */
+ * reads: text, then its magic and its size in 16 bytes at the end. The file then has a
+ * multiple of 512 bytes, as one with an index. */
 static uint64_t end_before_module(const gsym_image *image) {
     enum { FOOTER_SIZE = 16 };
     static const char magic[8] = "GSYMIDEN";

@@ -7,9 +7,9 @@
  *
  * The base is the function's start for the root, and the start of the parent's first range
  * for all others. The input chooses the depth of a tree, so nothing here recurses. */
+#include "base/sort.h"
 #include "gsym/function_info.h"
 #include "gsym/index.h"
-#include "gsym/sweep.h"
 
 /* ---- encode ----------------------------------------------------------------- */
 

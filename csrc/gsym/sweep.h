@@ -4,16 +4,8 @@
 #define GSYM_GSYM_SWEEP_H
 
 #include "base/buffer.h"
+#include "base/sort.h"
 #include "gsym/image.h"
-
-typedef struct placed_address {
-    uint64_t address;
-    uint32_t place; /* among those asked */
-} placed_address;
-
-/* Sort by address, equal ones as they stand. The result is in either half of `room`, which
- * holds `count` addresses and as much free space after them. */
-placed_address *address_order(placed_address *room, uint32_t count);
 
 /* The frames at ascending addresses of one function. */
 

@@ -118,14 +118,6 @@ static gsym_status read_info(gsym_pdb *pdb, gsym_error *error) {
     return open_names(pdb, names, error);
 }
 
-const char *pdb_name_at(const gsym_pdb *pdb, uint32_t offset, size_t *size_ret) {
-    cursor c = pdb->names;
-    const char *name;
-    cursor_skip(&c, offset);
-    name = cursor_name(&c, NULL, size_ret);
-    return name == NULL ? "" : name;
-}
-
 /* ---- sections ------------------------------------------------------------------------ */
 
 static gsym_status read_sections(gsym_pdb *pdb, uint32_t stream, gsym_error *error) {

@@ -1,9 +1,9 @@
 /* breakpad.h - the state of a Breakpad reader.
  *
- * breakpad.c splits the text into lines, encodes batches of functions and keeps PUBLIC
- * records until the end of the text; breakpad_records.c reads one line; breakpad_function.c
- * gathers the records of a FUNC; create/inline_builder.c makes the tree of its INLINE
- * records. */
+ * breakpad.c splits the text into lines; breakpad_records.c reads one line;
+ * breakpad_function.c gathers the records of a FUNC; breakpad_batch.c encodes them, with
+ * the tree of INLINE records that create/inline_builder.c makes; breakpad_publics.c keeps
+ * PUBLIC records until the end of the text; breakpad_findings.c keeps what was found. */
 #ifndef GSYM_SOURCES_BREAKPAD_H
 #define GSYM_SOURCES_BREAKPAD_H
 
@@ -119,6 +119,7 @@ struct gsym_breakpad_batch {
 
 /* NULL where memory ran out. The reader destroys it at its own end. */
 gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad);
+void breakpad_batch_destroy(gsym_breakpad_batch *batch);
 void breakpad_parts_deinit(breakpad_parts *parts);
 
 /* ---- the reader ------------------------------------------------------------------ */

@@ -49,12 +49,6 @@ gsym_status breakpad_open_function(gsym_breakpad *breakpad, uint64_t address,
     return GSYM_OK;
 }
 
-void breakpad_parts_deinit(breakpad_parts *parts) {
-    free(parts->rows.items);
-    free(parts->inlines.items);
-    free(parts->pieces.items);
-}
-
 /* ---- numbers --------------------------------------------------------------------- */
 
 static bool is_given(const numbering *numbers, uint64_t entry) {

@@ -226,15 +226,6 @@ gsym_status gsym_conversion_scan(gsym_conversion *conversion, gsym_error *error)
     return debug_files_scan(&conversion->files, &conversion->warnings, error);
 }
 
-gsym_status gsym_conversion_select(gsym_conversion *conversion,
-                                   const gsym_unit_index *index, const uint32_t *units,
-                                   size_t count, gsym_error *error) {
-    gsym_conversion *scanned = unit_index_conversion(index);
-    GSYM_TRY(debug_files_share(&conversion->files, &scanned->files, units, count, error));
-    creator_share_supply(conversion->creator, scanned->creator);
-    return GSYM_OK;
-}
-
 gsym_status gsym_conversion_set_pdb(gsym_conversion *conversion, const gsym_pdb *pdb,
                                     uint64_t base_address, gsym_error *error) {
     if (base_address > UINT64_MAX - UINT32_MAX)

@@ -50,7 +50,4 @@ void conversion_set_budget(const gsym_conversion *conversion, dwarf_budget *budg
 /* Why a unit could not be read: which limit is exceeded, or that memory ran out. */
 gsym_status conversion_fail_reading(const dwarf_budget *budget, gsym_error *error);
 
-/* The one whose units are indexed. */
-gsym_conversion *unit_index_conversion(const gsym_unit_index *index);
-
 #endif

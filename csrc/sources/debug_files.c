@@ -14,7 +14,7 @@ void debug_file_drop(const debug_file *file) {
 
 /* ---- what is given ------------------------------------------------------------------- */
 
-static gsym_status add_file(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
+gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
                             gsym_error *error) {
     debug_file *file;
     if (files->files.count >= DWARF_FILE_LIMIT)
@@ -34,7 +34,7 @@ static gsym_status add_file(debug_files *files, gsym_dwarf_role role, uint32_t *
 
 gsym_status debug_files_init(debug_files *files, gsym_error *error) {
     uint32_t first;
-    return add_file(files, GSYM_DWARF_MAIN, &first, error);
+    return debug_files_add(files, GSYM_DWARF_MAIN, &first, error);
 }
 
 void debug_files_end(debug_files *files) {
@@ -66,97 +66,6 @@ void debug_files_deinit(debug_files *files) {
     path_rules_deinit(&files->path_rules);
     free(files->text.items);
     free(files->live.items);
-}
-
-gsym_status gsym_conversion_add_file(gsym_conversion *conversion, gsym_dwarf_role role,
-                                     uint32_t *file_ret, gsym_error *error) {
-    debug_files *files = conversion_files(conversion);
-    bool is_second = role == GSYM_DWARF_SUPPLEMENTARY && files->supplementary != NULL;
-    if ((unsigned)role > GSYM_DWARF_SPLIT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such role of a file");
-    if (role != GSYM_DWARF_SPLIT && files->is_scanned)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the units are known already");
-    if (is_second)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0,
-                         "there is a supplementary file already");
-    GSYM_TRY(add_file(files, role, file_ret, error));
-    if (role == GSYM_DWARF_SUPPLEMENTARY)
-        files->supplementary = files->files.items[*file_ret];
-    return GSYM_OK;
-}
-
-/* NULL, and *error filled, where no file has the number. */
-static debug_file *file_numbered(const debug_files *files, uint32_t number,
-                                 gsym_error *error) {
-    if (number < files->files.count) return files->files.items[number];
-    (void)gsym_fail(error, GSYM_E_ARGUMENT, 0, "no file has the number %u", number);
-    return NULL;
-}
-
-gsym_status gsym_conversion_set_section(gsym_conversion *conversion, uint32_t file,
-                                        gsym_debug_section which, const uint8_t *data,
-                                        size_t size, uint32_t is_file_mapping,
-                                        gsym_error *error) {
-    debug_file *found = file_numbered(conversion_files(conversion), file, error);
-    if (found == NULL) return error->status;
-    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    if ((uint64_t)size >> DWARF_OFFSET_BITS != 0)
-        return gsym_fail(error, GSYM_E_LIMIT, 0, "a debug section of more than 1 TiB");
-    /* The indexes are of the split units, which the same file may hold. */
-    if (found->role != GSYM_DWARF_SPLIT &&
-        (which == GSYM_DEBUG_CU_INDEX || which == GSYM_DEBUG_TU_INDEX))
-        return GSYM_OK;
-    found->input.sections[which] = (dwarf_bytes){data, size, is_file_mapping != 0, {0}};
-    creator_supply_strings(conversion_creator(conversion), size);
-    return GSYM_OK;
-}
-
-gsym_status gsym_conversion_distrust(gsym_conversion *conversion, uint32_t file,
-                                     gsym_debug_section which, uint64_t start, uint64_t end,
-                                     gsym_error *error) {
-    debug_file *found = file_numbered(conversion_files(conversion), file, error);
-    uint64_t size;
-    if (found == NULL) return error->status;
-    if ((unsigned)which >= GSYM_DEBUG_SECTION_COUNT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no such debug section");
-    size = found->input.sections[which].size;
-    if (end > size) end = size;
-    if (start < end) found->input.sections[which].distrusted = (gsym_range){start, end};
-    return GSYM_OK;
-}
-
-gsym_status gsym_conversion_add_address_span(gsym_conversion *conversion, uint32_t file,
-                                             uint64_t start, uint64_t size,
-                                             uint64_t address, gsym_error *error) {
-    debug_file *found = file_numbered(conversion_files(conversion), file, error);
-    uint64_t end, moved_end;
-    if (found == NULL) return error->status;
-    if (found->role != GSYM_DWARF_MAIN)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "only a main file has functions");
-    if (__builtin_add_overflow(start, size, &end) ||
-        __builtin_add_overflow(address, size, &moved_end))
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "an address span without an end");
-    if (!ARRAY_RESERVE(found->spans, 1)) return gsym_fail_memory(error);
-    found->spans.items[found->spans.count++] = (address_span){start, end, address};
-    return GSYM_OK;
-}
-
-gsym_status gsym_conversion_add_text_range(gsym_conversion *conversion, uint64_t start,
-                                           uint64_t end, gsym_error *error) {
-    debug_files *files = conversion_files(conversion);
-    if (start >= end) return GSYM_OK;
-    if (!LIST_ADD(files->text, (gsym_range){start, end})) return gsym_fail_memory(error);
-    return creator_add_text_range(conversion_creator(conversion), start, end, error);
-}
-
-gsym_status gsym_conversion_add_path_map(gsym_conversion *conversion, const char *old_bytes,
-                                         size_t old_size, const char *new_bytes,
-                                         size_t new_size, gsym_error *error) {
-    debug_files *files = conversion_files(conversion);
-    if (!path_rules_add(&files->path_rules, old_bytes, old_size, new_bytes, new_size))
-        return gsym_fail_memory(error);
-    return GSYM_OK;
 }
 
 /* ---- where there is code ----------------------------------------------------------- */
@@ -235,8 +144,7 @@ static gsym_status list_abbrev_keys(debug_file *file, gsym_error *error) {
 }
 
 /* Find the units of one file. */
-static gsym_status debug_file_scan(debug_file *file, warning_list *warnings,
-                                   gsym_error *error) {
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error) {
     dwarf_input *input = &file->input;
     file->is_scanned = true;
     warnings->file = input->number;
@@ -373,7 +281,8 @@ static gsym_status share_files(debug_files *files, const debug_files *scanned,
     for (uint32_t i = 0; i < scanned->files.count; ++i) {
         const debug_file *file = scanned->files.items[i];
         uint32_t number = i;
-        if (i == files->files.count) GSYM_TRY(add_file(files, file->role, &number, error));
+        if (i == files->files.count)
+            GSYM_TRY(debug_files_add(files, file->role, &number, error));
         files->files.items[number]->input = file->input;
     }
     files->common = scanned->common;
@@ -485,129 +394,4 @@ void done_pages_drop(const done_pages *pages) {
     pages_give_back(pages->split_info.start, pages->split_info.size);
     if (pages->main != NULL) debug_file_drop(pages->main);
     if (pages->split != NULL) debug_file_drop(pages->split);
-}
-
-/* Skeleton units, and the split units that complete them. */
-
-size_t gsym_conversion_skeleton_count(gsym_conversion *conversion) {
-    return conversion_files(conversion)->skeletons.count;
-}
-
-gsym_status gsym_conversion_skeleton(gsym_conversion *conversion, size_t index,
-                                     gsym_skeleton *skeleton_ret, gsym_error *error) {
-    const debug_files *files = conversion_files(conversion);
-    const skeleton_unit *skeleton;
-    if (index >= files->skeletons.count)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "no skeleton unit has the number %zu",
-                         index);
-    skeleton = &files->skeletons.items[index];
-    *skeleton_ret = (gsym_skeleton){
-        .unit_offset = skeleton->header->offset,
-        .dwo_id = skeleton->dwo_id,
-        .dwo_name = skeleton->dwo_name.bytes,
-        .dwo_name_size = skeleton->dwo_name.size,
-        .comp_dir = skeleton->comp_dir.bytes,
-        .comp_dir_size = skeleton->comp_dir.size,
-        .file = skeleton->input->number,
-        .is_complete = skeleton->split_input != NULL,
-    };
-    return GSYM_OK;
-}
-
-/* ---- linking ------------------------------------------------------------------------- */
-
-/* Whether the unit was taken. Sound units do not overlap and complete one skeleton each,
- * so all that are taken are no larger than their section. */
-static bool link_unit(debug_file *file, skeleton_unit *skeleton,
-                      const dwarf_unit_header *header) {
-    uint64_t size = header->end - header->offset;
-    bool is_old = header->version < 5;
-    if (is_old != (skeleton->header->version < 5) ||
-        header->type != (is_old ? DW_UT_compile : DW_UT_split_compile) ||
-        header->address_size != skeleton->header->address_size ||
-        size > file->input.sections[GSYM_DEBUG_INFO].size - file->linked_size)
-        return false;
-    file->linked_size += size;
-    ++file->units_left;
-    skeleton->split_input = &file->input;
-    skeleton->split_header = *header;
-    return true;
-}
-
-/* The dwo_id of a unit in a split file; false: it has none. */
-static bool find_dwo_id(const debug_file *file, const dwarf_unit_header *header,
-                        abbrev_cache *abbrevs, uint64_t *dwo_id_ret) {
-    warning_list ignored = {0}; /* the unit is read again later */
-    dwarf_unit unit;
-    *dwo_id_ret = header->signature;
-    if (header->version >= 5) return header->type == DW_UT_split_compile;
-    if (!dwarf_unit_open(&unit, &file->input, header, NULL, abbrevs, &ignored))
-        return false;
-    *dwo_id_ret = unit.dwo_id;
-    return unit.has_dwo_id;
-}
-
-/* The first skeleton with a dwo_id, unless it is complete; or NULL. */
-static skeleton_unit *open_skeleton(const debug_files *files, uint64_t dwo_id) {
-    size_t low = 0;
-    SEARCH_SORTED(low, files->skeletons.count, files->by_dwo_id[middle]->dwo_id < dwo_id);
-    if (low == files->skeletons.count || files->by_dwo_id[low]->dwo_id != dwo_id ||
-        files->by_dwo_id[low]->split_input != NULL)
-        return NULL;
-    return files->by_dwo_id[low];
-}
-
-/* Each unit completes the first skeleton of its dwo_id. */
-static uint64_t link_units(debug_files *files, debug_file *file, abbrev_cache *abbrevs) {
-    uint64_t matched = 0;
-    for (size_t i = 0; i < file->units.count; ++i) {
-        const dwarf_unit_header *header = &file->units.items[i];
-        skeleton_unit *skeleton;
-        uint64_t dwo_id;
-        if (!find_dwo_id(file, header, abbrevs, &dwo_id)) continue;
-        skeleton = open_skeleton(files, dwo_id);
-        if (skeleton != NULL) matched += link_unit(file, skeleton, header);
-    }
-    return matched;
-}
-
-static uint64_t link_package(debug_files *files, debug_file *file, abbrev_cache *abbrevs) {
-    uint64_t matched = 0;
-    for (size_t i = 0; i < files->skeletons.count; ++i) {
-        skeleton_unit *skeleton = &files->skeletons.items[i];
-        dwarf_unit_header header;
-        uint64_t dwo_id, from = 0;
-        if (skeleton != open_skeleton(files, skeleton->dwo_id)) continue;
-        while (dwarf_package_unit(&file->input, GSYM_DEBUG_CU_INDEX, skeleton->dwo_id, from,
-                                  &header)) {
-            if (find_dwo_id(file, &header, abbrevs, &dwo_id) &&
-                dwo_id == skeleton->dwo_id) {
-                matched += link_unit(file, skeleton, &header);
-                break;
-            }
-            from = header.offset + 1;
-        }
-    }
-    return matched;
-}
-
-gsym_status gsym_conversion_link_split(gsym_conversion *conversion, uint32_t file,
-                                       uint64_t *matched_ret, gsym_error *error) {
-    debug_files *files = conversion_files(conversion);
-    abbrev_cache abbrevs = {.limit = SCAN_TABLES};
-    debug_file *split;
-    *matched_ret = 0;
-    if (file >= files->files.count || files->files.items[file]->role != GSYM_DWARF_SPLIT)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u has no split units", file);
-    split = files->files.items[file];
-    if (!files->is_scanned || split->is_scanned)
-        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "file %u is to be linked once, after "
-                         "the scan", file);
-    GSYM_TRY(debug_file_scan(split, conversion_warnings(conversion), error));
-    if (dwarf_is_package(&split->input))
-        *matched_ret = link_package(files, split, &abbrevs);
-    else
-        *matched_ret = link_units(files, split, &abbrevs);
-    abbrev_cache_deinit(&abbrevs);
-    return abbrevs.failed ? gsym_fail_memory(error) : GSYM_OK;
 }

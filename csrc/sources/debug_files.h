@@ -54,6 +54,10 @@ void debug_files_deinit(debug_files *files);
 /* The conversion's; conversion.c owns it. */
 debug_files *conversion_files(gsym_conversion *conversion);
 
+gsym_status debug_files_add(debug_files *files, gsym_dwarf_role role, uint32_t *file_ret,
+                            gsym_error *error);
+/* Find all units of a file. */
+gsym_status debug_file_scan(debug_file *file, warning_list *warnings, gsym_error *error);
 /* Let the main files know where there is code, as far as that has been added. */
 void debug_files_take_live(debug_files *files);
 /* Find all units of the main files, which of them are skeletons, and their line tables. */

@@ -8,7 +8,6 @@
 
 enum {
     SIGNATURE_SIZE = 4, /* before the symbols */
-    LANGUAGE_CXX = 1,
     NO_LANGUAGE = 0x100,
 };
 
@@ -45,10 +44,6 @@ uint64_t pdb_module_size(const gsym_pdb *pdb, size_t index) {
     return (uint64_t)module->symbol_size + module->c13_size;
 }
 
-bool pdb_has_parameters(const pdb_reader *reader) {
-    return reader->language == LANGUAGE_CXX;
-}
-
 static void warn(pdb_reader *reader, gsym_warning_category category, const cursor *at,
                  uint64_t value) {
     uint64_t offset = cursor_offset(at);
@@ -65,19 +60,6 @@ static bool add_name(pdb_reader *reader, cursor *c, uint32_t type, uint32_t *nam
         return false;
     name.text.size = arena->size - name.text.arena_offset;
     return pdb_add_name(reader, &name, name_ret);
-}
-
-bool pdb_add_name(pdb_reader *reader, unit_name *name, uint32_t *name_ret) {
-    unit_functions *result = reader->result;
-    *name_ret = NO_INDEX;
-    if (name->text.size == 0 || result->names.count >= NO_INDEX) return true;
-    if (name->text.strp == 0) {
-        if (!dwarf_spend(&reader->budget->text, name->text.size)) return false;
-        const char *text = (const char *)result->arena.bytes + name->text.arena_offset;
-        name->hash = string_hash(text, name->text.size);
-    }
-    *name_ret = (uint32_t)result->names.count;
-    return LIST_ADD(result->names, *name);
 }
 
 /* Give the function its rows, unless too many functions share them. */

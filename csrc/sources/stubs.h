@@ -35,6 +35,8 @@ bool aarch64_slot_address(uint32_t adrp, uint32_t load, unsigned target, uint64_
 
 gsym_status elf_add_stubs(gsym_conversion *conversion, const elf_object *elf,
                           gsym_error *error);
+gsym_status macho_add_stubs(gsym_conversion *conversion, const macho_object *macho,
+                            gsym_error *error);
 
 /* A stub of a PE image, which jumps to an imported function. */
 typedef struct pe_stub {

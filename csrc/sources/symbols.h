@@ -3,9 +3,12 @@
 #define GSYM_SOURCES_SYMBOLS_H
 
 #include "base/buffer.h"
+#include "containers/elf.h"
 #include "containers/macho.h"
+#include "containers/pe.h"
 #include "containers/object.h"
 #include "create/creator.h"
+#include "sources/debug_files.h"
 
 /* Sizes of symbols in a table without sizes: a function is assumed to end where the
  * next known start of its section is. */
@@ -17,8 +20,29 @@ void symbol_starts_sort(symbol_starts *starts);
 /* The first one above `address`, at the most `end`. */
 uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end);
 
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                            gsym_error *error);
 gsym_status macho_add_symbols(gsym_conversion *conversion, const gsym_object *object,
                               gsym_error *error);
+/* `image` has the unwind table, which says where functions start; NULL: none. */
+gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                           const gsym_object *image, gsym_error *error);
+
+/* The code that symbols and the entry point show to be there. */
+typedef struct live_list {
+    gsym_conversion *conversion;
+    uint64_t name_bytes_left;
+    bool has_table; /* there is a table of all symbols */
+} live_list;
+
+/* How many bytes of names the symbols of an object of that size may have. */
+uint64_t live_name_bytes(uint64_t object_size);
+gsym_status live_list_add(live_list *list, live_code code, gsym_error *error);
+/* The same, with the name of a symbol there. */
+gsym_status live_list_add_named(live_list *list, uint64_t address, uint64_t size,
+                                const char *name, size_t name_size, gsym_error *error);
+gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error);
+gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error);
 
 /* Reading the functions of a Mach-O symbol table. */
 

@@ -140,10 +140,6 @@ void gsym_unit_index_destroy(gsym_unit_index *index) {
     free(index);
 }
 
-gsym_conversion *unit_index_conversion(const gsym_unit_index *index) {
-    return index->conversion;
-}
-
 /* Mark the units with code at one of the ascending addresses, and of those that start
  * before one the last: a symbol without a size extends to an address only where no function
  * is between them, and the units with code at the symbol are marked, too. */
@@ -187,5 +183,15 @@ gsym_status gsym_unit_index_find(const gsym_unit_index *index, const uint64_t *a
         *size_ret += index->sizes.items[i];
     }
     free(marks);
+    return GSYM_OK;
+}
+
+gsym_status gsym_conversion_select(gsym_conversion *conversion,
+                                   const gsym_unit_index *index, const uint32_t *units,
+                                   size_t count, gsym_error *error) {
+    gsym_conversion *scanned = index->conversion;
+    GSYM_TRY(debug_files_share(conversion_files(conversion), conversion_files(scanned),
+                               units, count, error));
+    creator_share_supply(conversion_creator(conversion), conversion_creator(scanned));
     return GSYM_OK;
 }

@@ -35,6 +35,13 @@ static inline uint32_t symbfile_texts_index(const symbfile_texts *texts, uint32_
     return number == 0 ? 0 : (uint32_t)(texts->first + number - 1);
 }
 
+gsym_status symbfile_texts_init(symbfile_texts *texts, gsym_creator *creator,
+                                       gsym_error *error);
+void symbfile_texts_deinit(symbfile_texts *texts);
+gsym_status symbfile_texts_take(symbfile_texts *texts,
+                                       const gsym_symbfile_columns *columns,
+                                       gsym_error *error);
+void symbfile_texts_forget(symbfile_texts *texts);
 /* As the name of a function; not empty. */
 gsym_status symbfile_texts_name(symbfile_texts *texts, uint32_t index, uint64_t *strp_ret,
                                 gsym_error *error);

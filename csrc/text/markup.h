@@ -59,6 +59,7 @@ typedef struct code_answer {
 /* The name of a frame, and the number of frames, as shown. */
 uint64_t code_name(const code_answer *answer, uint32_t frame);
 uint32_t code_frame_count(const code_answer *answer);
+bool is_code_name_known(const markup_work *work, uint64_t name);
 /* Put the name of a function, the path of a file; false if unknown. */
 bool put_code_name(const markup_work *work, uint64_t name);
 bool put_code_path(const markup_work *work, uint32_t file);

@@ -216,3 +216,59 @@ def test_planted_violations_in_the_engine_are_found(text: str) -> None:
     }
     (found,) = engine_violations(sources)
     assert found.startswith("gsym/image.c uses ")
+
+
+# ---- files of one folder of the engine
+
+_COMMENT = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+_FUNCTION = re.compile(
+    r"^(?!static|typedef|#|enum|struct|extern|return)[A-Za-z_]"
+    r"[\w *]*?\b(\w+)\([^;{]*\)\s*\{",
+    re.MULTILINE,
+)
+
+
+def calls_of(sources: dict[str, str]) -> dict[str, set[str]]:
+    """Which of the C files use functions that others define, by name of the file."""
+    texts = {name: _COMMENT.sub(" ", text) for name, text in sources.items()}
+    owner = {
+        function: name
+        for name, text in texts.items()
+        for function in _FUNCTION.findall(text)
+    }
+    return {
+        name: {owner[word] for word in re.findall(r"\w+", text) if word in owner}
+        - {name}
+        for name, text in texts.items()
+    }
+
+
+def ring_in(calls: dict[str, set[str]]) -> set[str]:
+    """The files that remain when those which use none of the rest are taken away."""
+    left = {name: set(used) for name, used in calls.items()}
+    while free := [name for name, used in left.items() if not used]:
+        for name in free:
+            del left[name]
+        for used in left.values():
+            used -= set(free)
+    return set(left)
+
+
+def test_a_ring_of_files_is_found() -> None:
+    sources = {
+        "a.c": "int a(void) { return b(); }\n",
+        "b.c": "int b(void) {\n    return a();\n}\n",
+        "c.c": "/* e() */ static int d(void) { return 0; }\n"
+        "int c(void) { return a(); }\n",
+        "d.c": "int e(void) { return 1; }\n",
+    }
+    assert ring_in(calls_of(sources)) == {"a.c", "b.c", "c.c"}
+    sources["b.c"] = "int b(void) { return e(); }\n"
+    assert not ring_in(calls_of(sources))
+
+
+@pytest.mark.parametrize("folder", ENGINE)
+def test_files_of_a_folder_use_each_other_one_way(folder: str) -> None:
+    files = sorted((PACKAGE.parent / "csrc" / folder).glob("*.c"))
+    sources = {path.name: path.read_text(encoding="utf-8") for path in files}
+    assert ring_in(calls_of(sources)) == set()

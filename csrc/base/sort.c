@@ -1,0 +1,64 @@
+/* sort.c - radix sort by the bits in which addresses differ. */
+#include "base/sort.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { MOST_DIGIT_BITS = 11, FEW = 32 };
+
+static void insert(placed_address *items, uint32_t count) {
+    for (uint32_t i = 1; i < count; ++i) {
+        placed_address item = items[i];
+        uint32_t at = i;
+        for (; at > 0 && items[at - 1].address > item.address; --at)
+            items[at] = items[at - 1];
+        items[at] = item;
+    }
+}
+
+/* Bits of a digit: the fewest passes with no more digit values than items, and the smallest
+ * digits for these passes. */
+static unsigned digit_size(uint64_t difference, uint32_t count) {
+    unsigned width = 64 - (unsigned)__builtin_clzll(difference | 1);
+    unsigned most = 31 - (unsigned)__builtin_clz(count), passes;
+    if (most > MOST_DIGIT_BITS) most = MOST_DIGIT_BITS;
+    passes = (width + most - 1) / most;
+    return (width + passes - 1) / passes;
+}
+
+placed_address *address_order(placed_address *room, uint32_t count) {
+    placed_address *items = room, *spare = room + count;
+    uint64_t low = UINT64_MAX, high = 0;
+    bool is_sorted = true;
+    unsigned digit_bits;
+    for (uint32_t i = 0; i < count; ++i) {
+        uint64_t address = items[i].address;
+        if (address < high) is_sorted = false;
+        if (address > high) high = address;
+        if (address < low) low = address;
+    }
+    if (is_sorted) return items;
+    if (count <= FEW) {
+        insert(items, count);
+        return items;
+    }
+    digit_bits = digit_size(high - low, count);
+    for (unsigned shift = 0; shift < 64 && (high - low) >> shift != 0;
+         shift += digit_bits) {
+        uint32_t starts[1 << MOST_DIGIT_BITS], sum = 0, digits = UINT32_C(1) << digit_bits;
+        placed_address *sorted = spare;
+        memset(starts, 0, digits * sizeof *starts);
+        for (uint32_t i = 0; i < count; ++i)
+            ++starts[((items[i].address - low) >> shift) & (digits - 1)];
+        for (uint32_t i = 0; i < digits; ++i) {
+            uint32_t start = sum;
+            sum += starts[i];
+            starts[i] = start;
+        }
+        for (uint32_t i = 0; i < count; ++i)
+            sorted[starts[((items[i].address - low) >> shift) & (digits - 1)]++] = items[i];
+        spare = items;
+        items = sorted;
+    }
+    return items;
+}

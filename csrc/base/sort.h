@@ -1,0 +1,16 @@
+/* sort.h - addresses in ascending order. */
+#ifndef GSYM_BASE_SORT_H
+#define GSYM_BASE_SORT_H
+
+#include <stdint.h>
+
+typedef struct placed_address {
+    uint64_t address;
+    uint32_t place; /* among those asked */
+} placed_address;
+
+/* Sort by address, equal ones as they stand. The result is in either half of `room`, which
+ * holds `count` addresses and as much free space after them. */
+placed_address *address_order(placed_address *room, uint32_t count);
+
+#endif

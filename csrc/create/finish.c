@@ -1,0 +1,34 @@
+/* finish.c - the steps from the functions that a creator has to its file. */
+#include "create/state.h"
+
+static gsym_status check_filled(const gsym_creator *creator, gsym_error *error) {
+    if (creator->records.count > 0) return GSYM_OK;
+    return gsym_fail(error, GSYM_E_EMPTY, 0, "no functions to encode");
+}
+
+gsym_status gsym_creator_finish(gsym_creator *creator, gsym_creator_report *report_ret,
+                                gsym_error *error) {
+    gsym_creator_report *report = &creator->report;
+    GSYM_TRY(creator_check_open(creator, error));
+    GSYM_TRY(check_filled(creator, error));
+    GSYM_TRY(creator_prune(creator, error));
+    GSYM_TRY(check_filled(creator, error)); /* no function may have had a name */
+    GSYM_TRY(creator_give_lines(creator, error));
+    GSYM_TRY(creator_place_call_sites(creator, error));
+    GSYM_TRY(creator_continue(creator, error));
+    creator->is_finished = true;
+    GSYM_TRY(creator_lay_out(creator, error));
+    report->functions = creator->records.count;
+    report->functions_pruned = report->functions_debug_info +
+                               report->functions_symbol_table +
+                               report->functions_continued - report->functions_merged -
+                               report->functions;
+    report->strings = creator->strings.slots.count + 1;
+    report->files = creator->files.count;
+    *report_ret = *report;
+    return GSYM_OK;
+}
+
+uint64_t gsym_creator_cut_functions(const gsym_creator *creator) {
+    return creator->cut_functions;
+}

@@ -1,0 +1,125 @@
+/* merged_functions.c - equal ranges folded into one record (InfoType 3).
+ *
+ * Identical functions that the linker put at one address keep all their names:
+ * the first in LLVM's order becomes the parent, the others its children. */
+#include <inttypes.h>
+
+#include "create/state.h"
+
+/* Merge sort, poorest first; equals keep the order in which they were added. */
+static void sort_by_richness(const gsym_creator *creator, record_key *keys, size_t count,
+                             record_key *spare) {
+    const creator_record *records = creator->records.items;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t from = 0; from + width < count; from += 2 * width) {
+            size_t middle = from + width, left = from, right = middle;
+            size_t end = count - middle < width ? count : middle + width;
+            memcpy(spare + from, keys + from, (end - from) * sizeof *keys);
+            for (size_t at = from; at < end; ++at) {
+                bool take_right =
+                    left == middle ||
+                    (right < end &&
+                     record_order_is_poorer(creator, &records[spare[right].index],
+                                            &records[spare[left].index]));
+                keys[at] = take_right ? spare[right++] : spare[left++];
+            }
+        }
+    }
+}
+
+/* Append the children that a record has already; returns how many. */
+static uint32_t put_own_children(buffer *out, const record_parts *parts) {
+    cursor c = parts->payload;
+    uint32_t count;
+    if (!parts->is_found) return 0;
+    count = cursor_u32(&c);
+    buffer_put(out, c.at, cursor_left(&c));
+    return count;
+}
+
+/* Append a record as a child, and its own children as its siblings. */
+static uint32_t put_child(const gsym_creator *creator, buffer *out,
+                          const creator_record *record) {
+    record_parts parts = record_order_cut(creator, record, GSYM_INFO_MERGED_FUNCTIONS);
+    size_t rest = record->blob_size - parts.after;
+    buffer_put_u32(out, (uint32_t)(parts.before + rest));
+    buffer_put(out, record->blob, parts.before);
+    buffer_put(out, record->blob + parts.after, rest);
+    return 1 + put_own_children(out, &parts);
+}
+
+/* The first of a run, with the others as its children. */
+static gsym_status fold(gsym_creator *creator, const record_key *run, size_t count,
+                        creator_record *parent_ret, gsym_error *error) {
+    const creator_record *records = creator->records.items;
+    const creator_record *parent = &records[run[0].index], *last_child = NULL;
+    record_parts parts = record_order_cut(creator, parent, GSYM_INFO_MERGED_FUNCTIONS);
+    buffer *out = &creator->encoded;
+    uint32_t children;
+    size_t payload;
+    out->size = 0;
+    buffer_put(out, parent->blob, parts.before);
+    buffer_put_u32(out, GSYM_INFO_MERGED_FUNCTIONS);
+    buffer_put_u32(out, 0);
+    payload = out->size;
+    buffer_put_u32(out, 0);
+    children = put_own_children(out, &parts);
+    for (size_t i = 1; i < count; ++i) {
+        const creator_record *child = &records[run[i].index];
+        if (last_child != NULL && record_order_same_bytes(last_child, child)) continue;
+        children += put_child(creator, out, child);
+        last_child = child;
+    }
+    buffer_patch_u32(out, payload - 4, (uint32_t)(out->size - payload));
+    buffer_patch_u32(out, payload, children);
+    buffer_put(out, parent->blob + parts.after, parent->blob_size - parts.after);
+    if (out->failed) return gsym_fail_memory(error);
+    if (out->size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0,
+                         "the functions merged at 0x%" PRIx64 " exceed 4 GiB",
+                         parent->address);
+    *parent_ret = *parent;
+    return creator_store_blob(creator, out, parent_ret, error);
+}
+
+static gsym_status fold_all(gsym_creator *creator, record_key *keys, size_t count,
+                            record_key *spare, record_list *folded, gsym_error *error) {
+    for (size_t from = 0, end; from < count; from = end) {
+        creator_record *parent = &folded->items[folded->count++];
+        end = record_order_run_end(keys, count, from);
+        sort_by_richness(creator, keys + from, end - from, spare + from);
+        *parent = creator->records.items[keys[from].index];
+        if (end - from > 1)
+            GSYM_TRY(fold(creator, keys + from, end - from, parent, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *error) {
+    record_list *records = &creator->records, folded = {NULL, 0, 0};
+    record_key *keys, *spare;
+    gsym_status status;
+    GSYM_TRY(creator_check_open(creator, error));
+    for (size_t i = 0; i < records->count; ++i)
+        if (records->items[i].origin & RECORD_NAME_PENDING)
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0,
+                             "functions can be merged before symbols are added only");
+    if (records->count < 2) return GSYM_OK;
+    GSYM_TRY(record_order_sort(records, &keys, error));
+    spare = calloc(records->count, sizeof *spare);
+    if (spare != NULL && array_reserve(&folded.items, &folded.capacity, records->count,
+                                       sizeof *folded.items))
+        status = fold_all(creator, keys, records->count, spare, &folded, error);
+    else
+        status = gsym_fail_memory(error);
+    free(keys);
+    free(spare);
+    if (status != GSYM_OK) {
+        free(folded.items);
+        return status;
+    }
+    creator->report.functions_merged += records->count - folded.count;
+    free(records->items);
+    *records = folded;
+    return GSYM_OK;
+}

@@ -1,0 +1,299 @@
+/* prune.c - one function for each range: choose between duplicates, drop symbols that only
+ * repeat a better source.
+ *
+ * In order of address, all functions of one start at a time:
+ *   - of one range the record that says most stays, under the name of a symbol if DWARF has
+ *     no linkage name for it (symbol_names.c);
+ *   - an empty range yields to any other range with its start;
+ *   - a symbol inside a function of the debug information is dropped: it would
+ *     hide the tail of that function from lookups (LLVM keeps it);
+ *   - a label yields to every function that covers its address.
+ * Other ranges that overlap are all kept and counted. */
+#include "create/state.h"
+
+/* Limit: Functions and symbols of one start, of which one names the other */
+LIMIT(NAME_STEPS, 1 << 26, 256);
+
+enum { AHEAD = 8 /* records to fetch in advance: they lie in no order */ };
+
+typedef struct pruning {
+    gsym_creator *creator;
+    const creator_record *records;
+    record_list kept;
+    /* Highest address of the functions that start below the present start. */
+    uint64_t debug_info_last;
+    uint64_t any_last;
+    uint64_t name_steps; /* left to look at symbols for names of functions */
+} pruning;
+
+/* Which of two symbols of one range names it. */
+static const creator_record *better_symbol(const creator_record *symbol,
+                                           const creator_record *later) {
+    return symbol == NULL || creator_record_binding(later) <= creator_record_binding(symbol)
+               ? later
+               : symbol;
+}
+
+/* Whether `record` is to be kept rather than `kept`, of the same range and before it.
+ * Copies of a function, such as of a template, are of one size at times though their code
+ * differs: the linker keeps the first and lets the descriptions of all refer to it. */
+static bool is_better(const gsym_creator *creator, const creator_record *record,
+                      const creator_record *kept) {
+    record_parts a, b;
+    if ((record->origin & kept->origin & CREATOR_COPY) == 0 || record->name != kept->name ||
+        kept->row_count == 0)
+        return !record_order_is_poorer(creator, record, kept);
+    if (record->row_count != kept->row_count || record->node_count <= kept->node_count)
+        return false;
+    a = record_order_cut(creator, record, GSYM_INFO_LINE_TABLE);
+    b = record_order_cut(creator, kept, GSYM_INFO_LINE_TABLE);
+    return a.is_found && b.is_found &&
+           line_table_compare_addresses(&a.payload, &b.payload) == 0;
+}
+
+static bool is_nameless(const creator_record *record) {
+    return (record->origin & CREATOR_NAMELESS) != 0;
+}
+
+/* `nameless` under the name of another record of its range. */
+static gsym_status name_nameless(const pruning *p, const creator_record *nameless,
+                                 const creator_record *other, creator_record *winner_ret,
+                                 gsym_error *error) {
+    *winner_ret = *nameless;
+    winner_ret->origin &= ~(uint32_t)CREATOR_NAMELESS;
+    return creator_intern_name(p->creator, other, &winner_ret->name, error);
+}
+
+/* The record to keep of a run of equal ranges; none where all are labels or nameless. */
+static gsym_status choose(const pruning *p, const record_key *run, size_t count,
+                          creator_record *winner_ret, bool *is_found_ret,
+                          gsym_error *error) {
+    const creator_record *rich = NULL, *bare = NULL, *nameless = NULL, *symbol = NULL;
+    bool is_debug_info = false;
+    for (size_t i = 0; i < count; ++i) {
+        const creator_record *record = &p->records[run[i].index];
+        if (is_nameless(record)) {
+            if (nameless == NULL || !record_order_is_poorer(p->creator, record, nameless))
+                nameless = record;
+            continue;
+        }
+        is_debug_info |= !record_is_symbol(record);
+        if (!record_is_rich(p->creator, record)) {
+            if (record_is_symbol(record))
+                symbol = better_symbol(symbol, record);
+            else
+                bare = record;
+        } else if (rich == NULL) {
+            rich = record;
+        } else if (!record_order_same_bytes(rich, record)) {
+            p->creator->report.duplicates_different++;
+            if (is_better(p->creator, record, rich)) rich = record;
+        }
+    }
+    if (bare == NULL) bare = symbol;
+    if (rich == NULL && nameless != NULL && bare != NULL) {
+        *is_found_ret = true;
+        return name_nameless(p, nameless, bare, winner_ret, error);
+    }
+    if (rich == NULL) rich = bare;
+    *is_found_ret = rich != NULL && !record_is_label(rich);
+    if (!*is_found_ret) { /* symbols of other ranges may have its lines */
+        bool has_lines = nameless != NULL && nameless->size > 0;
+        return !has_lines || LIST_ADD(p->creator->lines, *nameless)
+                   ? GSYM_OK
+                   : gsym_fail_memory(error);
+    }
+    *winner_ret = *rich;
+    if (is_debug_info) winner_ret->origin &= ~(uint32_t)GSYM_ORIGIN_SYMBOL_TABLE;
+    return GSYM_OK;
+}
+
+static uint64_t last_address(const creator_record *record) {
+    return record->size == 0 ? record->address : record->address + (record->size - 1);
+}
+
+/* Whether a function that starts below `address` and ends at `last` contains it. */
+static bool is_covered(uint64_t address, uint64_t last) {
+    return address != 0 && address <= last;
+}
+
+static void keep(pruning *p, const creator_record *record) {
+    p->kept.items[p->kept.count++] = *record; /* reserved for all */
+}
+
+static void extend_cover(pruning *p, size_t first) {
+    for (size_t i = first; i < p->kept.count; ++i) {
+        const creator_record *record = &p->kept.items[i];
+        uint64_t last = last_address(record);
+        if (record->size == 0) continue;
+        if (last > p->any_last) p->any_last = last;
+        if (!record_is_symbol(record) && last > p->debug_info_last)
+            p->debug_info_last = last;
+    }
+}
+
+/* Drop symbols that start where a longer DWARF function starts; lookups would return them
+ * for its first bytes. Of the kept records, those before `first` stay. */
+static void drop_symbols_from(pruning *p, size_t first) {
+    size_t count = first;
+    for (size_t i = first; i < p->kept.count; ++i)
+        if (!record_is_symbol(&p->kept.items[i]) ||
+            record_is_rich(p->creator, &p->kept.items[i]))
+            p->kept.items[count++] = p->kept.items[i];
+    p->kept.count = count;
+}
+
+/* Of the labels of one start the longest ones are last. */
+static void keep_label(pruning *p, const record_key *keys, size_t count) {
+    const creator_record *label = NULL;
+    uint32_t size = 0;
+    for (size_t i = count; i-- > 0;) {
+        const creator_record *record = &p->records[keys[i].index];
+        if (is_nameless(record)) continue;
+        if (label != NULL && keys[i].size != size) break;
+        size = keys[i].size;
+        label = label == NULL ? record : better_symbol(record, label);
+    }
+    if (label != NULL) keep(p, label);
+}
+
+/* Keys of one start address, by ascending size. */
+static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
+                               gsym_error *error) {
+    size_t first = p->kept.count;
+    size_t settled = first; /* no symbol before it is to be dropped */
+    bool has_function = false;
+    for (size_t from = 0, end; from < count; from = end) {
+        creator_record winner;
+        bool is_found;
+        end = record_order_run_end(keys, count, from);
+        GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
+        if (!is_found) continue;
+        has_function = true;
+        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0) {
+            if (count <= p->name_steps) {
+                p->name_steps -= count;
+                GSYM_TRY(creator_take_symbol_name(p->creator, keys, count, &winner, error));
+            } else {
+                p->creator->cut_functions++;
+            }
+        }
+        if (record_is_symbol(&winner) && !record_is_rich(p->creator, &winner) &&
+            is_covered(winner.address, p->debug_info_last) &&
+            last_address(&winner) <= p->debug_info_last)
+            continue;
+        if (p->kept.count > first && p->kept.items[first].size == 0)
+            p->kept.count = settled = first;
+        if (!record_is_symbol(&winner)) {
+            drop_symbols_from(p, settled);
+            settled = p->kept.count;
+        }
+        keep(p, &winner);
+    }
+    if (!has_function && !is_covered(keys[0].address, p->any_last))
+        keep_label(p, keys, count);
+    extend_cover(p, first);
+    return GSYM_OK;
+}
+
+static gsym_status prune_all(pruning *p, const record_key *keys, size_t count,
+                             gsym_error *error) {
+    for (size_t from = 0, end; from < count; from = end) {
+        end = from + 1;
+        while (end < count && keys[end].address == keys[from].address) end++;
+        if (end + AHEAD < count) __builtin_prefetch(&p->records[keys[end + AHEAD].index]);
+        GSYM_TRY(prune_start(p, keys + from, end - from, error));
+    }
+    return GSYM_OK;
+}
+
+/* A function without a size would answer for all addresses up to the next one: give it one
+ * where it would leave its section or extend over a place where others end. */
+static void bound(const gsym_creator *creator, creator_record *record, uint64_t next) {
+    const range_list *ranges = &creator->text_ranges;
+    const address_list *ends = &creator->symbol_ends;
+    uint64_t address = record->address, end = UINT64_MAX;
+    size_t low = 0;
+    SEARCH_SORTED(low, ranges->count, ranges->items[middle].start <= address);
+    if (low > 0 && address < ranges->items[low - 1].end) end = ranges->items[low - 1].end;
+    low = 0;
+    SEARCH_SORTED(low, ends->count, ends->items[middle] <= address);
+    if (low < ends->count && ends->items[low] < end) end = ends->items[low];
+    if (end < next && end - address <= UINT32_MAX) record->size = end - address;
+}
+
+static void bound_all(gsym_creator *creator) {
+    record_list *records = &creator->records;
+    if (creator->text_ranges.count > 1)
+        qsort(creator->text_ranges.items, creator->text_ranges.count,
+              sizeof *creator->text_ranges.items, compare_first_u64);
+    if (creator->symbol_ends.count > 1)
+        qsort(creator->symbol_ends.items, creator->symbol_ends.count,
+              sizeof *creator->symbol_ends.items, compare_first_u64);
+    for (size_t i = creator->bounds_symbols ? 0 : records->count - 1; i < records->count;
+         ++i) {
+        size_t next = i + 1;
+        if (records->items[i].size != 0) continue;
+        while (next < records->count &&
+               records->items[next].address == records->items[i].address)
+            ++next;
+        bound(creator, &records->items[i],
+              next < records->count ? records->items[next].address : UINT64_MAX);
+    }
+}
+
+static gsym_status settle(gsym_creator *creator, gsym_error *error) {
+    gsym_creator_report *report = &creator->report;
+    creator_record *records = creator->records.items;
+    for (size_t i = 0; i < creator->records.count; ++i) {
+        creator_record *record = &records[i];
+        if (record->origin & RECORD_NAME_PENDING) {
+            GSYM_TRY(creator_intern_name(creator, record, &record->name, error));
+            record->origin &= ~(uint32_t)RECORD_NAME_PENDING;
+            record->blob = NULL;
+            record->blob_size = 0;
+        }
+        report->functions_with_lines += record->row_count != 0;
+        report->functions_with_inlines += record->node_count != 0;
+        report->overlapping +=
+            i != 0 && record->address - record[-1].address < record[-1].size;
+    }
+    bound_all(creator);
+    return GSYM_OK;
+}
+
+/* Functions that are all kept stay in the order in which they came. */
+static gsym_status check_order(const record_list *records, gsym_error *error) {
+    for (size_t i = 1; i < records->count; ++i)
+        if (records->items[i].address < records->items[i - 1].address)
+            return gsym_fail(error, GSYM_E_ARGUMENT, 0, "functions do not ascend");
+    return GSYM_OK;
+}
+
+gsym_status creator_prune(gsym_creator *creator, gsym_error *error) {
+    record_list *records = &creator->records;
+    pruning p = {.creator = creator,
+                 .records = records->items,
+                 .name_steps = LIMIT_OF(NAME_STEPS, records->count)};
+    record_key *keys;
+    gsym_status status;
+    if (creator->options.keep_all) {
+        GSYM_TRY(check_order(records, error));
+        return settle(creator, error);
+    }
+    GSYM_TRY(record_order_sort(records, &keys, error));
+    if (array_reserve(&p.kept.items, &p.kept.capacity, records->count,
+                      sizeof *p.kept.items))
+        status = prune_all(&p, keys, records->count, error);
+    else
+        status = gsym_fail_memory(error);
+    free(keys);
+    if (status != GSYM_OK) {
+        free(p.kept.items);
+        return status;
+    }
+    free(records->items);
+    *records = p.kept;
+    creator_keep_asked(creator);
+    return records->count == 0 ? GSYM_OK : settle(creator, error);
+}

@@ -1,0 +1,114 @@
+/* record_order.c - the order of functions, and which of two is more complete.
+ *
+ * Records are ordered by address, size and the order in which they were kept. Among
+ * functions of one range the richer is chosen as LLVM orders them: first by the number of
+ * inlined calls, and if that is equal by line rows (none, fewer, more, then row by row by
+ * address alone). */
+#include "create/state.h"
+
+enum {
+    DIGIT_BITS = 8,
+    DIGIT_VALUES = 1 << DIGIT_BITS,
+    SIZE_DIGITS = 4,
+    DIGITS = SIZE_DIGITS + 8
+};
+
+/* Digits count from the least significant: those of the size, then the address. */
+static inline unsigned key_digit(const record_key *key, unsigned digit) {
+    uint64_t value = digit < SIZE_DIGITS ? key->size : key->address;
+    unsigned place = digit < SIZE_DIGITS ? digit : digit - SIZE_DIGITS;
+    return (unsigned)(value >> (place * DIGIT_BITS)) & (DIGIT_VALUES - 1);
+}
+
+static void count_digits(const record_key *keys, size_t count,
+                         uint32_t counts[DIGITS][DIGIT_VALUES]) {
+    memset(counts, 0, sizeof(uint32_t) * DIGITS * DIGIT_VALUES);
+    for (size_t i = 0; i < count; ++i)
+        for (unsigned digit = 0; digit < DIGITS; ++digit)
+            counts[digit][key_digit(&keys[i], digit)]++;
+}
+
+static void sort_by_digit(const record_key *keys, size_t count, unsigned digit,
+                          const uint32_t counts[DIGIT_VALUES], record_key *sorted) {
+    uint32_t next[DIGIT_VALUES], sum = 0;
+    for (unsigned value = 0; value < DIGIT_VALUES; ++value) {
+        next[value] = sum;
+        sum += counts[value];
+    }
+    for (size_t i = 0; i < count; ++i) sorted[next[key_digit(&keys[i], digit)]++] = keys[i];
+}
+
+gsym_status record_order_sort(const record_list *records, record_key **keys_ret,
+                              gsym_error *error) {
+    uint32_t counts[DIGITS][DIGIT_VALUES];
+    size_t count = records->count;
+    record_key *keys = calloc(count, sizeof *keys), *spare = calloc(count, sizeof *spare);
+    if (keys == NULL || spare == NULL) {
+        free(keys);
+        free(spare);
+        return gsym_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const creator_record *record = &records->items[i];
+        keys[i] = (record_key){record->address, (uint32_t)record->size, (uint32_t)i};
+    }
+    count_digits(keys, count, counts);
+    for (unsigned digit = 0; digit < DIGITS; ++digit) {
+        record_key *swap = keys;
+        if (counts[digit][key_digit(&keys[0], digit)] == count) continue; /* all equal */
+        sort_by_digit(keys, count, digit, counts[digit], spare);
+        keys = spare;
+        spare = swap;
+    }
+    free(spare);
+    *keys_ret = keys;
+    return GSYM_OK;
+}
+
+bool record_order_same_bytes(const creator_record *left,
+                                    const creator_record *right) {
+    return left->blob_size == right->blob_size &&
+           (left->blob == right->blob ||
+            memcmp(left->blob, right->blob, left->blob_size) == 0);
+}
+
+record_parts record_order_cut(const gsym_creator *creator, const creator_record *record,
+                              gsym_info_type type) {
+    cursor c = cursor_at(record->blob, record->blob_size, 4 + creator->strp_size,
+                         creator_big_endian(creator));
+    record_parts parts = {.before = (size_t)cursor_offset(&c)};
+    record_info info;
+    gsym_error ignored;
+    while (function_info_next(&c, &info, &ignored) == GSYM_OK &&
+           info.type != GSYM_INFO_END_OF_LIST && info.type <= (uint32_t)type) {
+        if (info.type == (uint32_t)type) {
+            parts.is_found = true;
+            parts.payload = info.payload;
+            parts.after = (size_t)cursor_offset(&c);
+            return parts;
+        }
+        parts.before = (size_t)cursor_offset(&c);
+    }
+    parts.after = parts.before;
+    return parts;
+}
+
+static bool has_lower_rows(const gsym_creator *creator, const creator_record *left,
+                           const creator_record *right) {
+    record_parts a = record_order_cut(creator, left, GSYM_INFO_LINE_TABLE);
+    record_parts b = record_order_cut(creator, right, GSYM_INFO_LINE_TABLE);
+    return a.is_found && b.is_found &&
+           line_table_compare_addresses(&a.payload, &b.payload) < 0;
+}
+
+bool record_order_is_poorer(const gsym_creator *creator,
+                                   const creator_record *left,
+                                   const creator_record *right) {
+    record_parts a, b;
+    if (left->node_count != right->node_count) return left->node_count < right->node_count;
+    a = record_order_cut(creator, left, GSYM_INFO_INLINE_INFO);
+    b = record_order_cut(creator, right, GSYM_INFO_INLINE_INFO);
+    if (a.is_found != b.is_found) return b.is_found;
+    if (left->row_count != right->row_count) return left->row_count < right->row_count;
+    return has_lower_rows(creator, left, right);
+}

@@ -1,0 +1,138 @@
+/* symbol_names.c - the linkage name of a function, from a symbol of its start.
+ *
+ * If DWARF has no linkage name for a function, it takes that of the symbol of its range: of
+ * several the one that contains its own name, else a global before a weak before a local
+ * one, of equals the last. */
+#include <stdio.h>
+
+#include "create/state.h"
+
+enum {
+    /* Longer names are not searched: all names of a range may be made to agree up to
+     * their last bytes. Those of templates, the long ones, match no mangled name. */
+    SPELLED_SIZE_LIMIT = 256,
+    MANGLED_SIZE_LIMIT = 8192,
+    UNSPELLED = 16, /* ranks, greater than any binding */
+    NO_RANK = 32
+};
+
+typedef struct text {
+    const char *bytes;
+    size_t size;
+} text;
+
+static text record_name(const gsym_creator *creator, const creator_record *record) {
+    const char *bytes;
+    if (record->origin & RECORD_NAME_PENDING)
+        return (text){(const char *)record->blob, record->blob_size};
+    bytes = string_table_at(&creator->strings, record->name);
+    return (text){bytes, strlen(bytes)};
+}
+
+/* Of C++, Rust, D or Swift. */
+static bool is_mangled(text name) {
+    static const char prefixes[][3] = {"_Z", "_R", "_D", "$s", "$S"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; ++i)
+        if (name.size > 2 && memcmp(name.bytes, prefixes[i], 2) == 0) return true;
+    return false;
+}
+
+static bool is_same(text left, text right) {
+    return left.size == right.size && memcmp(left.bytes, right.bytes, left.size) == 0;
+}
+
+/* Of `a::f<int>` the `f`. */
+static text identifier(text name) {
+    const char *end = memchr(name.bytes, '<', name.size);
+    const char *start = end == NULL ? name.bytes + name.size : end;
+    size_t size;
+    while (start > name.bytes && start[-1] != ':') --start;
+    size = (size_t)((end == NULL ? name.bytes + name.size : end) - start);
+    return (text){start, size};
+}
+
+/* Whether a symbol contains a name, as `_ZN1a1fEv` or `f.cold` does `f`. */
+static bool spells(text symbol, text name) {
+    char digits[24];
+    size_t prefix;
+    if (symbol.size > name.size && symbol.bytes[name.size] == '.' &&
+        memcmp(symbol.bytes, name.bytes, name.size) == 0)
+        return true;
+    name = identifier(name);
+    if (name.size > SPELLED_SIZE_LIMIT || symbol.size > MANGLED_SIZE_LIMIT) return false;
+    prefix = (size_t)snprintf(digits, sizeof digits, "%zu", name.size);
+    for (size_t at = 0; at + prefix + name.size <= symbol.size; ++at)
+        if (memcmp(symbol.bytes + at, digits, prefix) == 0 &&
+            memcmp(symbol.bytes + at + prefix, name.bytes, name.size) == 0)
+            return true;
+    return false;
+}
+
+static bool is_of_identifier(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Whether mangling spells a name out, as it does not `~box`, `operator<` and `+`. */
+static bool is_spelled_out(text name) {
+    static const char operator[] = "operator";
+    size_t size = sizeof operator - 1;
+    name = identifier(name);
+    for (size_t i = 0; i < name.size; ++i)
+        if (!is_of_identifier(name.bytes[i])) return false;
+    return name.size != size || memcmp(name.bytes, operator, size) != 0;
+}
+
+gsym_status creator_intern_name(gsym_creator *creator, const creator_record *record,
+                                  uint64_t *strp_ret, gsym_error *error) {
+    text name = record_name(creator, record);
+    if (!(record->origin & RECORD_NAME_PENDING)) {
+        *strp_ret = record->name;
+        return GSYM_OK;
+    }
+    return creator_intern(creator, name.bytes, name.size,
+                          string_hash(name.bytes, name.size), strp_ret, error);
+}
+
+/* Whether a record of its start is a symbol that may name `winner`. */
+static bool may_name(const gsym_creator *creator, const record_key *key,
+                     const creator_record *winner) {
+    const creator_record *other = &creator->records.items[key->index];
+    return record_is_symbol(other) && !record_is_rich(creator, other) &&
+           (record_is_label(other) || key->size == winner->size);
+}
+
+/* How well a symbol names a function; the lowest is best. */
+static unsigned name_rank(const creator_record *symbol, text symbol_name, text name) {
+    bool is_spelled = spells(symbol_name, name);
+    if (!is_spelled && !is_spelled_out(name)) {
+        /* An encoded name, such as Dart's, says less. */
+        if (!is_mangled(symbol_name)) return NO_RANK;
+        is_spelled = true;
+    }
+    if (record_is_label(symbol) && !(is_spelled && is_mangled(symbol_name))) return NO_RANK;
+    return (is_spelled ? 0 : UNSPELLED) + creator_record_binding(symbol);
+}
+
+gsym_status creator_take_symbol_name(gsym_creator *creator, const record_key *keys,
+                                     size_t count, creator_record *winner,
+                                     gsym_error *error) {
+    text name = record_name(creator, winner);
+    const creator_record *best = NULL;
+    unsigned least = NO_RANK - 1;
+    if (is_mangled(name)) return GSYM_OK;
+    for (size_t i = 0; i < count; ++i) {
+        const creator_record *symbol = &creator->records.items[keys[i].index];
+        text symbol_name;
+        unsigned rank;
+        if (!may_name(creator, &keys[i], winner)) continue;
+        symbol_name = record_name(creator, symbol);
+        if (is_same(symbol_name, name)) return GSYM_OK;
+        rank = name_rank(symbol, symbol_name, name);
+        if (rank > least) continue;
+        least = rank;
+        best = symbol;
+    }
+    if (best == NULL) return GSYM_OK;
+    return creator_intern_name(creator, best, &winner->name, error);
+}

@@ -1,0 +1,173 @@
+/* breakpad_batch.c - gathered functions -> encoded records.
+ *
+ * Runs beside the reader: by now each name and file has its number in the output.
+ *
+ * Line records contain ranges of bytes; a line table contains only starts.
+ * So bytes of no record get a row with line 0. Of line records that overlap, the one
+ * that starts first keeps all of its bytes. */
+#include "sources/breakpad.h"
+
+void breakpad_batch_destroy(gsym_breakpad_batch *batch) {
+    breakpad_parts_deinit(&batch->parts);
+    inline_builder_deinit(&batch->inlines);
+    buffer_deinit(&batch->blobs);
+    free(batch->functions.items);
+    free(batch->records.items);
+    free(batch->findings.kept.items);
+    free(batch->rows.items);
+    free(batch);
+}
+
+gsym_breakpad_batch *breakpad_batch_create(gsym_breakpad *breakpad) {
+    gsym_breakpad_batch *batch;
+    if (!ARRAY_RESERVE(breakpad->batches, 1)) return NULL;
+    batch = calloc(1, sizeof *batch);
+    if (batch == NULL) return NULL;
+    breakpad->batches.items[breakpad->batches.count++] = batch;
+    batch->strp_size = creator_strp_size(breakpad->creator);
+    batch->blobs.swap = creator_big_endian(breakpad->creator) != CURSOR_HOST_BIG_ENDIAN;
+    batch->findings.keeps_items = breakpad->findings.keeps_items;
+    return batch;
+}
+
+/* By start; those that start together keep their order. */
+static gsym_status sort_rows(breakpad_row *rows, size_t count, gsym_error *error) {
+    uint64_t *keys;
+    breakpad_row *sorted;
+    if (count > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, 0, "a function of more than 2^32 lines");
+    keys = malloc(count * sizeof *keys);
+    sorted = malloc(count * sizeof *sorted);
+    if (keys != NULL && sorted != NULL) {
+        for (size_t i = 0; i < count; ++i) keys[i] = (uint64_t)rows[i].start << 32 | i;
+        qsort(keys, count, sizeof *keys, compare_first_u64);
+        for (size_t i = 0; i < count; ++i) sorted[i] = rows[(uint32_t)keys[i]];
+        memcpy(rows, sorted, count * sizeof *rows);
+    }
+    free(keys);
+    if (sorted == NULL || keys == NULL) {
+        free(sorted);
+        return gsym_fail_memory(error);
+    }
+    free(sorted);
+    return GSYM_OK;
+}
+
+/* Append a row, unless it repeats the previous one. Its memory is reserved. */
+static inline void put_row(row_list *rows, uint64_t address, uint32_t file, uint32_t line) {
+    gsym_line_row *next = rows->items + rows->count;
+    if (rows->count > 0 && next[-1].file == file && next[-1].line == line) return;
+    *next = (gsym_line_row){address, file, line};
+    rows->count++;
+}
+
+static gsym_status make_rows(gsym_breakpad_batch *batch, const breakpad_function *function,
+                             gsym_error *error) {
+    breakpad_row *row;
+    row_list *rows = &batch->rows;
+    uint32_t covered = 0, file = 0;
+    rows->count = 0;
+    if (function->row_count == 0) return GSYM_OK;
+    row = batch->parts.rows.items + function->row_first;
+    if (!function->is_ordered) GSYM_TRY(sort_rows(row, function->row_count, error));
+    /* At most one row for a record, one before it, and one at the end. */
+    if (!ARRAY_RESERVE(*rows, 2 * function->row_count + 1)) return gsym_fail_memory(error);
+    for (size_t i = 0; i < function->row_count; ++i, ++row) {
+        uint32_t start = row->start, gap_file = file;
+        if (GSYM_UNLIKELY(start < covered)) {
+            breakpad_find(&batch->findings, GSYM_BREAKPAD_OVERLAP, function->place,
+                          function->address + start, 1);
+            if (row->end <= covered) continue;
+            start = covered;
+        }
+        file = row->file;
+        if (start > covered)
+            put_row(rows, function->address + covered, i == 0 ? file : gap_file, 0);
+        put_row(rows, function->address + start, file, row->line);
+        covered = row->end;
+    }
+    if (covered < function->size) put_row(rows, function->address + covered, file, 0);
+    return GSYM_OK;
+}
+
+static gsym_status make_nodes(gsym_breakpad_batch *batch, const breakpad_function *function,
+                              gsym_error *error) {
+    inline_builder *builder = &batch->inlines;
+    breakpad_findings *findings = &batch->findings;
+    gsym_inline_node *nodes;
+    builder->nodes.count = 0;
+    if (function->piece_count == 0) return GSYM_OK;
+    if (!inline_builder_build(builder, function->address, function->size,
+                              batch->parts.pieces.items + function->piece_first,
+                              function->piece_count, function->inline_count))
+        return gsym_fail_memory(error);
+    breakpad_find(findings, GSYM_BREAKPAD_OVERLAP, function->place, function->address,
+                  builder->overlapping);
+    breakpad_find(findings, GSYM_BREAKPAD_UNCOVERED, function->place, function->address,
+                  builder->uncovered);
+    breakpad_find(findings, GSYM_BREAKPAD_LIMIT, function->place, function->address,
+                  builder->beyond_limit);
+    if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
+    nodes = builder->nodes.items;
+    for (size_t i = 0; i < builder->nodes.count; ++i) {
+        uint32_t record = nodes[i].reserved;
+        const breakpad_inline *call;
+        nodes[i].reserved = 0;
+        if (i == 0) {
+            nodes[i].name = function->name;
+            continue;
+        }
+        call = batch->parts.inlines.items + function->inline_first + record;
+        nodes[i].name = call->origin;
+        nodes[i].call_file = call->call_file;
+        nodes[i].call_line = call->call_line;
+    }
+    return GSYM_OK;
+}
+
+static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *function,
+                          gsym_error *error) {
+    gsym_function made = {
+        .address = function->address, .size = function->size, .name = function->name};
+    size_t offset = batch->blobs.size, size;
+    GSYM_TRY(make_rows(batch, function, error));
+    GSYM_TRY(make_nodes(batch, function, error));
+    made.rows = batch->rows.items;
+    made.row_count = batch->rows.count;
+    made.nodes = batch->inlines.nodes.items;
+    made.node_count = batch->inlines.nodes.count;
+    made.ranges = batch->inlines.ranges.items;
+    made.range_count = batch->inlines.ranges.count;
+    GSYM_TRY(function_info_encode(&batch->blobs, batch->strp_size, &made, NULL, error));
+    size = batch->blobs.size - offset;
+    if (size > UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, function->place.offset,
+                         "a function needs a record of more than 4 GiB");
+    if (!ARRAY_RESERVE(batch->records, 1)) return gsym_fail_memory(error);
+    batch->records.items[batch->records.count++] = (creator_record){
+        .address = function->address,
+        .size = function->size,
+        .name = function->name,
+        .blob = (const uint8_t *)offset, /* until all are encoded */
+        .blob_size = (uint32_t)size,
+        .row_count = (uint32_t)made.row_count,
+        .node_count = (uint32_t)(made.node_count == 0 ? 0 : made.node_count - 1),
+        .origin = GSYM_ORIGIN_DEBUG_INFO};
+    return GSYM_OK;
+}
+
+gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *error) {
+    for (size_t i = 0; i < batch->functions.count; ++i)
+        GSYM_TRY(encode(batch, &batch->functions.items[i], error));
+    buffer_trim(&batch->blobs);
+    for (size_t i = 0; i < batch->records.count; ++i)
+        batch->records.items[i].blob =
+            batch->blobs.bytes + (uintptr_t)batch->records.items[i].blob;
+    return GSYM_OK;
+}
+
+void breakpad_parts_deinit(breakpad_parts *parts) {
+    free(parts->rows.items);
+    free(parts->inlines.items);
+    free(parts->pieces.items);
+}

@@ -1,0 +1,76 @@
+/* breakpad_findings.c - what a reader of Breakpad text found, and what was wrong. */
+#include "sources/breakpad.h"
+
+void breakpad_find(breakpad_findings *findings, gsym_breakpad_fault fault,
+                   breakpad_place place, uint64_t value, uint64_t times) {
+    if (times == 0) return;
+    findings->counts[fault] += times;
+    if (!findings->keeps_items || findings->kept.count >= GSYM_BREAKPAD_FINDING_LIMIT ||
+        !ARRAY_RESERVE(findings->kept, 1))
+        return; /* a finding that cannot be kept is counted */
+    findings->kept.items[findings->kept.count++] =
+        (gsym_breakpad_finding){(uint32_t)fault, 0, place.line, place.offset, value};
+}
+
+void breakpad_findings_join(breakpad_findings *findings, const breakpad_findings *more) {
+    size_t left = GSYM_BREAKPAD_FINDING_LIMIT - findings->kept.count;
+    size_t count = more->kept.count < left ? more->kept.count : left;
+    for (size_t i = 0; i < GSYM_BREAKPAD_FAULT_COUNT; ++i)
+        findings->counts[i] += more->counts[i];
+    if (count == 0 || !ARRAY_RESERVE(findings->kept, count)) return;
+    memcpy(findings->kept.items + findings->kept.count, more->kept.items,
+           count * sizeof *more->kept.items);
+    findings->kept.count += count;
+}
+
+const char *gsym_breakpad_head(const gsym_breakpad *breakpad, size_t index,
+                               size_t *size_ret) {
+    size_t first;
+    *size_ret = 0;
+    if (index >= breakpad->head_ends.count) return NULL;
+    first = index == 0 ? 0 : breakpad->head_ends.items[index - 1];
+    *size_ret = breakpad->head_ends.items[index] - first;
+    return (const char *)breakpad->head.bytes + first;
+}
+
+void gsym_breakpad_count(const gsym_breakpad *breakpad, gsym_breakpad_counts *counts_ret) {
+    *counts_ret = breakpad->counts;
+}
+
+uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
+                                   gsym_breakpad_fault fault) {
+    if ((unsigned)fault >= GSYM_BREAKPAD_FAULT_COUNT) return 0;
+    return breakpad->findings.counts[fault] + breakpad->encoder_findings.counts[fault];
+}
+
+/* Of two findings at one line the one that was made first comes first. */
+static int compare_findings(const void *left, const void *right) {
+    const gsym_breakpad_finding *a = left, *b = right;
+    if (a->line != b->line) return a->line < b->line ? -1 : 1;
+    return a->reserved < b->reserved ? -1 : a->reserved > b->reserved;
+}
+
+const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
+                                                    size_t *count_ret) {
+    gsym_breakpad_finding *items;
+    size_t first = breakpad->findings.kept.count, count;
+    /* Each of the two lists has at most as many as are returned. */
+    if (ARRAY_RESERVE(breakpad->findings.kept, breakpad->encoder_findings.kept.count) &&
+        breakpad->encoder_findings.kept.count != 0)
+        memcpy(breakpad->findings.kept.items + first, breakpad->encoder_findings.kept.items,
+               breakpad->encoder_findings.kept.count * sizeof *items);
+    count = first + breakpad->encoder_findings.kept.count;
+    items = breakpad->findings.kept.items;
+    breakpad->encoder_findings.kept.count = 0;
+    if (count == 0) {
+        *count_ret = 0;
+        return items;
+    }
+    for (size_t i = 0; i < count; ++i) items[i].reserved = (uint32_t)i;
+    qsort(items, count, sizeof *items, compare_findings);
+    for (size_t i = 0; i < count; ++i) items[i].reserved = 0;
+    if (count > GSYM_BREAKPAD_FINDING_LIMIT) count = GSYM_BREAKPAD_FINDING_LIMIT;
+    breakpad->findings.kept.count = count;
+    *count_ret = count;
+    return items;
+}

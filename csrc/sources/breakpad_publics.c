@@ -1,0 +1,106 @@
+/* breakpad_publics.c - PUBLIC records: names that reach up to the next address.
+ *
+ * What they cover is known when all records are. A PUBLIC inside a function says
+ * nothing that the FUNC does not say better; any other ends where the next FUNC or
+ * PUBLIC starts. Functions are looked up among the sorted PUBLIC records, not the other
+ * way round: they need not be sorted, and nothing is kept for each of them. */
+#include "create/state.h"
+#include "sources/breakpad.h"
+
+gsym_status breakpad_add_public(gsym_breakpad *breakpad, uint64_t address,
+                                const char *name, size_t name_size, gsym_error *error) {
+    breakpad_public added = {.address = address,
+                             .next = UINT64_MAX,
+                             .name_size = (uint32_t)name_size,
+                             .order = (uint32_t)breakpad->publics.count};
+    const uint8_t *stored;
+    if (breakpad->publics.count == UINT32_MAX)
+        return gsym_fail(error, GSYM_E_LIMIT, breakpad->place.offset,
+                         "more PUBLIC records than a GSYM file can contain");
+    if (!ARRAY_RESERVE(breakpad->publics, 1)) return gsym_fail_memory(error);
+    GSYM_TRY(creator_store(breakpad->creator, (const uint8_t *)name, name_size, &stored,
+                           error));
+    added.name = (const char *)stored;
+    breakpad->publics.items[breakpad->publics.count++] = added;
+    return GSYM_OK;
+}
+
+static int compare_publics(const void *left, const void *right) {
+    const breakpad_public *a = left, *b = right;
+    if (a->address != b->address) return a->address < b->address ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* By address; of several at one address the first in the file stays. */
+static void sort_publics(gsym_breakpad *breakpad) {
+    breakpad_public *items = breakpad->publics.items;
+    size_t count = breakpad->publics.count, kept = 0;
+    bool is_sorted = true;
+    for (size_t i = 1; i < count && is_sorted; ++i)
+        is_sorted = items[i - 1].address <= items[i].address;
+    if (!is_sorted) qsort(items, count, sizeof *items, compare_publics);
+    for (size_t i = 1; i < count; ++i)
+        if (items[i].address != items[kept].address) items[++kept] = items[i];
+    breakpad->publics.count = kept + 1;
+}
+
+/* Index of the first PUBLIC at or above `address`. */
+static size_t first_from(const gsym_breakpad *breakpad, uint64_t address) {
+    size_t low = 0;
+    SEARCH_SORTED(low, breakpad->publics.count,
+                  breakpad->publics.items[middle].address < address);
+    return low;
+}
+
+static void mark_function(gsym_breakpad *breakpad, const creator_record *function) {
+    breakpad_public *items = breakpad->publics.items;
+    size_t count = breakpad->publics.count;
+    size_t first = first_from(breakpad, function->address), end = first;
+    uint64_t last = function->address + (function->size - 1);
+    if (first > 0 && function->address < items[first - 1].next)
+        items[first - 1].next = function->address;
+    if (first == count || items[first].address > last) return;
+    end = last == UINT64_MAX ? count : first_from(breakpad, last + 1);
+    items[first].covers++;
+    if (end < count) items[end].covers--;
+}
+
+/* The size as a record can store it; 0 extends to the next entry in any case. */
+static uint64_t size_up_to(const breakpad_public *symbol, uint64_t next) {
+    uint64_t size = next - symbol->address;
+    return next == UINT64_MAX || size > UINT32_MAX ? 0 : size;
+}
+
+static gsym_status keep_uncovered(gsym_breakpad *breakpad, gsym_error *error) {
+    const breakpad_public *items = breakpad->publics.items;
+    size_t count = breakpad->publics.count;
+    int64_t covers = 0;
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t next = i + 1 < count ? items[i + 1].address : UINT64_MAX;
+        covers += items[i].covers;
+        if (covers != 0) {
+            creator_count_symbols(breakpad->creator, 1);
+            continue;
+        }
+        if (items[i].next < next) next = items[i].next;
+        GSYM_TRY(creator_keep_symbol(breakpad->creator, items[i].address,
+                                     size_up_to(&items[i], next), items[i].name,
+                                     items[i].name_size, SYMBOL_GLOBAL, error));
+    }
+    return GSYM_OK;
+}
+
+gsym_status gsym_breakpad_add_publics(gsym_breakpad *breakpad, gsym_error *error) {
+    const record_list *functions = &breakpad->creator->records;
+    size_t count = breakpad->publics.count;
+    if (!breakpad->is_finished)
+        return gsym_fail(error, GSYM_E_ARGUMENT, 0, "the text has not ended");
+    if (count == 0) return GSYM_OK;
+    sort_publics(breakpad);
+    creator_count_symbols(breakpad->creator, count - breakpad->publics.count);
+    for (size_t i = 0; i < functions->count; ++i)
+        if (functions->items[i].size != 0) mark_function(breakpad, &functions->items[i]);
+    GSYM_TRY(keep_uncovered(breakpad, error));
+    breakpad->publics.count = 0;
+    return GSYM_OK;
+}

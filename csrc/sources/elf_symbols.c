@@ -1,0 +1,264 @@
+/* elf_symbols.c - functions of an ELF symbol table. */
+#include "containers/elf.h"
+#include "sources/conversion.h"
+#include "sources/symbols.h"
+
+#define SYMBOL_NOTYPE 0
+#define SYMBOL_FUNC 2
+#define SYMBOL_GNU_IFUNC 10
+#define SYMBOL_ARM_TFUNC 13 /* a Thumb function, before the EABI of ARM */
+
+#define BINDING_LOCAL 0
+#define BINDING_WEAK 2
+
+#define INDEX_UNDEFINED 0
+
+typedef struct elf_symbol {
+    uint32_t name;
+    uint8_t info; /* type, and the binding in the upper half */
+    bool is_defined;
+    bool is_label; /* without a type */
+    bool is_lost;  /* the file does not have the descriptor that says where it is */
+    uint32_t section; /* 0 for absolute and common symbols */
+    uint64_t address;
+    uint64_t size;
+} elf_symbol;
+
+typedef struct symbol_table {
+    cursor entries;
+    cursor names;
+    uint64_t long_names; /* see object_long_names() */
+    cursor extended; /* SHT_SYMTAB_SHNDX, empty if there is none */
+    uint32_t descriptors; /* section .opd of ELFv1, or 0 */
+    bool is_64;
+} symbol_table;
+
+static uint32_t find_descriptors(const elf_object *elf) {
+    uint32_t count = elf->object.header.section_count;
+    if (elf->object.header.machine != EM_PPC64) return 0;
+    for (uint32_t i = 1; i < count; ++i) {
+        elf_section section = elf_section_at(elf, i);
+        if (strcmp(elf_section_name(elf, &section), ".opd") == 0) return i;
+    }
+    return 0;
+}
+
+static bool find_table(const elf_object *elf, uint32_t type, symbol_table *table) {
+    uint32_t count = elf->object.header.section_count;
+    *table = (symbol_table){.is_64 = elf->object.header.is_64 != 0};
+    if (count == 0 && type == SHT_DYNSYM) {
+        bool is_found = elf_dynamic_symbols(elf, &table->entries, &table->names);
+        table->long_names = object_long_names(table->names);
+        return is_found;
+    }
+    for (uint32_t i = 1; i < count; ++i) {
+        elf_section section = elf_section_at(elf, i);
+        elf_section names;
+        if (section.type != type || section.size == 0) continue;
+        names = elf_section_at(elf, section.link < count ? section.link : 0);
+        table->entries = elf_section_bytes(elf, &section);
+        table->names = elf_section_bytes(elf, &names);
+        table->long_names = object_long_names(table->names);
+        table->descriptors = find_descriptors(elf);
+        for (uint32_t n = 1; n < count; ++n) {
+            elf_section extended = elf_section_at(elf, n);
+            if (extended.type == SHT_SYMTAB_SHNDX && extended.link == i)
+                table->extended = elf_section_bytes(elf, &extended);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool next_symbol(symbol_table *table, elf_symbol *symbol) {
+    cursor *c = &table->entries;
+    bool is_extended = cursor_left(&table->extended) >= 4;
+    uint32_t extended = is_extended ? cursor_u32(&table->extended) : 0;
+    if (cursor_left(c) < (table->is_64 ? 24u : 16u)) return false;
+    symbol->name = cursor_u32_covered(c);
+    if (table->is_64) {
+        symbol->info = cursor_u8_covered(c);
+        (void)cursor_u8_covered(c);
+        symbol->section = cursor_u16_covered(c);
+        symbol->address = cursor_u64_covered(c);
+        symbol->size = cursor_u64_covered(c);
+    } else {
+        symbol->address = cursor_u32_covered(c);
+        symbol->size = cursor_u32_covered(c);
+        symbol->info = cursor_u8_covered(c);
+        (void)cursor_u8_covered(c);
+        symbol->section = cursor_u16_covered(c);
+    }
+    symbol->is_defined = symbol->section != INDEX_UNDEFINED;
+    if (symbol->section == SHN_XINDEX)
+        symbol->section = extended;
+    else if (symbol->section >= SHN_LORESERVE)
+        symbol->section = 0;
+    return true;
+}
+
+/* Labels of assemblers and mapping symbols of ARM, AArch64 and RISC-V. */
+static bool names_no_function(const char *name) {
+    if (name[0] == '\0' || (name[0] == '.' && name[1] == 'L')) return true;
+    return name[0] == '$' && strchr("adtx", name[1]) != NULL && name[1] != '\0' &&
+           (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
+}
+
+static bool stands_in_code(const elf_object *elf, const elf_symbol *symbol) {
+    elf_section section;
+    if (symbol->section == 0 || symbol->section >= elf->object.header.section_count)
+        return false;
+    section = elf_section_at(elf, symbol->section);
+    return elf_section_holds_code(&section) && symbol->address >= section.address &&
+           symbol->address - section.address < section.size;
+}
+
+/* Whether no address of a symbol is past the last one. A symbol of 4 GiB and more, for
+ * which a record has no size, extends to the next one. */
+static bool has_valid_range(const dwarf_input *input, const elf_symbol *symbol) {
+    uint64_t last = symbol->address + (symbol->size - 1);
+    return symbol->size == 0 ||
+           (last >= symbol->address &&
+            (symbol->size <= UINT32_MAX || dwarf_in_text(input, last)));
+}
+
+static uint32_t elf_binding(const elf_symbol *symbol) {
+    switch (symbol->info >> 4) {
+        case BINDING_LOCAL: return SYMBOL_LOCAL;
+        case BINDING_WEAK: return SYMBOL_WEAK;
+        default: return SYMBOL_GLOBAL;
+    }
+}
+
+/* The size of a name without a version, as of `open@@V1`, which some linkers leave in
+ * .symtab. Names of some languages have an @ as well: a version is a word after the
+ * last. */
+static size_t unversioned_size(const char *name, size_t size) {
+    size_t at = size;
+    while (at > 0 && name[at - 1] != '@') {
+        char c = name[--at];
+        if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
+            c != '_' && c != '.')
+            return size;
+    }
+    if (at == 0 || at == size || name[0] == '.') return size; /* NASM: `..@1.name` */
+    --at;
+    if (at > 0 && name[at - 1] == '@') --at;
+    for (size_t i = 0; i < at; ++i)
+        if (name[i] == '@' || name[i] == '(' || name[i] == '/') return size;
+    return at == 0 ? size : at;
+}
+
+/* Of 64-bit PowerPC with ELFv1, a symbol of a function is where its descriptor is, which
+ * begins with the address of its code. False where that is not in the file. */
+static bool follow_descriptor(const elf_object *elf, const symbol_table *table,
+                              elf_symbol *symbol) {
+    elf_section section;
+    cursor c;
+    if (GSYM_LIKELY(table->descriptors == 0 || symbol->section != table->descriptors))
+        return true;
+    section = elf_section_at(elf, table->descriptors);
+    c = elf_section_bytes(elf, &section);
+    cursor_skip(&c, symbol->address - section.address);
+    symbol->address = cursor_u64(&c);
+    if (c.failed || symbol->address == 0) return false;
+    symbol->address += elf->object.header.bias;
+    return true;
+}
+
+static bool is_function_type(const elf_object *elf, unsigned type) {
+    return type == SYMBOL_FUNC || type == SYMBOL_GNU_IFUNC ||
+           (type == SYMBOL_ARM_TFUNC && elf->object.header.machine == EM_ARM);
+}
+
+/* The next symbol that may name a function, where it has been placed. */
+static bool next_elf_function(const elf_object *elf, symbol_table *table,
+                              elf_symbol *symbol) {
+    while (next_symbol(table, symbol)) {
+        unsigned type = symbol->info & 0xf;
+        symbol->is_label = type == SYMBOL_NOTYPE;
+        if (!symbol->is_defined || (!symbol->is_label && !is_function_type(elf, type)))
+            continue;
+        if (elf->placements != NULL && symbol->section < elf->object.header.section_count)
+            symbol->address += elf->placements[symbol->section].address;
+        symbol->address += elf->object.header.bias;
+        symbol->address &= ~object_isa_bit(&elf->object.header);
+        symbol->is_lost = !symbol->is_label && !follow_descriptor(elf, table, symbol);
+        return true;
+    }
+    return false;
+}
+
+static gsym_status add_elf_symbol(gsym_conversion *conversion, const elf_object *elf,
+                                  symbol_table *table, const elf_symbol *symbol,
+                                  gsym_error *error) {
+    bool is_label = symbol->is_label;
+    bool is_local = symbol->info >> 4 == BINDING_LOCAL;
+    uint32_t untyped = !is_label           ? 0u
+                       : symbol->size == 0 ? SYMBOL_LABEL
+                                           : SYMBOL_UNTYPED;
+    const char *name;
+    size_t size;
+    if (symbol->is_lost) {
+        if (elf->placements == NULL) /* else its relocations have it, as the DWARF does */
+            dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
+                       0);
+        return GSYM_OK;
+    }
+    if (!creator_needs_symbol(conversion_creator(conversion), symbol->address,
+                              symbol->size))
+        return GSYM_OK;
+    /* Where sections touch each other, the end of one is no place in the next. */
+    if ((is_label || elf->placements != NULL) && !stands_in_code(elf, symbol))
+        return GSYM_OK;
+    if (!dwarf_in_text(conversion_input(conversion), symbol->address)) return GSYM_OK;
+    name = object_symbol_name(table->names, &table->long_names, symbol->name, &size);
+    if (name == NULL || !has_valid_range(conversion_input(conversion), symbol)) {
+        dwarf_warn(conversion_warnings(conversion), GSYM_WARN_SYMBOL, symbol->name,
+                   symbol->address);
+        return GSYM_OK;
+    }
+    /* mold gives the mapping symbols of its thunks the type of functions. */
+    if (size == 0 || ((is_label || (symbol->size == 0 && is_local)) &&
+                      names_no_function(name)))
+        return GSYM_OK;
+    return creator_keep_symbol(conversion_creator(conversion), symbol->address,
+                               symbol->size > UINT32_MAX ? 0 : symbol->size, name,
+                               unversioned_size(name, size),
+                               elf_binding(symbol) | untyped, error);
+}
+
+/* The symbols of a container. */
+gsym_status elf_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                   gsym_error *error) {
+    const elf_object *elf = elf_of(object);
+    symbol_table table;
+    elf_symbol symbol;
+    if (!find_table(elf, SHT_SYMTAB, &table) &&
+        !find_table(elf, SHT_DYNSYM, &table))
+        return GSYM_OK;
+    while (next_elf_function(elf, &table, &symbol))
+        GSYM_TRY(add_elf_symbol(conversion, elf, &table, &symbol, error));
+    return GSYM_OK;
+}
+
+gsym_status elf_add_live(live_list *list, const elf_object *elf, gsym_error *error) {
+    const gsym_object_header *header = &elf->object.header;
+    uint64_t entry = (elf->entry + header->bias) & ~object_isa_bit(header);
+    symbol_table table;
+    elf_symbol symbol;
+    GSYM_TRY(live_list_add(list, (live_code){.address = entry}, error));
+    list->has_table = find_table(elf, SHT_SYMTAB, &table);
+    while (list->has_table && next_elf_function(elf, &table, &symbol)) {
+        const char *name;
+        size_t size;
+        if (symbol.is_lost || ((symbol.is_label || elf->placements != NULL) &&
+                               !stands_in_code(elf, &symbol)))
+            continue;
+        name = object_symbol_name(table.names, &table.long_names, symbol.name, &size);
+        if (name != NULL && size > 0 && !(symbol.is_label && names_no_function(name)))
+            GSYM_TRY(live_list_add_named(list, symbol.address, symbol.size, name, size,
+                                         error));
+    }
+    return GSYM_OK;
+}

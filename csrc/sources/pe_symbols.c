@@ -1,0 +1,284 @@
+/* pe_symbols.c - functions of a COFF symbol table, or those that an image exports.
+ *
+ * Neither gives sizes: a function ends where the next place that is known to start one
+ * does, at the latest with its section. So symbols yield to every function that is
+ * described otherwise. */
+#include "containers/pe.h"
+#include "sources/conversion.h"
+#include "sources/stubs.h"
+#include "sources/symbols.h"
+
+#define CLASS_EXTERNAL 2
+#define CLASS_STATIC 3
+#define CLASS_WEAK 105
+#define CLASS_GNU_WEAK 127
+
+enum {
+    EXPORT_DIRECTORY_SIZE = 40,
+    X86_64_UNWIND_SIZE = 12,
+    ARM64_UNWIND_SIZE = 8
+};
+
+typedef struct symbol_reader {
+    const pe_object *pe;
+    const pe_object *image; /* with the unwind table; NULL: none */
+    gsym_conversion *conversion;
+    cursor entries;
+    uint64_t long_names; /* see object_long_names() */
+    symbol_starts starts; /* and the ends of sections */
+} symbol_reader;
+
+typedef struct function_symbol {
+    const char *name; /* NULL: unreadable */
+    size_t name_size;
+    uint64_t address;
+    uint32_t binding; /* symbol_binding */
+} function_symbol;
+
+static void read_name(symbol_reader *reader, const pe_symbol *symbol,
+                      function_symbol *ret) {
+    const pe_object *pe = reader->pe;
+    if (cursor_load32(symbol->name, false) == 0) {
+        uint32_t offset = cursor_load32(symbol->name + 4, CURSOR_HOST_BIG_ENDIAN);
+        ret->name = object_symbol_name(pe->strings, &reader->long_names, offset,
+                                       &ret->name_size);
+    } else {
+        const uint8_t *nul = memchr(symbol->name, 0, PE_SHORT_NAME_SIZE);
+        ret->name = (const char *)symbol->name;
+        ret->name_size = nul == NULL ? PE_SHORT_NAME_SIZE : (size_t)(nul - symbol->name);
+    }
+    /* The underscore before what C calls `main`. */
+    if (pe->object.header.machine == IMAGE_FILE_MACHINE_I386 && ret->name != NULL &&
+        ret->name_size > 1 && ret->name[0] == '_')
+        ++ret->name, --ret->name_size;
+}
+
+static bool is_typed(const pe_symbol *symbol) { return (symbol->type >> 4 & 3) == 2; }
+
+/* Sections have symbols as well, static ones with a part that describes the section. */
+static bool may_be_function(const pe_symbol *symbol) {
+    switch (symbol->class) {
+        case CLASS_EXTERNAL:
+        case CLASS_WEAK:
+        case CLASS_GNU_WEAK: return symbol->section > 0;
+        case CLASS_STATIC:
+            return symbol->section > 0 &&
+                   (is_typed(symbol) || symbol->auxiliary_count == 0);
+        default: return false;
+    }
+}
+
+static uint64_t code_address(const pe_object *pe, uint64_t address) {
+    return address & ~object_isa_bit(&pe->object.header);
+}
+
+/* The next symbol that may name a function. */
+static bool next_function(symbol_reader *reader, function_symbol *ret) {
+    const pe_object *pe = reader->pe;
+    while (cursor_left(&reader->entries) >= pe->symbol_size) {
+        pe_symbol symbol = pe_read_symbol(pe, &reader->entries);
+        pe_section section;
+        cursor_skip(&reader->entries, (uint64_t)symbol.auxiliary_count * pe->symbol_size);
+        if (!may_be_function(&symbol) ||
+            (uint32_t)symbol.section > pe->object.header.section_count)
+            continue;
+        section = pe_section_at(pe, (uint32_t)symbol.section - 1);
+        if (!section.holds_code || symbol.value >= section.memory_size) continue;
+        ret->address = code_address(pe, section.address + symbol.value);
+        ret->binding = symbol.class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
+                       : symbol.class == CLASS_STATIC ? SYMBOL_LOCAL
+                                                      : SYMBOL_WEAK;
+        if (!is_typed(&symbol)) ret->binding |= SYMBOL_UNTYPED;
+        read_name(reader, &symbol, ret);
+        if (ret->name == NULL || (ret->name_size > 0 && ret->name[0] != '.')) return true;
+    }
+    return false;
+}
+
+/* The exports of an image. Names, ordinals and addresses are read where the directory's
+ * own section has them, which is where linkers put them. */
+typedef struct export_table {
+    pe_section section;
+    cursor names;    /* of 32 bits each: where the name is */
+    cursor ordinals; /* of 16 bits each: which address belongs to the name */
+    cursor addresses;
+    gsym_range extent; /* an address in there is the name of another image's function */
+} export_table;
+
+/* The table whose address `c` reads next. */
+static cursor next_table(const export_table *exports, const pe_object *pe, cursor *c,
+                         uint64_t size) {
+    uint64_t address = pe->object.header.base_address + cursor_u32(c);
+    return pe_section_bytes(pe, &exports->section, address, size);
+}
+
+static bool open_exports(const pe_object *pe, export_table *exports) {
+    uint64_t address_count, name_count;
+    cursor c;
+    if (!pe_find_directory(pe, PE_DIRECTORY_EXPORT, &exports->extent) ||
+        !pe_find_section(pe, exports->extent.start, &exports->section))
+        return false;
+    c = pe_section_bytes(pe, &exports->section, exports->extent.start,
+                         EXPORT_DIRECTORY_SIZE);
+    cursor_skip(&c, 20);
+    address_count = cursor_u32(&c);
+    name_count = cursor_u32(&c);
+    exports->addresses = next_table(exports, pe, &c, 4 * address_count);
+    exports->names = next_table(exports, pe, &c, 4 * name_count);
+    exports->ordinals = next_table(exports, pe, &c, 2 * name_count);
+    return !c.failed;
+}
+
+/* The next export that is code of this image. */
+static bool next_export(symbol_reader *reader, export_table *exports,
+                        function_symbol *ret) {
+    const pe_object *pe = reader->pe;
+    const dwarf_input *input = conversion_input(reader->conversion);
+    while (cursor_left(&exports->names) >= 4 && cursor_left(&exports->ordinals) >= 2) {
+        cursor name = next_table(exports, pe, &exports->names, UINT32_MAX);
+        cursor addresses = exports->addresses;
+        cursor_skip(&addresses, 4u * cursor_u16_covered(&exports->ordinals));
+        ret->address =
+            code_address(pe, pe->object.header.base_address + cursor_u32(&addresses));
+        if (addresses.failed || !dwarf_in_text(input, ret->address) ||
+            (ret->address >= exports->extent.start && ret->address < exports->extent.end))
+            continue;
+        ret->name = object_symbol_name(name, &reader->long_names, 0, &ret->name_size);
+        ret->binding = SYMBOL_GLOBAL;
+        return true;
+    }
+    return false;
+}
+
+static gsym_status add_range(symbol_reader *reader, uint64_t start, uint64_t end,
+                             gsym_error *error) {
+    GSYM_TRY(symbol_starts_add(&reader->starts, start, error));
+    return symbol_starts_add(&reader->starts, end, error);
+}
+
+static gsym_status add_sections(symbol_reader *reader, gsym_error *error) {
+    for (uint32_t i = 0; i < reader->pe->object.header.section_count; ++i) {
+        pe_section section = pe_section_at(reader->pe, i);
+        if (!section.holds_code) continue;
+        GSYM_TRY(add_range(reader, section.address, section.address + section.memory_size,
+                           error));
+    }
+    return GSYM_OK;
+}
+
+/* Functions in the unwind table of a 64-bit image. */
+static gsym_status add_unwind_table(symbol_reader *reader, gsym_error *error) {
+    const pe_object *pe = reader->image;
+    uint64_t base;
+    bool has_ends;
+    size_t size;
+    gsym_range range;
+    cursor c;
+    if (pe == NULL) return GSYM_OK;
+    base = pe->object.header.base_address;
+    has_ends = pe->object.header.machine == IMAGE_FILE_MACHINE_AMD64;
+    size = has_ends ? X86_64_UNWIND_SIZE : ARM64_UNWIND_SIZE;
+    if ((!has_ends && pe->object.header.machine != IMAGE_FILE_MACHINE_ARM64) ||
+        !pe_find_directory(pe, PE_DIRECTORY_EXCEPTION, &range))
+        return GSYM_OK;
+    for (c = pe_loaded_bytes(pe, range); cursor_left(&c) >= size;) {
+        uint64_t start = base + cursor_u32_covered(&c);
+        uint64_t end = has_ends ? base + cursor_u32_covered(&c) : start;
+        cursor_skip(&c, 4);
+        GSYM_TRY(add_range(reader, start, end, error));
+    }
+    return GSYM_OK;
+}
+
+/* An export ends where a stub starts. */
+static gsym_status add_stub_ranges(symbol_reader *reader, gsym_error *error) {
+    pe_stubs stubs = {.pe = reader->pe};
+    gsym_status status = pe_find_stubs(&stubs, error);
+    for (size_t i = 0; i < stubs.found.count && status == GSYM_OK; ++i)
+        status = add_range(reader, stubs.found.items[i].code.start,
+                           stubs.found.items[i].code.end, error);
+    pe_stubs_close(&stubs);
+    return status;
+}
+
+static gsym_status add_coff_symbol(symbol_reader *reader, const function_symbol *symbol,
+                              gsym_error *error) {
+    uint64_t end = symbol_starts_after(&reader->starts, symbol->address, UINT64_MAX);
+    uint64_t size = end - symbol->address;
+    if (symbol->name == NULL) {
+        dwarf_warn(conversion_warnings(reader->conversion), GSYM_WARN_SYMBOL, 0,
+                   symbol->address);
+        return GSYM_OK;
+    }
+    if (symbol->name_size == 0) return GSYM_OK;
+    return creator_keep_symbol(conversion_creator(reader->conversion), symbol->address,
+                               size > UINT32_MAX ? 0 : size, symbol->name,
+                               symbol->name_size, symbol->binding | SYMBOL_LABEL, error);
+}
+
+static gsym_status add_symbol_table(symbol_reader *reader, bool *is_found_ret,
+                                    gsym_error *error) {
+    cursor entries = reader->entries;
+    function_symbol symbol;
+    while (next_function(reader, &symbol))
+        GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
+    symbol_starts_sort(&reader->starts);
+    for (reader->entries = entries; next_function(reader, &symbol); *is_found_ret = true)
+        GSYM_TRY(add_coff_symbol(reader, &symbol, error));
+    return GSYM_OK;
+}
+
+static gsym_status add_exports(symbol_reader *reader, gsym_error *error) {
+    function_symbol symbol;
+    export_table exports, again;
+    if (!open_exports(reader->pe, &exports)) return GSYM_OK;
+    for (again = exports; next_export(reader, &again, &symbol);)
+        GSYM_TRY(symbol_starts_add(&reader->starts, symbol.address, error));
+    symbol_starts_sort(&reader->starts);
+    while (next_export(reader, &exports, &symbol))
+        GSYM_TRY(add_coff_symbol(reader, &symbol, error));
+    return GSYM_OK;
+}
+
+static gsym_status add_all(symbol_reader *reader, gsym_error *error) {
+    bool is_found = false;
+    GSYM_TRY(add_sections(reader, error));
+    if (reader->starts.count == 0) return GSYM_OK; /* there is no code */
+    GSYM_TRY(add_unwind_table(reader, error));
+    GSYM_TRY(add_symbol_table(reader, &is_found, error));
+    if (is_found) return GSYM_OK;
+    GSYM_TRY(add_stub_ranges(reader, error));
+    return add_exports(reader, error);
+}
+
+gsym_status pe_add_symbols(gsym_conversion *conversion, const gsym_object *object,
+                                  const gsym_object *image, gsym_error *error) {
+    const pe_object *pe = pe_of(object);
+    symbol_reader reader = {.conversion = conversion,
+                            .pe = pe,
+                            .long_names = object_long_names(pe->strings)};
+    gsym_status status;
+    if (image->header.format == GSYM_OBJECT_PE) reader.image = pe_of(image);
+    if (pe->symbol_table != 0)
+        reader.entries = pe_bytes(pe, pe->symbol_table,
+                                  (uint64_t)pe->symbol_count * pe->symbol_size);
+    status = add_all(&reader, error);
+    free(reader.starts.items);
+    return status;
+}
+
+gsym_status pe_add_live(live_list *list, const pe_object *pe, gsym_error *error) {
+    symbol_reader reader = {.conversion = list->conversion,
+                            .pe = pe,
+                            .long_names = object_long_names(pe->strings)};
+    function_symbol symbol;
+    if (pe->symbol_table != 0)
+        reader.entries = pe_bytes(pe, pe->symbol_table,
+                                  (uint64_t)pe->symbol_count * pe->symbol_size);
+    list->has_table = cursor_left(&reader.entries) > 0;
+    while (next_function(&reader, &symbol))
+        if (symbol.name != NULL && symbol.name_size > 0)
+            GSYM_TRY(live_list_add_named(list, symbol.address, 0, symbol.name,
+                                         symbol.name_size, error));
+    return GSYM_OK;
+}

@@ -1,0 +1,17 @@
+/* symbol_starts.c - sizes of symbols in a table without sizes. */
+#include "sources/symbols.h"
+
+gsym_status symbol_starts_add(symbol_starts *starts, uint64_t address, gsym_error *error) {
+    return LIST_ADD(*starts, address) ? GSYM_OK : gsym_fail_memory(error);
+}
+
+void symbol_starts_sort(symbol_starts *starts) {
+    if (starts->count > 1)
+        qsort(starts->items, starts->count, sizeof *starts->items, compare_first_u64);
+}
+
+uint64_t symbol_starts_after(const symbol_starts *starts, uint64_t address, uint64_t end) {
+    size_t low = 0;
+    SEARCH_SORTED(low, starts->count, starts->items[middle] <= address);
+    return low < starts->count && starts->items[low] < end ? starts->items[low] : end;
+}

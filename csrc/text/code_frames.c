@@ -1,0 +1,71 @@
+/* code_frames.c - names and paths of the frames at an address of code. */
+#include "text/markup.h"
+
+static bool wants(const markup_work *work, uint32_t flags) {
+    return markup_wants(work->job, flags);
+}
+
+uint64_t code_name(const code_answer *answer, uint32_t frame) {
+    return answer->frames[answer->is_merged ? answer->count - 1 : frame].name;
+}
+
+uint32_t code_frame_count(const code_answer *answer) {
+    return answer->is_merged ? 1 : answer->count;
+}
+
+bool is_code_name_known(const markup_work *work, uint64_t name) {
+    return !wants(work, GSYM_MARKUP_NO_FUNCTIONS) &&
+           image_has_string(work->module->image, name);
+}
+
+bool put_code_name(const markup_work *work, uint64_t name) {
+    const uint64_t number = work->number << GSYM_MARKUP_MODULE_SHIFT | name;
+    if (wants(work, GSYM_MARKUP_NO_FUNCTIONS)) return false;
+    /* A name with a text is known: the file is not read again. */
+    if (work->texts != NULL && text_put_known_name(work->text, work->texts, number))
+        return true;
+    if (!is_code_name_known(work, name)) return false;
+    if (work->texts != NULL)
+        text_put_name(work->text, work->texts, number);
+    else
+        text_put_string(work->text, work->module->image, name);
+    return true;
+}
+
+/* A path whose parts need escapes, from their texts. */
+static void put_odd_path(const markup_work *work, uint32_t file) {
+    const gsym_image *image = work->module->image;
+    const uint64_t prefix = work->number << GSYM_MARKUP_MODULE_SHIFT | GSYM_PLAIN_STRING;
+    gsym_text *text = work->text;
+    uint64_t directory, basename;
+    const char *bytes;
+    size_t size;
+    if (!image_file(image, file, &directory, &basename)) return;
+    bytes = gsym_image_string(image, directory, &size);
+    if (size > 0 && !wants(work, GSYM_MARKUP_BASENAMES)) {
+        const char separator = path_separator(bytes, size);
+        text_put_name(text, work->texts, prefix | directory);
+        if (separator == '\\' && wants(work, GSYM_MARKUP_JSON)) text_put_char(text, '\\');
+        text_put_char(text, separator);
+    }
+    if (image_has_string(image, basename))
+        text_put_name(text, work->texts, prefix | basename);
+}
+
+bool put_code_path(const markup_work *work, uint32_t file) {
+    gsym_text *text = work->text;
+    joined_path path;
+    if (!text_get_path(text, work->module->image, file, &path) || path.size == 0)
+        return false;
+    if (wants(work, GSYM_MARKUP_HTML) ||
+        (wants(work, GSYM_MARKUP_JSON) && !path.is_quotable))
+        put_odd_path(work, file);
+    else
+        buffer_put(&text->out, path.bytes, path.size);
+    return true;
+}
+
+bool has_code_path(const markup_work *work, uint32_t file) {
+    joined_path path;
+    return text_get_path(work->text, work->module->image, file, &path) && path.size > 0;
+}
