@@ -1,0 +1,141 @@
+/* unit_lines.c - rows that no function has. */
+#include "sources/unit_joiner.h"
+
+/* Whether a range does no more than align what follows, if no row starts in it. */
+static bool aligns(gsym_range range) {
+    uint64_t size = range.end - range.start;
+    return size < MAX_PADDING && size < (range.end & -range.end);
+}
+
+/* Whether a unit has code in a range, as its root says; one without ranges does not say. */
+static bool unit_reaches(unit_joiner *joiner, gsym_range range, bool *reaches_ret) {
+    range_list *own = &joiner->own_ranges;
+    size_t at = 0;
+    if (!unit_read_own_ranges(joiner)) return false;
+    SEARCH_SORTED(at, own->count, own->items[middle].end <= range.start);
+    *reaches_ret = own->count == 0 || (at < own->count && own->items[at].start < range.end);
+    return true;
+}
+
+/* Add the rows of addresses in a sequence that no function has. */
+static bool add_lines(unit_functions *result, unit_joiner *joiner,
+                      const line_sequence *sequence, gsym_range range) {
+    unit_function lines = {.address = range.start,
+                           .size = range.end - range.start,
+                           .shift = dwarf_shift_at(joiner->unit.code, range.start),
+                           .die_offset = joiner->unit.header->offset,
+                           .name = NO_INDEX,
+                           .is_lines = true};
+    unit_rows_of_sequence(joiner->rows, sequence, &range, &lines.row_first,
+                          &lines.row_count);
+    if (lines.row_count == 1 &&
+        joiner->rows->items[lines.row_first].address < range.start) {
+        /* It runs on into padding, or into a function that the compiler hides. */
+        bool reaches = false;
+        if (!aligns(range) && !unit_reaches(joiner, range, &reaches)) return false;
+        if (!reaches) return true;
+    }
+    if (!creator_answers_in(joiner->creator, range.start, range.end)) return true;
+    if (lines.size > UINT32_MAX) {
+        dwarf_warn(joiner->warnings, GSYM_WARN_TOO_LARGE, lines.die_offset, range.start);
+        return true;
+    }
+    if (joiner->rows != &result->rows) {
+        size_t gathered = result->rows.count;
+        bool is_cut;
+        if (!unit_append_rows(result, joiner, lines.row_first, lines.row_count, gathered,
+                              &is_cut))
+            return false;
+        if (is_cut) {
+            dwarf_warn(joiner->warnings, GSYM_WARN_LIMIT, lines.die_offset,
+                       lines.row_count);
+            return true;
+        }
+        lines.row_first = (uint32_t)gathered;
+    }
+    if (!unit_number_row_files(result, joiner, &lines)) return false;
+    if (lines.row_count == 0) return true; /* too many sequences overlap */
+    lines.fingerprint = 0;
+    return LIST_ADD(result->functions, lines);
+}
+
+/* The same in an object file, whose functions the linker has moved one by one. */
+static bool add_lines_of_spans(unit_functions *result, unit_joiner *joiner,
+                               const line_sequence *sequence, gsym_range range) {
+    const dwarf_input *code = joiner->unit.code;
+    size_t low = 0;
+    if (code->span_count == 0) return add_lines(result, joiner, sequence, range);
+    SEARCH_SORTED(low, code->span_count, code->spans[middle].end <= range.start);
+    for (; low < code->span_count && code->spans[low].start < range.end; ++low) {
+        gsym_range part = {code->spans[low].start, code->spans[low].end};
+        if (part.start < range.start) part.start = range.start;
+        if (part.end > range.end) part.end = range.end;
+        if (part.start < part.end && !add_lines(result, joiner, sequence, part))
+            return false;
+    }
+    return true;
+}
+
+bool unit_note_covered(const unit_functions *result, unit_joiner *joiner) {
+    range_list *covered = &joiner->covered;
+    if (!ARRAY_RESERVE(*covered, result->functions.count + 1)) return false;
+    for (size_t i = 0; i < result->functions.count; ++i) {
+        const unit_function *function = &result->functions.items[i];
+        covered->items[covered->count++] =
+            (gsym_range){function->address, function->address + function->size};
+    }
+    return true;
+}
+
+/* Add the rows of a sequence that are in a range and in no function. */
+static bool add_lines_between(unit_functions *result, unit_joiner *joiner,
+                              const line_sequence *sequence, gsym_range range) {
+    const range_list *covered = &joiner->covered;
+    gsym_range gap = range;
+    size_t at = 0;
+    SEARCH_SORTED(at, covered->count, covered->items[middle].end <= gap.start);
+    for (; gap.start < range.end; ++at) {
+        if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
+            return true;
+        gap.end = range.end;
+        if (at < covered->count && covered->items[at].start < gap.end)
+            gap.end = covered->items[at].start;
+        if (gap.start < gap.end && !add_lines_of_spans(result, joiner, sequence, gap))
+            return false;
+        if (gap.end == range.end) break;
+        gap.start = covered->items[at].end;
+    }
+    return true;
+}
+
+/* The rows of the table in a range. */
+static bool add_lines_in(unit_functions *result, unit_joiner *joiner, gsym_range range) {
+    const line_table *lines = joiner->lines;
+    size_t at = 0;
+    SEARCH_SORTED(at, lines->by_low.count,
+                  lines->by_low.items[middle].reach <= range.start);
+    for (; at < lines->by_low.count && lines->by_low.items[at].low < range.end; ++at) {
+        const line_sequence *sequence = unit_sequence_by_low(lines, at);
+        gsym_range part = {sequence->low, sequence->high};
+        if (!spend(joiner, &joiner->visit_budget, 1, joiner->unit.header->offset))
+            return true;
+        if (part.start < range.start) part.start = range.start;
+        if (part.end > range.end) part.end = range.end;
+        if (part.start < part.end && unit_are_rows_live(joiner->unit.code, sequence) &&
+            !add_lines_between(result, joiner, sequence, part))
+            return false;
+    }
+    return true;
+}
+
+bool unit_add_uncovered_lines(unit_functions *result, unit_joiner *joiner) {
+    const range_list *own = &joiner->own_ranges;
+    if (joiner->lines->version == 0) return true;
+    ranges_join(&joiner->covered, 0);
+    if (joiner->lines == &joiner->own_lines)
+        return add_lines_in(result, joiner, (gsym_range){0, UINT64_MAX});
+    if (!unit_read_own_ranges(joiner)) return false;
+    for (size_t i = 0; i < own->count; ++i)
+        if (!add_lines_in(result, joiner, own->items[i])) return false;
+    return true;
+}
