@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 #include "base/digits.h"
 #include "base/error.h"
-#include "gsym/answer_queue.h"
+#include "text/answer_queue.h"
 #include "gsym/image.h"
 
 /* Whether bytes can be printed as they are. */

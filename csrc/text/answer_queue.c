@@ -1,6 +1,6 @@
 /* answer_queue.c - a block of lines: looked up in ascending order of addresses, answered in
  * the order of the lines. */
-#include "gsym/answer_queue.h"
+#include "text/answer_queue.h"
 
 #include "base/buffer.h"
 

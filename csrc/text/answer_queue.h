@@ -1,6 +1,6 @@
 /* answer_queue.h - lines of a block: looked up together, answered in their order. */
-#ifndef GSYM_GSYM_ANSWER_QUEUE_H
-#define GSYM_GSYM_ANSWER_QUEUE_H
+#ifndef GSYM_TEXT_ANSWER_QUEUE_H
+#define GSYM_TEXT_ANSWER_QUEUE_H
 
 #include "gsym/sweep.h"
 

@@ -1,0 +1,75 @@
+/* call_boundaries.c - the addresses of a function at which the calls around change. */
+#include "base/sort.h"
+#include "gsym/function_info.h"
+#include "gsym/index.h"
+
+/* The boundaries, and which of them each edge is. */
+static bool list_offsets(const call_tree *tree, call_boundaries *boundaries) {
+    size_t count = 2 * tree->ranges.count;
+    const placed_address *sorted;
+    boundaries->edges.count = boundaries->ranks.count = 0;
+    boundaries->failed = !ARRAY_RESERVE(boundaries->edges, 2 * count) ||
+                         !ARRAY_RESERVE(boundaries->ranks, count) ||
+                         !ARRAY_RESERVE(*boundaries, count);
+    if (boundaries->failed) return false;
+    for (uint32_t i = 0; i < tree->ranges.count; ++i) {
+        const call_range *range = &tree->ranges.items[i];
+        placed_address *edges = &boundaries->edges.items[2 * (size_t)i];
+        edges[0] = (placed_address){range->start, 2 * i};
+        edges[1] = (placed_address){range->end, 2 * i + 1};
+    }
+    sorted = address_order(boundaries->edges.items, (uint32_t)count);
+    for (size_t i = 0; i < count; ++i) {
+        if (boundaries->count == 0 ||
+            boundaries->items[boundaries->count - 1].offset != sorted[i].address)
+            boundaries->items[boundaries->count++] =
+                (call_boundary){(uint32_t)sorted[i].address, 0};
+        boundaries->ranks.items[sorted[i].place] = (uint32_t)boundaries->count - 1;
+    }
+    return true;
+}
+
+/* Assign to each call, in the order of the tree, the part that is still its caller's: a
+ * lookup uses the first call of a list that covers its address. */
+static bool assign_calls(const call_tree *tree, const uint32_t *ranks,
+                         call_boundary *boundaries) {
+    uint64_t steps = INDEX_STEPS_PER_RANGE * (uint64_t)tree->ranges.count;
+    for (size_t i = 0; i < tree->ranges.count; ++i) {
+        uint32_t number = tree->ranges.items[i].node;
+        uint32_t parent = tree->nodes.items[number - 1].parent;
+        uint32_t end = ranks[2 * i + 1];
+        if (end - ranks[2 * i] > steps) return false;
+        steps -= end - ranks[2 * i];
+        for (uint32_t at = ranks[2 * i]; at < end; ++at)
+            if (boundaries[at].innermost == parent) boundaries[at].innermost = number;
+    }
+    return true;
+}
+
+static void join_equals(call_boundaries *boundaries) {
+    size_t kept = 0;
+    for (size_t i = 0; i < boundaries->count; ++i) {
+        const call_boundary *boundary = &boundaries->items[i];
+        if (kept > 0 && boundary->innermost == boundaries->items[kept - 1].innermost)
+            continue;
+        boundaries->items[kept++] = *boundary;
+    }
+    boundaries->count = kept;
+}
+
+bool call_boundaries_list(const call_tree *tree, call_boundaries *boundaries) {
+    boundaries->count = 0;
+    if (tree->ranges.count > UINT32_MAX / 4) return false;
+    if (tree->ranges.count == 0) return true;
+    if (!list_offsets(tree, boundaries) ||
+        !assign_calls(tree, boundaries->ranks.items, boundaries->items))
+        return false;
+    join_equals(boundaries);
+    return true;
+}
+
+void call_boundaries_deinit(call_boundaries *boundaries) {
+    free(boundaries->items);
+    free(boundaries->edges.items);
+    free(boundaries->ranks.items);
+}
