@@ -205,3 +205,23 @@ def test_help_lists_the_targets_of_the_makefile() -> None:
     # A step of every target, and one of `make sanitize`.
     assert {*listed, "build", "sanitized"} == {*phony.replace("\\", "").split()}
     assert len(listed) == len({*listed})
+
+
+HOP = re.compile(r"^\| `([\w/]+\.c)` \| `(\w+)` \| .+ \|$", re.MULTILINE)
+
+
+def hops() -> list[tuple[str, str]]:
+    """File and function of each line of the tables of hops."""
+    return HOP.findall((REPOSITORY / "ARCHITECTURE.md").read_text("utf-8"))
+
+
+def test_the_tables_of_hops_are_read() -> None:
+    text = (REPOSITORY / "ARCHITECTURE.md").read_text("utf-8")
+    rows = re.findall(r"^\| `.*$", text.partition("hop by hop\n")[2], re.MULTILINE)
+    assert len(hops()) == len(rows)
+
+
+@pytest.mark.parametrize(("file", "function"), hops())
+def test_a_hop_is_a_function_of_its_file(file: str, function: str) -> None:
+    definition = re.compile(rf"^[a-z][^\n;]*?\b{function}\(", re.MULTILINE)
+    assert definition.search(files()[f"csrc/{file}"])
