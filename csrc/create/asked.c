@@ -39,7 +39,7 @@ bool creator_answers_in(const gsym_creator *creator, uint64_t start, uint64_t en
 /* Whether pruning keeps a record with the start of this one, whatever symbols come. */
 static bool is_certain(const creator_record *record) {
     return creator_record_origin(record) == GSYM_ORIGIN_DEBUG_INFO &&
-           (record->origin & CREATOR_NAMELESS) == 0;
+           (record->flags & RECORD_NAMELESS) == 0;
 }
 
 /* Find the starts around each address: at or below it, and above it. */

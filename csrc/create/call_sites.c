@@ -50,14 +50,14 @@ static void meet_name(const wanted_names *names, uint64_t name,
 
 /* 0 for a name that nothing else has: it is none of those looked for. */
 static uint64_t name_of(const gsym_creator *creator, const creator_record *record) {
-    const char *pending = (const char *)record->blob;
-    if (!(record->origin & RECORD_NAME_PENDING)) return record->name;
+    const char *pending = record->pending_name;
+    if (!(record->flags & RECORD_NAME_PENDING)) return record->name;
     return string_table_find(&creator->strings, pending, record->blob_size,
                              string_hash(pending, record->blob_size));
 }
 
 static bool may_have_children(const creator_record *record) {
-    return record->blob != NULL && !(record->origin & RECORD_NAME_PENDING);
+    return record->blob != NULL && !(record->flags & RECORD_NAME_PENDING);
 }
 
 /* The next of the records merged into one, as a record of its own. */

@@ -74,7 +74,7 @@ static bool visit_start(search *s, size_t from, size_t end) {
             is_endless = true; /* it answers up to the next entry */
             continue;
         }
-        if (!creator_is_not_asked(&records[i])) s->open.items[s->open.count++] = i;
+        if (!(records[i].flags & RECORD_NOT_ASKED)) s->open.items[s->open.count++] = i;
         if (last_address(&records[i]) > answered) answered = last_address(&records[i]);
     }
     return is_endless || answered >= last || fill_gap(s, answered + 1, last);
@@ -255,7 +255,7 @@ static gsym_status make_parts(part_maker *maker, continuation *parts, size_t cou
         parts[i].record = (creator_record){.address = parts[i].start,
                                            .size = parts[i].last - parts[i].start + 1,
                                            .name = outer->name,
-                                           .origin = outer->origin};
+                                           .flags = outer->flags};
     if (outer->blob == NULL) return GSYM_OK;
     GSYM_TRY(record_decode(maker->record,
                            cursor_at(outer->blob, outer->blob_size, 0,

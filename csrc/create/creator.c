@@ -204,7 +204,7 @@ gsym_status creator_keep(gsym_creator *creator, const creator_record *records,
     if (!ARRAY_RESERVE(*list, count)) return gsym_fail_memory(error);
     for (size_t i = 0; i < count; ++i) {
         GSYM_TRY(check_extent(records[i].address, records[i].size, error));
-        if ((records[i].origin & CREATOR_LINES) != 0) {
+        if ((records[i].flags & RECORD_LINES) != 0) {
             if (!LIST_ADD(creator->lines, records[i])) return gsym_fail_memory(error);
             continue;
         }
@@ -258,9 +258,9 @@ gsym_status creator_keep_symbol(gsym_creator *creator, uint64_t address, uint64_
     creator_record record = {
         .address = address,
         .size = size,
-        .blob = (const uint8_t *)name,
+        .pending_name = name,
         .blob_size = (uint32_t)name_size,
-        .origin = GSYM_ORIGIN_SYMBOL_TABLE | RECORD_NAME_PENDING |
+        .flags = GSYM_ORIGIN_SYMBOL_TABLE | RECORD_NAME_PENDING |
                   binding << RECORD_BINDING_SHIFT,
     };
     if (name_size == 0 || name_size > UINT32_MAX)
@@ -294,7 +294,7 @@ gsym_status gsym_creator_add_function(gsym_creator *creator, const gsym_function
         .name = function->name,
         .row_count = (uint32_t)function->row_count,
         .node_count = (uint32_t)(function->node_count == 0 ? 0 : function->node_count - 1),
-        .origin = origin,
+        .flags = origin,
     };
     GSYM_TRY(creator_check_open(creator, error));
     GSYM_TRY(check_extent(function->address, function->size, error));

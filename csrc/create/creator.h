@@ -5,27 +5,46 @@
 #include "base/buffer.h"
 #include "base/hash.h"
 
-/* A function that is encoded already. */
+/* What is known of a record: creator_record.flags. */
+enum {
+    RECORD_SYMBOL = GSYM_ORIGIN_SYMBOL_TABLE, /* else it is of the debug information */
+    /* No address of it was asked for: only where it is matters, and it has no name. */
+    RECORD_NOT_ASKED = 2,
+    /* `pending_name` is its name, which is not interned yet. */
+    RECORD_NAME_PENDING = 4,
+    /* It gets the name of a symbol of its range; without one it is omitted. */
+    RECORD_NAMELESS = 8,
+    /* A symbol of its range has a better name, unless its own is a linkage name. */
+    RECORD_NAMED_BY_SYMBOL = 16,
+    /* It is not a function, but lines for the symbols of its addresses. */
+    RECORD_LINES = 32,
+    /* It is of one of the units that describe a function, of which the linker kept the
+     * first copy. */
+    RECORD_COPY = 64,
+    RECORD_BINDING_SHIFT = 8 /* the symbol_binding is in the highest bits */
+};
+
+/* A function that is encoded already.
+ *
+ * The encoders of units and of Breakpad batches fill a record, with `blob_offset` until
+ * their memory has its final place, then with `blob`. A symbol comes with `pending_name`;
+ * creator_prune interns the names of those that stay and sets `blob` to NULL: such a record
+ * is size and name alone. finish.c lists the steps that replace a blob by a longer one. */
 typedef struct creator_record {
     uint64_t address;
     uint64_t size;
-    uint64_t name;       /* strp; 0 with a pending symbol name */
-    const uint8_t *blob; /* encoded FunctionInfo; must live as long as the creator */
-    uint32_t blob_size;
+    uint64_t name; /* strp; 0 with RECORD_NAME_PENDING or RECORD_NOT_ASKED */
+    union {
+        const uint8_t *blob; /* encoded FunctionInfo, which lives as long as the creator */
+        size_t blob_offset;  /* of the same in the memory of the encoder */
+        const char *pending_name;
+    };
+    uint32_t blob_size;  /* of what is in the union */
     uint32_t index_size; /* of its index, which follows the blob; 0: it is not made yet */
     uint32_t row_count;
     uint32_t node_count; /* inline nodes below the root */
-    uint32_t origin;     /* gsym_origin, and CREATOR_ flags */
+    uint32_t flags;
 } creator_record;
-
-/* The function gets the name of a symbol of its range; without one it is omitted. */
-#define CREATOR_NAMELESS 8
-/* A symbol of its range has a better name, unless the function's is a linkage name. */
-#define CREATOR_NAMED_BY_SYMBOL 16
-/* Not a function, but lines for the symbols of its addresses. */
-#define CREATOR_LINES 32
-/* One of the units that describe a function, of which the linker kept the first copy. */
-#define CREATOR_COPY 64
 
 unsigned creator_strp_size(const gsym_creator *creator);
 bool creator_big_endian(const gsym_creator *creator);

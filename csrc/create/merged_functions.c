@@ -101,7 +101,7 @@ gsym_status gsym_creator_merge_functions(gsym_creator *creator, gsym_error *erro
     gsym_status status;
     GSYM_TRY(creator_check_open(creator, error));
     for (size_t i = 0; i < records->count; ++i)
-        if (records->items[i].origin & RECORD_NAME_PENDING)
+        if (records->items[i].flags & RECORD_NAME_PENDING)
             return gsym_fail(error, GSYM_E_ARGUMENT, 0,
                              "functions can be merged before symbols are added only");
     if (records->count < 2) return GSYM_OK;

@@ -40,7 +40,7 @@ static const creator_record *better_symbol(const creator_record *symbol,
 static bool is_better(const gsym_creator *creator, const creator_record *record,
                       const creator_record *kept) {
     record_parts a, b;
-    if ((record->origin & kept->origin & CREATOR_COPY) == 0 || record->name != kept->name ||
+    if ((record->flags & kept->flags & RECORD_COPY) == 0 || record->name != kept->name ||
         kept->row_count == 0)
         return !record_order_is_poorer(creator, record, kept);
     if (record->row_count != kept->row_count || record->node_count <= kept->node_count)
@@ -52,7 +52,7 @@ static bool is_better(const gsym_creator *creator, const creator_record *record,
 }
 
 static bool is_nameless(const creator_record *record) {
-    return (record->origin & CREATOR_NAMELESS) != 0;
+    return (record->flags & RECORD_NAMELESS) != 0;
 }
 
 /* `nameless` under the name of another record of its range. */
@@ -60,7 +60,7 @@ static gsym_status name_nameless(const pruning *p, const creator_record *nameles
                                  const creator_record *other, creator_record *winner_ret,
                                  gsym_error *error) {
     *winner_ret = *nameless;
-    winner_ret->origin &= ~(uint32_t)CREATOR_NAMELESS;
+    winner_ret->flags &= ~(uint32_t)RECORD_NAMELESS;
     return creator_intern_name(p->creator, other, &winner_ret->name, error);
 }
 
@@ -104,7 +104,7 @@ static gsym_status choose(const pruning *p, const record_key *run, size_t count,
                    : gsym_fail_memory(error);
     }
     *winner_ret = *rich;
-    if (is_debug_info) winner_ret->origin &= ~(uint32_t)GSYM_ORIGIN_SYMBOL_TABLE;
+    if (is_debug_info) winner_ret->flags &= ~(uint32_t)GSYM_ORIGIN_SYMBOL_TABLE;
     return GSYM_OK;
 }
 
@@ -170,7 +170,7 @@ static gsym_status prune_start(pruning *p, const record_key *keys, size_t count,
         GSYM_TRY(choose(p, keys + from, end - from, &winner, &is_found, error));
         if (!is_found) continue;
         has_function = true;
-        if ((winner.origin & CREATOR_NAMED_BY_SYMBOL) != 0) {
+        if ((winner.flags & RECORD_NAMED_BY_SYMBOL) != 0) {
             if (count <= p->name_steps) {
                 p->name_steps -= count;
                 GSYM_TRY(creator_take_symbol_name(p->creator, keys, count, &winner, error));
@@ -247,9 +247,9 @@ static gsym_status settle(gsym_creator *creator, gsym_error *error) {
     creator_record *records = creator->records.items;
     for (size_t i = 0; i < creator->records.count; ++i) {
         creator_record *record = &records[i];
-        if (record->origin & RECORD_NAME_PENDING) {
+        if (record->flags & RECORD_NAME_PENDING) {
             GSYM_TRY(creator_intern_name(creator, record, &record->name, error));
-            record->origin &= ~(uint32_t)RECORD_NAME_PENDING;
+            record->flags &= ~(uint32_t)RECORD_NAME_PENDING;
             record->blob = NULL;
             record->blob_size = 0;
         }

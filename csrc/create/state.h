@@ -17,14 +17,6 @@
 #include "create/intern.h"
 #include "gsym/function_info.h"
 
-/* creator_record.origin is a gsym_origin with these bits. */
-enum {
-    RECORD_BINDING_SHIFT = 8, /* of the symbol_binding, in the highest bits */
-    /* Its name is not interned: `blob` and `blob_size` are the name's text. A
-     * symbol that survives has no blob, as its record is size and name alone. */
-    RECORD_NAME_PENDING = 4
-};
-
 typedef LIST(creator_record) record_list;
 typedef LIST(uint64_t) address_list;
 
@@ -86,7 +78,7 @@ struct gsym_creator {
     string_table strings;
     file_table files;
     record_list records;
-    record_list lines; /* for symbols: see CREATOR_LINES */
+    record_list lines; /* for symbols: see RECORD_LINES */
     address_list asked; /* ascending; none: all addresses */
     range_list around;  /* the nearest function starts on both sides of asked[i] */
     range_list text_ranges;
@@ -118,20 +110,15 @@ static inline uint32_t creator_record_size(const gsym_creator *creator,
 }
 
 static inline gsym_origin creator_record_origin(const creator_record *record) {
-    return (gsym_origin)(record->origin & 1);
+    return (gsym_origin)(record->flags & RECORD_SYMBOL);
 }
 
 static inline uint32_t creator_record_binding(const creator_record *record) {
-    return record->origin >> RECORD_BINDING_SHIFT;
-}
-
-/* A function that no address was asked of: only where it is matters, and it has no name. */
-static inline bool creator_is_not_asked(const creator_record *record) {
-    return record->name == 0;
+    return record->flags >> RECORD_BINDING_SHIFT;
 }
 
 static inline bool record_is_symbol(const creator_record *record) {
-    return creator_record_origin(record) == GSYM_ORIGIN_SYMBOL_TABLE;
+    return (record->flags & RECORD_SYMBOL) != 0;
 }
 
 static inline bool record_is_label(const creator_record *record) {
@@ -141,7 +128,7 @@ static inline bool record_is_label(const creator_record *record) {
 /* Whether it says more than a range and a name. */
 static inline bool record_is_rich(const gsym_creator *creator,
                                   const creator_record *record) {
-    return !(record->origin & RECORD_NAME_PENDING) &&
+    return !(record->flags & RECORD_NAME_PENDING) &&
            record->blob_size > creator_bare_size(creator);
 }
 

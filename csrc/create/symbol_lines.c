@@ -106,7 +106,7 @@ static gsym_status give_all(line_giver *giver, gsym_error *error) {
     for (size_t i = 0; i < records->count; ++i) {
         creator_record *record = &records->items[i];
         uint64_t last = UINT64_MAX;
-        if (creator_is_not_asked(record) ||
+        if ((record->flags & RECORD_NOT_ASKED) != 0 ||
             creator_record_size(giver->creator, record) >
                 creator_bare_size(giver->creator))
             continue;

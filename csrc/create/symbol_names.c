@@ -23,8 +23,8 @@ typedef struct text {
 
 static text record_name(const gsym_creator *creator, const creator_record *record) {
     const char *bytes;
-    if (record->origin & RECORD_NAME_PENDING)
-        return (text){(const char *)record->blob, record->blob_size};
+    if (record->flags & RECORD_NAME_PENDING)
+        return (text){record->pending_name, record->blob_size};
     bytes = string_table_at(&creator->strings, record->name);
     return (text){bytes, strlen(bytes)};
 }
@@ -86,7 +86,7 @@ static bool is_spelled_out(text name) {
 gsym_status creator_intern_name(gsym_creator *creator, const creator_record *record,
                                   uint64_t *strp_ret, gsym_error *error) {
     text name = record_name(creator, record);
-    if (!(record->origin & RECORD_NAME_PENDING)) {
+    if (!(record->flags & RECORD_NAME_PENDING)) {
         *strp_ret = record->name;
         return GSYM_OK;
     }

@@ -148,11 +148,11 @@ static gsym_status encode(gsym_breakpad_batch *batch, const breakpad_function *f
         .address = function->address,
         .size = function->size,
         .name = function->name,
-        .blob = (const uint8_t *)offset, /* until all are encoded */
+        .blob_offset = offset,
         .blob_size = (uint32_t)size,
         .row_count = (uint32_t)made.row_count,
         .node_count = (uint32_t)(made.node_count == 0 ? 0 : made.node_count - 1),
-        .origin = GSYM_ORIGIN_DEBUG_INFO};
+        .flags = GSYM_ORIGIN_DEBUG_INFO};
     return GSYM_OK;
 }
 
@@ -162,7 +162,7 @@ gsym_status gsym_breakpad_batch_encode(gsym_breakpad_batch *batch, gsym_error *e
     buffer_trim(&batch->blobs);
     for (size_t i = 0; i < batch->records.count; ++i)
         batch->records.items[i].blob =
-            batch->blobs.bytes + (uintptr_t)batch->records.items[i].blob;
+            batch->blobs.bytes + batch->records.items[i].blob_offset;
     return GSYM_OK;
 }
 

@@ -115,7 +115,7 @@ gsym_status unit_encoder_close_chunk(unit_encoder *encoder, gsym_error *error) {
     if (!LIST_ADD(encoder->chunks, bytes)) return gsym_fail_memory(error);
     for (size_t i = encoder->chunk_first; i < encoder->record_count; ++i) {
         creator_record *record = unit_encoder_record(encoder, i);
-        if (record->blob_size > 0) record->blob = bytes + (uintptr_t)record->blob;
+        if (record->blob_size > 0) record->blob = bytes + record->blob_offset;
     }
     encoder->chunk_first = encoder->record_count;
     encoder->chunk.bytes = NULL;
@@ -175,16 +175,16 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
         .address = function->address + function->shift,
         .size = function->size,
         .name = function->is_bare ? 0 : encoded.name,
-        .blob = has_blob ? (const uint8_t *)offset : NULL,
+        .blob_offset = has_blob ? offset : 0,
         .blob_size = (uint32_t)size,
         .index_size = (uint32_t)(encoder->chunk.size - offset - size),
         .row_count = own_rows(unit, function, encoded.row_count),
         .node_count = function->node_count == 0 ? 0 : function->node_count - 1,
-        .origin = (uint32_t)GSYM_ORIGIN_DEBUG_INFO | CREATOR_COPY |
-                  (function->is_lines        ? CREATOR_LINES
-                   : function->is_bare       ? 0u
-                   : is_nameless             ? CREATOR_NAMELESS
-                   : unit->has_linkage_names ? CREATOR_NAMED_BY_SYMBOL
+        .flags = (uint32_t)GSYM_ORIGIN_DEBUG_INFO | RECORD_COPY |
+                  (function->is_lines        ? RECORD_LINES
+                   : function->is_bare       ? RECORD_NOT_ASKED
+                   : is_nameless             ? RECORD_NAMELESS
+                   : unit->has_linkage_names ? RECORD_NAMED_BY_SYMBOL
                                              : 0u)};
     return GSYM_OK;
 }
