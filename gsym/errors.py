@@ -73,6 +73,10 @@ class UuidMismatchError(GsymError):
     """The file belongs to another binary than requested."""
 
 
+class AmbiguousModuleError(GsymError):
+    """Several modules have the requested id; the text names them."""
+
+
 class ServerError(GsymError):
     """A server gave no usable answer; *path* is its URL."""
 

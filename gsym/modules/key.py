@@ -216,7 +216,7 @@ def is_absent(identifier: str) -> bool:
 
 def has_id(key: ModuleKey) -> bool:
     """Whether a module is known by any id, and not by names alone."""
-    ids = key.debug_id[:_GUID_DIGITS], key.code_id, key.go_id
+    ids = key.debug_id[:_GUID_DIGITS], normal_id(key.code_id), key.go_id
     return not all(map(is_absent, ids))
 
 
@@ -280,6 +280,7 @@ SAME = "same"  # an id that identifies a build is equal, and no other one differ
 PART = "part"  # what is equal is only a part of an id
 UNKNOWN = "unknown"  # there is no id that both have
 OTHER = "other"  # an id differs
+OUTCOMES = SAME, PART, UNKNOWN, OTHER  # the most certain first
 
 
 class Comparison(NamedTuple):
@@ -329,7 +330,7 @@ def _weighed(result: Comparison, wanted: ModuleKey, found: ModuleKey) -> Compari
         return result
     if wanted.code_hash and wanted.code_hash == found.code_hash:
         return result
-    if _upper(wanted.code_id) == _upper(found.code_id):
+    if normal_id(wanted.code_id) == normal_id(found.code_id):
         return result
     reason = f"its debug id fits, but its code id is {found.code_id}"
     return Comparison(PART, f"{reason}, not {wanted.code_id}")
@@ -347,7 +348,7 @@ def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
 
 
 def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    first, second = _upper(wanted.code_id), _upper(found.code_id)
+    first, second = normal_id(wanted.code_id), normal_id(found.code_id)
     if not first or not second:
         return None
     if first == second:
@@ -365,10 +366,11 @@ def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
 
 
 def _compare_debug_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
-    first, second = _debug_ids(wanted), _debug_ids(found)
+    is_pe = is_windows(wanted.os) or is_windows(found.os)
+    first, second = _debug_ids(wanted, is_pe=is_pe), _debug_ids(found, is_pe=is_pe)
     if not first or not second:
         return None
-    has_whole = _upper(wanted.code_id) and _upper(found.code_id)
+    has_whole = normal_id(wanted.code_id) and normal_id(found.code_id)
     if has_whole and not _are_images(wanted, found):
         return None  # the debug id is a part of what was compared
     common = set(first) & set(second)
@@ -395,7 +397,7 @@ def _of_equal_debug_ids(
     if debug_id[_GUID_DIGITS:] != _NO_AGE:
         return Comparison(SAME)  # of Windows, although no one says so
     for key in (found, wanted):
-        size = len(_upper(key.code_id)) // 2
+        size = len(normal_id(key.code_id)) // 2
         if size > _GUID_SIZE:
             reason = f"only {_GUID_SIZE} of {size} bytes of its build id are known"
             return Comparison(PART, reason)
@@ -404,13 +406,16 @@ def _of_equal_debug_ids(
     return Comparison(PART, "its debug id may be a part of a build id")
 
 
-def _debug_ids(key: ModuleKey) -> tuple[str, ...]:
+def _debug_ids(key: ModuleKey, *, is_pe: bool) -> tuple[str, ...]:
     """The debug ids of a module: its own, or those that its build id may have."""
-    own = _upper(key.debug_id)
-    if own:
-        return () if is_absent(own[:_GUID_DIGITS]) else (own,)
-    build_id = build_id_digits(_upper(key.code_id))
-    if not build_id or is_windows(key.os):
+    digits = key.debug_id.upper().replace("-", "")
+    guid, age = digits[:_GUID_DIGITS], digits[_GUID_DIGITS:]
+    if not is_absent(guid):
+        return (guid + (age and (age.lstrip("0") or _NO_AGE)),)
+    if digits:
+        return ()
+    build_id = build_id_digits(normal_id(key.code_id))
+    if not build_id or is_pe:
         return ()
     return debug_ids_of_build_id(build_id)
 
@@ -418,12 +423,12 @@ def _debug_ids(key: ModuleKey) -> tuple[str, ...]:
 def _are_images(*keys: ModuleKey) -> bool:
     """Whether both are of Windows, with a code id each."""
     return any(is_windows(key.os) for key in keys) and all(
-        _upper(key.code_id) for key in keys
+        normal_id(key.code_id) for key in keys
     )
 
 
-def _upper(identifier: str) -> str:
-    """An id in upper case; "" where it says nothing.
+def normal_id(identifier: str) -> str:
+    """A code id or build id in upper case; "" where it says nothing.
 
     The code id of a PE file without a time stamp is one of many files.
     """

@@ -6,6 +6,8 @@ import os
 from contextlib import contextmanager
 
 import gsym.reading.reader
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.search import Note
 from gsym.conversion.job import convert
 from gsym.errors import (
@@ -16,17 +18,24 @@ from gsym.errors import (
     UnsupportedError,
     UuidMismatchError,
 )
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import (
+    UNKNOWN,
+    ModuleKey,
+    compare,
+    completed,
+    has_id,
+    hash_of_code,
+)
 from gsym.records import NamedTuple
 from gsym.store.archives import MOST_INFLATED, bare_name, inflate_file
 from gsym.store.binary_facts import facts_of
-from gsym.store.layout import checked_identity
+from gsym.store.layout import GUID_DIGITS, checked_identity
 from gsym.store.module_file import modules_in
 from gsym.store.modules import Quality
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from gsym.conversion.report import ConversionReport
@@ -35,8 +44,6 @@ if TYPE_CHECKING:
     from gsym.store.publication import Publication
     from gsym.writing.creator_handle import CreatorReport
 
-_MAX_UUID = 20  # bytes, in a GSYM file of version 1
-_GUID_SIZE = 16
 # Kinds without a symbol table; a GSYM file already has its variables, or never will.
 _WITHOUT_SYMBOLS = frozenset({"breakpad", "gsym", "pdb"})
 
@@ -47,6 +54,7 @@ def add_file(  # noqa: PLR0913 - independent keywords
     *,
     key: ModuleKey | None = None,
     identity: ModuleKey | None = None,
+    code_ids: Sequence[str] = (),
     source: str = "",
     keep_original: bool = False,
     most_inflated: int = MOST_INFLATED,
@@ -60,7 +68,8 @@ def add_file(  # noqa: PLR0913 - independent keywords
             files are inflated.
         key: The module that the file must contain, also found by the names in *key*.
             It selects the slice of a fat file.
-        identity: Fields that are not "" override the identity in the file.
+        identity: What the file does not say of its module, and names to give it.
+        code_ids: As `Entry.code_ids`.
         source: Where the file is from; by default its path.
         keep_original: Keep a copy of the file, inflated, with the module.
         most_inflated: Maximum inflated bytes of a compressed file.
@@ -73,7 +82,8 @@ def add_file(  # noqa: PLR0913 - independent keywords
         GsymError: It cannot be converted for another reason.
         LimitError: It inflates to more than *most_inflated*.
         UnsupportedError: It is not a module, or of an unsupported kind.
-        UuidMismatchError: It is not the module of *key*.
+        AmbiguousModuleError: It may be any of several modules of the store.
+        UuidMismatchError: It is not the module of *key*, or *identity* contradicts it.
         OSError: The file cannot be read, or the store not written.
     """
     path = os.fspath(path)
@@ -87,6 +97,7 @@ def add_file(  # noqa: PLR0913 - independent keywords
             *(store, file, module),
             key=key,
             known=known,
+            code_ids=code_ids,
             source=source or path,
             keep_original=keep_original,
             **options,
@@ -99,6 +110,7 @@ def add_all(  # noqa: PLR0913 - independent keywords
     *,
     label: str = "",
     identity: ModuleKey | None = None,
+    code_ids: Sequence[str] = (),
     source: str = "",
     keep_original: bool = False,
     most_inflated: int = MOST_INFLATED,
@@ -121,6 +133,7 @@ def add_all(  # noqa: PLR0913 - independent keywords
                 *(store, file, module),
                 key=None,
                 known=known,
+                code_ids=code_ids,
                 source=source or label,
                 keep_original=keep_original,
                 **options,
@@ -156,8 +169,7 @@ def _identified(  # noqa: PLR0913 - independent keywords
         file = path
         try:
             file = inflate_file(path, folder, most_inflated)
-            debug_id = known.debug_id or (key.debug_id if key else "")
-            modules = modules_in(file, known._replace(debug_id=debug_id))
+            modules = modules_in(file, completed(known, key or ModuleKey()))
             yield _IdentifiedFile(path, folder, modules)
         except GsymError as error:
             if error.path is not None and error.path.startswith(file):
@@ -180,16 +192,15 @@ def _add_module(  # noqa: PLR0913 - independent keywords
     *,
     key: ModuleKey | None,
     known: ModuleKey,
+    code_ids: Sequence[str],
     source: str,
     keep_original: bool,
     **options: Any,
 ) -> Publication:
     """Convert, check and publish one module."""
     named = _complete(module, file.path, known, key)
-    _require(named, module.uuid, key, file.path)
+    _require(named, key, file.path)
     output = os.path.join(file.folder, "converted.gsym")
-    if len(module.uuid) > _MAX_UUID:
-        options.setdefault("uuid", module.uuid[:_MAX_UUID])
     if module.kind in _WITHOUT_SYMBOLS:
         options.pop("data_symbols", None)
     originals = {}
@@ -201,6 +212,8 @@ def _add_module(  # noqa: PLR0913 - independent keywords
         if "executable" not in originals:
             raise
         # It joins the module of its debug file.
+        with ObjectFile(map_file(module.path), module.path) as binary:
+            named = named._replace(code_hash=hash_of_code(binary.code()))
         return store.publish(
             *("", named),
             uuid=module.uuid,
@@ -209,7 +222,9 @@ def _add_module(  # noqa: PLR0913 - independent keywords
             originals=originals,
             key=key,
         )
-    _check(output, report, module)
+    code_hash = _check(output, report, module)
+    named = named._replace(code_hash=named.code_hash or code_hash)
+    _require(named, key, file.path)
     return store.publish(
         output,
         named,
@@ -225,6 +240,7 @@ def _add_module(  # noqa: PLR0913 - independent keywords
             if isinstance(note, Note)
             for path in note.wanted
         ],
+        code_ids=code_ids,
     )
 
 
@@ -241,7 +257,7 @@ def _choose(
         )
     elif key is not None and len(modules) > 1:
         modules = tuple(
-            each for each in modules if not _difference(each.identity, each.uuid, key)
+            each for each in modules if not compare(key, each.identity).is_refused
         )
         if not modules:
             raise UuidMismatchError("no slice is the requested module", path=path)
@@ -267,58 +283,57 @@ def _complete(
     if found.os == "windows" and module.kind == "object":
         asked = key.code_file if key else ""
         found = found._replace(code_file=asked or bare_name(path))
-    better = {name: text for name, text in known._asdict().items() if text}
-    named = found._replace(**better)
+    if contradiction := _contradiction(known, found):
+        raise UuidMismatchError(contradiction, path=path)
+    named = completed(found, known)._replace(
+        debug_file=known.debug_file or found.debug_file,
+        code_file=known.code_file or found.code_file,
+        code_id=max(found.code_id, known.code_id, key=len),
+    )
+    if known.debug_id and len(found.debug_id) == GUID_DIGITS:
+        named = named._replace(debug_id=known.debug_id)
     if not named.debug_id:
         reason = "no debug id: the file has no build id, UUID or GUID"
         raise UnsupportedError(reason, path=path)
-    if found.debug_id and named.debug_id.upper() != found.debug_id.upper():
-        reason = f"debug id is {found.debug_id}, not {named.debug_id}"
-        raise UuidMismatchError(reason, path=path)
     try:
         return checked_identity(named)
     except ValueError as error:
         raise FormatError(str(error), path=path) from None
 
 
-def _require(
-    identity: ModuleKey, uuid: bytes, key: ModuleKey | None, path: str
-) -> None:
-    difference = _difference(identity, uuid, key) if key else ""
-    if difference:
-        raise UuidMismatchError(difference, path=path)
+def _contradiction(known: ModuleKey, found: ModuleKey) -> str:
+    """Why what is stated of a module is not so, by what its file says; else ""."""
+    for name in ("os", "architecture"):
+        stated, own = getattr(known, name), getattr(found, name)
+        if stated and own and stated.lower() != own.lower():
+            return f"its {name} is {own}, not {stated}"
+    result = compare(known, found)
+    return result.reason if result.is_refused else ""
 
 
-def _difference(identity: ModuleKey, uuid: bytes, key: ModuleKey) -> str:
-    """Why a module is not the one of *key*; "" if it is."""
-    if key.debug_id:
-        debug_id = key.debug_id.upper()
-        if identity.debug_id.upper() == debug_id:
-            return ""
-        return f"debug id is {identity.debug_id or 'missing'}, not {debug_id}"
-    code_id = key.code_id.upper()
-    complete = identity.code_id.upper() or uuid.hex().upper()
-    # A Breakpad file may only have the part of a build id that fits into a debug id.
-    part = uuid.hex().upper() if len(uuid) == _GUID_SIZE else complete
-    if (
-        not code_id
-        or code_id == complete
-        or (not identity.code_id and part == code_id[:32])
-    ):
-        return ""
-    return f"code id is {complete or 'missing'}, not {code_id}"
+def _require(identity: ModuleKey, key: ModuleKey | None, path: str) -> None:
+    """Refuse a module that is not the one of *key*, or not known to be."""
+    if key is None:
+        return
+    result = compare(key, identity)
+    if result.is_refused or (result.outcome == UNKNOWN and has_id(key)):
+        raise UuidMismatchError(result.reason, path=path)
 
 
-def _check(path: str, report: ConversionReport, module: ModuleFile) -> None:
-    """Check that the converted file can be opened and has the UUID of the module."""
+def _check(path: str, report: ConversionReport, module: ModuleFile) -> str:
+    """Check that the converted file can be opened and has the UUID of the module.
+
+    Returns:
+        The hash of the code that it was made from; "" if there was none.
+    """
     with gsym.reading.reader.open(path) as reader:
-        expected = module.uuid[:_MAX_UUID]
-        if reader.uuid != report.uuid or report.uuid != expected:
+        if reader.uuid != report.uuid or report.uuid != module.uuid:
             raise UuidMismatchError(
                 f"the converted file has the UUID {reader.uuid.hex() or 'missing'}, "
-                f"not {expected.hex() or 'missing'}",
+                f"not {module.uuid.hex() or 'missing'}",
                 path=module.path,
             )
+        return (reader.module or ModuleKey()).code_hash
 
 
 def quality_of(report: ConversionReport | CreatorReport) -> Quality:

@@ -2,7 +2,8 @@
 
 They point through the link that publishes a module, so they stay valid when the module
 is replaced. The folder of a module lists its aliases, for its removal; only the holder
-of the lock of the debug id changes that list and the links.
+of the lock of the debug id changes that list and the links. Of several modules with one
+name and id, the link is to the first; by code id, others have one with their slot.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gsym.store.layout import link_of_debug_id
+from gsym.store.layout import CODE_IDS, link_of_slot
 from gsym.writing.atomic_file import sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _LIST = "aliases"
 _NEW_LIST = "aliases.new"  # until it is renamed
@@ -24,9 +25,15 @@ _TRIES = 100
 _FIELDS = 2  # of a line: path and file
 
 
-def alias_target(alias: str, debug_id: str, file: str) -> str:
+def alias_target(alias: str, slot: str, file: str) -> str:
     """The target of the link *alias* to *file* of a module."""
-    return "../" * alias.count("/") + f"{link_of_debug_id(debug_id)}/{file}"
+    return "../" * alias.count("/") + f"{link_of_slot(slot)}/{file}"
+
+
+def parse_target(target: str) -> tuple[str, str]:
+    """The slot and the file in the target of an alias."""
+    shelf, rest, file = ("", "", *target.split("/"))[-3:]
+    return shelf + rest, file
 
 
 def read_aliases(folder: str) -> dict[str, str]:
@@ -64,25 +71,51 @@ def write_aliases(folder: str, aliases: Mapping[str, str]) -> None:
 
 
 def add_aliases(
-    store: str, folder: str, debug_id: str, wanted: Mapping[str, str]
-) -> None:
+    store: str, folder: str, slot: str, wanted: Mapping[str, str]
+) -> dict[str, str]:
     """List aliases, then create the missing links.
 
     Args:
         store: Path of the store.
         folder: Folder of the module.
-        debug_id: Its id.
+        slot: Its slot.
         wanted: Path below the store -> file of the module.
+
+    Returns:
+        Those that the module has.
 
     Raises:
         OSError: A link cannot be created.
     """
     listed = read_aliases(folder)
-    if not wanted.items() <= listed.items():
-        write_aliases(folder, {**listed, **wanted})
-    for alias, file in wanted.items():
-        target = alias_target(alias, debug_id, file)
+    free = dict(_free(store, slot, wanted))
+    if not free.items() <= listed.items():
+        write_aliases(folder, {**listed, **free})
+    for alias, file in free.items():
+        target = alias_target(alias, slot, file)
         make_link(os.path.join(store, alias), target, folder)
+    return free
+
+
+def _free(
+    store: str, slot: str, wanted: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Those of *wanted* that no other module has, or replacements for them."""
+    for alias, file in wanted.items():
+        if _owner(store, alias) in {slot, ""}:
+            yield alias, file
+        elif alias.startswith(f"{CODE_IDS}/"):
+            yield f"{alias}-{slot}", file
+
+
+def _owner(store: str, alias: str) -> str:
+    """The slot of the module that an alias points to; "" if there is none."""
+    path = os.path.join(store, alias)
+    try:
+        target = os.readlink(path)
+    except (OSError, ValueError):
+        return ""
+    return parse_target(target)[0] if os.path.exists(path) else ""
 
 
 def make_link(path: str, target: str, folder: str) -> None:
@@ -118,12 +151,12 @@ def _move_into_folder(path: str, target: str) -> None:
     os.replace(path, target)
 
 
-def remove_aliases(store: str, debug_id: str, aliases: Mapping[str, str]) -> None:
-    """Remove those of *aliases* that still point to the module *debug_id*."""
+def remove_aliases(store: str, slot: str, aliases: Mapping[str, str]) -> None:
+    """Remove those of *aliases* that still point to the module in *slot*."""
     for alias, file in aliases.items():
         path = os.path.join(store, alias)
         with suppress(OSError):
-            if os.readlink(path) == alias_target(alias, debug_id, file):
+            if os.readlink(path) == alias_target(alias, slot, file):
                 os.unlink(path)
                 _remove_empty_folders(store, alias)
 

@@ -1,26 +1,40 @@
 """A store in a bucket, with the layout in which a store in a folder is published.
 
-A module is two objects, `.debug-id/09/05AE.../module.gsym` and `module.json`. The GSYM
-file comes last and only if there is none: it publishes the module, which never changes.
+A module is two objects, `.debug-id/09/05AE.../module.gsym` and `module.json`, or two in
+`.further`. The GSYM file comes last and only if there is none: it publishes the module,
+which never changes.
 """
 
 from __future__ import annotations
+
+import time
 
 from gsym.cache import BoundedCache
 from gsym.errors import NotFoundError
 from gsym.net.buckets import errors_of, open_object_store
 from gsym.net.limits import TransferLimits
-from gsym.store.layout import GSYM_FILE, SIDECAR, link_of_debug_id
+from gsym.store.layout import (
+    FURTHER,
+    GSYM_FILE,
+    GUID_DIGITS,
+    SIDECAR,
+    further_slot,
+    link_of_slot,
+)
+from gsym.store.selection import chosen
 from gsym.store.sidecar import MOST_SIDECAR, parse_entry, sidecar_text
-from gsym.store.sources.foreign_layouts import STORE
+from gsym.store.sources.foreign_layouts import store_debug_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gsym.modules.key import ModuleKey
     from gsym.reading.reader import Reader
     from gsym.store.modules import Entry
 
 _MAX_CACHED = 16384
+_LISTED_SECONDS = 60.0  # for which it is remembered which further modules there are
 
 
 class BucketStore:
@@ -41,6 +55,7 @@ class BucketStore:
         self._url, question, settings = url.partition("?")
         self._settings = question + settings
         self._known: BoundedCache[str, Entry] = BoundedCache(_MAX_CACHED)
+        self._listed: dict[str, tuple[float, list[str]]] = {}  # by shelf
 
     def __repr__(self) -> str:
         return f"<gsym.store.BucketStore {self.name}>"
@@ -57,10 +72,27 @@ class BucketStore:
         """
         with open(entry.path, "rb") as file:
             data = file.read()
-        folder = link_of_debug_id(entry.identity.debug_id)
         text = sidecar_text(entry, {GSYM_FILE: len(data)})
+        debug_id = entry.identity.debug_id
+        if len(debug_id) > GUID_DIGITS:
+            folder = link_of_slot(debug_id)
+            # Whoever writes the record decides which module it is.
+            if self._create(f"{folder}/{SIDECAR}", text) or self._is_of(folder, entry):
+                return self._create(f"{folder}/{GSYM_FILE}", data)
+        self._listed.pop(debug_id[:2], None)
+        for other in self._further(debug_id):
+            is_other = other.identity.debug_id != debug_id
+            if not is_other and not other.compare(entry.identity).is_refused:
+                return False
+        folder = link_of_slot(further_slot(entry.identity))
         self._create(f"{folder}/{SIDECAR}", text)
+        self._listed.pop(debug_id[:2], None)
         return self._create(f"{folder}/{GSYM_FILE}", data)
+
+    def _is_of(self, folder: str, entry: Entry) -> bool:
+        """Whether the record in a folder is of the same build as a module."""
+        found = self._parsed(folder, f"{folder}/{GSYM_FILE}")
+        return not found.compare(entry.identity).is_refused
 
     def _create(self, path: str, data: bytes) -> bool:
         from obstore.exceptions import AlreadyExistsError
@@ -76,31 +108,69 @@ class BucketStore:
         """The module, whose path is a URL; for `is_use` see `Store.get`.
 
         Raises:
+            AmbiguousModuleError: Several modules have the ids in *key*.
             FormatError: The record of the module is damaged.
             SourceError: The bucket cannot be read.
         """
         del is_use  # which a bucket does not record
-        for path in STORE.paths(key):
-            entry = self._known.get(path)
-            if entry is None:
-                entry = self._read(path)
-            if entry is not None:
-                return self._known.keep(path, entry)
-        return None
+        return chosen(key, self._candidates(key))
 
-    def _read(self, path: str) -> Entry | None:
-        folder = path.removesuffix(GSYM_FILE)
-        sidecar = f"{self.name}/{folder}{SIDECAR}"
+    def _candidates(self, key: ModuleKey) -> Iterator[Entry]:
+        """The modules that have an id of *key*, or a part of one."""
+        for debug_id in store_debug_ids(key):
+            first = self._at(debug_id)
+            if first is not None:
+                yield first
+            # ELF and Mach-O files have further ones only beside a first one.
+            if first is not None or debug_id[GUID_DIGITS:] != "0":
+                for each in self._further(debug_id):
+                    if each.identity.debug_id in {debug_id, debug_id[:GUID_DIGITS]}:
+                        yield each
+            if first is not None and not first.compare(key).is_refused:
+                return  # the others are of the other byte order
+
+    def _further(self, debug_id: str) -> Iterator[Entry]:
+        """The further modules of a GUID."""
+        when, slots = self._listed.get(debug_id[:2], (float("-inf"), []))
+        if time.monotonic() - when > _LISTED_SECONDS:
+            slots = sorted(self._list(f"{FURTHER}/{debug_id[:2]}"))
+            self._listed[debug_id[:2]] = time.monotonic(), slots
+        for slot in slots:
+            entry = self._at(slot) if slot.startswith(debug_id[:GUID_DIGITS]) else None
+            if entry is not None:
+                yield entry
+
+    def _list(self, shelf: str) -> Iterator[str]:
+        """The slots of the modules on a shelf."""
+        with errors_of(f"{self.name}/{shelf}"):
+            for batch in self._bucket.list(shelf):
+                for each in batch:
+                    path: str = each["path"]
+                    if path.endswith(f"/{GSYM_FILE}"):
+                        yield "".join(path.split("/")[-3:-1])
+
+    def _at(self, slot: str) -> Entry | None:
+        """The module in a slot."""
+        folder = link_of_slot(slot)
+        path = f"{folder}/{GSYM_FILE}"
+        entry = self._known.get(path)
+        if entry is not None:
+            return entry
         try:
-            with errors_of(sidecar):
+            with errors_of(f"{self.name}/{path}"):
                 self._bucket.head(path)  # it is the last one of both
-                text = bytes(
-                    self._bucket.get_range(
-                        folder + SIDECAR, start=0, length=MOST_SIDECAR
-                    )
-                )
+            return self._known.keep(path, self._parsed(folder, path))
         except NotFoundError:
             return None
+
+    def _parsed(self, folder: str, path: str) -> Entry:
+        sidecar = f"{self.name}/{folder}/{SIDECAR}"
+        with errors_of(sidecar):
+            text = bytes(
+                self._bucket.get_range(
+                    f"{folder}/{SIDECAR}", start=0, length=MOST_SIDECAR
+                )
+            )
         entry = parse_entry("", text, sidecar)
         return entry._replace(path=f"{self._url}/{path}{self._settings}")
 

@@ -9,7 +9,15 @@ from contextlib import suppress
 from gsym.errors import FormatError
 from gsym.modules.key import ModuleKey
 from gsym.records import NamedTuple
-from gsym.store.layout import ENTRIES, LOCKS, SIDECAR, TEMPORARY, lock_name, names_in
+from gsym.store.layout import (
+    LOCKS,
+    SIDECAR,
+    TEMPORARY,
+    debug_id_of_slot,
+    lock_name,
+    names_in,
+    shelves_in,
+)
 from gsym.store.locking import held_at_once, remove_abandoned
 from gsym.store.publication import (
     published_folder,
@@ -44,28 +52,28 @@ class Collection(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A module, or return pads, which have no debug id.
+    """A module, or return pads, which have no slot.
 
     *used* is the time of the last use in nanoseconds, of return pads that of their
     publication; *path* is the folder of a module, or the file of return pads.
     """
 
     used: int
-    debug_id: str
+    slot: str
     path: str
     size: int
 
 
 def collect(
     store: str,
-    debug_ids: Iterable[str],
+    slots: Iterable[str],
     max_size: int | None,
     max_age: float | None,
     min_free: int,
 ) -> Collection:
     """Implements `Store.collect`."""
     remove_all_leftovers(store)
-    modules = sorted([*_modules(store, debug_ids), *_return_pads(store)])
+    modules = sorted([*_modules(store, slots), *_return_pads(store)])
     before = size = sum(module.size for module in modules)
     lacking = max(0, min_free - free_bytes(store))
     most = min(before - lacking, before if max_size is None else max_size)
@@ -74,7 +82,7 @@ def collect(
     for module in modules:
         if size <= most and module.used >= oldest:
             break
-        if not module.debug_id:
+        if not module.slot:
             with suppress(FileNotFoundError):  # removed by another process
                 os.unlink(module.path)
             size -= module.size
@@ -84,7 +92,7 @@ def collect(
             if not is_mine:
                 locked += 1
             elif _is_unused(store, module):
-                remove_module(store, module.debug_id)
+                remove_module(store, module.slot)
                 size -= module.size
                 removed += 1
     return Collection(before, size, removed, locked, len(modules) - removed)
@@ -108,19 +116,19 @@ def remove_all_leftovers(store: str) -> list[str]:
         path = os.path.join(temporary, name)
         if remove_abandoned(path):
             found.append(path)
-    for shelf in names_in(os.path.join(store, ENTRIES)):
-        found += remove_leftovers(store, os.path.join(store, ENTRIES, shelf))
+    for shelf in shelves_in(store):
+        found += remove_leftovers(store, shelf)
     return found
 
 
-def _modules(store: str, debug_ids: Iterable[str]) -> Iterator[_Kept]:
-    for debug_id in debug_ids:
-        folder = published_folder(store, debug_id)
+def _modules(store: str, slots: Iterable[str]) -> Iterator[_Kept]:
+    for slot in slots:
+        folder = published_folder(store, slot)
         if folder is None:
             continue
         with suppress(FileNotFoundError), os.scandir(folder) as files:
             size = sum(file.stat(follow_symlinks=False).st_size for file in files)
-            yield _Kept(_used(folder), debug_id, folder, size)
+            yield _Kept(_used(folder), slot, folder, size)
 
 
 def _return_pads(store: str) -> Iterator[_Kept]:
@@ -141,14 +149,14 @@ def _used(folder: str) -> int:
 def _is_unused(store: str, module: _Kept) -> bool:
     """Whether a module is unchanged since it was selected."""
     return (
-        published_folder(store, module.debug_id) == module.path
+        published_folder(store, module.slot) == module.path
         and _used(module.path) == module.used
     )
 
 
 def _locks(store: str, module: _Kept) -> Iterator[str]:
     """Paths of the locks that users of a module may hold."""
-    keys = {ModuleKey(debug_id=module.debug_id)}
+    keys = {ModuleKey(debug_id=debug_id_of_slot(module.slot))}
     with suppress(FormatError, FileNotFoundError):
         identity = read_entry(module.path).identity
         if identity.code_id:
@@ -156,4 +164,4 @@ def _locks(store: str, module: _Kept) -> Iterator[str]:
             keys.add(ModuleKey(code_id=identity.code_id, code_file=identity.code_file))
     for name in {lock_name(key) for key in keys}:
         yield os.path.join(store, LOCKS, name)
-    yield swap_lock_path(store, module.debug_id)
+    yield swap_lock_path(store, module.slot)

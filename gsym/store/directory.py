@@ -12,27 +12,37 @@ from contextlib import contextmanager
 
 from gsym.cache import BoundedCache
 from gsym.errors import FormatError
-from gsym.modules.key import build_id_digits, debug_ids_of_build_id
+from gsym.modules.key import (
+    build_id_digits,
+    debug_ids_of_build_id,
+    is_absent,
+    normal_id,
+)
+from gsym.store.aliases import parse_target
 from gsym.store.layout import (
-    ENTRIES,
     GSYM_FILE,
+    GUID_DIGITS,
     LOCKS,
-    PUBLISHED,
     SIDECAR,
     TEMPORARY,
     checked_identity,
+    debug_id_of_slot,
     is_store,
     link_of_code_id,
-    link_of_debug_id,
+    link_of_slot,
     links_of_build_id,
     lock_name,
     make_store,
     name_problem,
     names_in,
     normal_debug_id,
+    shelf_of_slot,
+    slots_in,
+    slots_of,
 )
 from gsym.store.locking import held, owned_folder, remove_abandoned
 from gsym.store.publication import publish_module, remove_module, swap_lock
+from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry
 
 TYPE_CHECKING = False
@@ -81,22 +91,31 @@ class Store:
     def get(self, key: ModuleKey, *, is_use: bool = True) -> Entry | None:
         """The module; counts as a use of it if *is_use*.
 
-        A module is found by its debug id, else by its code id. Names are ignored,
-        except that code ids of Windows need the name of the binary.
+        A module is found by its debug id and by its code id; what another id in *key*
+        contradicts is left out. Names choose between several modules, and code ids of
+        Windows need the name of the binary. `Entry.compare` tells how certain it is
+        that the module is the one of *key*.
 
         The file may be replaced or removed later: a caller that fails to open it has to
         call `get` again, as `open` does.
 
         Raises:
+            AmbiguousModuleError: Several modules have the ids in *key*.
             FormatError: The record of the module is damaged.
             UnsupportedError: The store was made by a newer version.
         """
         self._check_marker()
-        for debug_id in self._debug_ids(key):
-            entry = self._at(debug_id, is_use=is_use)
-            if entry is not None:
-                return entry
-        return None
+        damaged: list[FormatError] = []
+        found = chosen(key, self._candidates(key, damaged))
+        if found is None and damaged:
+            raise damaged[0]
+        if found is None or not is_use:
+            return found
+        try:
+            _touch(os.path.join(found.folder, SIDECAR))
+        except FileNotFoundError:
+            return self.get(key)  # replaced meanwhile
+        return found
 
     def open(self, key: ModuleKey) -> tuple[Entry, Reader] | None:
         """The module and its open file.
@@ -129,9 +148,9 @@ class Store:
             FormatError: The record of a module is damaged.
         """
         self._check_marker()
-        for debug_id in self.debug_ids():
+        for slot in self.slots():
             try:
-                entry = self._at(debug_id)
+                entry = self.at(slot)
             except FormatError as error:
                 if damaged is None:
                     raise
@@ -140,12 +159,33 @@ class Store:
             if entry is not None:
                 yield entry
 
-    def debug_ids(self) -> Iterator[str]:
-        """The debug ids of all modules, in order."""
-        root = os.path.join(self.path, PUBLISHED)
-        for shelf in names_in(root):
-            for rest in names_in(os.path.join(root, shelf)):
-                yield shelf + rest
+    def slots(self) -> Iterator[str]:
+        """What all modules are published as, in order: their debug ids.
+
+        Where several modules share one, there is more after it.
+        """
+        return slots_in(self.path)
+
+    def at(self, slot: str) -> Entry | None:
+        """The module in a slot; None if there is none.
+
+        Raises:
+            FormatError: Its record is damaged.
+        """
+        link = f"{self.path}/{link_of_slot(slot)}"
+        before = None
+        while True:
+            try:
+                target = os.readlink(link)
+            except FileNotFoundError:
+                return None
+            if target == before:
+                return None  # the link is broken
+            before = target
+            try:
+                return self._known_at(slot, target)
+            except FileNotFoundError:
+                continue  # replaced meanwhile
 
     def last_used(self, entry: Entry) -> float:
         """When a module was last added or used, in seconds since 1970.
@@ -169,6 +209,7 @@ class Store:
         key: ModuleKey | None = None,
         missing: Sequence[str] = (),
         wanted: Sequence[str] = (),
+        code_ids: Sequence[str] = (),
         may_replace: bool = True,
     ) -> Publication:
         """Move a GSYM file into the store, unless it has a more complete one.
@@ -188,9 +229,11 @@ class Store:
                 of temporary folders of the store.
             wanted: As `Entry.wanted`; those that are too long are left out, and those
                 in temporary folders of the store.
+            code_ids: As `Entry.code_ids`.
             may_replace: Whether to replace a file; else the stored one is kept.
 
         Raises:
+            AmbiguousModuleError: It may be any of several modules of the store.
             EmptyError: There is no file, and no stored module.
             OSError: The store cannot be written.
             UnsupportedError: The store was made by a newer version.
@@ -210,16 +253,17 @@ class Store:
             wanted=tuple(each for each in wanted if self._may_appear(each))[
                 :_MAX_WANTED
             ],
+            code_ids=tuple(map(str.upper, code_ids)),
         )
         return self._keep(entry, originals or {}, key, may_replace=may_replace)
 
     def remove(self, entry: Entry) -> None:
         """Remove a module, unless it was replaced meanwhile."""
-        debug_id = entry.identity.debug_id
-        with swap_lock(self.path, debug_id):
-            current = self._at(debug_id)
+        slot = entry.slot
+        with swap_lock(self.path, slot):
+            current = self.at(slot)
             if current is not None and current.path == entry.path:
-                remove_module(self.path, debug_id)
+                remove_module(self.path, slot)
 
     @contextmanager
     def temporary_folder(self) -> Iterator[str]:
@@ -271,67 +315,95 @@ class Store:
 
         if not self._check_marker():
             return Collection()
-        debug_ids = list(self.debug_ids())
-        return collect(self.path, debug_ids, max_size, max_age, min_free)
+        return collect(self.path, list(self.slots()), max_size, max_age, min_free)
 
     # ---- internal
 
-    def _debug_ids(self, key: ModuleKey) -> Iterator[str]:
-        """Ids under which the module may be published, the most likely first."""
-        if key.debug_id:
-            try:
-                yield normal_debug_id(key.debug_id)
-            except ValueError:
-                return  # no module has it
-        if build_id := build_id_digits(key.code_id):
-            yield from self._target(links_of_build_id(build_id, "gsym")[0])
-            if not key.debug_id:
-                yield from debug_ids_of_build_id(build_id)
-        if key.code_file and not key.debug_id and not name_problem(key.code_file):
-            yield from self._target(link_of_code_id(key.code_file, key.code_id))
+    def _candidates(
+        self, key: ModuleKey, damaged: list[FormatError]
+    ) -> Iterator[Entry]:
+        """The modules that have an id of *key*, or a part of one.
 
-    def _target(self, alias: str) -> Iterator[str]:
-        """The debug id of the module that an alias points to, if any."""
+        Args:
+            key: The key.
+            damaged: Errors of damaged modules are added.
+        """
+        try:
+            named = dict(self._slots_by_code_id(key))
+            debug_ids = [debug_id_of_slot(slot) for slot in named]
+            debug_ids += self._debug_ids(key)
+        except ValueError:
+            return  # no module has such an id
+        slots = [*named]
+        for debug_id in dict.fromkeys(debug_ids):
+            slots += slots_of(self.path, debug_id)
+        for slot in dict.fromkeys(slots):
+            try:
+                entry = self.at(slot)
+            except FormatError as error:
+                damaged.append(error)
+                continue
+            if entry is None:
+                continue
+            code_id = named.get(slot, "")
+            if code_id and code_id not in entry.all_code_ids:
+                # A file of the module had it, says a store of before.
+                entry = entry._replace(code_ids=(*entry.code_ids, code_id))
+            yield entry
+
+    def _debug_ids(self, key: ModuleKey) -> Iterator[str]:
+        """Debug ids that the module may have.
+
+        Raises:
+            ValueError: The key has an invalid one.
+        """
+        if not is_absent(key.debug_id[:GUID_DIGITS]):
+            yield normal_debug_id(key.debug_id)
+        build_id = build_id_digits(normal_id(key.code_id))
+        if build_id:
+            for slot in self._targets(links_of_build_id(build_id, "gsym")[0]):
+                yield debug_id_of_slot(slot)
+            if is_absent(key.debug_id[:GUID_DIGITS]):
+                yield from debug_ids_of_build_id(build_id)
+
+    def _slots_by_code_id(self, key: ModuleKey) -> Iterator[tuple[str, str]]:
+        """Slots of the modules of Windows with a name and code id, and the code id."""
+        code_id = normal_id(key.code_id)
+        if not key.code_file or not code_id or name_problem(key.code_file):
+            return
+        alias = link_of_code_id(key.code_file, code_id)
+        folder, name = os.path.split(alias)
+        for each in names_in(os.path.join(self.path, folder)):
+            if each == name or each.startswith(f"{name}-"):
+                for slot in self._targets(f"{folder}/{each}"):
+                    yield slot, code_id
+
+    def _targets(self, alias: str) -> Iterator[str]:
+        """The slot of the module that an alias points to, if any."""
         try:
             target = os.readlink(os.path.join(self.path, alias))
         except (OSError, ValueError):
             return
-        shelf, rest, file = ("", "", *target.split("/"))[-3:]
+        slot, file = parse_target(target)
         if file == GSYM_FILE:
-            yield shelf + rest
+            yield slot
 
-    def _at(self, debug_id: str, *, is_use: bool = False) -> Entry | None:
-        """The module that is published under a debug id."""
-        link = f"{self.path}/{link_of_debug_id(debug_id)}"
-        before = None
-        while True:
-            try:
-                target = os.readlink(link)
-            except FileNotFoundError:
-                return None
-            if target == before:
-                return None  # the link is broken
-            before = target
-            try:
-                return self._known_at(debug_id, target, is_use=is_use)
-            except FileNotFoundError:
-                continue  # replaced meanwhile
-
-    def _known_at(self, debug_id: str, target: str, *, is_use: bool) -> Entry:
-        _, slash, place = target.partition(f"/{ENTRIES}/")
-        folder = f"{self.path}/{ENTRIES}/{place}"
+    def _known_at(self, slot: str, target: str) -> Entry:
+        root = f"/{os.path.dirname(shelf_of_slot(slot))}/"
+        _, slash, place = target.partition(root)
+        folder = f"{self.path}{root}{place}"
         entry = self._known.get(target)
-        if is_use or entry is not None:
-            _touch(f"{folder}/{SIDECAR}", is_use=is_use)
-        if entry is None:
-            entry = read_entry(folder)
-            if not slash or entry.identity.debug_id != debug_id:
-                raise FormatError(
-                    f"the module is published as {debug_id}, but its record has "
-                    f"{entry.identity.debug_id}",
-                    path=f"{folder}/{SIDECAR}",
-                )
-            self._known.keep(target, entry)
+        if entry is not None:
+            os.stat(f"{folder}/{SIDECAR}")  # it may be gone
+            return entry
+        entry = read_entry(folder)
+        if not slash or entry.identity.debug_id != debug_id_of_slot(slot):
+            raise FormatError(
+                f"the module is published as {slot}, but its record has "
+                f"{entry.identity.debug_id}",
+                path=f"{folder}/{SIDECAR}",
+            )
+        self._known.keep(target, entry)
         return entry
 
     def _check_marker(self) -> bool:
@@ -366,19 +438,15 @@ class Store:
             self._is_checked = True
 
 
-def _touch(path: str, *, is_use: bool) -> None:
+def _touch(path: str) -> None:
     """Record the use of a module, unless the store is read-only.
 
     Raises:
         FileNotFoundError: It was removed.
     """
-    if is_use:
-        try:
-            os.utime(path)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            pass  # read-only store
-        else:
-            return
-    os.stat(path)
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        os.stat(path)

@@ -11,7 +11,6 @@ from stat import S_ISREG
 
 from gsym.containers.recognition import recognise_file
 from gsym.errors import FormatError, GsymError, NotFoundError
-from gsym.modules.key import ModuleKey
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
 from gsym.store.adding import add_all
@@ -113,21 +112,22 @@ class _OtherStore:
         return self._store.path
 
     def items(self) -> Iterator[ImportItem]:
-        for debug_id in self._store.debug_ids():
+        for slot in self._store.slots():
             try:
-                entry = self._store.get(ModuleKey(debug_id=debug_id), is_use=False)
+                entry = self._store.at(slot)
             except FormatError:
-                yield ImportItem(debug_id, "damaged")  # `take` reports the error
+                yield ImportItem(slot, "damaged")  # `take` reports the error
                 continue
             if entry is not None:
-                yield ImportItem(debug_id, entry.path)
+                yield ImportItem(slot, entry.path)
 
     def take(self, item: ImportItem, folder: str) -> FoundFile:
         del folder
-        entry = self._store.get(ModuleKey(debug_id=item.path))
+        entry = self._store.at(item.path)
         if entry is None:
             raise NotFoundError("was removed", path=item.path)
-        return FoundFile(entry.path, entry.source or entry.path, entry.identity)
+        source = entry.source or entry.path
+        return FoundFile(entry.path, source, entry.identity, entry.code_ids)
 
 
 class _Bucket:
@@ -259,6 +259,7 @@ def _import(
                 found.path,
                 label=found.location,
                 identity=found.identity,
+                code_ids=found.code_ids,
                 source=found.location,
                 **options,
             ):

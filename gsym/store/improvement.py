@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from gsym.cache import BoundedCache
-from gsym.modules.key import ModuleKey
 from gsym.store.modules import BEST_LEVEL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
 _Stamp = tuple[str, int, int]
@@ -46,21 +46,13 @@ class Improvement:
         self._tried.keep(entry.path, news)
 
     def _stamps(self, entry: Entry) -> Iterator[_Stamp]:
-        for path in self._best_files(key_of_entry(entry)):
+        for path in self._best_files(entry.identity):
             for stamp in _stamps_of(path):
                 # The source of a file in a package begins with that package.
                 if not entry.source.startswith(path) or stamp[1] > entry.added * 1e9:
                     yield stamp
         for path in entry.wanted:
             yield from _stamps_of(path)
-
-
-def key_of_entry(entry: Entry) -> ModuleKey:
-    """The key with all names and ids of a module."""
-    known = entry.identity
-    return ModuleKey(
-        known.debug_file, known.debug_id, known.code_file, known.code_id.upper()
-    )
 
 
 def _stamps_of(path: str) -> Iterator[_Stamp]:

@@ -3,40 +3,54 @@
     gsym-store.json                         marks a folder as a store
     .entries/09/DEBUGID.RANDOM/             a module: `module.gsym`, `module.json`, ...
     .debug-id/09/05AE...  -> its folder     the link that publishes it
+    .further/09/05AE...-HASH  -> in .further-entries/09/, for modules that share a debug
+                                            id, or whose age is not known
     NAME/DEBUGID/NAME.gsym                  as in Breakpad's stores; NAME.sym
     .build-id/80/ae05....gsym               as in GDB's tree; .debug
     80ae05.../gsym                          as in debuginfod's cache; debuginfo
     .code-id/NAME/CODEID                    code ids of Windows
     .locks/ .tmp/                           locks; unfinished files
 
-The links after the first three lines are aliases, which point through the link that
-publishes the module. No name can escape from the store: `/` is written as `%2F`.
+The links after these are aliases, which point through the link that publishes the
+module. No name can escape from the store: `/` is written as `%2F`.
+
+The *slot* of a module is what the link that publishes it is called, without the slash:
+its debug id, of a further one with a hash of its ids. Only one process at a time
+changes the slots of a debug id. Versions that know one module for each debug id pass
+over further ones.
 """
 
 from __future__ import annotations
 
 import os
+from itertools import product
 
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.modules.key import (
+    ModuleKey,
     build_id_digits,
-    debug_ids_of_build_id,
+    compare,
     is_hex,
+    is_windows,
+    normal_id,
     read_debug_id,
 )
 from gsym.store.locking import owned_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
 
 MARKER = "gsym-store.json"
 ENTRIES = ".entries"
 PUBLISHED = ".debug-id"
+FURTHER = ".further"
+LINK_ROOTS = PUBLISHED, FURTHER
+FURTHER_ENTRIES = ".further-entries"
+ENTRY_ROOTS = ENTRIES, FURTHER_ENTRIES
 BUILD_IDS = ".build-id"
 CODE_IDS = ".code-id"
 LOCKS = ".locks"
@@ -54,23 +68,25 @@ ORIGINAL_FILES = {
 
 _MAX_NAME = 255  # bytes of a file name in common file systems
 _MAX_SUFFIX = len(".gsym")
-_MAX_ID_DIGITS = 128
 _ESCAPED = frozenset("%/\\\x7f") | {chr(code) for code in range(32)}
-_GUID_DIGITS = 32
-_GUID_SIZE = 16
+GUID_DIGITS = 32
+_SLOT_MARK = "-"
+_HASH_SIZE = 8
 _PDB = ".pdb"
 
 
 def normal_debug_id(debug_id: str) -> str:
-    """A debug id in the store's format: upper case, without dashes, with its age.
+    """A debug id in the store's format: upper case, without dashes.
+
+    32 digits, of a module whose age is not known, stay without one.
 
     Raises:
         ValueError: It is invalid, or its GUID is zero.
     """
     found = read_debug_id(debug_id).upper()
-    if not found[:_GUID_DIGITS].strip("0"):
+    if not found[:GUID_DIGITS].strip("0"):
         raise ValueError("a debug id of zeros does not identify a module")
-    return found
+    return found[:GUID_DIGITS] if len(debug_id) == GUID_DIGITS else found
 
 
 def name_problem(name: str) -> str:
@@ -101,11 +117,10 @@ def checked_identity(identity: ModuleKey) -> ModuleKey:
     if identity.code_id and not is_hex(identity.code_id):
         raise ValueError(f"invalid code id '{identity.code_id[:80]}'")
     debug_id = normal_debug_id(identity.debug_id)
-    code_id = identity.code_id.upper()
-    build_id = "" if identity.os.lower() == "windows" else build_id_digits(code_id)
-    if build_id and debug_id not in debug_ids_of_build_id(build_id):
-        code_id = ""
-    return identity._replace(debug_id=debug_id, code_id=code_id)
+    ids = ModuleKey(os=identity.os, debug_id=debug_id)
+    image = ModuleKey(os=identity.os, code_id=identity.code_id)
+    code_id = "" if compare(ids, image).is_refused else identity.code_id.upper()
+    return identity._replace(debug_id=debug_id, code_id=code_id, path="")
 
 
 def escape_name(name: str) -> str:
@@ -120,9 +135,79 @@ def escape_name(name: str) -> str:
     return escaped
 
 
-def link_of_debug_id(debug_id: str) -> str:
-    """The link that publishes a module; *debug_id* is normal."""
-    return f"{PUBLISHED}/{debug_id[:2]}/{debug_id[2:]}"
+def further_slot(identity: ModuleKey) -> str:
+    """The slot of a module that shares its debug id with another one.
+
+    It is the same for each module with these ids, which are checked.
+    """
+    from hashlib import blake2b
+
+    ids = identity.debug_id, identity.code_id, identity.go_id, identity.code_hash
+    text = "\0".join(ids).encode("utf-8", "surrogatepass")
+    found = blake2b(text, digest_size=_HASH_SIZE).hexdigest().upper()
+    return f"{identity.debug_id}{_SLOT_MARK}{found}"
+
+
+def debug_id_of_slot(slot: str) -> str:
+    """The debug id of the module in a slot."""
+    return slot.partition(_SLOT_MARK)[0]
+
+
+def link_of_slot(slot: str) -> str:
+    """The link that publishes a module; the debug id in *slot* is normal."""
+    return f"{LINK_ROOTS[_SLOT_MARK in slot]}/{slot[:2]}/{slot[2:]}"
+
+
+def shelf_of_slot(slot: str) -> str:
+    """The folder that contains the folders of a module, which begin with its slot."""
+    return f"{ENTRY_ROOTS[_SLOT_MARK in slot]}/{slot[:2]}"
+
+
+def slot_of_folder(folder: str) -> str:
+    """The slot of the module in a folder."""
+    return os.path.basename(folder).partition(".")[0]
+
+
+def shelves_in(store: str) -> Iterator[str]:
+    """The paths of the shelves of all modules in a store."""
+    for root in ENTRY_ROOTS:
+        folder = os.path.join(store, root)
+        yield from (os.path.join(folder, name) for name in names_in(folder))
+
+
+def slots_in(store: str) -> Iterator[str]:
+    """The slots of all modules in a store, in order."""
+    roots = [os.path.join(store, root) for root in LINK_ROOTS]
+    for shelf in sorted({shelf for root in roots for shelf in names_in(root)}):
+        yield from sorted(
+            shelf + rest
+            for root in roots
+            for rest in names_in(os.path.join(root, shelf))
+        )
+
+
+def slots_of(store: str, debug_id: str) -> list[str]:
+    """Slots of the modules that may have a debug id, the first one before further ones.
+
+    Args:
+        store: Path of the store.
+        debug_id: Normal. One without an age may be of modules with any, and a module
+            without an age may have any debug id of its GUID.
+    """
+    shelf, rest = debug_id[:2], debug_id[2:GUID_DIGITS]
+    is_whole = len(debug_id) > GUID_DIGITS
+    first = [debug_id] if is_whole else _slots_on(store, PUBLISHED, shelf, rest)
+    further = _slots_on(store, FURTHER, shelf, rest)
+    fitting = {debug_id, debug_id[:GUID_DIGITS]}
+    return first + [
+        slot for slot in further if not is_whole or debug_id_of_slot(slot) in fitting
+    ]
+
+
+def _slots_on(store: str, root: str, shelf: str, start: str) -> list[str]:
+    """The slots on a shelf of links whose names begin with *start*."""
+    names = names_in(os.path.join(store, root, shelf))
+    return [shelf + name for name in names if name.startswith(start)]
 
 
 def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
@@ -186,16 +271,16 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
     identity, uuid = entry.identity, entry.uuid
     names = {identity.debug_file, key.debug_file if key else ""}
     found: dict[str, str] = {}
-    for name in sorted(names):
-        found |= _breakpad_aliases(name, identity.debug_id, "sym" in entry.originals)
-    if identity.os.lower() == "windows":
-        codes = {(identity.code_file, identity.code_id)}
-        if key and key.code_id.upper() in {identity.code_id, ""}:
-            codes.add((key.code_file, identity.code_id))
-        for code in codes:
-            link = link_of_code_id(*code)
-            is_name = not name_problem(code[0]) and not name_problem(link.split("/")[1])
-            if all(code) and is_name:
+    if len(identity.debug_id) > GUID_DIGITS:
+        for name in sorted(names):
+            has_sym = "sym" in entry.originals
+            found |= _breakpad_aliases(name, identity.debug_id, has_sym)
+    if is_windows(identity.os):
+        files = {identity.code_file, key.code_file if key else ""}
+        for code_file, code_id in product(sorted(files), entry.all_code_ids):
+            link = link_of_code_id(code_file, code_id)
+            is_name = not any(map(name_problem, (code_file, link.split("/")[1])))
+            if code_file and is_name and normal_id(code_id):
                 found[link] = GSYM_FILE
         return found
     build_ids = {build_id_digits(each) for each in (identity.code_id, uuid.hex())}

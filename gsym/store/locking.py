@@ -138,6 +138,13 @@ class OwnedFolder:
                 self._descriptor = _lock_folder(self.path)
                 return
 
+    def move(self, stem: str) -> None:
+        """Rename it, as if it had been made with another stem."""
+        path = f"{stem}{os.urandom(_RANDOM_BYTES).hex()}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.rename(self.path, path)
+        self.path = path
+
     def release(self) -> None:
         """Keep it, without owning it."""
         flock(self._descriptor, LOCK_UN)

@@ -7,11 +7,11 @@ from gsym.containers.fat import list_slices
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import refuse
-from gsym.conversion.identity import identify, pdb_identity
+from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.conversion.input_file import open_input
 from gsym.conversion.inputs.breakpad import breakpad_identity
-from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
-from gsym.modules.key import ModuleKey, codeview_debug_id, uuid_debug_id
+from gsym.errors import FormatError, UnsupportedError
+from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
 
 
@@ -21,7 +21,7 @@ class ModuleFile(NamedTuple):
     Attributes:
         path: The file to convert.
         kind: "object", "pdb", "breakpad" or "gsym".
-        identity: The fields that the file contains.
+        identity: What the file says, but for the hash of its code.
         uuid: The complete build id, LC_UUID or GUID; b"" for none.
         architecture: The slice of a fat file; else None.
     """
@@ -41,7 +41,8 @@ def modules_in(path: str, wanted: ModuleKey) -> tuple[ModuleFile, ...]:
 
     Args:
         path: A binary, a dSYM bundle, a PDB, a Breakpad file or a GSYM file.
-        wanted: OS and debug id of the module, if known, as a GSYM file has only a UUID.
+        wanted: The module that it may be, which tells of what system the UUID of a GSYM
+            file is that says no more.
 
     Returns:
         One for each slice of a fat file, else one.
@@ -49,7 +50,6 @@ def modules_in(path: str, wanted: ModuleKey) -> tuple[ModuleFile, ...]:
     Raises:
         FormatError: The file is damaged.
         UnsupportedError: It is not a module, or of an unsupported kind.
-        UuidMismatchError: It is a GSYM file whose UUID does not match *wanted*.
     """
     _, file, data, kind = open_input(path)
     if kind == "breakpad":
@@ -81,7 +81,7 @@ def _of_object(path: str, data: memoryview, architecture: str | None) -> ModuleF
         if binary.is_relocatable and not uuid:
             reason = "an object file without a build id, which is not a module yet"
             raise UnsupportedError(reason, path=path)
-    identity = identify(path, uuid=uuid or None)
+        identity = key_of_binary(binary)
     return ModuleFile(path, "object", identity, uuid, architecture)
 
 
@@ -100,27 +100,5 @@ def _of_breakpad(path: str) -> ModuleFile:
 def _of_gsym(path: str, wanted: ModuleKey) -> ModuleFile:
     with gsym.reading.reader.open(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
-    systems = [wanted.os] if wanted.os else ["Linux", "mac", "windows"]
-    for os in systems:
-        debug_id = _fitting_debug_id(uuid, os, byteorder, wanted.debug_id)
-        if debug_id:
-            identity = ModuleKey(os=os, debug_id=debug_id)
-            return ModuleFile(path, "gsym", identity, uuid)
-    if not wanted.debug_id:
-        return ModuleFile(path, "gsym", ModuleKey(os=wanted.os), uuid)
-    raise UuidMismatchError(
-        f"UUID is {uuid.hex() or 'missing'}, which does not match debug id "
-        f"{wanted.debug_id}",
-        path=path,
-    )
-
-
-def _fitting_debug_id(uuid: bytes, os: str, byteorder: str, wanted: str) -> str:
-    """The debug id of *uuid* on a system, if it matches *wanted*, else ""."""
-    if not uuid:
-        return wanted  # nothing to compare
-    if os.lower() == "windows":
-        guid = codeview_debug_id(uuid, 0)[:-1]
-        return wanted if wanted.upper().startswith(guid) else ""
-    debug_id = uuid_debug_id(uuid, os, byteorder)
-    return debug_id if wanted.upper() in {"", debug_id} else ""
+        identity = reader.module or key_of_uuid(uuid, byteorder, wanted)
+    return ModuleFile(path, "gsym", identity, uuid)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+from gsym.modules.key import OUTCOMES, compare
 from gsym.records import NamedTuple
+from gsym.store.layout import slot_of_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gsym.modules.key import ModuleKey
+    from gsym.modules.key import Comparison, ModuleKey
 
 
 BEST_LEVEL = 2
@@ -43,6 +47,8 @@ class Entry(NamedTuple):
             converted, such as split units.
         gsym_size: Bytes of its GSYM file; 0: not known.
         wanted: Paths at which these may appear.
+        code_ids: Further code ids of a Windows module, whose image was changed after it
+            was linked: stripped, signed.
     """
 
     path: str
@@ -56,6 +62,30 @@ class Entry(NamedTuple):
     missing: tuple[str, ...] = ()
     gsym_size: int = 0
     wanted: tuple[str, ...] = ()
+    code_ids: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """The folder of its files."""
+        return os.path.dirname(self.path)
+
+    @property
+    def slot(self) -> str:
+        """What it is published as in a store in a folder; see `gsym.store.layout`."""
+        return slot_of_folder(self.folder)
+
+    @property
+    def all_code_ids(self) -> tuple[str, ...]:
+        """That of its identity, then the further ones."""
+        return self.identity.code_id, *self.code_ids
+
+    def compare(self, wanted: ModuleKey) -> Comparison:
+        """Whether it is the module that *wanted* describes, by any of its code ids."""
+        known = self.identity
+        results = [
+            compare(wanted, known._replace(code_id=each)) for each in self.all_code_ids
+        ]
+        return min(results, key=lambda each: OUTCOMES.index(each.outcome))
 
 
 class Attempt(NamedTuple):

@@ -4,6 +4,9 @@ The files are moved to a new folder and synced, and aliases are created. Then on
 is atomically replaced, which publishes the module. A process killed before that leaves
 a folder without a link; one killed after it leaves the folder of the replaced module.
 The next process that publishes on the same shelf of the store removes both.
+
+A file joins the module of its debug id that is the same build, as far as their ids
+tell; if there is none, it is published beside the others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from contextlib import suppress
 
 import gsym.reading.reader
 from gsym.errors import EmptyError, FormatError, GsymError
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import SAME, ModuleKey, completed, is_windows, normal_id
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
@@ -24,30 +27,38 @@ from gsym.store.aliases import (
     remove_aliases,
 )
 from gsym.store.layout import (
-    ENTRIES,
+    ENTRY_ROOTS,
     GSYM_FILE,
+    GUID_DIGITS,
     LOCKS,
     ORIGINAL_FILES,
-    SIDECAR,
     aliases_of,
+    debug_id_of_slot,
     files_of,
-    link_of_debug_id,
+    further_slot,
+    link_of_slot,
     names_in,
+    shelf_of_slot,
+    slot_of_folder,
+    slots_of,
 )
 from gsym.store.locking import OwnedFolder, held, remove_abandoned, remove_tree
+from gsym.store.selection import chosen
 from gsym.store.sidecar import read_entry, write_sidecar
 from gsym.writing.atomic_file import sync
 from gsym.writing.data_part import open_data_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from gsym.store.modules import Entry
 
 
 _EXECUTABLE = "executable"
+_OUTCOMES = "added", "replaced"
+_REFUSED = "is not the module that was asked for"
 
 
 class Publication(NamedTuple):
@@ -57,10 +68,13 @@ class Publication(NamedTuple):
         entry: The module in the store.
         outcome: "added"; "replaced": it replaced a less complete one; "kept": the
             stored module is at least as complete and was kept.
+        note: What else there is to say, such as that another module has its debug id;
+            "" for nothing.
     """
 
     entry: Entry
     outcome: str
+    note: str = ""
 
 
 def publish_module(
@@ -83,63 +97,80 @@ def publish_module(
         may_replace: Whether to replace a module.
 
     Raises:
+        AmbiguousModuleError: It may be any of several modules of the store.
         EmptyError: There is no GSYM file, and no such module.
         OSError: The store cannot be written. It is unchanged.
     """
     debug_id = entry.identity.debug_id
-    shelf = shelf_of(store, debug_id)
-    remove_leftovers(store, shelf)
-    folder = OwnedFolder(os.path.join(shelf, debug_id + "."))
+    for root in ENTRY_ROOTS:
+        remove_leftovers(store, os.path.join(store, root, debug_id[:2]))
+    folder = OwnedFolder(_new_folder(store, debug_id))
     try:
         made = _fill(folder.path, entry, originals)
         with swap_lock(store, debug_id):
-            current = _current(store, debug_id)
-            if current is None and not entry.path:
-                reason = "no functions, and the store has no debug file of the module"
-                raise EmptyError(reason)
-            if current is not None and not (may_replace and _is_better(made, current)):
-                _add_names(store, current, made.identity.debug_file, key)
-                if _EXECUTABLE not in made.originals.keys() - current.originals.keys():
-                    return Publication(current, "kept")
-                made = _combined(folder.path, current, made)
-                _swap(store, folder.path, made, aliases_of(made, key))
-                return Publication(made, "kept")
-            if current is not None and _EXECUTABLE in current.originals:
-                made = _combined(folder.path, made, current)
-            is_replaced = _swap(store, folder.path, made, aliases_of(made, key))
-        return Publication(made, "replaced" if is_replaced else "added")
+            return _publish(store, folder, made, key, may_replace=may_replace)
     finally:
-        if published_folder(store, debug_id) == os.path.normpath(folder.path):
+        slot = slot_of_folder(folder.path)
+        if published_folder(store, slot) == os.path.normpath(folder.path):
             folder.release()
         else:
             folder.remove()
 
 
-def remove_module(store: str, debug_id: str) -> None:
+def _publish(
+    store: str,
+    folder: OwnedFolder,
+    made: Entry,
+    key: ModuleKey | None,
+    *,
+    may_replace: bool,
+) -> Publication:
+    """Publish the module in a folder; the caller holds its `swap_lock`."""
+    others = list(_modules(store, made.identity.debug_id))
+    current = _same_build(made, key, others)
+    if not made.gsym_size and current is None:
+        reason = "no functions, and the store has no debug file of the module"
+        raise EmptyError(reason)
+    if current is None:
+        made = _moved(store, folder, made, _free_slot(store, made.identity))
+        is_replaced = _swap(store, made, aliases_of(made, key))
+        return Publication(made, _OUTCOMES[is_replaced], _note(made, others))
+    made = _moved(store, folder, made, current.slot)
+    is_same = current.compare(made.identity).outcome == SAME
+    is_better = may_replace and made.gsym_size > 0 and _is_better(made, current)
+    best, other = (made, current) if is_better else (current, made)
+    joined = _joined(best, other, is_same=is_same)
+    if joined == current:
+        add_aliases(store, current.folder, current.slot, _names(current, other, key))
+        return Publication(current, "kept")
+    joined = _combined(folder.path, joined)
+    _swap(store, joined, _names(joined, other, key))
+    return Publication(joined, _OUTCOMES[True] if is_better else "kept")
+
+
+def remove_module(store: str, slot: str) -> None:
     """Remove a module; the caller holds its `swap_lock`."""
-    link = os.path.join(store, link_of_debug_id(debug_id))
-    folder = published_folder(store, debug_id)
+    link = os.path.join(store, link_of_slot(slot))
+    folder = published_folder(store, slot)
     # Read first: without its link, other processes may remove the folder.
     aliases = {} if folder is None else read_aliases(folder)
     with suppress(FileNotFoundError):
         os.unlink(link)
     if folder is not None:
-        remove_aliases(store, debug_id, aliases)
+        remove_aliases(store, slot, aliases)
         remove_tree(folder)
+    # Links that it had alone, of several modules with its names, lead to another one.
+    for other in _modules(store, debug_id_of_slot(slot)):
+        add_aliases(store, other.folder, other.slot, aliases_of(other))
 
 
-def published_folder(store: str, debug_id: str) -> str | None:
-    """The target of the link of a debug id; None without a link."""
-    link = os.path.join(store, link_of_debug_id(debug_id))
+def published_folder(store: str, slot: str) -> str | None:
+    """The target of the link of a slot; None without a link."""
+    link = os.path.join(store, link_of_slot(slot))
     try:
         return os.path.normpath(os.path.join(link, os.pardir, os.readlink(link)))
     except OSError:
         return None
-
-
-def shelf_of(store: str, debug_id: str) -> str:
-    """The folder that contains the folder of a module."""
-    return os.path.join(store, ENTRIES, debug_id[:2])
 
 
 def remove_leftovers(store: str, shelf: str) -> list[str]:
@@ -151,22 +182,115 @@ def remove_leftovers(store: str, shelf: str) -> list[str]:
     ]
 
 
-def swap_lock_path(store: str, debug_id: str) -> str:
-    """Path of the lock that is held to change the links of a module."""
-    return os.path.join(store, LOCKS, f"swap.{debug_id}")
+def swap_lock_path(store: str, slot: str) -> str:
+    """Path of the lock that is held to change the links of a debug id's modules."""
+    return os.path.join(store, LOCKS, f"swap.{debug_id_of_slot(slot)}")
 
 
-def swap_lock(store: str, debug_id: str) -> AbstractContextManager[None]:
-    """Hold the lock to change the links of a module, until the end of the block."""
-    return held(swap_lock_path(store, debug_id))
+def swap_lock(store: str, slot: str) -> AbstractContextManager[None]:
+    """Hold the lock of `swap_lock_path`, until the end of the block."""
+    return held(swap_lock_path(store, slot))
+
+
+def _new_folder(store: str, slot: str) -> str:
+    """The path of a folder for a module, without its random suffix."""
+    return os.path.join(store, shelf_of_slot(slot), slot + ".")
+
+
+def _modules(store: str, debug_id: str) -> Iterator[Entry]:
+    """The modules of a debug id that are not damaged."""
+    for slot in slots_of(store, debug_id):
+        if debug_id_of_slot(slot) == debug_id:
+            current = _current(store, slot)
+            if current is not None:
+                yield current
+
+
+def _same_build(
+    made: Entry, key: ModuleKey | None, others: list[Entry]
+) -> Entry | None:
+    """The module that a file is of, and that the request for it may mean, if any.
+
+    Raises:
+        AmbiguousModuleError: It may be any of several.
+    """
+    if key is not None:
+        others = [each for each in others if not each.compare(key).is_refused]
+    return chosen(made.identity, others)
+
+
+def _free_slot(store: str, identity: ModuleKey) -> str:
+    """Where a module is published that no module of the store is the same build as."""
+    debug_id = identity.debug_id
+    if len(debug_id) > GUID_DIGITS and _current(store, debug_id) is None:
+        return debug_id
+    return further_slot(identity)
+
+
+def _note(made: Entry, others: list[Entry]) -> str:
+    """That the store has modules of the same debug id, and what tells them apart."""
+    reasons = [
+        f"{each.identity.debug_file or 'a module'} of {each.source or each.path} has "
+        f"the same debug id, but {made.compare(each.identity).reason or _REFUSED}"
+        for each in others
+    ]
+    return "; ".join(reasons)
+
+
+def _names(entry: Entry, other: Entry, key: ModuleKey | None) -> dict[str, str]:
+    """Aliases of a module, also by the names of another file of it."""
+    return aliases_of(entry, key) | aliases_of(entry, other.identity)
+
+
+def _moved(store: str, folder: OwnedFolder, made: Entry, slot: str) -> Entry:
+    """The module in *folder*, which becomes one for a slot."""
+    if slot == slot_of_folder(folder.path):
+        return made
+    folder.move(_new_folder(store, slot))
+    return _placed(made, folder.path)
+
+
+def _placed(entry: Entry, folder: str) -> Entry:
+    """*entry* with the paths of its files in *folder*."""
+    originals = {
+        kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in entry.originals
+    }
+    return entry._replace(path=os.path.join(folder, GSYM_FILE), originals=originals)
+
+
+def _joined(best: Entry, other: Entry, *, is_same: bool) -> Entry:
+    """The module *best* with what only another file of it knows.
+
+    Args:
+        best: The module.
+        other: The other file.
+        is_same: Whether both certainly are of one build. Else only those ids count that
+            a tool may change in an image.
+    """
+    known, more = best.identity, other.identity
+    is_pe = is_windows(known.os)
+    if not is_same:
+        code_id = more.code_id if is_pe else ""
+        more = more._replace(code_id=code_id, code_hash="", go_id="")
+    identity = completed(known, more)
+    code_ids = best.code_ids
+    if is_pe:
+        ids = dict.fromkeys((*best.code_ids, *other.all_code_ids))
+        code_ids = tuple(
+            each for each in ids if normal_id(each) and each != identity.code_id
+        )
+    originals = best.originals
+    if _EXECUTABLE in other.originals:
+        originals = {_EXECUTABLE: other.originals[_EXECUTABLE], **originals}
+    return best._replace(identity=identity, code_ids=code_ids, originals=originals)
 
 
 def _remove_if_left(store: str, shelf: str, name: str) -> bool:
-    debug_id = name.partition(".")[0]
+    slot = slot_of_folder(name)
     path = os.path.join(shelf, name)
 
     def is_published() -> bool:
-        return published_folder(store, debug_id) == os.path.normpath(path)
+        return published_folder(store, slot) == os.path.normpath(path)
 
     if is_published():
         return False
@@ -174,11 +298,11 @@ def _remove_if_left(store: str, shelf: str, name: str) -> bool:
     # Checked again when it is locked, as only its owner can publish it.
     if not remove_abandoned(path, unless=is_published):
         return False
-    with swap_lock(store, debug_id):
-        current = published_folder(store, debug_id)
+    with swap_lock(store, slot):
+        current = published_folder(store, slot)
         needed = {} if current is None else read_aliases(current)
         left = {alias: file for alias, file in aliases.items() if alias not in needed}
-        remove_aliases(store, debug_id, left)
+        remove_aliases(store, slot, left)
     return True
 
 
@@ -191,45 +315,31 @@ def _fill(folder: str, entry: Entry, originals: Mapping[str, str]) -> Entry:
         target = os.path.join(folder, name)
         _move(path, target)
         sizes[name] = os.path.getsize(target)
-    made = entry._replace(
-        path=os.path.join(folder, GSYM_FILE),
+    made = _placed(entry._replace(originals=dict(originals)), folder)._replace(
         size=sum(sizes.values()),
         added=time.time(),
-        originals={
-            kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
-        },
         gsym_size=sizes.get(GSYM_FILE, 0),  # 0 of an executable alone
     )
     write_sidecar(folder, made, sizes)
     return made
 
 
-def _combined(folder: str, best: Entry, other: Entry) -> Entry:
-    """The module *best* in *folder*, with what it lacks of an executable in *other*."""
-    originals = {_EXECUTABLE: other.originals[_EXECUTABLE], **best.originals}
-    paths = {GSYM_FILE: best.path}
-    paths |= {ORIGINAL_FILES[kind]: path for kind, path in originals.items()}
+def _combined(folder: str, joined: Entry) -> Entry:
+    """The module of `_joined`, with its files in *folder* and no others."""
+    paths = {GSYM_FILE: joined.path}
+    paths |= {ORIGINAL_FILES[kind]: path for kind, path in joined.originals.items()}
     sizes = {}
+    for name in names_in(folder):
+        if name not in paths:
+            os.unlink(os.path.join(folder, name))
     for name, path in paths.items():
         target = os.path.join(folder, name)
         if path != target:
             _link(path, target)
         sizes[name] = os.path.getsize(target)
-    known, more = best.identity, other.identity
-    identity = known._replace(
-        code_file=known.code_file or more.code_file,
-        code_id=known.code_id or more.code_id,
+    made = _placed(joined, folder)._replace(
+        size=sum(sizes.values()), gsym_size=sizes[GSYM_FILE]
     )
-    made = best._replace(
-        path=os.path.join(folder, GSYM_FILE),
-        identity=identity,
-        size=sum(sizes.values()),
-        originals={
-            kind: os.path.join(folder, ORIGINAL_FILES[kind]) for kind in originals
-        },
-        gsym_size=sizes[GSYM_FILE],
-    )
-    os.unlink(os.path.join(folder, SIDECAR))
     write_sidecar(folder, made, sizes)
     return made
 
@@ -261,44 +371,36 @@ def _move(source: str, target: str) -> None:
     sync(target)
 
 
-def _swap(store: str, folder: str, made: Entry, aliases: dict[str, str]) -> bool:
-    """Point the links to *folder*; return whether it replaced another folder."""
-    debug_id = made.identity.debug_id
-    before = published_folder(store, debug_id)
+def _swap(store: str, made: Entry, aliases: dict[str, str]) -> bool:
+    """Point the links to a module; return whether it replaced another folder."""
+    folder, slot = made.folder, made.slot
+    before = published_folder(store, slot)
     old = {} if before is None else read_aliases(before)
     files = files_of(made)
     wanted = {alias: file for alias, file in old.items() if file in files} | aliases
-    link = os.path.join(store, link_of_debug_id(debug_id))
-    shelf, name = os.path.split(folder)
-    target = f"../../{ENTRIES}/{os.path.basename(shelf)}/{name}"
+    link = os.path.join(store, link_of_slot(slot))
+    target = os.path.relpath(folder, os.path.dirname(link))
     try:
-        add_aliases(store, folder, debug_id, wanted)
+        wanted = add_aliases(store, folder, slot, wanted)
         sync(folder)
         make_link(link, target, folder)
     except BaseException:
-        new = {alias: file for alias, file in wanted.items() if alias not in old}
-        remove_aliases(store, debug_id, new)
+        listed = read_aliases(folder)
+        new = {alias: file for alias, file in listed.items() if alias not in old}
+        remove_aliases(store, slot, new)
         raise
     sync(os.path.dirname(link))
     if before is None:
         return False
     gone = {alias: file for alias, file in old.items() if alias not in wanted}
-    remove_aliases(store, debug_id, gone)
+    remove_aliases(store, slot, gone)
     remove_tree(before)
     return True
 
 
-def _add_names(store: str, entry: Entry, name: str, key: ModuleKey | None) -> None:
-    """Add the name of a refused file of a module to its aliases."""
-    folder = os.path.dirname(entry.path)
-    names = ModuleKey(debug_file=name)
-    aliases = aliases_of(entry, key) | aliases_of(entry, names)
-    add_aliases(store, folder, entry.identity.debug_id, aliases)
-
-
-def _current(store: str, debug_id: str) -> Entry | None:
+def _current(store: str, slot: str) -> Entry | None:
     """The published module; None if there is none or it is damaged."""
-    folder = published_folder(store, debug_id)
+    folder = published_folder(store, slot)
     if folder is None:
         return None
     try:

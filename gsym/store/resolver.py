@@ -14,7 +14,7 @@ from gsym.arguments import items_of
 from gsym.engine.workers import core_count
 from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
 from gsym.store.adding import add_file
-from gsym.store.improvement import Improvement, key_of_entry
+from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
 from gsym.store.modules import Attempt, Resolution
 from gsym.store.sources.health import SourceHealth
@@ -205,7 +205,7 @@ class Resolver:
 
     def _improve(self, entry: Entry) -> Resolution:
         """Replace a poor module by a better one of the folders, if they have one."""
-        key, attempts = key_of_entry(entry), []
+        key, attempts = entry.identity, []
         news = self._improvement.news_of(entry)
         try:
             with self.store.lock(key, self._longest_wait):

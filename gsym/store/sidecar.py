@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import ModuleKey, is_hex
 from gsym.store.layout import (
     GSYM_FILE,
     ORIGINAL_FILES,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FORMAT = 1
+_FIELDS = "os", "architecture", "debug_id", "code_id", "debug_file", "code_file"
+_ADDED_FIELDS = "go_id", "code_hash"  # which records of older versions lack
 _MAX_SIZE = 1 << 20  # bytes
 MOST_SIDECAR = _MAX_SIZE + 1  # bytes to read, so that a longer record is noticed
 
@@ -48,7 +50,7 @@ def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
 
     record = {
         "format": _FORMAT,
-        **entry.identity._asdict(),
+        **_identity_record(entry.identity),
         "uuid": entry.uuid.hex(),
         "quality": entry.quality._asdict(),
         "source": entry.source,
@@ -58,6 +60,8 @@ def sidecar_text(entry: Entry, files: Mapping[str, int]) -> bytes:
     }
     if entry.wanted:
         record["wanted"] = list(entry.wanted)
+    if entry.code_ids:
+        record["code_ids"] = list(entry.code_ids)
     return json.dumps(record, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
 
@@ -90,7 +94,8 @@ def identity_text(identity: ModuleKey) -> bytes:
     """An identity in JSON, as servers of GSYM files send it to `read_identity`."""
     import json
 
-    return json.dumps({"format": _FORMAT, **identity._asdict()}).encode("ascii")
+    record = {"format": _FORMAT, **_identity_record(identity)}
+    return json.dumps(record).encode("ascii")
 
 
 def read_identity(text: bytes) -> ModuleKey:
@@ -103,6 +108,10 @@ def read_identity(text: bytes) -> ModuleKey:
         return _identity(_parse(text))
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _identity_record(identity: ModuleKey) -> dict[str, object]:
+    return {name: getattr(identity, name) for name in (*_FIELDS, *_ADDED_FIELDS)}
 
 
 def _parse(text: bytes) -> dict[str, Any]:
@@ -147,12 +156,22 @@ def _entry(folder: str, record: dict[str, Any]) -> Entry:
         missing=_texts(record, "missing"),
         gsym_size=_count(files, GSYM_FILE),
         wanted=_texts(record, "wanted"),
+        code_ids=_code_ids(record),
     )
 
 
 def _identity(record: dict[str, Any]) -> ModuleKey:
-    names = (_field(record, name, str) for name in ModuleKey._fields)
-    return checked_identity(ModuleKey(*names))
+    fields = {name: _field(record, name, str) for name in _FIELDS}
+    record = dict.fromkeys(_ADDED_FIELDS, "") | record
+    fields |= {name: _field(record, name, str) for name in _ADDED_FIELDS}
+    return checked_identity(ModuleKey(**fields))
+
+
+def _code_ids(record: dict[str, Any]) -> tuple[str, ...]:
+    found = _texts(record, "code_ids")
+    if not all(map(is_hex, found)):
+        raise ValueError("'code_ids' has an invalid code id")
+    return found
 
 
 def _field(record: dict[str, Any], name: str, kind: type[Any]) -> Any:

@@ -71,7 +71,7 @@ class FileOutcome(NamedTuple):
         path: Path of the file; for a member of an archive, that of the archive first.
         outcome: As of a `Publication`; or "skipped": it is not a debug file;
             "failed": it is a debug file with an error.
-        reason: Why it was skipped or failed.
+        reason: Why it was skipped or failed; or as `Publication.note`.
         entry: The module in the store, if it was added.
     """
 
@@ -154,7 +154,7 @@ def outcome_of(name: str, result: Publication | GsymError) -> FileOutcome:
         return FileOutcome(name, "skipped", result.reason)
     if isinstance(result, GsymError):
         return FileOutcome(name, "failed", result.reason)
-    return FileOutcome(name, result.outcome, entry=result.entry)
+    return FileOutcome(name, result.outcome, result.note, result.entry)
 
 
 class _Tally:

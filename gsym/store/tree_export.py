@@ -11,7 +11,7 @@ from gsym.conversion.export import export_breakpad
 from gsym.errors import GsymError, SourceError, UnsupportedError
 from gsym.net.buckets import BUCKETS
 from gsym.records import NamedTuple
-from gsym.store.layout import breakpad_path, link_of_debug_id
+from gsym.store.layout import breakpad_path, link_of_slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,11 @@ def export_modules(
         yield from _publish(entries, location, kind)
         return
     with _writer(location) as put:
+        taken: set[str] = set()
         for entry in entries:
             path = breakpad_path(entry.identity, kind)
             try:
+                _claim(path, taken)
                 put(path, partial(_write, entry, kind))
             except GsymError as error:
                 yield ExportedModule(entry, path, error.reason)
@@ -81,6 +83,17 @@ def export_modules(
                 yield ExportedModule(entry, path)
 
 
+def _claim(path: str, taken: set[str]) -> None:
+    """Take a path for a module.
+
+    Raises:
+        GsymError: A module has it.
+    """
+    if path in taken:
+        raise GsymError("another module of the store has this name and debug id")
+    taken.add(path)
+
+
 def _publish(entries: Iterable[Entry], url: str, kind: str) -> Iterator[ExportedModule]:
     if kind != "gsym":
         raise UnsupportedError("a bucket takes only GSYM files: '--to gsym'", path=url)
@@ -91,7 +104,7 @@ def _publish(entries: Iterable[Entry], url: str, kind: str) -> Iterator[Exported
     except ValueError as error:
         raise SourceError(str(error), path=url.partition("?")[0]) from None
     for entry in entries:
-        path, reason = link_of_debug_id(entry.identity.debug_id), ""
+        path, reason = link_of_slot(entry.slot), ""
         try:
             store.publish(entry)
         except SourceError as error:

@@ -8,27 +8,35 @@ from contextlib import ExitStack, contextmanager, suppress
 import gsym.reading.reader
 from gsym.errors import FormatError, GsymError
 from gsym.records import NamedTuple
-from gsym.store.aliases import add_aliases, alias_target, read_aliases
+from gsym.store.aliases import (
+    add_aliases,
+    alias_target,
+    parse_target,
+    read_aliases,
+)
 from gsym.store.collection import remove_all_leftovers
 from gsym.store.layout import (
     BUILD_IDS,
     CODE_IDS,
-    ENTRIES,
+    ENTRY_ROOTS,
+    LINK_ROOTS,
     LOCKS,
     MARKER,
-    PUBLISHED,
     TEMPORARY,
     aliases_of,
+    debug_id_of_slot,
     files_of,
-    link_of_debug_id,
+    link_of_slot,
     names_in,
     normal_debug_id,
+    shelf_of_slot,
+    shelves_in,
+    slot_of_folder,
 )
 from gsym.store.locking import is_abandoned
 from gsym.store.publication import (
     published_folder,
     remove_module,
-    shelf_of,
     swap_lock,
 )
 from gsym.store.sidecar import read_entry
@@ -56,8 +64,8 @@ class StoreFinding(NamedTuple):
     is_repaired: bool = False
 
 
-_MAX_UUID = 20  # bytes, in a GSYM file of version 1
-_OWN_FOLDERS = {ENTRIES, PUBLISHED, LOCKS, TEMPORARY, ".misses"}
+_CUT_UUID = 20  # bytes of longer ones that files of stores of before have
+_OWN_FOLDERS = {*ENTRY_ROOTS, *LINK_ROOTS, LOCKS, TEMPORARY, ".misses"}
 _ALIAS_FOLDERS = {BUILD_IDS, CODE_IDS}
 
 
@@ -81,16 +89,16 @@ def verify_store(
         GsymError: This is not a store, or one of a newer version.
         OSError: It cannot be read, or not repaired.
     """
-    ids = list(store.debug_ids())
-    if not ids and not os.path.exists(os.path.join(store.path, MARKER)):
+    slots = list(store.slots())
+    if not slots and not os.path.exists(os.path.join(store.path, MARKER)):
         raise GsymError("not a store", path=store.path)
     verification = _Verification(store.path, repair=repair, quick=quick)
     # Checked again at the end, as a new folder is not locked immediately.
     temporary = verification.abandoned_folders()
-    for number, debug_id in enumerate(ids, 1):
-        yield from verification.check_module(debug_id)
+    for number, slot in enumerate(slots, 1):
+        yield from verification.check_module(slot)
         if progress is not None:
-            progress(number, len(ids))
+            progress(number, len(slots))
     yield from verification.check_aliases()
     yield from verification.check_leftovers(temporary)
 
@@ -103,37 +111,38 @@ class _Verification:
 
     # ---- modules
 
-    def check_module(self, debug_id: str) -> Iterator[StoreFinding]:
-        link = link_of_debug_id(debug_id)
-        folder = published_folder(self._store, debug_id)
+    def check_module(self, slot: str) -> Iterator[StoreFinding]:
+        link = link_of_slot(slot)
+        folder = published_folder(self._store, slot)
         if folder is None:
             return  # removed meanwhile
         try:
-            entry = self._checked_entry(debug_id, folder)
+            entry = self._checked_entry(slot, folder)
         except (GsymError, FileNotFoundError) as error:
-            if published_folder(self._store, debug_id) == folder:
-                yield self._remove(debug_id, folder, link, error)
+            if published_folder(self._store, slot) == folder:
+                yield self._remove(slot, folder, link, error)
             return
-        yield from self._check_own_aliases(entry, folder)
+        yield from self._check_own_aliases(entry)
 
-    def _checked_entry(self, debug_id: str, folder: str) -> Entry:
+    def _checked_entry(self, slot: str, folder: str) -> Entry:
         """The module that a link points to.
 
         Raises:
             FileNotFoundError: It is missing.
             GsymError: It is damaged.
         """
+        debug_id = debug_id_of_slot(slot)
         with suppress(ValueError):
             if normal_debug_id(debug_id) == debug_id:
-                return self._sound_entry(debug_id, folder)
+                return self._sound_entry(slot, folder)
         raise FormatError("the name of the link is not a debug id")
 
-    def _sound_entry(self, debug_id: str, folder: str) -> Entry:
-        shelf, name = os.path.split(folder)
-        if shelf != shelf_of(self._store, debug_id) or not name.startswith(debug_id):
+    def _sound_entry(self, slot: str, folder: str) -> Entry:
+        shelf = os.path.join(self._store, shelf_of_slot(slot))
+        if os.path.dirname(folder) != shelf or slot_of_folder(folder) != slot:
             raise FormatError("the link points to the folder of another module")
         entry = read_entry(folder)
-        if entry.identity.debug_id != debug_id:
+        if entry.identity.debug_id != debug_id_of_slot(slot):
             raise FormatError(f"its record has debug id {entry.identity.debug_id}")
         sizes = [
             os.path.getsize(os.path.join(folder, file)) for file in files_of(entry)
@@ -141,7 +150,7 @@ class _Verification:
         if sum(sizes) != entry.size:
             raise FormatError(f"its files have {sum(sizes)} bytes, not {entry.size}")
         with gsym.reading.reader.open(entry.path) as reader:
-            if reader.uuid != entry.uuid[:_MAX_UUID]:
+            if reader.uuid not in {entry.uuid, entry.uuid[:_CUT_UUID]}:
                 raise FormatError(f"the UUID of its GSYM file is {reader.uuid.hex()}")
             if len(reader) != entry.quality.functions:
                 raise FormatError(f"its GSYM file has {len(reader)} functions")
@@ -152,7 +161,7 @@ class _Verification:
         return entry
 
     def _remove(
-        self, debug_id: str, folder: str, link: str, error: Exception
+        self, slot: str, folder: str, link: str, error: Exception
     ) -> StoreFinding:
         if isinstance(error, FileNotFoundError):
             reason = f"{os.path.relpath(str(error.filename), self._store)} is missing"
@@ -160,24 +169,24 @@ class _Verification:
             reason = str(error)
         if not self._repair:
             return StoreFinding(link, reason)
-        with swap_lock(self._store, debug_id):
-            if published_folder(self._store, debug_id) == folder:
-                remove_module(self._store, debug_id)
+        with swap_lock(self._store, slot):
+            if published_folder(self._store, slot) == folder:
+                remove_module(self._store, slot)
         return StoreFinding(link, reason, is_repaired=True)
 
     # ---- aliases
 
-    def _check_own_aliases(self, entry: Entry, folder: str) -> Iterator[StoreFinding]:
+    def _check_own_aliases(self, entry: Entry) -> Iterator[StoreFinding]:
         """Check that all aliases of a module exist."""
-        debug_id = entry.identity.debug_id
+        slot, folder = entry.slot, entry.folder
         wanted = {**read_aliases(folder), **aliases_of(entry)}
         if not self._missing(wanted):
             return
-        with self._settled(debug_id):
-            is_there = published_folder(self._store, debug_id) == folder
+        with self._settled(slot):
+            is_there = published_folder(self._store, slot) == folder
             missing = self._missing(wanted) if is_there else {}
             if self._repair:
-                add_aliases(self._store, folder, debug_id, missing)
+                add_aliases(self._store, folder, slot, missing)
         for alias in sorted(missing):
             yield StoreFinding(alias, "the link is missing", self._repair)
 
@@ -189,11 +198,11 @@ class _Verification:
         }
 
     @contextmanager
-    def _settled(self, debug_id: str) -> Iterator[None]:
+    def _settled(self, slot: str) -> Iterator[None]:
         """Hold the lock of the links of a module, if the store is writable."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(swap_lock(self._store, debug_id))
+                stack.enter_context(swap_lock(self._store, slot))
             except OSError:
                 if self._repair:
                     raise
@@ -210,16 +219,16 @@ class _Verification:
             except OSError:
                 yield StoreFinding(alias, "not a link, and not part of a store")
                 continue
-            debug_id, file = _parse_target(target)
-            if target != alias_target(alias, debug_id, file):
+            slot, file = parse_target(target)
+            if target != alias_target(alias, slot, file):
                 yield StoreFinding(alias, f"a link to {target}, which is not a module")
             elif not os.path.exists(path):
-                yield from self._check_dead_link(alias, debug_id)
+                yield from self._check_dead_link(alias, slot)
 
-    def _check_dead_link(self, alias: str, debug_id: str) -> Iterator[StoreFinding]:
+    def _check_dead_link(self, alias: str, slot: str) -> Iterator[StoreFinding]:
         path = os.path.join(self._store, alias)
         # Links are created before the module is published.
-        with self._settled(debug_id):
+        with self._settled(slot):
             is_dead = os.path.lexists(path) and not os.path.exists(path)
             if is_dead and self._repair:
                 with suppress(OSError):
@@ -264,27 +273,20 @@ class _Verification:
             return
         for path in sorted(temporary & self.abandoned_folders()):
             yield self._left(path, is_repaired=False)
-        shelves = os.path.join(self._store, ENTRIES)
-        for shelf in names_in(shelves):
-            for name in names_in(os.path.join(shelves, shelf)):
-                path = os.path.join(shelves, shelf, name)
-                if self._is_left(path, name.partition(".")[0]):
+        for shelf in shelves_in(self._store):
+            for name in names_in(shelf):
+                path = os.path.join(shelf, name)
+                if self._is_left(path, slot_of_folder(path)):
                     yield self._left(path, is_repaired=False)
 
-    def _is_left(self, path: str, debug_id: str) -> bool:
-        if published_folder(self._store, debug_id) == path:
+    def _is_left(self, path: str, slot: str) -> bool:
+        if published_folder(self._store, slot) == path:
             return False
-        with self._settled(debug_id):
+        with self._settled(slot):
             # In this order: a process publishes a folder, then releases it.
             is_free = is_abandoned(path)
-            return is_free and published_folder(self._store, debug_id) != path
+            return is_free and published_folder(self._store, slot) != path
 
     def _left(self, path: str, *, is_repaired: bool) -> StoreFinding:
         relative = os.path.relpath(path, self._store)
         return StoreFinding(relative, "unused files", is_repaired)
-
-
-def _parse_target(target: str) -> tuple[str, str]:
-    """The debug id and the file in the target of an alias."""
-    shelf, rest, file = ("", "", *target.split("/"))[-3:]
-    return shelf + rest, file

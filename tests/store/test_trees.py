@@ -513,7 +513,8 @@ def test_options_complete_the_identity_of_a_gsym_file(
     options = ["--name", "libx.so", "--os", "Android", "--arch", "arm64"]
     assert main([*arguments, *options]) == 0
     (entry,) = store.entries()
-    assert (entry.identity.os, entry.identity.architecture) == ("Android", "arm64")
-    assert entry.identity.debug_file == "libx.so"
+    known = entry.identity
+    assert (known.os, known.architecture) == ("Android", "arm64")
+    assert known.debug_file == "libx.so"
     assert main([*arguments, "--debug-id", "x"]) == 2
     assert "'x' is not a debug id" in capsys.readouterr().err

@@ -16,6 +16,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.sizes import rounded_size
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
 from gsym.store.locking import OwnedFolder
@@ -133,7 +134,8 @@ def test_the_command_collects(store: Store, capsys: pytest.CaptureFixture[str]) 
         "kept": 2,
     }
     assert main([*arguments, "0"]) == 0
-    assert capsys.readouterr().out == "2 modules removed: 1.5 KB -> 0 B\n"
+    size = rounded_size(sum(sizes))
+    assert capsys.readouterr().out == f"2 modules removed: {size} -> 0 B\n"
     for text in ("x", "", "-1", "1.5Q", "G"):
         assert main([*arguments, text]) == 2
     assert main(arguments[:-1]) == 2

@@ -205,7 +205,7 @@ def assert_clean(store: Store) -> None:
         left = list(Path(store.path, name).glob("*"))
         assert not left, left
     count = sum(1 for _ in Path(store.path, ".entries").glob("*/*"))
-    assert count == len(list(store.debug_ids()))
+    assert count == len(list(store.slots()))
 
 
 def main() -> None:

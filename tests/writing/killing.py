@@ -263,7 +263,7 @@ class Eviction(Command):
 
     def measure(self) -> None:
         super().measure()
-        self._kept = set(self._store.debug_ids())
+        self._kept = set(self._store.slots())
         assert 0 < len(self._kept) < len(EVICTED)
 
     def prepare(self, chance: random.Random) -> None:
@@ -275,12 +275,12 @@ class Eviction(Command):
         for number in EVICTED:  # in the order of their use, which this is as well
             check(fresh, number)
         assert not {each.reason for each in verify_store(fresh)} - LEFT
-        assert set(fresh.debug_ids()) >= self._kept
-        assert code != 0 or set(fresh.debug_ids()) == self._kept
+        assert set(fresh.slots()) >= self._kept
+        assert code != 0 or set(fresh.slots()) == self._kept
 
     def finish(self) -> None:
         assert status(self.start()) == 0
-        assert set(self._store.debug_ids()) == self._kept
+        assert set(self._store.slots()) == self._kept
         assert_clean(self._store)
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
-    from gsym.store.modules import Entry, Resolution
+    from gsym.store.modules import Resolution
     from gsym.store.tree_adding import FileOutcome
 
 KEEP_ORIGINAL = Option("--keep-original", "keep a copy of each file with its module")
@@ -139,7 +139,7 @@ def _add_to(store: Store, values: Values) -> int:
             if values.flag("--json"):
                 print_json(_add_record(store, outcome))
             elif outcome.entry is not None and not values.flag("--quiet"):
-                print(_added_line(outcome.outcome, outcome.entry))
+                sys.stdout.writelines(f"{line}\n" for line in _added(outcome))
     if not values.flag("--quiet") and not values.flag("--json"):
         sys.stdout.writelines(f"{line}\n" for line in tally.lines())
     for path, reason in tally.failures:
@@ -171,18 +171,25 @@ class _Tally:
             yield printable(f"{count} skipped: {reason}")
 
 
-def _added_line(outcome: str, entry: Entry) -> str:
+def _added(outcome: FileOutcome) -> Iterator[str]:
+    entry = outcome.entry
+    if entry is None:
+        return
     name = printable(entry.identity.debug_file)
-    return (
-        f"{outcome:<8} {name} {entry.identity.debug_id}: "
+    yield (
+        f"{outcome.outcome:<8} {name} {entry.identity.debug_id}: "
         f"{entry.quality.functions:,} functions, {rounded_size(entry.size)}"
     )
+    if outcome.reason:
+        yield f"{'':<8} {printable(outcome.reason)}"
 
 
 def _add_record(store: Store, outcome: FileOutcome) -> dict[str, object]:
-    record = {"input": outcome.path, "outcome": outcome.outcome}
+    record: dict[str, object] = {"input": outcome.path, "outcome": outcome.outcome}
+    if outcome.reason:
+        record["reason"] = outcome.reason
     if outcome.entry is None:
-        return {**record, "reason": outcome.reason}
+        return record
     return {**record, **entry_record(store, outcome.entry)}
 
 

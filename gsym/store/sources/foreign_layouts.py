@@ -11,7 +11,7 @@ from contextlib import suppress
 from gsym.conversion.companions.symstore import symstore_paths
 from gsym.modules.key import build_id_digits, debug_ids_of_build_id
 from gsym.records import NamedTuple
-from gsym.store.layout import GSYM_FILE, link_of_debug_id, normal_debug_id
+from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,15 +190,19 @@ def _lldb(key: ModuleKey) -> Iterator[str]:
 # ---- stores of this package
 
 
-def _store(key: ModuleKey) -> Iterator[str]:
-    ids: Iterable[str] = ()
+def store_debug_ids(key: ModuleKey) -> Iterable[str]:
+    """Debug ids under which a store may have published a module."""
     if key.debug_id:
         with suppress(ValueError):  # no module has it
-            ids = (normal_debug_id(key.debug_id),)
+            return (normal_debug_id(key.debug_id),)
     elif build_id := build_id_digits(key.code_id):
-        ids = dict.fromkeys(debug_ids_of_build_id(build_id))
-    for debug_id in ids:
-        yield f"{link_of_debug_id(debug_id)}/{GSYM_FILE}"
+        return dict.fromkeys(debug_ids_of_build_id(build_id))
+    return ()
+
+
+def _store(key: ModuleKey) -> Iterator[str]:
+    for debug_id in store_debug_ids(key):
+        yield f"{link_of_slot(debug_id)}/{GSYM_FILE}"
 
 
 # ---- Microsoft's tools: NAME/KEY/NAME

@@ -46,8 +46,10 @@ class FoundFile(NamedTuple):
             `Source.find`.
         location: Its origin, for people: a path or a URL without credentials.
         identity: What the source knows of the module and the file does not contain.
+        code_ids: As `Entry.code_ids`.
     """
 
     path: str
     location: str
     identity: ModuleKey = ModuleKey()
+    code_ids: tuple[str, ...] = ()
