@@ -85,6 +85,7 @@ IDENTITY_OPTIONS = (
         "debug id of the module, of which a GSYM file holds a part at most",
         metavar="ID",
     ),
+    Option("--code-id", "code id, such as the build id", metavar="ID"),
 )
 SERVER = Option("--server", "URL of the symbolication server", metavar="URL")
 HEADER = Option(
@@ -234,7 +235,7 @@ def module_identity(values: Values) -> dict[str, Any]:
     given = {
         field: text
         for field, option in names.items()
-        if values.has(option) and (text := values.text(option)) is not None
+        if (text := values.text(option)) is not None
     }
     for field in ("os", "architecture", "code_id"):
         if field in given and given[field].split() != [given[field]]:

@@ -105,7 +105,12 @@ def _free(
         if _owner(store, alias) in {slot, ""}:
             yield alias, file
         elif alias.startswith(f"{CODE_IDS}/"):
-            yield f"{alias}-{slot}", file
+            yield replacement(alias, slot), file
+
+
+def replacement(alias: str, slot: str) -> str:
+    """The alias by code id of a module where another one has *alias*."""
+    return f"{alias}-{slot}"
 
 
 def _owner(store: str, alias: str) -> str:

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
 _EXECUTABLE = "executable"
 _OUTCOMES = "added", "replaced"
-_REFUSED = "is not the module that was asked for"
 
 
 class Publication(NamedTuple):
@@ -134,7 +133,7 @@ def _publish(
     if current is None:
         made = _moved(store, folder, made, _free_slot(store, made.identity))
         is_replaced = _swap(store, made, aliases_of(made, key))
-        return Publication(made, _OUTCOMES[is_replaced], _note(made, others))
+        return Publication(made, _OUTCOMES[is_replaced], _note(made, key, others))
     made = _moved(store, folder, made, current.slot)
     is_same = current.compare(made.identity).outcome == SAME
     is_better = may_replace and made.gsym_size > 0 and _is_better(made, current)
@@ -214,9 +213,36 @@ def _same_build(
     Raises:
         AmbiguousModuleError: It may be any of several.
     """
-    if key is not None:
-        others = [each for each in others if not each.compare(key).is_refused]
-    return chosen(made.identity, others)
+    return chosen(
+        made.identity, [each for each in others if not _difference(made, key, each)]
+    )
+
+
+def _difference(made: Entry, key: ModuleKey | None, other: Entry) -> str:
+    """Why a file is not of a module of the store, as far as that is known; else ""."""
+    result = other.compare(made.identity)
+    if result.is_refused and made.compare(other.identity).is_refused:
+        return result.reason
+    if key is not None and other.compare(key).is_refused:
+        return "it is not the one that was asked for"
+    return "its functions have other names" if _has_other_names(made, other) else ""
+
+
+def _has_other_names(made: Entry, other: Entry) -> bool:
+    """Whether complete binaries of one id differ in nothing but the names of functions.
+
+    Builds that a fixed build id makes equal may have equal code, too.
+    """
+    one, two = made.identity, other.identity
+    is_told_by_ids = not one.code_hash or one.code_hash != two.code_hash
+    if is_told_by_ids or one.debug_file == two.debug_file:
+        return False
+    if made.quality != other.quality:
+        return False  # names of other kinds of symbols may be spelled otherwise
+    opened = gsym.reading.reader.open
+    with opened(made.path) as first, opened(other.path) as second:
+        pairs = zip(first, second, strict=False)
+        return any(each.name != theirs.name for each, theirs in pairs)
 
 
 def _free_slot(store: str, identity: ModuleKey) -> str:
@@ -227,11 +253,11 @@ def _free_slot(store: str, identity: ModuleKey) -> str:
     return further_slot(identity)
 
 
-def _note(made: Entry, others: list[Entry]) -> str:
+def _note(made: Entry, key: ModuleKey | None, others: list[Entry]) -> str:
     """That the store has modules of the same debug id, and what tells them apart."""
     reasons = [
         f"{each.identity.debug_file or 'a module'} of {each.source or each.path} has "
-        f"the same debug id, but {made.compare(each.identity).reason or _REFUSED}"
+        f"the same debug id, but {_difference(made, key, each)}"
         for each in others
     ]
     return "; ".join(reasons)

@@ -13,6 +13,7 @@ from gsym.store.aliases import (
     alias_target,
     parse_target,
     read_aliases,
+    replacement,
 )
 from gsym.store.collection import remove_all_leftovers
 from gsym.store.layout import (
@@ -180,21 +181,24 @@ class _Verification:
         """Check that all aliases of a module exist."""
         slot, folder = entry.slot, entry.folder
         wanted = {**read_aliases(folder), **aliases_of(entry)}
-        if not self._missing(wanted):
+        if not self._missing(wanted, slot):
             return
         with self._settled(slot):
             is_there = published_folder(self._store, slot) == folder
-            missing = self._missing(wanted) if is_there else {}
+            missing = self._missing(wanted, slot) if is_there else {}
             if self._repair:
                 add_aliases(self._store, folder, slot, missing)
         for alias in sorted(missing):
             yield StoreFinding(alias, "the link is missing", self._repair)
 
-    def _missing(self, wanted: Mapping[str, str]) -> dict[str, str]:
+    def _missing(self, wanted: Mapping[str, str], slot: str) -> dict[str, str]:
+        def exists(alias: str) -> bool:
+            return os.path.lexists(os.path.join(self._store, alias))
+
         return {
             alias: file
             for alias, file in wanted.items()
-            if not os.path.lexists(os.path.join(self._store, alias))
+            if not exists(alias) and not exists(replacement(alias, slot))
         }
 
     @contextmanager

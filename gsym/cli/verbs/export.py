@@ -58,7 +58,6 @@ _OPTION_OF_FIELD = {
             metavar="BINARY",
         ),
         *IDENTITY_OPTIONS,
-        Option("--code-id", "code id, such as the build id", metavar="ID"),
         VERBOSE,
         QUIET,
     ),

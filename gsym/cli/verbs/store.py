@@ -75,18 +75,26 @@ def module_keys(text: str) -> list[ModuleKey]:
     return keys
 
 
-def find_entry(store: Store, text: str, *, is_use: bool = True) -> Entry:
+def find_entry(store: Store, text: str, *, is_use: bool = True) -> tuple[Entry, str]:
     """The module named by *text*; counts as a use of it if *is_use*.
 
+    Returns:
+        The module, and why it may be another one; "" if it is certain.
+
     Raises:
-        GsymError: The store does not have it.
+        GsymError: The store does not have it, or several that *text* names.
         UsageError: *text* does not name a module.
     """
     for key in module_keys(text):
         entry = store.get(key, is_use=is_use)
         if entry is not None:
-            return entry
+            return entry, entry.compare(key).reason
     raise GsymError(f"no module {printable(text)}", path=store.path)
+
+
+def _warn(command: str, unsure: str) -> None:
+    if unsure:
+        print(f"{command}: perhaps another build: {printable(unsure)}", file=sys.stderr)
 
 
 def selected_entries(
@@ -124,6 +132,7 @@ def entry_record(store: Store, entry: Entry) -> dict[str, Any]:
         "path": entry.path,
         "originals": entry.originals,
         "missing": list(entry.missing),
+        "code_ids": list(entry.code_ids),
     }
 
 
@@ -188,6 +197,8 @@ _LABELS = {
     "debug_id": "debug id",
     "code_id": "code id",
     "uuid": "identifier",
+    "go_id": "Go build id",
+    "code_hash": "hash of code",
     "os": "OS",
     "architecture": "architecture",
     "functions": "functions",
@@ -209,11 +220,12 @@ _TIMES = {"added", "last_used"}
 def show_module(values: Values) -> int:
     """Print the properties of one module."""
     store = existing_store(values)
-    entry = find_entry(store, values.operand("MODULE"), is_use=False)
+    entry, unsure = find_entry(store, values.operand("MODULE"), is_use=False)
     record = entry_record(store, entry)
     if values.flag("--json"):
-        print_json(record)
+        print_json({**record, "unsure": unsure})
         return 0
+    _warn("gsym store info", unsure)
     width = max(map(len, _LABELS.values()))
     for label, text in _lines(record):
         print(f"{label:<{width}}  {printable(text)}")
@@ -231,6 +243,8 @@ def _lines(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
             value = f"{value:,}"
         if value:
             yield label, value
+    for text in record["code_ids"]:
+        yield "code id", text
     for text in record["missing"]:
         yield "missing", text
     for kind, path in record["originals"].items():
@@ -257,14 +271,16 @@ The exit code is 1 if the store does not have the module.""",
 def get_file(values: Values) -> int:
     """Print the path of the file, or copy it."""
     store = existing_store(values)
-    entry = find_entry(store, values.operand("MODULE"))
+    entry, unsure = find_entry(store, values.operand("MODULE"))
     path = _file(entry, values.text("--original"))
     output = values.text("--output")
     if output is not None:
         copy_file(path, output)
     if values.flag("--json"):
-        print_json(entry_record(store, entry))
-    elif output is None:
+        print_json({**entry_record(store, entry), "unsure": unsure})
+        return 0
+    _warn("gsym store get", unsure)
+    if output is None:
         sys.stdout.write(f"{path}\n")
     return 0
 
