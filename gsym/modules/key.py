@@ -120,12 +120,13 @@ def uuid_debug_id(uuid: bytes, os: str, byteorder: str) -> str:
         byteorder: "little" or "big", of the GSYM file, which is the binary's.
 
     Returns:
-        "" where there is no UUID; for Windows 32 digits, as the age is missing.
+        "" where there is no UUID, or one that is not of this system; for Windows 32
+        digits, as the age is missing.
     """
     if is_absent(uuid.hex()):
         return ""
     if is_windows(os):
-        return codeview_debug_id(uuid, None)
+        return codeview_debug_id(uuid, None) if len(uuid) == _GUID_SIZE else ""
     if is_apple(os):
         return macho_debug_id(uuid)
     return elf_debug_id(uuid, byteorder)

@@ -116,6 +116,10 @@ def checked_identity(identity: ModuleKey) -> ModuleKey:
             raise ValueError(f"invalid module name '{name[:80]}': {problem}")
     if identity.code_id and not is_hex(identity.code_id):
         raise ValueError(f"invalid code id '{identity.code_id[:80]}'")
+    if identity.code_hash and not is_hex(identity.code_hash):
+        raise ValueError(f"invalid hash of code '{identity.code_hash[:80]}'")
+    if len(identity.go_id) > _MAX_NAME:
+        raise ValueError(f"invalid Go build id '{identity.go_id[:80]}...'")
     debug_id = normal_debug_id(identity.debug_id)
     ids = ModuleKey(os=identity.os, debug_id=debug_id)
     image = ModuleKey(os=identity.os, code_id=identity.code_id)

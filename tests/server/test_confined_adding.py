@@ -12,6 +12,7 @@ import pytest
 import gsym.reading.reader
 from gsym.errors import FormatError, GsymError, UuidMismatchError
 from gsym.modules.key import ModuleKey, key_of_build_id
+from gsym.modules.part import module_part_start
 from gsym.server.confined_binaries import ConfinedBinaries
 from gsym.server.confined_modules import (
     ConfinedAdder,
@@ -124,7 +125,7 @@ SOUND = {
         {"path": "folder"},
         {"path": "m.gsym\0"},
         {"path": None},
-        {"identity": ["a"] * 7},
+        {"identity": ["a"] * 10},
         {"identity": 3},
         {"uuid": "zz"},
         {"quality": [1]},
@@ -210,7 +211,7 @@ def test_a_file_with_a_damaged_record_is_not_published_nor_what_came_with_it(
     (module,) = read_descriptions([describe(entry)], made.path)
     path = tmp_path / "made" / "damaged.gsym"
     data = bytearray(Path(entry.path).read_bytes())
-    data[-1] ^= 0xFF  # of the last record
+    data[module_part_start(data, len(data)) - 1] ^= 0xFF  # of the last record
     path.write_bytes(data)
     damaged = module._replace(path=str(path))
     both = [module, damaged]
