@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from gsym.engine.demangling import demangle as demangle
     from gsym.errors import (
+        AmbiguousModuleError as AmbiguousModuleError,
         ArchitectureError as ArchitectureError,
         CancelledError as CancelledError,
         ClosedError as ClosedError,
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from gsym.writing.creator import Creator as Creator
 
 _MODULE_OF = {
+    "AmbiguousModuleError": "errors",
     "ArchitectureError": "errors",
     "BucketStore": "store.bucket",
     "CallSite": "model",

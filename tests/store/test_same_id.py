@@ -252,9 +252,8 @@ def test_modules_of_one_id_and_name_come_and_go_by_themselves(
     other = Store(tmp_path / "other")
     outcomes = import_all(other, open_import_place(store.path, TransferLimits()))
     assert [each.outcome for each in outcomes] == ["added"] * 3
-    assert [each.identity.code_hash for each in other.entries()] == [
-        each.identity.code_hash for each in store.entries()
-    ]
+    hashes = {each.identity.code_hash for each in store.entries()}
+    assert {each.identity.code_hash for each in other.entries()} == hashes
     assert store.collect(0).removed == 3
     assert list(store.entries()) == []
 
@@ -468,7 +467,7 @@ def test_a_store_of_before_is_read_and_completed(store: Store, build: Build) -> 
     assert (again.outcome, again.entry.slot) == ("kept", entry.slot)
     assert again.entry.identity.code_hash
     before = links(old)
-    assert not any(name.startswith(".further") for name in before)
+    assert {name.split("/")[0] for name in before} & {".further"} == set()
     assert add_file(old, build("bravo", 2)).outcome == "added"
     assert before.items() <= links(old).items()  # which versions of before follow
 
