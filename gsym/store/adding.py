@@ -214,6 +214,7 @@ def _add_module(  # noqa: PLR0913 - independent keywords
         # It joins the module of its debug file.
         with ObjectFile(map_file(module.path), module.path) as binary:
             named = named._replace(code_hash=hash_of_code(binary.code()))
+        _require(named, key, file.path)
         return store.publish(
             *("", named),
             uuid=module.uuid,
@@ -307,8 +308,12 @@ def _contradiction(known: ModuleKey, found: ModuleKey) -> str:
         stated, own = getattr(known, name), getattr(found, name)
         if stated and own and stated.lower() != own.lower():
             return f"its {name} is {own}, not {stated}"
-    result = compare(known, found)
-    return result.reason if result.is_refused else ""
+    # Also alone: a debug id that fits does not excuse another code id.
+    image = known._replace(debug_id="")
+    for result in (compare(known, found), compare(image, found._replace(debug_id=""))):
+        if result.is_refused:
+            return result.reason
+    return ""
 
 
 def _require(identity: ModuleKey, key: ModuleKey | None, path: str) -> None:

@@ -13,6 +13,7 @@ from gsym.conversion.inputs.breakpad import breakpad_identity
 from gsym.errors import FormatError, UnsupportedError
 from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.records import NamedTuple
+from gsym.store.archives import bare_name
 
 
 class ModuleFile(NamedTuple):
@@ -33,6 +34,7 @@ class ModuleFile(NamedTuple):
     architecture: str | None = None
 
 
+_WORDS = 2  # the name of an operating system and that of an architecture
 _HEADER_SIZE = 64 << 10  # where MODULE and INFO records are expected
 
 
@@ -101,4 +103,10 @@ def _of_gsym(path: str, wanted: ModuleKey) -> ModuleFile:
     with gsym.reading.reader.open(path) as reader:
         uuid, byteorder = reader.uuid, reader.header.byteorder
         identity = reader.module or key_of_uuid(uuid, byteorder, wanted)
-    return ModuleFile(path, "gsym", identity, uuid)
+    if len(f"{identity.os} {identity.architecture}".split()) > _WORDS:
+        raise FormatError("invalid operating system or architecture", path=path)
+    named = identity._replace(
+        debug_file=bare_name(identity.debug_file),
+        code_file=bare_name(identity.code_file),
+    )
+    return ModuleFile(path, "gsym", named, uuid)

@@ -17,8 +17,10 @@ import time
 from contextlib import suppress
 
 import gsym.reading.reader
+from gsym.containers.mapped_file import map_file
 from gsym.errors import EmptyError, FormatError, GsymError
 from gsym.modules.key import SAME, ModuleKey, completed, is_windows, normal_id
+from gsym.modules.part import module_part_start
 from gsym.records import NamedTuple
 from gsym.store.aliases import (
     add_aliases,
@@ -239,10 +241,18 @@ def _has_other_names(made: Entry, other: Entry) -> bool:
         return False
     if made.quality != other.quality:
         return False  # names of other kinds of symbols may be spelled otherwise
+    if _without_module(made.path) == _without_module(other.path):
+        return False
     opened = gsym.reading.reader.open
     with opened(made.path) as first, opened(other.path) as second:
         pairs = zip(first, second, strict=False)
         return any(each.name != theirs.name for each, theirs in pairs)
+
+
+def _without_module(path: str) -> memoryview:
+    """The bytes of a GSYM file, without those that name its module."""
+    data = map_file(path)
+    return data[: module_part_start(data, len(data))]
 
 
 def _free_slot(store: str, identity: ModuleKey) -> str:

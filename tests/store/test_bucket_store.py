@@ -14,7 +14,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.errors import FormatError, SourceError
+from gsym.errors import AmbiguousModuleError, FormatError, SourceError
 from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.store.adding import add_file
 from gsym.store.directory import Store
@@ -148,6 +148,34 @@ def test_a_symbolizer_reads_parts_of_modules_in_a_bucket(
     other = key_of_build_id(bytes(reversed(ID)))
     assert symbolizer.symbolize(other, va=0x1000).lookup is None
     symbolizer.close()
+
+
+def test_builds_of_one_debug_id_are_told_apart(
+    server: ObjectServer, url: str, tmp_path: Path
+) -> None:
+    store = gsym.BucketStore(url)
+    first = entry_of(tmp_path)
+    code = [first.identity._replace(code_hash=digit * 32) for digit in "ab"]
+    entries = [first._replace(identity=each) for each in code]
+    assert [store.publish(each) for each in entries] == [True, True]
+    assert [store.publish(each) for each in entries] == [False, False]
+    assert len(server.objects) == 4
+    other = first.identity._replace(code_id=ID[:-1].hex() + "99")
+    assert store.publish(first._replace(identity=other))
+    again = gsym.BucketStore(url)
+    for each in (*code, other):
+        found = again.get(each)
+        assert found is not None
+        assert found.identity == each._replace(code_id=each.code_id.upper())
+        with pytest.raises(AmbiguousModuleError, match="modules have this id"):
+            again.get(ModuleKey(debug_id=each.debug_id))
+    assert again.get(key_of_build_id(ID[:-1] + b"?")) is None
+    assert Symbolizer(again).open(KEY).reason.startswith("store: 2 modules have this")
+    windows = other._replace(os="windows", debug_id="1" * 32, code_id="123456789000")
+    assert store.publish(first._replace(identity=windows))
+    found = gsym.BucketStore(url).get(ModuleKey(debug_id="1" * 32 + "7"))
+    assert found is not None
+    assert found.identity.debug_id == "1" * 32
 
 
 def test_a_bucket_with_a_store_is_a_source_of_modules_with_names(

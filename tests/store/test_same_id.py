@@ -11,7 +11,7 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
-from gsym.errors import AmbiguousModuleError, UuidMismatchError
+from gsym.errors import AmbiguousModuleError, FormatError, UuidMismatchError
 from gsym.modules.key import OTHER, PART, SAME, ModuleKey, compare, key_of_build_id
 from gsym.net.limits import TransferLimits
 from gsym.store.adding import add_file
@@ -524,6 +524,42 @@ def test_what_contradicts_a_file_is_refused(
     stated = ModuleKey(os="LINUX", code_id=COMMIT.hex(), debug_file="other")
     entry = add_file(store, program, identity=stated).entry
     assert (entry.identity.os, entry.identity.debug_file) == ("Linux", "other")
+
+
+def test_a_debug_id_that_fits_does_not_excuse_another_code_id(
+    store: Store, build_dll: Build
+) -> None:
+    dll = build_dll("app.dll", 1, "-Wl,--build-id")
+    own = gsym.identify(dll)
+    stated = ModuleKey(debug_id=own.debug_id, code_id="123456789000")
+    with pytest.raises(UuidMismatchError, match=r"its code id is .*, not 123456789000"):
+        add_file(store, dll, identity=stated)
+
+
+def test_a_gsym_file_with_a_forged_name_of_its_module_is_refused(
+    store: Store, build: Build, tmp_path: Path
+) -> None:
+    program = build("alpha", 1)
+    path = tmp_path / "a.gsym"
+    gsym.convert(program, path)
+    assert add_file(store, path).outcome == "added"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"os=Linux", b"os=L nux"))
+    with pytest.raises(FormatError, match=r"a\.gsym: invalid operating system"):
+        add_file(store, path)
+    path.write_bytes(data.replace(b"debug_file=alpha", b"debug_file=a/pha"))
+    again = add_file(Store(tmp_path / "other"), path)
+    assert again.entry.identity.debug_file == "pha"  # no folder
+
+
+def test_a_gsym_file_is_called_as_the_file_that_it_was_made_from_would_be(
+    store: Store, build: Build, tmp_path: Path
+) -> None:
+    debug = build("alpha.debug", 1, function="alpha")
+    gsym.convert(debug, tmp_path / "1.gsym")
+    entry = add_file(store, tmp_path / "1.gsym").entry
+    assert entry.identity.debug_file == "alpha"
+    assert add_file(store, debug).entry == entry
 
 
 def test_a_request_takes_no_file_that_has_none_of_its_ids(

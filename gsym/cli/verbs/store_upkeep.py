@@ -10,6 +10,7 @@ from gsym.cli.options import JSON, QUIET, STORE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for
 from gsym.cli.verbs.store import existing_store, open_store
+from gsym.errors import AmbiguousModuleError
 from gsym.sizes import rounded_size
 from gsym.store.resolver import negative_cache_of
 from gsym.store.verification import verify_store
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gsym.cli.grammar import Values
+    from gsym.modules.key import ModuleKey
+    from gsym.store.directory import Store
     from gsym.store.sources.negative_cache import Miss
 
 
@@ -152,7 +155,7 @@ def show_misses(values: Values) -> int:
     found = (
         miss
         for miss in misses.most_missed(most * _RESERVE)
-        if store.get(miss.key) is None
+        if not _is_there(store, miss.key)
     )
     for miss, _ in zip(found, range(most), strict=False):
         if values.flag("--json"):
@@ -161,6 +164,14 @@ def show_misses(values: Values) -> int:
             sys.stdout.writelines(_lines(miss))
     misses.close()
     return 0
+
+
+def _is_there(store: Store, key: ModuleKey) -> bool:
+    """Whether a store has a module of a key, or several."""
+    try:
+        return store.get(key) is not None
+    except AmbiguousModuleError:
+        return True
 
 
 def _lines(miss: Miss) -> Iterator[str]:
