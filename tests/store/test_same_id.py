@@ -19,6 +19,7 @@ from gsym.store.directory import Store
 from gsym.store.importing import import_all, open_import_place
 from gsym.store.layout import link_of_slot
 from gsym.store.locking import OwnedFolder
+from gsym.store.tree_adding import add_tree
 from gsym.store.tree_export import export_modules
 from gsym.store.verification import verify_store
 from tests.conftest import find_peer
@@ -256,6 +257,22 @@ def test_modules_of_one_id_and_name_come_and_go_by_themselves(
     assert {each.identity.code_hash for each in other.entries()} == hashes
     assert store.collect(0).removed == 3
     assert list(store.entries()) == []
+
+
+def test_modules_of_one_id_are_added_at_once(
+    store: Store, build: Build, tmp_path: Path
+) -> None:
+    values = range(1, 5)
+    for value in values:
+        build(f"all/app{value}", value, function=f"f{value}")
+        copy = tmp_path / f"all/again{value}/app{value}"
+        copy.parent.mkdir()
+        copy.write_bytes((tmp_path / f"all/app{value}").read_bytes())
+    outcomes = [each.outcome for each in add_tree(store, [tmp_path / "all"], jobs=8)]
+    assert sorted(outcomes) == ["added"] * len(values) + ["kept"] * len(values)
+    names = sorted(functions_of(each)[0] for each in store.entries())
+    assert names == [f"f{value}" for value in values]
+    assert problems(store) == []
 
 
 def test_modules_that_differ_in_names_are_exported_each(
