@@ -201,7 +201,7 @@ class _Downloads:
         """
         body = _try_open(entry, kind)
         if body is None:  # the module was replaced since it was found
-            again = self._store.get(ModuleKey(debug_id=entry.identity.debug_id))
+            again = self._store.get(entry.identity)
             body = None if again is None else _try_open(again, kind)
         if body is None:
             raise not_found("the module was removed")
