@@ -127,7 +127,7 @@ print(peak() - before)
 def is_steep(costs: Sequence[int], sizes: Sequence[int] = SIZES) -> bool:
     """Whether the cost grows by more than `MOST` with each doubling of the size."""
     (small, large), (before, after) = sizes, costs
-    return after / before >= MOST ** log2(large / small)
+    return bool(after / before >= MOST ** log2(large / small))
 
 
 def test_a_square_is_steep_and_a_line_is_not() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gsym.symbolication.memory.images import image_in_memory
 from tests.inputs.elf import PT_NOTE, note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BUILD_ID = bytes(range(20))
 
@@ -31,6 +35,10 @@ def image(*segments: bytes) -> bytes:
     return magic + rest + loaded + headers + contents
 
 
+def memory_of(data: bytes) -> Callable[[int, int], bytes]:
+    return lambda at, size: data[at : at + size]
+
+
 @pytest.mark.parametrize(
     ("before", "expected"),
     [(0, BUILD_ID), (5000, BUILD_ID), (1 << 19, BUILD_ID), (1 << 20, b"")],
@@ -40,12 +48,12 @@ def test_notes_before_the_build_id_may_be_long(before: int, expected: bytes) -> 
     own = note(b"GNU\0", 3, BUILD_ID, "little")
     for segments in ((long + own,), (long, own)):
         data = image(*segments)
-        found = image_in_memory(lambda at, size, of=data: of[at : at + size], 0)
+        found = image_in_memory(memory_of(data), 0)
         assert found.build_id == expected.hex()
 
 
 def test_many_segments_of_notes_are_read() -> None:
     own = note(b"GNU\0", 3, BUILD_ID, "little")
     data = image(*([note(b"x\0\0\0", 1, b"", "little")] * 12), own)
-    found = image_in_memory(lambda at, size: data[at : at + size], 0)
+    found = image_in_memory(memory_of(data), 0)
     assert found.build_id == BUILD_ID.hex()
