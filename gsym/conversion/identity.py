@@ -115,11 +115,14 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
         return key_of_binary(binary)
 
 
-def keys_in(path: str | PathLike[str]) -> Iterator[tuple[ModuleKey, str | None]]:
+def keys_in(
+    path: str | PathLike[str], *, with_code: bool = False
+) -> Iterator[tuple[ModuleKey, str | None]]:
     """The modules in a file, each with its architecture if it is a slice of a fat file.
 
     Args:
         path: As for `identify`.
+        with_code: Whether to read the code, for its hash.
 
     Raises:
         FormatError: As for `identify`.
@@ -142,7 +145,8 @@ def keys_in(path: str | PathLike[str]) -> Iterator[tuple[ModuleKey, str | None]]
     data = map_file(file)
     for each in list_slices(data, file):
         with ObjectFile(data[each.offset :][: each.size], file) as binary:
-            yield key_of_binary(binary), each.architecture if kind == "fat" else None
+            key = module_of(binary) if with_code else key_of_binary(binary)
+            yield key, each.architecture if kind == "fat" else None
 
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:

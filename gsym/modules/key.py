@@ -173,12 +173,13 @@ def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
     if not uuid:
         return True
     if is_windows(key.os):
-        guid = key.debug_id[:_GUID_DIGITS]
+        guid = normal_id(key.debug_id)[:_GUID_DIGITS]
         return not guid or guid == print_guid(uuid[:_GUID_SIZE], is_little=True)
     digits = uuid.hex().upper()
     if key.code_id:
-        return key.code_id.startswith(digits)
-    return not key.debug_id or key.debug_id in debug_ids_of_build_id(digits)
+        return key.code_id.upper().startswith(digits)
+    debug_id = normal_id(key.debug_id)
+    return not debug_id or debug_id in debug_ids_of_build_id(digits)
 
 
 def debug_ids_of_build_id(build_id: str) -> tuple[str, ...]:
@@ -211,7 +212,12 @@ def read_debug_id(text: str) -> str:
 
 
 def is_absent(identifier: str) -> bool:
-    """Whether an id says nothing: it is empty, or all of its digits are zeros."""
+    """Whether an id says nothing: it is empty, or all of its digits are zeros.
+
+    The code id of a PE file without a time stamp is one of many files.
+    """
+    if len(identifier) <= _STAMP_DIGITS + _MAX_AGE_DIGITS:
+        identifier = identifier if identifier[:_STAMP_DIGITS].strip("0") else ""
     return not identifier.strip("0-")
 
 
@@ -219,6 +225,17 @@ def has_id(key: ModuleKey) -> bool:
     """Whether a module is known by any id, and not by names alone."""
     ids = key.debug_id[:_GUID_DIGITS], normal_id(key.code_id), key.go_id
     return not all(map(is_absent, ids))
+
+
+def search_terms(key: ModuleKey) -> set[str]:
+    """What an index of modules is searched by.
+
+    Two keys that `compare` finds to be the same, or perhaps, have a term in common.
+    """
+    code_id = normal_id(key.code_id)
+    terms = {each[:_GUID_DIGITS] for each in _debug_ids(key, is_pe=is_windows(key.os))}
+    terms |= {code_id, code_id[:_CUT_DIGITS], key.go_id, key.code_hash}
+    return {each for each in terms if not is_absent(each)}
 
 
 # ---- keys of requests
@@ -431,17 +448,8 @@ def _are_images(*keys: ModuleKey) -> bool:
 
 
 def normal_id(identifier: str) -> str:
-    """A code id or build id in upper case; "" where it says nothing.
-
-    The code id of a PE file without a time stamp is one of many files.
-    """
-    if is_absent(identifier):
-        return ""
-    if len(identifier) < 2 * _STAMP_DIGITS and identifier.startswith(
-        "0" * _STAMP_DIGITS
-    ):
-        return ""
-    return identifier.upper()
+    """A code id or build id in upper case; "" where it says nothing."""
+    return "" if is_absent(identifier) else identifier.upper()
 
 
 _MAX_ID_DIGITS = 128

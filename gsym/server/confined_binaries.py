@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gsym.errors import FormatError
+from gsym.modules.key import ModuleKey
 from gsym.server.confined_modules import is_file_in
 from gsym.server.confined_process import run_confined
 from gsym.store.archives import ArchiveLimits
@@ -47,9 +48,9 @@ class ConfinedBinaries:
             order = {"path": path, "section": section}
             answer = self._run("facts", order, path, folder)
         try:
-            build_id, kinds, _, (start, end), is_elf = answer["facts"]
-            part = int(start), int(end)
-            found = BinaryFacts(str(build_id), tuple(kinds), "", part, bool(is_elf))
+            modules, kinds, _, (start, end) = answer["facts"]
+            keys = tuple(ModuleKey(*map(str, each)) for each in modules)
+            found = BinaryFacts(keys, tuple(kinds), "", (int(start), int(end)))
         except (KeyError, TypeError, ValueError):
             raise FormatError(_INVALID) from None
         if not 0 <= found.part[0] <= found.part[1] <= os.path.getsize(path):

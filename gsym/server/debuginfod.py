@@ -11,19 +11,24 @@ from __future__ import annotations
 import logging
 import os
 import re
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, contextmanager, suppress
 from fnmatch import translate
 from functools import partial
 from io import FileIO
-from itertools import chain, islice
+from itertools import islice
 from posixpath import normpath
 from urllib.parse import quote
 
 import msgspec
 from starlette.responses import Response
 
-from gsym.errors import GsymError, SourceError, UuidMismatchError
-from gsym.modules.key import ModuleKey
+from gsym.errors import (
+    AmbiguousModuleError,
+    GsymError,
+    SourceError,
+    UuidMismatchError,
+)
+from gsym.modules.key import PART, SAME, ModuleKey, compare
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.server.errors import ServerError
@@ -36,15 +41,18 @@ from gsym.symbolication.source import SourceRoots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
     from starlette.requests import Request
 
+    from gsym.modules.key import Comparison
     from gsym.server.service import Service
     from gsym.store.binary_facts import BinaryFacts
     from gsym.store.modules import Entry
 
 _LOG = logging.getLogger("gsym.server")
+UNSURE = "x-gsym-unsure"
+SEVERAL = "several modules that differ have this id"
 _LONGEST_MAGIC = 32
 _BINARY = "application/octet-stream"
 _MOST_FILES = 1000  # of an answer
@@ -72,8 +80,8 @@ class BinaryFiles:
             ServerError: The server has no such file.
         """
         # It may unpack the file, which must not delay answers.
-        file, name = await self._service.opening.run(self._open, key, entry, kind)
-        return self._response(request, entry, file, name)
+        found = await self._service.opening.run(self._open, key, entry, kind)
+        return self._response(request, entry, found)
 
     async def image(
         self,
@@ -93,22 +101,25 @@ class BinaryFiles:
         Raises:
             ServerError: The server has no such file.
         """
-        file = await self._service.opening.run(self._open_image, key, entry, magics)
-        return self._response(request, entry, file, os.path.basename(str(file.name)))
+        run = self._service.opening.run
+        found = await run(self._open, key, entry, "", magics)
+        return self._response(request, entry, found)
 
     def _response(
-        self, request: Request, entry: Entry | None, file: FileIO, name: str
+        self, request: Request, entry: Entry | None, found: _OpenBinary
     ) -> Response:
-        status = os.fstat(file.fileno())
+        status = os.fstat(found.file.fileno())
         named = entry.identity.debug_file if entry is not None else ""
-        named = (named or name).encode("ascii", "replace").decode()
+        named = (named or found.name).encode("ascii", "replace").decode()
         headers = {
             "content-type": _BINARY,
             "x-debuginfod-file": quote(named, safe=" +@~()[]{}"),
             "x-debuginfod-size": str(status.st_size),
+            **unsure_header(found.unsure),
         }
         tag = f"{status.st_ino:x}-{status.st_mtime_ns:x}"
-        return body_response(request, self._service, FileBody(file), tag, headers)
+        body = FileBody(found.file)
+        return body_response(request, self._service, body, tag, headers)
 
     async def section(
         self, request: Request, key: ModuleKey, entry: Entry | None, name: str
@@ -118,8 +129,13 @@ class BinaryFiles:
         Raises:
             ServerError: Neither has it.
         """
-        body, tag = await self._service.opening.run(self._section, key, entry, name)
-        headers = {"content-type": _BINARY, "x-debuginfod-size": str(body.size)}
+        run = self._service.opening.run
+        body, tag, unsure = await run(self._section, key, entry, name)
+        headers = {
+            "content-type": _BINARY,
+            "x-debuginfod-size": str(body.size),
+            **unsure_header(unsure),
+        }
         return body_response(request, self._service, body, tag, headers)
 
     async def source(self, entry: Entry | None, path: str) -> Response:
@@ -149,7 +165,13 @@ class BinaryFiles:
     def _files(
         self, key: ModuleKey, entry: Entry | None, kind: str
     ) -> Generator[_Binary]:
-        """The binaries of a module, perhaps: stored, in folders, packages, fetched."""
+        """The binaries of a module, perhaps: stored, in folders, packages, fetched.
+
+        Args:
+            key: The module.
+            entry: Its entry in the store, if it is there.
+            kind: Of those in packages; "": none of these, which are ELF files.
+        """
         resolver = self._service.symbolizer.resolver
         for path in _originals(entry):
             yield _Binary(path, self._confined.facts)
@@ -171,38 +193,30 @@ class BinaryFiles:
                     yield _Binary(path, self._confined.facts)
 
     def _open(
-        self, key: ModuleKey, entry: Entry | None, kind: str
-    ) -> tuple[FileIO, str]:
-        """The file of a kind, open, and its name."""
-        with closing(self._files(key, entry, kind)) as files:
+        self,
+        key: ModuleKey,
+        entry: Entry | None,
+        kind: str,
+        magics: tuple[bytes, ...] = (b"",),
+    ) -> _OpenBinary:
+        """The first file of a module that is of a kind and starts so."""
+        with closing(self._files(key, entry, kind)) as files, _one_module():
             for each in files:
                 with suppress(GsymError, OSError):
-                    if kind in each.facts(key).kinds:
-                        return FileIO(each.path), each.name
-        raise not_found(f"the server has no {kind} of the module")
-
-    def _open_image(
-        self, key: ModuleKey, entry: Entry | None, magics: tuple[bytes, ...]
-    ) -> FileIO:
-        resolver = self._service.symbolizer.resolver
-        with ExitStack() as cleanup:
-            paths = chain(_originals(entry), resolver.local_files(key))
-            if self._fetches:
-                folder = cleanup.enter_context(self._store.temporary_folder())
-                paths = chain(paths, resolver.fetched_files(key, folder))
-            for path in paths:
-                with suppress(OSError):
-                    file = FileIO(path)
+                    facts, unsure = each.facts(key)
+                    if kind and kind not in facts.kinds:
+                        continue
+                    file = FileIO(each.path)
                     if file.read(_LONGEST_MAGIC).startswith(magics):
-                        return file
+                        return _OpenBinary(file, each.name, unsure)
                     file.close()
-        raise not_found("the server has no such file of the module")
+        raise not_found(f"the server has no {kind or 'such file'} of the module")
 
     def _section(
         self, key: ModuleKey, entry: Entry | None, name: str
-    ) -> tuple[FileBody, str]:
+    ) -> tuple[FileBody, str, str]:
         for kind in KINDS:
-            with closing(self._files(key, entry, kind)) as files:
+            with closing(self._files(key, entry, kind)) as files, _one_module():
                 for each in files:
                     found = _section_of(each, key, kind, name)
                     if found is not None:
@@ -269,17 +283,44 @@ class _Binary:
         self.name = name or os.path.basename(path)
         self._read = read
 
-    def facts(self, key: ModuleKey, section: str = "") -> BinaryFacts:
-        """What it is.
+    def facts(self, key: ModuleKey, section: str = "") -> tuple[BinaryFacts, str]:
+        """What it is, and why it may be another build than *key*; "" if it is not.
 
         Raises:
             GsymError: It is damaged, or of another build.
             OSError: It cannot be read.
         """
         found = self._read(self.path, section)
-        if found.is_elf and found.build_id != key.code_id.lower():
-            raise UuidMismatchError("is of another build", path=self.path)
-        return found
+        compared = {each.outcome: each for each in self._compared(key, found)}
+        for outcome in (SAME, PART):
+            if outcome in compared:
+                return found, compared[outcome].reason
+        raise UuidMismatchError("is of another build", path=self.path)
+
+    def _compared(self, key: ModuleKey, found: BinaryFacts) -> Iterator[Comparison]:
+        return (compare(key, each) for each in found.modules)
+
+
+class _OpenBinary(NamedTuple):
+    """A file to send: open, its name, and why it may be of another build."""
+
+    file: FileIO
+    name: str
+    unsure: str
+
+
+@contextmanager
+def _one_module() -> Iterator[None]:
+    """Answer that there is no file where it is not known which one is right."""
+    try:
+        yield
+    except AmbiguousModuleError:
+        raise not_found(SEVERAL) from None
+
+
+def unsure_header(unsure: str) -> dict[str, str]:
+    """The header with the reason why a file may be of another build."""
+    return {UNSURE: unsure.encode("ascii", "replace").decode()} if unsure else {}
 
 
 class _Named(NamedTuple):
@@ -298,10 +339,10 @@ def _originals(entry: Entry | None) -> list[str]:
 
 def _section_of(
     binary: _Binary, key: ModuleKey, kind: str, name: str
-) -> tuple[FileBody, str] | None:
-    """A section of a binary of a kind, and its entity tag."""
+) -> tuple[FileBody, str, str] | None:
+    """A section of a binary of a kind, its entity tag, and why it may be of another."""
     try:
-        facts = binary.facts(key, name)
+        facts, unsure = binary.facts(key, name)
         start, end = facts.part
         if kind not in facts.kinds or start >= end:
             return None
@@ -311,12 +352,12 @@ def _section_of(
         return None
     # A section may have any name.
     tag = f"{os.fstat(file.fileno()).st_mtime_ns:x}-{quote(name)}"
-    return FileBody(file, (start, end)), tag
+    return FileBody(file, (start, end)), tag, unsure
 
 
 def _kinds(path: str, build_id: str) -> tuple[str, ...]:
     try:
-        return _Binary(path, facts_of).facts(ModuleKey(code_id=build_id)).kinds
+        return _Binary(path, facts_of).facts(ModuleKey(code_id=build_id))[0].kinds
     except (GsymError, OSError):
         return ()
 

@@ -1,4 +1,4 @@
-"""What an ELF file is to clients of debuginfod: its debug file, its executable."""
+"""What a binary is to clients of debuginfod: its debug file, its executable."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from contextlib import suppress
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
+from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions.elf import read_altlink
+from gsym.conversion.identity import key_of_binary, keys_in, module_of
 from gsym.errors import GsymError
 from gsym.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.modules.key import ModuleKey
 
 _DEBUG_SECTIONS = (b".debug_info", b".symtab", b".zdebug_info", b".debug_line")
 KINDS = ("debuginfo", "executable")
@@ -18,32 +24,38 @@ class BinaryFacts(NamedTuple):
     """The facts of a binary.
 
     Attributes:
-        build_id: In hexadecimal lower-case digits; "" for none.
+        modules: What it is, for each slice of a fat file.
         kinds: Of `KINDS`, what it may be served as.
         supplementary: Build id of its supplementary file; "" for none.
         part: Start and end of the section that was asked for; (0, 0) without it.
-        is_elf: Whether it is an ELF file.
     """
 
-    build_id: str
+    modules: tuple[ModuleKey, ...]
     kinds: tuple[str, ...]
     supplementary: str = ""
     part: tuple[int, int] = (0, 0)
-    is_elf: bool = True
 
 
-def facts_of(path: str, section: str = "") -> BinaryFacts:
+def facts_of(path: str, section: str = "", *, with_code: bool = False) -> BinaryFacts:
     """The facts of the binary at *path*; any other file is a debug file.
+
+    Args:
+        path: The binary.
+        section: Name of a section, of an ELF file.
+        with_code: Whether to read the code of an ELF file, for its hash.
 
     Raises:
         GsymError: It is damaged, or no object file.
         OSError: It cannot be read.
     """
+    if recognise_file(path) in {"fat", "pdb"}:
+        return BinaryFacts(tuple(key for key, _ in keys_in(path)), KINDS[:1])
     with ObjectFile(map_file(path), path) as binary:
+        module = module_of(binary) if with_code else key_of_binary(binary)
         if not binary.is_elf:
             has_dwarf = binary.is_macho or binary.has_section(b".debug_info")
             kind = KINDS[0] if has_dwarf else KINDS[1]
-            return BinaryFacts(binary.uuid.hex(), (kind,), is_elf=False)
+            return BinaryFacts((module,), (kind,))
         # As stored: inflated, it could take any memory.
         text = binary.stored_section(b".text")
         is_so = (any(map(binary.has_section, _DEBUG_SECTIONS)), bool(text))
@@ -54,4 +66,4 @@ def facts_of(path: str, section: str = "") -> BinaryFacts:
                 supplementary = link[1].hex()
         name = section.encode("utf-8", "surrogateescape")
         part = (binary.stored_range(name) if name else None) or (0, 0)
-        return BinaryFacts(binary.uuid.hex(), kinds, supplementary, part)
+        return BinaryFacts((module,), kinds, supplementary, part)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from itertools import chain
 
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import HEAD_SIZE, recognise
+from gsym.conversion.identity import keys_in
 from gsym.errors import GsymError
-from gsym.modules.key import ModuleKey, codeview_debug_id, uuid_code_id, uuid_debug_id
+from gsym.modules.key import ModuleKey, key_of_uuid
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.store.archives import bare_name
@@ -20,10 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GUID_SIZE = 16
 _MODULE = b"MODULE "
 _DWARF = (b".debug_info", b".zdebug_info", b"__debug_info")
 _KINDS = frozenset({"breakpad", "gsym", "object", "fat", "pdb"})
+_WITH_CODE = frozenset({"object", "fat"})
+_SYSTEMS = ("Linux", "mac", "windows")
 WITH_DWARF = 2  # rank
 
 
@@ -33,7 +34,9 @@ class IndexedFile(NamedTuple):
     Attributes:
         stamp: Its time in nanoseconds and its size in bytes.
         modules: What is in it.
-        ids: Debug ids and code ids of these, of a GSYM file those of all systems.
+        keys: What it may be found as: these; of a GSYM file that has only a UUID, what
+            that says on each system.
+        kind: As of `recognise`.
         is_debug_file: Whether it may be one.
         rank: Of an object file, `WITH_DWARF`, 1 with a symbol table, 0 if stripped.
         is_package: Whether it is a Debian or RPM package.
@@ -41,7 +44,8 @@ class IndexedFile(NamedTuple):
 
     stamp: tuple[int, int]
     modules: Sequence[ModuleKey] = ()
-    ids: Sequence[str] = ()
+    keys: Sequence[ModuleKey] = ()
+    kind: str = ""
     is_debug_file: bool = True
     rank: int = 1
     is_package: bool = False
@@ -63,9 +67,24 @@ def read_file(path: str, stamp: tuple[int, int]) -> IndexedFile:
         rank = _rank(path) if kind == "object" else 1
     except (GsymError, OSError, ValueError):
         return IndexedFile(stamp, is_debug_file=False)
-    ids = chain.from_iterable((each.debug_id, each.code_id) for each in modules)
     named = [_named(each, path) for each in modules]
-    return IndexedFile(stamp, named, [*ids], rank=rank)
+    return IndexedFile(stamp, named, named, kind, rank=rank)
+
+
+def with_code(path: str, kind: str, module: ModuleKey) -> ModuleKey:
+    """A module in a file of a kind, with the hash of its code, which is read.
+
+    It is unchanged if the file has no code, or cannot be read.
+    """
+    if module.code_hash or kind not in _WITH_CODE:
+        return module
+    try:
+        for key, _ in keys_in(path, with_code=True):
+            if (key.debug_id, key.code_id) == (module.debug_id, module.code_id):
+                return module._replace(code_hash=key.code_hash)
+    except (GsymError, OSError):
+        pass  # changed meanwhile
+    return module
 
 
 def _is_sym_file(path: str) -> bool:
@@ -90,15 +109,15 @@ def _named(identity: ModuleKey, path: str) -> ModuleKey:
 
 
 def _read_gsym(path: str, stamp: tuple[int, int]) -> IndexedFile:
-    """The module of a GSYM file, under the debug ids of its UUID on all systems."""
+    """The module of a GSYM file."""
     with open_reader(path) as reader:
-        uuid, byteorder = reader.uuid, reader.header.byteorder
-    if not uuid:
-        return IndexedFile(stamp)
-    guid = codeview_debug_id(uuid[:_GUID_SIZE], 0)[:-1]
-    ids = [uuid_debug_id(uuid, os, byteorder) for os in ("Linux", "mac")]
+        uuid, byteorder, module = reader.uuid, reader.header.byteorder, reader.module
     name = bare_name(path).removesuffix(".gsym")
-    module = ModuleKey(debug_id=ids[0], debug_file=name)
-    return IndexedFile(
-        stamp, [module], [*ids, guid, uuid_code_id(uuid, "Linux"), uuid.hex()]
-    )
+    if module is not None:
+        modules = [module._replace(debug_file=module.debug_file or name)]
+        return IndexedFile(stamp, modules, modules, "gsym")
+    keys = [
+        key_of_uuid(uuid, byteorder, ModuleKey(os=each))._replace(debug_file=name)
+        for each in _SYSTEMS
+    ]
+    return IndexedFile(stamp, keys[:1], keys, "gsym") if uuid else IndexedFile(stamp)

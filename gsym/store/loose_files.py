@@ -9,9 +9,11 @@ import threading
 import time
 from contextlib import suppress
 
-from gsym.errors import NotFoundError, SourceError
+from gsym.errors import GsymError, NotFoundError, SourceError
+from gsym.modules.key import compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
-from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file
+from gsym.store.choosing import difference, fitting_files
+from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
 from gsym.store.modules import Entry
 from gsym.store.sources.source import FoundFile
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gsym.modules.key import ModuleKey
+    from gsym.store.choosing import FittingFile
     from gsym.store.packages import Packages
 
 
@@ -28,20 +31,27 @@ class _Index(NamedTuple):
 
     Attributes:
         files: By path.
-        paths: By id of a module, the best file first.
+        found: Files by the terms of their modules: rank, path, module. Files of a
+            lower rank are better.
         named: Paths of debug files by name.
     """
 
     files: dict[str, IndexedFile]
-    paths: dict[str, list[str]]
+    found: dict[str, list[tuple[int, str, ModuleKey]]]
     named: dict[str, list[str]]
+
+    def candidates(self, key: ModuleKey) -> list[tuple[str, ModuleKey]]:
+        """Files that may be of a module, the best first."""
+        found = {
+            file for term in search_terms(key) for file in self.found.get(term, ())
+        }
+        return [(path, module) for _, path, module in sorted(found)]
 
 
 _LOG = logging.getLogger("gsym.store")
 _RESCAN_SECONDS = 2.0
 _FAST_SECONDS = 0.1
 _PAUSE_PER_WORK = 20.0
-_GUID_DIGITS = 32
 _SUFFIXES = (
     *(".gsym", ".debug", "", ".dbg", ".sym", ".exe", ".dll", ".sys", ".pdb", ".ko"),
 )
@@ -100,6 +110,7 @@ class LooseFiles:
         self._is_read = threading.Event()
         self._is_cut = False
         self._index = _Index({}, {}, {})
+        self._with_code: dict[str, tuple[IndexedFile, ModuleKey]] = {}
 
     @property
     def name(self) -> str:
@@ -112,6 +123,7 @@ class LooseFiles:
         A debug file in a package is preferred to a binary without debug information.
 
         Raises:
+            AmbiguousModuleError: Several modules fit that differ.
             NotFoundError: There is none.
             SourceError: The folder does not exist, or is still being read.
         """
@@ -134,13 +146,13 @@ class LooseFiles:
 
     def _best(self, key: ModuleKey, patience: float | None) -> tuple[str, bool]:
         """As `best`, and whether it is a package."""
-        path = next(iter(self._find_all(key, patience)), "")
+        path = next((each.path for each in self._fitting(key, patience)), "")
         file = self._index.files.get(path)
         if self.packages is None or (file is not None and file.rank >= WITH_DWARF):
             return path, False
         try:
             packed = self.packages.find_all(key)
-        except SourceError:
+        except GsymError:
             if not path:
                 raise
             return path, False
@@ -152,11 +164,23 @@ class LooseFiles:
         """All files of a module, the best one first.
 
         Raises:
+            AmbiguousModuleError: Several modules fit that differ.
             SourceError: The folder does not exist, or is still being read.
         """
-        return self._find_all(key, self._patience)
+        return [each.path for each in self.fitting(key)]
 
-    def _find_all(self, key: ModuleKey, patience: float | None) -> list[str]:
+    def fitting(self, key: ModuleKey) -> list[FittingFile]:
+        """As `find_all`, with the module that each file is.
+
+        Those with a complete id come first.
+
+        Raises:
+            AmbiguousModuleError: As for `find_all`.
+            SourceError: As for `find_all`.
+        """
+        return self._fitting(key, self._patience)
+
+    def _fitting(self, key: ModuleKey, patience: float | None) -> list[FittingFile]:
         self._refresh(patience)
         found = self._known(key)
         if not found and not self._is_read.is_set():
@@ -187,30 +211,32 @@ class LooseFiles:
         with suppress(SourceError):
             self._refresh(self._patience)
         for path, file in sorted(self._index.files.items()):
-            for identity in file.modules:
-                if identity.code_id and identity.os != "windows":
-                    yield path, identity.code_id.lower()
+            for module in file.modules if file.kind != "gsym" else ():
+                if module.code_id and not is_windows(module.os):
+                    yield path, module.code_id.lower()
 
     def name_of(self, path: str) -> str:
         """The path of a file in the folder, beginning with a slash."""
         return "/" + os.path.relpath(path, self._path)
 
     def entries(self) -> list[Entry]:
-        """The modules of all files and packages, as entries without function counts."""
+        """The modules of all files and packages, as entries without function counts.
+
+        Of several files of one module, it is the best one.
+        """
         with suppress(SourceError):
             self._refresh(self._patience)
-        index = self._index
         found = [
             Entry(
                 path=path,
-                identity=identity,
+                identity=module,
                 source=path,
                 size=file.stamp[1],
                 added=file.stamp[0] / 1e9,
             )
-            for path, file in index.files.items()
-            for identity in file.modules
-            if index.paths.get(identity.debug_id.upper(), [""])[0] == path
+            for path, file in self._index.files.items()
+            for module in file.modules
+            if not is_absent(module.debug_id) and self._is_first(path, module)
         ]
         return found + list(self.packages.entries() if self.packages else ())
 
@@ -219,14 +245,38 @@ class LooseFiles:
         with self._lock:
             self._start()
 
-    def _known(self, key: ModuleKey) -> list[str]:
-        # A GSYM file of a PE image does not contain the age of its debug id.
-        ids = (key.debug_id, key.debug_id[:_GUID_DIGITS], key.code_id)
-        for each in ids:
-            paths = self._index.paths.get(each.upper(), []) if each else []
-            if paths := list(filter(os.path.exists, paths)):
-                return paths
-        return []
+    def _known(self, key: ModuleKey) -> list[FittingFile]:
+        files = [
+            each for each in self._index.candidates(key) if os.path.exists(each[0])
+        ]
+        return fitting_files(key, files, self._code_of)
+
+    def _code_of(self, path: str, module: ModuleKey) -> ModuleKey:
+        """A module with the hash of its code, which is computed once for each file."""
+        file = self._index.files.get(path)
+        if file is None:
+            return module
+        known = self._with_code.get(path)
+        if known is None or known[0] is not file or known[1][:2] != module[:2]:
+            known = file, with_code(path, file.kind, module)
+            self._with_code[path] = known
+        return known[1]
+
+    def _is_first(self, path: str, module: ModuleKey) -> bool:
+        """Whether no better file is of the same module.
+
+        Code is read only of files whose names differ.
+        """
+        for other, its_module in self._index.candidates(module):
+            if other == path:
+                return True
+            if compare(module, its_module).is_refused:
+                continue
+            is_named_so = its_module.debug_file == module.debug_file
+            files = (other, its_module), (path, module)
+            if is_named_so or difference(files, self._code_of) is None:
+                return False
+        return True
 
     def _refresh(self, patience: float | None) -> None:
         """Scan the folder if that is due, or let a thread do it.
@@ -276,6 +326,11 @@ class LooseFiles:
                     known = read_file(path, stamp)
                 files[path] = known
             self._index = _index_of(files)
+            self._with_code = {
+                path: known
+                for path, known in self._with_code.items()
+                if files.get(path) is known[0]
+            }
             if self.packages is not None:
                 found = {
                     path: file.stamp for path, file in files.items() if file.is_package
@@ -327,18 +382,19 @@ def _index_of(files: dict[str, IndexedFile]) -> _Index:
             named.setdefault(os.path.basename(path), []).append(path)
     # A GSYM file needs no conversion; of others, the largest contains most.
     order = sorted(
-        (path for path, file in files.items() if file.ids),
+        (path for path, file in files.items() if file.keys),
         key=lambda path: (
-            path.endswith(".gsym"),
+            files[path].kind == "gsym",
             files[path].rank,
             files[path].stamp[1],
         ),
     )
-    paths: dict[str, list[str]] = {}
-    for path in reversed(order):
-        for each in {each.upper() for each in files[path].ids if each}:
-            paths.setdefault(each, []).append(path)
-    return _Index(files, paths, named)
+    found: dict[str, list[tuple[int, str, ModuleKey]]] = {}
+    for rank, path in enumerate(reversed(order)):
+        for key in files[path].keys:
+            for term in search_terms(key):
+                found.setdefault(term, []).append((rank, path, key))
+    return _Index(files, found, named)
 
 
 def _stamp(entry: os.DirEntry[str]) -> tuple[int, int] | None:

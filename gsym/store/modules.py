@@ -115,8 +115,33 @@ class Resolution(NamedTuple):
         attempts: The answers of the sources, in order. For a module in the negative
             cache they are those of the recorded search.
         is_cached: Whether the module was in the store or in the negative cache.
+        unsure: Why it may be another build than the one that was asked for; "" if it
+            is that one.
     """
 
     entry: Entry | None
     attempts: tuple[Attempt, ...] = ()
     is_cached: bool = False
+    unsure: str = ""
+
+
+def resolved(
+    key: ModuleKey,
+    entry: Entry,
+    attempts: tuple[Attempt, ...] = (),
+    *,
+    is_cached: bool = False,
+) -> Resolution:
+    """The result for a module that was found; it is refused if it is another build.
+
+    Args:
+        key: What was asked for.
+        entry: The module.
+        attempts: As in `Resolution`.
+        is_cached: As in `Resolution`.
+    """
+    comparison = compare(key, entry.identity)
+    if comparison.is_refused:
+        refused = Attempt("store", "refused", comparison.reason)
+        return Resolution(None, (*attempts, refused), is_cached)
+    return Resolution(entry, attempts, is_cached, comparison.reason)

@@ -16,10 +16,15 @@ from hashlib import sha256
 
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
-from gsym.modules.key import ModuleKey, debug_ids_of_build_id
+from gsym.modules.key import (
+    ModuleKey,
+    debug_ids_of_build_id,
+    search_terms,
+)
 from gsym.records import NamedTuple
 from gsym.store.archives import ArchiveLimits, bare_name, members
 from gsym.store.binary_facts import facts_of
+from gsym.store.choosing import fitting_files
 from gsym.store.modules import Entry
 from gsym.store.sources.source import FoundFile
 from gsym.writing.atomic_file import AtomicFile
@@ -51,6 +56,7 @@ class PackageMember(NamedTuple):
         build_id: In hexadecimal lower-case digits.
         kinds: As in `BinaryFacts`.
         supplementary: As in `BinaryFacts`.
+        code_hash: As in `ModuleKey`.
     """
 
     package: str
@@ -59,6 +65,18 @@ class PackageMember(NamedTuple):
     build_id: str
     kinds: tuple[str, ...]
     supplementary: str = ""
+    code_hash: str = ""
+
+    @property
+    def module(self) -> ModuleKey:
+        """What the binary is; the debug id is not recorded, as the build id is."""
+        name = "" if _BY_ID in self.name else bare_name(self.name)
+        return ModuleKey(
+            os="Linux",
+            debug_file=name,
+            code_id=self.build_id.upper(),
+            code_hash=self.code_hash,
+        )
 
     @property
     def location(self) -> str:
@@ -72,7 +90,7 @@ _BY_ID = ".build-id"  # folder of debug files, which are named by their ids
 _MAX_NAME = 1024
 _LIMITS = ArchiveLimits()
 _RETRY_SECONDS = 60.0
-_FORMAT = 2  # of records; raised when more is found in the same package
+_FORMAT = 3  # of records; raised when more is found in the same package
 _Stamp = tuple[int, int]
 
 
@@ -96,11 +114,12 @@ def index_package(
         if not file:
             continue
         with suppress(GsymError):
-            facts = facts_of(file)
-            if facts.build_id and facts.kinds:
+            facts = facts_of(file, with_code=True)
+            (module,) = facts.modules
+            if module.code_id and facts.kinds:
                 name = "/" + member.name.removeprefix(".").lstrip("/")[:_MAX_NAME]
-                what = (facts.build_id, facts.kinds, facts.supplementary)
-                found.append(PackageMember(path, number, name, *what))
+                what = (module.code_id.lower(), facts.kinds, facts.supplementary)
+                found.append(PackageMember(path, number, name, *what, module.code_hash))
         os.unlink(file)
     return found
 
@@ -152,7 +171,7 @@ class Packages:
         self._thread: threading.Thread | None = None
         self._wanted: dict[str, _Stamp] = {}
         self._read: dict[str, tuple[_Stamp, list[PackageMember]]] = {}
-        self._by_id: dict[str, list[PackageMember]] = {}
+        self._by_term: dict[str, list[PackageMember]] = {}
         # When those are read again that could not be, as when a disk was full.
         self._again: dict[str, float] = {}
 
@@ -184,19 +203,30 @@ class Packages:
             thread.join()
 
     def find_all(self, key: ModuleKey) -> list[PackageMember]:
-        """The binaries with the build id of a key, debug files first.
+        """The binaries of a module, those with its whole build id first.
+
+        Of these, debug files are first.
 
         Raises:
+            AmbiguousModuleError: They are of several modules.
             SourceError: There is none, and not all packages have been read.
         """
-        ids = key.code_id.lower(), key.debug_id.upper()
-        found = next(filter(None, (self._by_id.get(each) for each in ids)), [])
+        members = {
+            each.location: each
+            for term in search_terms(key)
+            for each in self._by_term.get(term, ())
+        }
+        ordered = sorted(
+            members.values(), key=lambda each: ("debuginfo" not in each.kinds, *each)
+        )
+        modules = [(each.location, each.module) for each in ordered]
+        found = fitting_files(key, modules, lambda _, module: module)
         if not found:
             with self._lock:
                 left = len(self._due()) if self._thread is not None else 0
             if left:
                 raise SourceError(f"{left} packages are still being read")
-        return sorted(found, key=lambda each: "debuginfo" not in each.kinds)
+        return [members[each.path] for each in found]
 
     def all(self) -> Iterator[PackageMember]:
         """All binaries in the packages that have been read."""
@@ -207,6 +237,7 @@ class Packages:
         """The best binary of a module, unpacked to *folder*.
 
         Raises:
+            AmbiguousModuleError: There are several that differ.
             NotFoundError: There is none.
             SourceError: Not all packages have been read, or one cannot be.
         """
@@ -219,7 +250,7 @@ class Packages:
             identity = ModuleKey(debug_file=names[0])
         path = self.extract(found[0], folder)
         digits = found[0].supplementary
-        for each in self._by_id.get(digits, ())[:1]:
+        for each in self._by_term.get(digits.upper(), ())[:1]:
             place = os.path.join(folder, _BY_ID, digits[:2])
             os.makedirs(place)
             self._extract(each, os.path.join(place, f"{digits[2:]}.debug"))
@@ -230,12 +261,8 @@ class Packages:
         for path, ((modified, size), found) in list(self._read.items()):
             for member in found:
                 if _BY_ID not in member.name:
-                    identity = ModuleKey(
-                        os="Linux",
-                        debug_id=debug_ids_of_build_id(member.build_id)[0],
-                        debug_file=bare_name(member.name),
-                        code_id=member.build_id.upper(),
-                    )
+                    debug_id = debug_ids_of_build_id(member.build_id)[0]
+                    identity = member.module._replace(debug_id=debug_id)
                     source = member.location
                     yield Entry(
                         path, identity, source=source, size=size, added=modified / 1e9
@@ -281,9 +308,9 @@ class Packages:
                     is_new = path not in self._read
                     self._read[path] = stamp, found
                     if is_new:
-                        _add_ids(self._by_id, found)
+                        _add_terms(self._by_term, found)
                     else:
-                        self._by_id = _ids_of(self._read)
+                        self._by_term = _terms_of(self._read)
 
     def _forget_others(self) -> None:
         """Forget the packages that have changed or are gone."""
@@ -292,7 +319,7 @@ class Packages:
             self._read.pop(path, None)
             self._again.pop(path, None)
         if gone:
-            self._by_id = _ids_of(self._read)
+            self._by_term = _terms_of(self._read)
         self._remove_records()
 
     def _load(self, path: str, stamp: _Stamp) -> list[PackageMember]:
@@ -328,20 +355,22 @@ class Packages:
                         os.unlink(os.path.join(self._records, name))
 
 
-def _ids_of(
+def _terms_of(
     read: Mapping[str, tuple[_Stamp, list[PackageMember]]],
 ) -> dict[str, list[PackageMember]]:
-    """The binaries by build id and by debug id."""
-    by_id: dict[str, list[PackageMember]] = {}
+    """The binaries by the terms of their modules."""
+    by_term: dict[str, list[PackageMember]] = {}
     for _, found in read.values():
-        _add_ids(by_id, found)
-    return by_id
+        _add_terms(by_term, found)
+    return by_term
 
 
-def _add_ids(by_id: dict[str, list[PackageMember]], found: list[PackageMember]) -> None:
+def _add_terms(
+    by_term: dict[str, list[PackageMember]], found: list[PackageMember]
+) -> None:
     for each in found:
-        for name in (each.build_id, *debug_ids_of_build_id(each.build_id)):
-            by_id.setdefault(name, []).append(each)
+        for term in search_terms(each.module):
+            by_term.setdefault(term, []).append(each)
 
 
 def member_of_row(path: str, row: Any) -> PackageMember:
@@ -351,8 +380,8 @@ def member_of_row(path: str, row: Any) -> PackageMember:
         TypeError: The JSON is of another type than what was written.
         ValueError: The JSON has other values than what was written.
     """
-    number, name, build_id, kinds, supplementary = row
-    for digits in (build_id, supplementary):
+    number, name, build_id, kinds, supplementary, code_hash = row
+    for digits in (build_id, supplementary, code_hash):
         bytes.fromhex(digits)
     return PackageMember(
         path,
@@ -361,6 +390,7 @@ def member_of_row(path: str, row: Any) -> PackageMember:
         build_id,
         tuple(map(str, kinds)),
         supplementary,
+        code_hash,
     )
 
 

@@ -12,11 +12,18 @@ from functools import partial
 
 from gsym.arguments import items_of
 from gsym.engine.workers import core_count
-from gsym.errors import FormatError, GsymError, NotFoundError, SourceError
+from gsym.errors import (
+    AmbiguousModuleError,
+    FormatError,
+    GsymError,
+    NotFoundError,
+    SourceError,
+)
+from gsym.modules.key import has_id
 from gsym.store.adding import add_file
 from gsym.store.improvement import Improvement
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Resolution
+from gsym.store.modules import Attempt, Resolution, resolved
 from gsym.store.sources.health import SourceHealth
 from gsym.store.sources.local_trees import LocalTree
 from gsym.store.sources.negative_cache import NegativeCache
@@ -90,7 +97,6 @@ _LOG.addHandler(logging.NullHandler())  # for servers; commands print the reason
 _MISSES = ".misses"
 # File names in layouts that use the build id.
 _NAMELESS = {"gsym", "debuginfo", "executable", "_"}
-_GUID_DIGITS = 32
 _MAX_COMPARED = 400  # characters of a path in the detail of an attempt
 
 
@@ -145,9 +151,10 @@ class Resolver:
             return self._store_failure(error)
         if entry is not None:
             if self._improvement.news_of(entry):
-                return self._flights.run((key, "better"), partial(self._improve, entry))
-            return Resolution(entry, is_cached=True)
-        if not _has_id(key):
+                improve = partial(self._improve, key, entry)
+                return self._flights.run((key, "better"), improve)
+            return resolved(key, entry, is_cached=True)
+        if not has_id(key):
             return Resolution(None)
         found = self._flights.run(key, partial(self._search, key))
         if found.entry is not None:
@@ -159,7 +166,11 @@ class Resolver:
         return bool(self._improvement.news_of(entry))
 
     def local_files(self, key: ModuleKey) -> Iterator[str]:
-        """All files of a module in folders that are sources."""
+        """All files of a module in folders that are sources.
+
+        Raises:
+            AmbiguousModuleError: A folder has several modules that fit.
+        """
         for source in self._folders:
             with suppress(SourceError):
                 yield from source.find_all(key)
@@ -178,13 +189,17 @@ class Resolver:
                 continue
             place = os.path.join(folder, str(number))
             os.mkdir(place)
-            with suppress(NotFoundError, SourceError):
+            with suppress(AmbiguousModuleError, NotFoundError, SourceError):
                 yield source.find(key, place).path
 
     def packaged_files(
         self, key: ModuleKey
     ) -> Iterator[tuple[Packages, PackageMember]]:
-        """All binaries of a module in packages, debug files first."""
+        """All binaries of a module in packages, debug files first.
+
+        Raises:
+            AmbiguousModuleError: The packages of a folder have several that fit.
+        """
         for source in self.loose_folders:
             if source.packages is not None:
                 with suppress(SourceError):
@@ -199,11 +214,11 @@ class Resolver:
     def _best_files(self, key: ModuleKey) -> Iterator[str]:
         """The best file of a module in each of the folders."""
         for source in self._folders:
-            with suppress(SourceError):
+            with suppress(AmbiguousModuleError, SourceError):
                 if best := source.best(key):
                     yield best
 
-    def _improve(self, entry: Entry) -> Resolution:
+    def _improve(self, asked: ModuleKey, entry: Entry) -> Resolution:
         """Replace a poor module by a better one of the folders, if they have one."""
         key, attempts = entry.identity, []
         news = self._improvement.news_of(entry)
@@ -211,7 +226,7 @@ class Resolver:
             with self.store.lock(key, self._longest_wait):
                 current = self.store.get(key)  # perhaps replaced while waiting
                 if current is not None and current.path != entry.path:
-                    return Resolution(current, is_cached=True)
+                    return resolved(asked, current, is_cached=True)
                 for source in self._folders:
                     attempt, found = self._ask(source, key, is_probe=False)
                     attempts.append(attempt)
@@ -221,7 +236,7 @@ class Resolver:
                 "the store %s: %s", self.store.path, _local_failure(error).detail
             )
         self._improvement.tried(entry, news)
-        return Resolution(entry, tuple(attempts))
+        return resolved(asked, entry, tuple(attempts))
 
     def _stored(self, key: ModuleKey) -> tuple[Entry | None, tuple[Attempt, ...]]:
         """The module in the store, or the error if it is damaged.
@@ -252,14 +267,15 @@ class Resolver:
             with self.store.lock(key, self._longest_wait):
                 entry, _ = self._stored(key)  # perhaps added while waiting for the lock
                 if entry is not None:
-                    return Resolution(entry, is_cached=True)
+                    return resolved(key, entry, is_cached=True)
                 return self._ask_all(key, probed)
         except (GsymError, OSError) as error:
             return self._store_failure(error)
 
     def _store_failure(self, error: Exception) -> Resolution:
         attempt = _local_failure(error)
-        _LOG.error("the store %s: %s", self.store.path, attempt.detail)
+        if not isinstance(error, AmbiguousModuleError):
+            _LOG.error("the store %s: %s", self.store.path, attempt.detail)
         return Resolution(None, (attempt,))
 
     def _ask_all(self, key: ModuleKey, probed: set[str]) -> Resolution:
@@ -277,7 +293,7 @@ class Resolver:
                 if miss is not None and _refused(miss, name):
                     self.health.repaired(name)
                 self.misses.forget(key)
-                return Resolution(entry, self._in_order(found))
+                return resolved(key, entry, self._in_order(found))
         attempts, times = zip(*found.values(), strict=True)
         self.misses.remember(key, attempts, times)
         return Resolution(None, attempts)
@@ -309,7 +325,7 @@ class Resolver:
         """Whether a folder has another file of a module than when it was asked."""
         for source in self._folders:
             if source.name == attempt.source:
-                with suppress(SourceError, OSError):
+                with suppress(AmbiguousModuleError, SourceError, OSError):
                     best = source.best(key)
                     if attempt.outcome == "refused" and best:
                         is_same = attempt.detail.startswith(best[:_MAX_COMPARED])
@@ -357,6 +373,9 @@ class Resolver:
             except NotFoundError as error:
                 self.health.answered(name)
                 return attempt("missing", str(error)), None
+            except AmbiguousModuleError as error:
+                self.health.answered(name)
+                return attempt("refused", error.reason), None
             except SourceError as error:
                 if source not in self._folders:  # which may still be being read
                     self.health.failed(name)
@@ -398,11 +417,6 @@ def negative_cache_of(
     return NegativeCache(os.path.join(store.path, _MISSES), lifetimes=lifetimes)
 
 
-def _has_id(key: ModuleKey) -> bool:
-    """Whether a key has an id other than zeros."""
-    return bool(key.debug_id[:_GUID_DIGITS].strip("0") or key.code_id.strip("0"))
-
-
 def _identity(key: ModuleKey, found: FoundFile) -> ModuleKey:
     """The identity of a file that its contents lack.
 
@@ -437,6 +451,8 @@ def _fetched_size(found: FoundFile, folder: str) -> int:
 
 def _local_failure(error: Exception) -> Attempt:
     reason = _reason(error)
+    if isinstance(error, AmbiguousModuleError):
+        return Attempt("store", "refused", reason)
     if _is_full(error):
         reason = f"cannot be written: {reason}"
     return Attempt("store", "failed", reason)

@@ -15,12 +15,18 @@ from _thread import allocate_lock  # a start cannot wait for all of `threading`
 from array import array
 from collections import OrderedDict
 
-from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.errors import (
+    AmbiguousModuleError,
+    FormatError,
+    GsymError,
+    UuidMismatchError,
+)
 from gsym.model import UINT64_END, UINT64_MAX
+from gsym.modules.key import ModuleKey, fits_uuid
 from gsym.reading.reader import open as open_reader
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
-from gsym.store.modules import Attempt, Resolution
+from gsym.store.modules import Attempt, Resolution, resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from gsym.model import Lookup
-    from gsym.modules.key import ModuleKey
     from gsym.reading.frames import Frames
     from gsym.reading.reader import Reader
     from gsym.store.bucket import BucketStore
@@ -57,8 +62,8 @@ class Symbolization(NamedTuple):
 
 
 _OPEN_TRIES = 10
-# The name is part of the key only for code ids of PE files.
-_CacheKey = tuple[str, str, str]
+_CacheKey = tuple[str, ...]
+_PATH = ModuleKey._fields.index("path")
 
 
 class OpenModule:
@@ -69,11 +74,21 @@ class OpenModule:
         reader: Its GSYM file; None if it was not found or cannot be used.
         attempts: The answers of the sources.
         is_cached: Whether nothing had to be fetched or converted.
+        unsure: Why it may be another build than the one that was asked for, in words;
+            "" if it is that one.
         texts: Data that callers keep about the module while it is open, each under a
             name of its own.
     """
 
-    __slots__ = ("attempts", "checked", "entry", "is_cached", "reader", "texts")
+    __slots__ = (
+        "attempts",
+        "checked",
+        "entry",
+        "is_cached",
+        "reader",
+        "texts",
+        "unsure",
+    )
 
     def __init__(
         self,
@@ -82,11 +97,13 @@ class OpenModule:
         attempts: tuple[Attempt, ...] = (),
         *,
         is_cached: bool = False,
+        unsure: str = "",
     ) -> None:
         self.entry = entry
         self.reader = reader
         self.attempts = attempts
         self.is_cached = is_cached
+        self.unsure = unsure
         self.texts: dict[str, Any] = {}
         self.checked = time.monotonic()  # when the store was checked for a newer one
 
@@ -207,16 +224,23 @@ class Symbolizer:
             module = self._open.get(name)
             if module is not None:
                 self._open.move_to_end(name)
-        if module is not None and time.monotonic() - module.checked < self._recheck:
-            return module
-        if self.store is None:
+        is_fresh = (
+            module is not None and time.monotonic() - module.checked < self._recheck
+        )
+        if is_fresh or self.store is None:
             return module
         try:
             entry = self.store.get(key)
             if entry is not None and self._may_improve(entry):
                 return None
             is_new = entry is not None and (module is None or not _is_of(module, entry))
-            found = self._load(Resolution(entry, is_cached=True)) if is_new else None
+            found = (
+                self._load(resolved(key, entry, is_cached=True))
+                if entry is not None and is_new
+                else None
+            )
+        except AmbiguousModuleError:
+            return None
         except (GsymError, OSError):
             return module
         if module is not None:
@@ -293,6 +317,8 @@ class Symbolizer:
         entry, attempts = resolution.entry, resolution.attempts
         if entry is None:
             return OpenModule(None, None, attempts, is_cached=resolution.is_cached)
+        if there := self._opened(entry, resolution.unsure):
+            return there
         try:
             reader = _open(entry.path, self._index_limit)
             _check(reader, entry)
@@ -300,7 +326,25 @@ class Symbolizer:
             raise
         except (GsymError, OSError) as error:
             return self._unusable(resolution, str(error))
-        return OpenModule(entry, reader, attempts, is_cached=resolution.is_cached)
+        return OpenModule(
+            entry,
+            reader,
+            attempts,
+            is_cached=resolution.is_cached,
+            unsure=resolution.unsure,
+        )
+
+    def _opened(self, entry: Entry, unsure: str) -> OpenModule | None:
+        """The module if it is open, perhaps by another name."""
+        with self._lock:
+            return next(
+                (
+                    each
+                    for each in self._open.values()
+                    if _is_of(each, entry) and each.unsure == unsure
+                ),
+                None,
+            )
 
     def _unusable(self, resolution: Resolution, reason: str) -> OpenModule:
         attempts = (*resolution.attempts, Attempt("store", "refused", reason))
@@ -310,27 +354,36 @@ class Symbolizer:
 
     def _keep(self, name: _CacheKey, module: OpenModule) -> OpenModule:
         with self._lock:
-            there = self._open.pop(name, None)
+            there = self._open.get(name)
             if there is not None:
-                self._mapped -= _size(there)
+                self._drop(name)
                 if module.entry and _is_of(there, module.entry):  # opened concurrently
                     module = there
+            if not self._has(module):
+                self._mapped += _size(module)
             self._open[name] = module
-            self._mapped += _size(module)
             while len(self._open) > 1 and (
                 len(self._open) > self._most_open or self._mapped > self._most_mapped
             ):
-                _, oldest = self._open.popitem(last=False)
-                self._mapped -= _size(oldest)
+                self._drop(next(iter(self._open)))
         return module
+
+    def _drop(self, name: _CacheKey) -> None:
+        module = self._open.pop(name)
+        if not self._has(module):
+            self._mapped -= _size(module)
+
+    def _has(self, module: OpenModule) -> bool:
+        """Whether a module is open, by any of its names."""
+        return any(each is module for each in self._open.values())
 
 
 def _cache_key(key: ModuleKey) -> _CacheKey:
-    """The ids of a module; its name is only used without a debug id.
+    """All that decides which module it is: also names, which choose among several.
 
-    A code id always counts, as it may find a module when the debug id is wrong.
+    A module that was opened by a part of these may be another one.
     """
-    return key.debug_id, key.code_id, "" if key.debug_id else key.code_file
+    return key[:_PATH] + key[_PATH + 1 :]
 
 
 def _size(module: OpenModule) -> int:
@@ -350,11 +403,11 @@ def _open(path: str, index_limit: int) -> Reader:
 
 
 def _check(reader: Reader, entry: Entry) -> None:
-    """Compare size and UUID, of which a GSYM file may have only the first bytes."""
+    """Check that a file is the one that was published."""
     if entry.gsym_size and reader.size != entry.gsym_size:
         reason = f"the file has {reader.size} bytes, not {entry.gsym_size}"
         raise FormatError(reason, path=entry.path)
-    if reader.uuid and entry.uuid and not entry.uuid.startswith(reader.uuid):
+    if not fits_uuid(entry.identity, reader.uuid):
         raise UuidMismatchError("UUID is not that of the module", path=entry.path)
 
 
@@ -373,9 +426,11 @@ class _StoreOnly:
         try:
             entry = self.store.get(key)
         except (GsymError, OSError) as error:
-            return Resolution(None, (Attempt("store", "failed", str(error)),))
+            is_several = isinstance(error, AmbiguousModuleError)
+            outcome = "refused" if is_several else "failed"
+            return Resolution(None, (Attempt("store", outcome, str(error)),))
         if entry is not None:
-            return Resolution(entry, is_cached=True)
+            return resolved(key, entry, is_cached=True)
         return Resolution(None, (Attempt("store", "missing"),), is_cached=True)
 
 

@@ -81,6 +81,11 @@ class ModuleWork:
         return self.module is not None and self.module.reader is not None
 
     @property
+    def unsure(self) -> str:
+        """Why its symbols may be those of another build; "" if they are its own."""
+        return self.module.unsure if self.is_found and self.module else ""
+
+    @property
     def shown_name(self) -> str:
         """The name of the module in frames: that of the binary if known."""
         entry = self.module.entry if self.is_found and self.module else None

@@ -97,12 +97,11 @@ def test_miss_has_the_reasons_of_the_sources(known: Known) -> None:
 
 
 def test_a_file_of_another_binary_is_refused(known: Known) -> None:
-    entry = known.entries[_IDS[0]]
+    entry = known.entries[_IDS[1]]
     with Creator(uuid=b"another", base_address=0) as creator:
         creator.add(FunctionInfo(0x100, 0x10, "wrong"))
         creator.save(entry.path)
-    known.entries[_IDS[0]] = entry._replace(uuid=b"mine")
-    module = Symbolizer(known).open(key_of_debug_id("x", _IDS[0]))
+    module = Symbolizer(known).open(key_of_debug_id("x", _IDS[1]))
     assert module.reader is None
     assert "UUID" in module.reason
 
@@ -110,9 +109,17 @@ def test_a_file_of_another_binary_is_refused(known: Known) -> None:
 def test_a_module_stays_open(known: Known) -> None:
     symbolizer = Symbolizer(known)
     first = symbolizer.open(key_of_debug_id("x", _IDS[0]))
-    # The id decides, whatever the name.
-    assert symbolizer.open(key_of_debug_id("y", _IDS[0])) is first
+    assert symbolizer.open(key_of_debug_id("x", _IDS[0])) is first
     assert known.asked == 1
+
+
+def test_a_file_is_open_once_whatever_the_names_of_its_module(known: Known) -> None:
+    symbolizer = Symbolizer(known)
+    first = symbolizer.open(key_of_debug_id("x", _IDS[0]))
+    size = symbolizer.mapped
+    # A name may choose among modules of one id.
+    assert symbolizer.open(key_of_debug_id("y", _IDS[0])) is first
+    assert (known.asked, symbolizer.mapped) == (2, size)
 
 
 @pytest.mark.parametrize("most_open", [1, 3])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from gsym.conversion.companions.symstore import symstore_paths
-from gsym.modules.key import build_id_digits, debug_ids_of_build_id
+from gsym.modules.key import build_id_digits, debug_ids_of_build_id, is_absent
 from gsym.records import NamedTuple
 from gsym.store.layout import GSYM_FILE, link_of_slot, normal_debug_id
 
@@ -43,6 +43,7 @@ _SUFFIX_BYTES = 8  # reserved for suffixes that layouts append to a name
 _GUID_DIGITS = 32
 _STAMP_DIGITS = 8  # time stamp in a PE file's code id, before the image size
 _MAX_PE_DIGITS = 16
+_CUT_DIGITS = 40  # of a build id that may be the beginning of a longer one
 _MIN_BUILD_ID_DIGITS = 4  # one byte for the folder, one for the file
 _UUID_PARTS = (4, 8, 12, 16, 20)
 
@@ -92,7 +93,7 @@ def _named_twice(
 
 def _debug_ids(key: ModuleKey) -> list[str]:
     """The debug id with its age in lower case, then in upper case, if it differs."""
-    if not _is_id(key.debug_id):
+    if not _is_id(key.debug_id) or is_absent(key.debug_id[:_GUID_DIGITS]):
         return []
     guid, age = key.debug_id[:_GUID_DIGITS].upper(), key.debug_id[_GUID_DIGITS:]
     return list(dict.fromkeys((guid + age.lower(), guid + age.upper())))
@@ -101,7 +102,7 @@ def _debug_ids(key: ModuleKey) -> list[str]:
 def _code_ids(key: ModuleKey) -> list[str]:
     """The code id as in stores, with the image size of a PE file in lower case."""
     code_id = key.code_id.upper()
-    if not _is_id(code_id):
+    if not _is_id(code_id) or is_absent(code_id):
         return []
     if len(code_id) > _MAX_PE_DIGITS:
         return [code_id]
@@ -119,7 +120,7 @@ def _build_ids(key: ModuleKey) -> list[str]:
     of the binary.
     """
     code_id = key.code_id.lower()
-    if code_id:
+    if not is_absent(code_id):
         is_usable = _is_id(code_id) and len(code_id) >= _MIN_BUILD_ID_DIGITS
         return [code_id] if is_usable else []
     guid = _guid(key)
@@ -136,6 +137,8 @@ def _guid(key: ModuleKey) -> bytes | None:
     # fromhex() skips white space.
     if not _is_id(guid) or len(guid) < _GUID_DIGITS or age.strip("0"):
         return None
+    if is_absent(guid):
+        return None
     try:
         return bytes.fromhex(guid)
     except ValueError:
@@ -143,7 +146,10 @@ def _guid(key: ModuleKey) -> bytes | None:
 
 
 def _build_id_tree(key: ModuleKey) -> Iterator[str]:
-    for build_id in _build_ids(key):
+    build_ids = _build_ids(key)
+    # perf and BPF keep 20 bytes of longer ones.
+    longer = [each + ANY for each in build_ids if len(each) == _CUT_DIGITS]
+    for build_id in [*build_ids, *longer]:
         for folder in (".build-id/", ""):
             for suffix in (".gsym", ".debug", ""):
                 yield f"{folder}{build_id[:2]}/{build_id[2:]}{suffix}"
@@ -172,8 +178,8 @@ def _unified(key: ModuleKey) -> Iterator[str]:
     ids = [each for each in _build_ids(key) if len(each) > _MAX_PE_DIGITS]
     if (guid := _guid(key)) is not None:
         ids.append(guid.hex())  # a Mach-O file's UUID
-    if _is_id(key.debug_id) and len(key.debug_id) > _GUID_DIGITS:
-        ids.append(key.debug_id.lower())  # a PE file's
+    # Of a PE file; of others it is not a path.
+    ids += [each.lower() for each in _debug_ids(key)[:1] if len(each) > _GUID_DIGITS]
     for each in ids:
         for kind in ("debuginfo", "breakpad", "executable"):
             yield f"{each[:2]}/{each[2:]}/{kind}"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
-from gsym.errors import GsymError, NotFoundError, SourceError
+from gsym.errors import (
+    AmbiguousModuleError,
+    GsymError,
+    NotFoundError,
+    SourceError,
+)
+from gsym.modules.key import is_hex
 from gsym.store.directory import Store
 from gsym.store.layout import MARKER
 from gsym.store.sources.foreign_layouts import (
@@ -58,6 +64,7 @@ class LocalTree:
         """The file of a module, which is not copied.
 
         Raises:
+            AmbiguousModuleError: Several ids begin with the part that is known.
             NotFoundError: There is none.
             SourceError: The folder does not exist.
         """
@@ -69,7 +76,11 @@ class LocalTree:
         raise not_found(sum(1 for _ in self._candidates(key)))
 
     def find_all(self, key: ModuleKey) -> Iterator[str]:
-        """All files of a module, the best one first."""
+        """All files of a module, the best one first.
+
+        Raises:
+            AmbiguousModuleError: Several ids begin with the part that is known.
+        """
         for path in self._candidates(key):
             if found := self._existing(path):
                 yield found
@@ -84,27 +95,41 @@ class LocalTree:
             yield from layout.paths(key)
 
     def _existing(self, path: str) -> str:
-        """The file at a relative path; "" if there is none."""
+        """The file at a relative path; "" if there is none.
+
+        Raises:
+            AmbiguousModuleError: There are several.
+        """
         full_path = f"{self._path}/{path}"
         start, any_name, end = full_path.partition(ANY)
         if not any_name:
             return full_path if _is_file(full_path) else ""
         folder, prefix = os.path.split(start)
         suffix, slash, rest = end.partition("/")
-        for name in _names(folder, prefix, suffix):
-            found = f"{folder}/{name}{slash}{rest}"
-            if _is_file(found):
-                return found
-        return ""
+        places = (
+            f"{folder}/{name}{slash}{rest}" for name in _names(folder, prefix, suffix)
+        )
+        found = [*filter(_is_file, places)]
+        if len(found) > 1:
+            reason = (
+                f"several modules have this part of an id: {' and '.join(found[:2])}"
+            )
+            raise AmbiguousModuleError(reason)
+        return found[0] if found else ""
 
 
 def _names(folder: str, prefix: str, suffix: str) -> list[str]:
+    """The names of an id that begins so, and of a suffix."""
     try:
         names = os.listdir(folder)
     except OSError:
         return []
     return sorted(
-        name for name in names if name.startswith(prefix) and name.endswith(suffix)
+        name
+        for name in names
+        if name.startswith(prefix)
+        and name.endswith(suffix)
+        and is_hex(name.removesuffix(suffix))
     )
 
 

@@ -187,9 +187,8 @@ class NegativeCache:
     close = flush
 
     def _path(self, key: ModuleKey) -> str:
-        text = json.dumps(
-            [key.debug_file, key.debug_id.upper(), key.code_file, key.code_id.upper()]
-        )
+        ids = key.debug_id.upper(), key.code_id.upper()
+        text = json.dumps([*ids, *key._replace(path="", debug_id="", code_id="")])
         digits = sha256(text.encode()).hexdigest()
         return os.path.join(self._folder, digits[:_NAME_DIGITS])
 
