@@ -48,16 +48,20 @@ class Answers:
         bulk: The engine's answers, kept by the columns that view them.
         rows: Number of rows.
         known: What was known, now with these answers.
+        unsure: Why the module of each row may be another build; null if it is sure.
 
     Attributes:
         first_frame: Number of the first frame; older ones were in other answers.
     """
 
-    def __init__(self, pa: Any, bulk: CData, rows: int, known: Known) -> None:
+    def __init__(
+        self, pa: Any, bulk: CData, rows: int, known: Known, unsure: Column
+    ) -> None:
         self._pa = pa
         self._bulk = bulk
         self._count = rows
         self._known = known
+        self.unsure = unsure
         self._view = ffi.new("gsym_bulk_columns *")
         lib.gsym_bulk_view(bulk, self._view)
         self.first_frame = int(self._view.first_frame)

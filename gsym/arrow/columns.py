@@ -43,15 +43,14 @@ def plain_batch(batch: Any, *, signed: bool = False) -> Any:
 def answer_column(
     build_ids: Any, addresses: Any, modules: Modules, **options: Any
 ) -> Any:
-    """The stacks and reasons of two columns, as an array of structs."""
+    """The answers to two columns, as an array of structs."""
     pa = import_pyarrow()
     batch = pa.RecordBatch.from_arrays(
         [_one(build_ids), _one(addresses)], ["build_id", "address"]
     )
     answer = plain_batch(symbolize(batch, modules, **options))
-    return pa.StructArray.from_arrays(
-        [answer["stack"], answer["reason"]], ["stack", "reason"]
-    )
+    names = ["stack", "reason", "unsure"]
+    return pa.StructArray.from_arrays([answer[each] for each in names], names)
 
 
 def _one(column: Any) -> Any:
@@ -59,9 +58,13 @@ def _one(column: Any) -> Any:
 
 
 def answer_type() -> Any:
-    """The type of `answer_column` for columns of addresses that are no lists."""
+    """The type of `answer_column` for columns of addresses that are no lists.
+
+    It has `stack`, `reason` and `unsure`, as the answers of `symbolize`.
+    """
     pa = import_pyarrow()
     texts = [("function", pa.string()), ("file", pa.string())]
     numbers = [("line", pa.uint32()), ("inlined", pa.bool_()), ("offset", pa.uint64())]
     stack = pa.list_(pa.struct([*texts, *numbers]))
-    return pa.struct([("stack", stack), ("reason", pa.string())])
+    remarks = [("reason", pa.string()), ("unsure", pa.string())]
+    return pa.struct([("stack", stack), *remarks])

@@ -7,10 +7,10 @@ import time
 from _thread import allocate_lock
 
 from gsym.cache import BoundedCache
-from gsym.errors import GsymError, NotFoundError
+from gsym.errors import AmbiguousModuleError, GsymError, NotFoundError
 from gsym.modules.key import key_of_build_id, keys_of_text
 from gsym.sizes import read_size
-from gsym.store.modules import Attempt, Entry, Resolution
+from gsym.store.modules import Attempt, Entry, Resolution, resolved
 from gsym.store.symbolizer import OpenModule, Symbolizer
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MISSING = ("null", "raise")
 _MOST_KEYS = 1 << 16
 _MOST_SHARED = 8
+_MOST_SHOWN = 80  # characters of an id
+_BY_NAME = "it was found by its name alone"
 _MOST_LOOSE_FILES = 1_000_000
 _RENEW_SECONDS = 10.0
 _MOST_RENEWING = 0.01  # of the time
@@ -67,6 +69,7 @@ class Modules:
                 raise ValueError(f"modules: '{name}' is not a folder")
         self._arguments = (name, max_open, _bytes_of(memory), missing)
         self._opened: _OpenModules | None = None
+        self._unsure: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -105,9 +108,19 @@ class Modules:
             opened = self._opened = _opened(self._arguments[:3])
         found = opened.find(module)
         if found.reader is None and self.missing == "raise":
-            shown = module.hex() if isinstance(module, bytes) else module
-            raise NotFoundError(f"module {shown[:80]}: {found.reason}")
+            raise NotFoundError(f"module {_shown(module)}: {found.reason}")
+        if found.unsure and len(self._unsure) < _MOST_KEYS:
+            self._unsure[_shown(module)] = found.unsure
         return found
+
+    @property
+    def unsure(self) -> dict[str, str]:
+        """Modules that were found but may be another build, and why."""
+        return dict(self._unsure)
+
+
+def _shown(module: bytes | str) -> str:
+    return (module.hex() if isinstance(module, bytes) else module)[:_MOST_SHOWN]
 
 
 def _bytes_of(memory: int | str) -> int:
@@ -136,14 +149,26 @@ class _OpenModules:
         keys = self._keys.get(module)
         if keys is None:
             keys = self._keys.keep(module, _keys_of(module))
-        if not keys:  # a name, of which the module may be another one later
-            keys = self._place.keys(str(module))
         found = OpenModule(None, None)
         for key in keys:
             found = self._symbolizer.open(key)
             if found.reader is not None:
-                break
-        return found
+                return found
+        return found if keys else self._find_by_name(str(module))
+
+    def _find_by_name(self, name: str) -> OpenModule:
+        """The module of a name, which may be another one later."""
+        key = self._place.key(name)
+        if key is None:
+            return OpenModule(None, None)
+        found = self._symbolizer.open(key)
+        return OpenModule(
+            found.entry,
+            found.reader,
+            found.attempts,
+            is_cached=found.is_cached,
+            unsure=_BY_NAME if found.reader is not None else "",
+        )
 
 
 def _keys_of(module: bytes | str) -> list[ModuleKey]:
@@ -200,7 +225,7 @@ class _Place:
 
         return Resolver(self._store, list(SourceOpener().open(self._source)))
 
-    def keys(self, name: str) -> list[ModuleKey]:
+    def key(self, name: str) -> ModuleKey | None:
         """The key of the module called *name*, of several the one added last."""
         now = time.monotonic()
         known = self._known  # another thread may renew it
@@ -208,19 +233,16 @@ class _Place:
             known = self._known = self._read()
             took = time.monotonic() - now
             self._next = now + max(_RENEW_SECONDS, took / _MOST_RENEWING)
-        return [known[name]] if name in known else []
+        return known.get(name)
 
     def _read(self) -> dict[str, ModuleKey]:
-        from gsym.modules.key import ModuleKey
-
         entries: Any = self._store.entries(damaged=lambda _: None)
         if self._loose is not None:
             entries = self._loose.entries()
         known: dict[str, ModuleKey] = {}
         for entry in sorted(entries, key=lambda each: each.added):
-            identity = entry.identity
-            key = ModuleKey(identity.debug_file, identity.debug_id)
-            known |= dict.fromkeys({identity.debug_file, identity.code_file}, key)
+            key = entry.identity
+            known |= dict.fromkeys({key.debug_file, key.code_file}, key)
         known.pop("", None)
         return known
 
@@ -235,15 +257,15 @@ class _Folder:
 
     def resolve(self, key: ModuleKey) -> Resolution:
         from gsym.containers.recognition import recognise_file
-        from gsym.modules.key import ModuleKey
 
         try:
-            paths = self._files.find_all(key)
-            own = [path for path in paths if recognise_file(path) == "gsym"]
+            files = self._files.fitting(key)
+            own = [each for each in files if recognise_file(each.path) == "gsym"]
         except (GsymError, OSError) as error:
-            return Resolution(None, (Attempt("folder", "failed", str(error)),))
+            is_several = isinstance(error, AmbiguousModuleError)
+            outcome = "refused" if is_several else "failed"
+            return Resolution(None, (Attempt("folder", outcome, str(error)),))
         if own:
-            entry = Entry(own[0], ModuleKey(debug_id=key.debug_id))
-            return Resolution(entry, is_cached=True)
+            return resolved(key, Entry(own[0].path, own[0].module), is_cached=True)
         resolution: Resolution = self._others.resolve(key)
         return resolution

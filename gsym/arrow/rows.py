@@ -42,6 +42,7 @@ class AddressRows:
     Attributes:
         rows: For the engine; lives as long as this object.
         modules: The distinct values of the column of modules.
+        codes: The number of the module of each address; that of null is the next one.
         lists: The offsets of the lists of addresses; None without lists.
         null_lists: Whether each list is null; None without lists.
         parents: The row of each item of the lists; None without lists.
@@ -76,8 +77,8 @@ class AddressRows:
         self.rows.addresses = self._numbers(addresses, "uint64", address)
         if addresses.null_count:
             self.rows.has_address = self._flags(addresses.is_valid())
-        codes = self._encoded(_column(batch, module), module)
-        self.rows.modules = self._numbers(codes, "uint32", module)
+        self.codes = self._encoded(_column(batch, module), module)
+        self.rows.modules = self._numbers(self.codes, "uint32", module)
         self.rows.module_count = len(self.modules)
         if base is not None:
             if isinstance(base, int) and not 0 <= base <= UINT64_MAX:

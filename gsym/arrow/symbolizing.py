@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 OUTPUTS = ("stack", "frames", "ids")
+_REMARKS = ("reason", "unsure")
 _MOST_ROWS = 1 << 20  # of one call
 
 
@@ -60,9 +61,11 @@ def symbolize(  # noqa: PLR0913 - independent keywords
             name rows of a table by their `frame_id`.
 
     Returns:
-        A record batch in the order of the rows. In a stack of several addresses, one
-            without an answer has a frame of nulls, and `reason` is a list with an
-            item for each address. For "ids", the batch and the table of frames.
+        A record batch in the order of the rows, with the column `unsure`: why the
+            module may be another build than the one that was asked for; null if it is
+            that one. In a stack of several addresses, one without an answer has a frame
+            of nulls, and `reason` and `unsure` are lists with an item for each address.
+            For "ids", the batch and the table of frames.
 
     Raises:
         GsymError: A module is not found, and `modules` was to raise; or there are too
@@ -83,7 +86,7 @@ def symbolize(  # noqa: PLR0913 - independent keywords
     if output == "ids":
         return _numbered(batch, rows, answers)
     stacks = _lists(rows, answers, answers.frames().take)
-    return _appended(batch, dict(zip(("stack", "reason"), stacks, strict=True)))
+    return _appended(batch, dict(zip(("stack", *_REMARKS), stacks, strict=True)))
 
 
 def frame_ids(
@@ -134,6 +137,7 @@ def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
     create, destroy = lib.gsym_bulk_create, lib.gsym_bulk_destroy
     bulk = new_object("bulk", create, destroy, rows.rows, known.known)
     error = new_error()
+    unsure: list[str | None] = [None] * (rows.rows.module_count + 1)
     for number in range(rows.rows.module_count):
         if not lib.gsym_bulk_rows_of(bulk, number):
             continue
@@ -148,10 +152,13 @@ def _look_up(rows: AddressRows, modules: Finding, known: Known) -> Answers:
             reason = known.reasons.setdefault(found.reason, following)
             check(lib.gsym_bulk_miss(bulk, number, reason, error), error)
         else:
+            unsure[number] = found.unsure or None
             own = known.modules.setdefault(value, len(known.modules))
             status = lib.gsym_bulk_look_up(bulk, number, own, found.image, error)
             check(status, error, found.reader.path)
-    return Answers(import_pyarrow(), bulk, rows.rows.count, known)
+    pa = import_pyarrow()
+    texts = pa.array(unsure, pa.string()).dictionary_encode().take(rows.codes)
+    return Answers(pa, bulk, rows.rows.count, known, texts)
 
 
 def _appended(batch: Any, columns: dict[str, Any]) -> Any:
@@ -165,8 +172,8 @@ def _appended(batch: Any, columns: dict[str, Any]) -> Any:
 
 def _lists(
     rows: AddressRows, answers: Answers, values: Callable[[Any], Any]
-) -> tuple[Any, Any]:
-    """A list for each row of the batch, and why others have none.
+) -> tuple[Any, Any, Any]:
+    """A list for each row of the batch, why others have none, and what is unsure.
 
     Args:
         rows: The rows.
@@ -175,12 +182,16 @@ def _lists(
     """
     pa = import_pyarrow()
     offsets, items = answers.items(misses=rows.lists is not None)
-    reasons = answers.reasons()
+    reasons, unsure = answers.reasons(), answers.unsure
     no_list = reasons.is_valid()
     if rows.lists is not None:
         offsets, no_list = offsets.take(rows.lists), rows.null_lists
-        reasons = pa.ListArray.from_arrays(rows.lists, reasons, mask=no_list)
-    return pa.ListArray.from_arrays(offsets, values(items), mask=no_list), reasons
+        reasons, unsure = (
+            pa.ListArray.from_arrays(rows.lists, each, mask=no_list)
+            for each in (reasons, unsure)
+        )
+    lists = pa.ListArray.from_arrays(offsets, values(items), mask=no_list)
+    return lists, reasons, unsure
 
 
 def _numbered(
@@ -200,15 +211,17 @@ def _numbered(
     def ids(numbers: Any) -> Any:
         return numbers if added is None else pa.compute.add(numbers, added)
 
-    lists, reasons = _lists(rows, answers, ids)
+    columns = dict(
+        zip(("frame_ids", *_REMARKS), _lists(rows, answers, ids), strict=True)
+    )
     frames = answers.frames()
     ones = pa.repeat(pa.scalar(1, pa.uint32()), len(frames))
     start = pa.scalar(answers.first_frame, pa.uint32())
     numbers = pa.compute.cumulative_sum(ones, start=start)
-    columns = [ids(pa.compute.subtract(numbers, ones)), *frames.flatten()]
+    table = [ids(pa.compute.subtract(numbers, ones)), *frames.flatten()]
     return (
-        _appended(batch, {"frame_ids": lists, "reason": reasons}),
-        pa.RecordBatch.from_arrays(columns, ["frame_id", *FRAME_FIELDS]),
+        _appended(batch, columns),
+        pa.RecordBatch.from_arrays(table, ["frame_id", *FRAME_FIELDS]),
     )
 
 
@@ -220,7 +233,10 @@ def _frame_rows(batch: Any, rows: AddressRows, answers: Answers, address: str) -
     columns = dict(
         zip(FRAME_FIELDS, answers.frames().take(items).flatten(), strict=True)
     )
-    columns["reason"] = answers.reasons().take(parents)
+    remarks = answers.reasons(), answers.unsure
+    columns |= {
+        name: each.take(parents) for name, each in zip(_REMARKS, remarks, strict=True)
+    }
     if rows.parents is None:
         return _appended(batch.take(parents), columns)
     index = batch.schema.get_field_index(address)

@@ -7,9 +7,11 @@ import pickle
 import threading
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
-from gsym.arrow import Modules
+from gsym.arrow import Modules, symbolize
+from gsym.modules.key import elf_debug_id
 from tests.arrow_batches import START, put
 from tests.store_modules import build_id, write_gsym
 
@@ -107,3 +109,27 @@ def test_bad_arguments_are_named(
         Modules(tmp_path, **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is not a folder"):
         Modules(tmp_path / "none")
+
+
+def test_answers_of_modules_that_may_be_another_build_say_so(tmp_path: Path) -> None:
+    write_gsym(tmp_path / "some.gsym", 4)
+    modules = Modules(tmp_path)
+    debug_id = elf_debug_id(build_id(4), "little")
+    names = [build_id(4).hex(), debug_id, "some"]
+    reasons = [
+        None,
+        "only 16 of 20 bytes of its build id are known",
+        "it was found by its name alone",
+    ]
+    single = pa.record_batch({"build_id": names, "address": [START] * 3})
+    stacks = pa.record_batch({"build_id": names, "address": [[START, START]] * 3})
+    for output in ("stack", "frames"):
+        answer = symbolize(single, modules, output=output)
+        assert answer["unsure"].to_pylist() == reasons
+    answer = symbolize(stacks, modules)
+    assert answer["unsure"].to_pylist() == [[each] * 2 for each in reasons]
+    rows, _ = symbolize(single, modules, output="ids")
+    assert rows["unsure"].to_pylist() == reasons
+    assert modules.unsure == dict(zip(names[1:], reasons[1:], strict=True))
+    missing = pa.record_batch({"build_id": ["0" * 40, None], "address": [1, 1]})
+    assert symbolize(missing, modules)["unsure"].to_pylist() == [None, None]

@@ -23,7 +23,7 @@ def register(
     address: Any = None,
     **options: Any,
 ) -> None:
-    """Add a function of a module and an address; its answer has `stack` and `reason`.
+    """Add a function of a module and an address; it answers as `answer_type`.
 
     Args:
         context: A `SessionContext`.

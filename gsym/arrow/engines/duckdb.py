@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _ANSWER = (
     'STRUCT(stack STRUCT("function" VARCHAR, file VARCHAR, line UINTEGER, '
-    'inlined BOOLEAN, "offset" UBIGINT)[], reason VARCHAR)'
+    'inlined BOOLEAN, "offset" UBIGINT)[], reason VARCHAR, unsure VARCHAR)'
 )
 
 
@@ -25,7 +25,7 @@ def register(
     address: str = "UBIGINT",
     **options: Any,
 ) -> None:
-    """Add a function of a module and an address; its answer has `stack` and `reason`.
+    """Add a function of a module and an address; it answers as `answer_type`.
 
     Args:
         connection: Of DuckDB.

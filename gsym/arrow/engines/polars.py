@@ -26,7 +26,7 @@ class Addresses:
         self._addresses = addresses
 
     def stack(self, module: str | pl.Expr, modules: Modules, **options: Any) -> pl.Expr:
-        """A struct of `stack` and `reason` for each address.
+        """A struct of `stack`, `reason` and `unsure` for each address.
 
         Args:
             module: The column of modules: build ids as binary, or texts.

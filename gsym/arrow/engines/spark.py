@@ -53,11 +53,12 @@ def _schema(schema: Any, options: dict[str, Any]) -> Any:
     is_list = isinstance(schema[address].dataType, ArrayType)
     if output == "stack":
         fields = ", ".join(f"{name}: {kind}" for name, kind in _FRAME)
-        reason = "array<string>" if is_list else "string"
-        added = [("stack", f"array<struct<{fields}>>"), ("reason", reason)]
+        remark = "array<string>" if is_list else "string"
+        added = [("stack", f"array<struct<{fields}>>")]
+        added += [("reason", remark), ("unsure", remark)]
         kept = schema.fields
     else:
-        added = [*_FRAME, ("reason", "string")]
+        added = [*_FRAME, ("reason", "string"), ("unsure", "string")]
         kept = [
             StructField(each.name, each.dataType.elementType)
             if each.name == address and is_list

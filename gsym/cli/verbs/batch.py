@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from gsym.cli.grammar import Command, Operand, Option, UsageError, parse_number
 from gsym.cli.options import QUIET, output_option
-from gsym.cli.terminal import progress_for
+from gsym.cli.program import EXIT_INCOMPLETE
+from gsym.cli.terminal import printable, progress_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +84,11 @@ _MINUTE = 60
             "maximum total size of open modules (default: 512MB)",
             metavar="SIZE",
         ),
-        Option("--strict", "stop at a module that is not found"),
+        Option(
+            "--strict",
+            "stop at a module that is not found; exit with 3 if one may be another "
+            "build",
+        ),
         QUIET,
     ),
     """\
@@ -130,7 +136,10 @@ def batch(values: Values) -> int:
     if not is_quiet:
         kept = f", {report.kept} of them kept" if report.kept else ""
         print(f"{report.rows:,} rows in {report.parts} parts{kept}: {output}")
-    return 0
+        for name, reason in modules.unsure.items():
+            text = f"{name}: warning: it may be another build: {reason}"
+            print(printable(text), file=sys.stderr)
+    return EXIT_INCOMPLETE if values.flag("--strict") and modules.unsure else 0
 
 
 def _options(values: Values) -> dict[str, Any]:
