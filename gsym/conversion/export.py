@@ -12,8 +12,15 @@ from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.engine.native import check, ffi, lib, new_error, new_object
-from gsym.errors import GsymError
-from gsym.modules.key import ModuleKey, uuid_code_id, uuid_debug_id
+from gsym.errors import GsymError, UuidMismatchError
+from gsym.modules.key import (
+    ModuleKey,
+    compare,
+    completed,
+    is_windows,
+    uuid_code_id,
+    uuid_debug_id,
+)
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
 
@@ -115,8 +122,8 @@ def export_breakpad(
         source: The GSYM file, or a reader that has it open.
         output: File to write.
         identity: The module's names and ids, as `gsym.identify` has them of a binary.
-            Without a name it is that of *source* without `.gsym`; ids that are "" are
-            made of the UUID.
+            What is "" is what *source* itself says; if it says nothing, the name is
+            that of the file without `.gsym`, and ids are made of the UUID.
         progress: Called now and then with (work done, work in all).
 
     Raises:
@@ -168,20 +175,27 @@ def breakpad_blocks(reader: Reader, identity: ModuleKey) -> Iterator[bytes]:
 def complete_identity(identity: ModuleKey, reader: Reader) -> ModuleKey:
     """*identity*, completed from the GSYM file.
 
-    That are the ids, made of the UUID by the rules of the OS, and as name that of the
-    file without `.gsym`.
+    Where the file does not name its module, the ids are made of its UUID by the rules
+    of the OS, and the name is that of the file without `.gsym`.
 
     Raises:
-        GsymError: Something is still missing.
+        GsymError: Something is still missing, or *identity* is that of another module.
         ValueError: The OS, the architecture or an id is not one word.
     """
     words = identity.os, identity.architecture, identity.debug_id, identity.code_id
     for word in words:
         if word and word.split() != [word]:
             raise ValueError(f"'{word}' is not one word")
-    header = reader.header
+    header, module = reader.header, reader.module
     name = os.path.basename(reader.path or "").removesuffix(".gsym")
+    if module is not None:
+        comparison = compare(identity, module)
+        if comparison.is_refused:
+            raise UuidMismatchError(comparison.reason, path=reader.path)
+        identity = completed(identity, module)
     debug_id = uuid_debug_id(header.uuid, identity.os, header.byteorder)
+    if is_windows(identity.os):
+        debug_id = ""  # the age is missing
     found = identity._replace(
         debug_id=identity.debug_id or debug_id,
         debug_file=identity.debug_file or name,

@@ -9,6 +9,7 @@ import pytest
 
 import gsym
 from gsym import FunctionInfo, InlineInfo, LineEntry, ModuleKey, Range
+from gsym.modules.part import module_part
 from tests import oracle
 from tests.breakpad_file import Frame, SymbolFile
 from tests.conversions import words
@@ -507,8 +508,12 @@ BUILD_ID = bytes.fromhex("80AE0509E7CE335AE3CAB61C274274DE96049B64")
         ),
         (
             ModuleKey(
-                *("windows", "x86", "B" * 32 + "1a", "5AB380779000"),
-                *("the app.pdb", "the\napp.exe"),
+                os="windows",
+                architecture="x86",
+                debug_id="B" * 32 + "1a",
+                code_id="5AB380779000",
+                debug_file="the app.pdb",
+                code_file="the\napp.exe",
             ),
             "little",
             (
@@ -582,3 +587,43 @@ def test_the_output_may_not_replace_the_input(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the output would replace the input"):
         gsym.export_breakpad(path, path, identity=LINUX)
     assert path.read_bytes() == create(SMALL)
+
+
+def module_named(path: Path, **fields: str) -> ModuleKey:
+    """Write a file that names its module; the fields that it says."""
+    said = ModuleKey(
+        os="Linux",
+        architecture="x86_64",
+        debug_id="0905AE80CEE75A33E3CAB61C274274DE0",
+        debug_file="libapp.so",
+        code_id=BUILD_ID.hex().upper(),
+    )._replace(**fields)
+    data = create(SMALL, uuid=BUILD_ID)
+    path.write_bytes(data + module_part(said, len(data)))
+    return said
+
+
+def test_a_file_that_names_its_module_needs_no_options(tmp_path: Path) -> None:
+    said = module_named(tmp_path / "x.gsym")
+    report = gsym.export_breakpad(tmp_path / "x.gsym", tmp_path / "x.sym")
+    assert report.identity == said
+    head = (tmp_path / "x.sym").read_text().splitlines()[:2]
+    assert head == [
+        f"MODULE Linux x86_64 {said.debug_id} libapp.so",
+        f"INFO CODE_ID {said.code_id}",
+    ]
+
+
+def test_options_do_not_make_a_file_that_of_another_module(tmp_path: Path) -> None:
+    module_named(tmp_path / "x.gsym", debug_id="")
+    renamed = ModuleKey(debug_file="libother.so", architecture="x86")
+    named = gsym.export_breakpad(
+        tmp_path / "x.gsym", tmp_path / "x.sym", identity=renamed
+    )
+    assert named.identity.debug_file == "libother.so"
+    assert named.identity.architecture == "x86"
+    output = tmp_path / "y.sym"
+    for other in (ModuleKey(debug_id="AB" * 16 + "0"), ModuleKey(code_id="AB" * 20)):
+        with pytest.raises(gsym.UuidMismatchError, match="id is"):
+            gsym.export_breakpad(tmp_path / "x.gsym", output, identity=other)
+        assert not output.exists()
