@@ -20,14 +20,16 @@ from starlette.routing import Match, Route
 
 import gsym.reading.reader
 from gsym.conversion.export import breakpad_blocks
-from gsym.errors import GsymError
+from gsym.errors import AmbiguousModuleError, GsymError
 from gsym.modules.key import ModuleKey, key_of_build_id, key_of_debug_id
-from gsym.server.debuginfod import BinaryFiles, not_found
+from gsym.records import NamedTuple
+from gsym.server.debuginfod import SEVERAL, BinaryFiles, not_found, unsure_header
 from gsym.server.errors import ServerError
 from gsym.server.file_responses import FileBody, TextBody, body_response
 from gsym.server.modules import store_path
 from gsym.server.symstore import is_in_index, symstore_file
 from gsym.store.directory import Store
+from gsym.store.modules import resolved
 from gsym.store.received_symbfile import key_of_file_id, return_pads_path
 from gsym.store.sidecar import identity_text
 from gsym.symbfile.file_id import FileId
@@ -94,15 +96,15 @@ class _Downloads:
             key = key_of_debug_id(name, module_id)
         except ValueError:
             key = None
-        entry, reason = await self._find(key)
-        if entry is not None:
-            return await self._answer(request, entry, kind)
+        found = await self._find(key)
+        if found.entry is not None:
+            return await self._answer(request, found, kind)
         # Windows debuggers request modules by code file and code id.
         by_code = ModuleKey(code_file=name, code_id=module_id.upper())
-        found, _ = await self._service.run(self._get, by_code)
-        if found is not None:
-            return RedirectResponse(_debug_path(request, found, kind), 302)
-        raise not_found(reason)
+        other = (await self._service.run(self._get, by_code)).entry
+        if other is not None:
+            return RedirectResponse(_debug_path(request, other, kind), 302)
+        raise not_found(found.reason)
 
     async def _of_symstore(
         self, request: Request, name: str, module_id: str, file: str
@@ -112,7 +114,7 @@ class _Downloads:
         if wanted is None:
             raise ServerError(404)
         key = wanted.key
-        entry, _ = await self._find(key)
+        entry = (await self._find(key)).entry
         if not wanted.magics:
             return await self.binaries.file(request, key, entry, wanted.kind)
         return await self.binaries.image(request, key, entry, wanted.magics)
@@ -122,33 +124,32 @@ class _Downloads:
         kind = request.path_params["kind"]
         if kind not in {"gsym", "json", "debuginfo", "executable"}:
             raise ServerError(404)
-        key, entry, reason = await self._of_build_id(request)
+        key, found = await self._of_build_id(request)
         if kind in {"debuginfo", "executable"}:
-            return await self.binaries.file(request, key, entry, kind)
-        if entry is None:
-            raise not_found(reason)
-        return await self._answer(request, entry, kind)
+            return await self.binaries.file(request, key, found.entry, kind)
+        if found.entry is None:
+            raise not_found(found.reason)
+        return await self._answer(request, found, kind)
 
     async def section(self, request: Request) -> Response:
         """A section of the binary with a build id."""
-        key, entry, _ = await self._of_build_id(request)
+        key, found = await self._of_build_id(request)
         name = request.path_params["name"]
-        return await self.binaries.section(request, key, entry, name)
+        return await self.binaries.section(request, key, found.entry, name)
 
     async def source(self, request: Request) -> Response:
         """A source file of the module with a build id."""
-        _, entry, _ = await self._of_build_id(request)
-        return await self.binaries.source(entry, "/" + request.path_params["path"])
+        _, found = await self._of_build_id(request)
+        path = "/" + request.path_params["path"]
+        return await self.binaries.source(found.entry, path)
 
-    async def _of_build_id(
-        self, request: Request
-    ) -> tuple[ModuleKey, Entry | None, str]:
-        """The key in a path, the module, and the reason if there is none."""
+    async def _of_build_id(self, request: Request) -> tuple[ModuleKey, _Found]:
+        """The key in a path, and its module."""
         try:
             key = key_of_build_id(bytes.fromhex(request.path_params["build_id"]))
         except ValueError:
             raise not_found("invalid module id") from None
-        return key, *await self._find(key)
+        return key, await self._find(key)
 
     async def by_file_id(self, request: Request) -> Response:
         """The symbfile at a path of devfiler, or its metadata.
@@ -172,25 +173,38 @@ class _Downloads:
         headers = {"content-type": _BINARY}
         return body_response(request, self._service, body, tag, headers)
 
-    async def _find(self, key: ModuleKey | None) -> tuple[Entry | None, str]:
+    async def _find(self, key: ModuleKey | None) -> _Found:
         """The module, or the reason why it was not found."""
         if key is None:
-            return None, "invalid module id"
+            return _Found(None, "invalid module id")
         if not self._service.settings.fetch_downloads:
             return await self._service.run(self._get, key)
         module = await self._service.opening.open(key)
-        return module.entry, module.reason
+        # What the sources said contains folders of this machine.
+        reason = "neither the store nor a source has the module"
+        return _Found(module.entry, reason, module.unsure)
 
-    def _get(self, key: ModuleKey) -> tuple[Entry | None, str]:
+    def _get(self, key: ModuleKey) -> _Found:
+        """The module in the store."""
+        missing = "the store does not have the module"
         try:
-            return self._store.get(key), "the store does not have the module"
+            entry = self._store.get(key)
+        except AmbiguousModuleError:
+            return _Found(None, SEVERAL)
         except GsymError as error:
-            return None, error.reason
+            return _Found(None, error.reason)
+        if entry is None:
+            return _Found(None, missing)
+        found = resolved(key, entry)
+        return _Found(found.entry, missing, found.unsure)
 
-    async def _answer(self, request: Request, entry: Entry, kind: str) -> Response:
+    async def _answer(self, request: Request, found: _Found, kind: str) -> Response:
+        entry = found.entry
+        assert entry is not None  # noqa: S101 - the caller has checked it
         body = await self._service.run(self._open, entry, kind)
         version = os.path.basename(os.path.dirname(entry.path))
-        headers = {"content-type": _TYPES.get(kind, _BINARY)}
+        content_type = _TYPES.get(kind, _BINARY)
+        headers = {"content-type": content_type, **unsure_header(found.unsure)}
         return body_response(request, self._service, body, f"{version}-{kind}", headers)
 
     def _open(self, entry: Entry, kind: str) -> FileBody | TextBody:
@@ -206,6 +220,20 @@ class _Downloads:
         if body is None:
             raise not_found("the module was removed")
         return body
+
+
+class _Found(NamedTuple):
+    """A module that was asked for.
+
+    Attributes:
+        entry: The module; None if it was not found.
+        reason: Why it was not.
+        unsure: Why it may be another build.
+    """
+
+    entry: Entry | None
+    reason: str
+    unsure: str = ""
 
 
 def _try_open(entry: Entry, kind: str) -> FileBody | TextBody | None:
@@ -230,7 +258,8 @@ def _opened(entry: Entry, kind: str) -> FileBody | TextBody:
         blocks = breakpad_blocks(reader, entry.identity)
     except (GsymError, ValueError) as error:
         reader.close()
-        raise GsymError(f"cannot write the module as .sym: {error}") from None
+        reason = error.reason if isinstance(error, GsymError) else str(error)
+        raise GsymError(f"cannot write the module as .sym: {reason}") from None
     return TextBody(blocks, reader.close)
 
 

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym import __version__
+from gsym.server.uploads import STATED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ SCHEMAS: dict[str, Any] = {
         closed=True,
         stacks=_array(_array(_schema("Frame"))),
         found_modules={"type": "object", "additionalProperties": _STATE},
+        unsure={"type": "object", "additionalProperties": _TEXT},
         module_errors={"type": "object"},
     ),
     "Results": _object(
@@ -111,6 +113,7 @@ SCHEMAS: dict[str, Any] = {
         closed=True,
         symbolicatedStacks=_array(_array(_TEXT)),
         knownModules=_array(_STATE),
+        unsure={"type": "object", "additionalProperties": _TEXT},
     ),
     "SourceFile": _object(
         "debugName debugId moduleOffset file",
@@ -229,7 +232,8 @@ _UPLOAD: dict[str, Any] = {
         "summary": "Add debug information to the store",
         "security": [{"token": []}],
         "parameters": [
-            _parameter("name", "query", _TEXT, "name of a single file", required=False)
+            _parameter(name, "query", _TEXT, about, required=False)
+            for name, about in {"name": "name of a single file", **STATED}.items()
         ],
         "requestBody": {
             "required": True,

@@ -14,6 +14,7 @@ from gsym.errors import GsymError
 from gsym.model import UINT64_END
 from gsym.modules.key import key_of_debug_id
 from gsym.server.bodies import request_body
+from gsym.server.debuginfod import SEVERAL
 from gsym.server.errors import ServerError, error_response
 from gsym.server.tokens import UPLOAD
 from gsym.store.loose_files import LooseFiles
@@ -219,7 +220,9 @@ class PageData:
             if module.reader is None:
                 raise ServerError(404, shown(module.reason))
         if module is None or module.entry is None or module.reader is None:
-            raise ServerError(404, "this module is not in the store")
+            is_several = listing is not None and listing.has_several(key.debug_id)
+            missing = "this module is not in the store"
+            raise ServerError(404, SEVERAL if is_several else missing)
         return module, module.entry, module.reader
 
 

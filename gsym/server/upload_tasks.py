@@ -14,8 +14,9 @@ from gsym.errors import (
     FormatError,
     GsymError,
     UnsupportedError,
+    UuidMismatchError,
 )
-from gsym.modules.key import ModuleKey, key_of_debug_id
+from gsym.modules.key import ModuleKey, compare, completed, key_of_debug_id
 from gsym.records import NamedTuple
 from gsym.server.archive_members import ArchiveLimits, is_archive, unpack
 from gsym.server.confined_modules import Delivery, describe
@@ -204,11 +205,12 @@ def _copy(source: int, start: int, end: int, path: str) -> None:
             start += len(piece)
 
 
-def convert_members(
+def convert_members(  # noqa: PLR0913 - independent keywords
     names: list[str],
     folder: str,
     store: str,
     *,
+    stated: list[str],
     keep_originals: bool,
     most_inflated: int,
 ) -> dict[str, Any]:
@@ -218,6 +220,7 @@ def convert_members(
         names: Names of the files, which are in *folder* by number.
         folder: The folder of `unpack_upload`.
         store: Path of a folder for them, which is created.
+        stated: What the upload says of its one module, a `ModuleKey`.
         keep_originals: Whether it keeps the files as well.
         most_inflated: Maximum inflated bytes of a compressed file.
 
@@ -226,9 +229,10 @@ def convert_members(
         number and reason of each file that is not a module.
 
     Raises:
-        GsymError: A file is damaged, or not the module that its path names.
+        GsymError: A file is damaged, or not the module that its path or the upload
+            names.
     """
-    made = Delivery(store)
+    made, module = Delivery(store), ModuleKey(*stated)
     modules: list[dict[str, Any]] = []
     skipped: list[tuple[int, str]] = []
     for number, name in enumerate(names):
@@ -236,7 +240,11 @@ def convert_members(
         try:
             modules += [
                 describe(entry, number)
-                for entry in _convert(made, path, name, keep_originals, most_inflated)
+                for entry in _convert(
+                    *(made, path, name, module),
+                    keep_original=keep_originals,
+                    most_inflated=most_inflated,
+                )
             ]
         except _SKIPPED as error:
             skipped.append((number, error.reason))
@@ -248,23 +256,42 @@ def convert_members(
 
 
 def _convert(
-    store: Store, path: str, name: str, keep_originals: bool, most_inflated: int
+    store: Store, path: str, name: str, stated: ModuleKey, **options: Any
 ) -> Iterator[Entry]:
     """The module of a file, or of a fat file one for each slice."""
     key = member_key(name)
+    most_inflated = options["most_inflated"]
     with store.temporary_folder() as folder:
         file = inflate_file(path, folder, most_inflated)
         if not recognise_file(file):
             raise UnsupportedError("unrecognized file format")
-        found = modules_in(file, ModuleKey(debug_id=key.debug_id))
+        found = modules_in(file, completed(stated, ModuleKey(debug_id=key.debug_id)))
+        if any(stated) and len(found) > 1:
+            reason = "the parameters describe one module, the file has several"
+            raise FormatError(reason)
         for module in found:
-            options: dict[str, Any] = {"threads": 1}
+            if reason := _contradiction(stated, module.identity):
+                raise UuidMismatchError(reason)
+            more: dict[str, Any] = {"threads": 1}
             if len(found) > 1:
-                options["architecture"] = module.architecture
+                more["architecture"] = module.architecture
             yield add_file(
                 store,
                 file,
                 key=key if len(found) == 1 else key._replace(debug_id=""),
-                keep_original=keep_originals,
+                identity=stated,
                 **options,
+                **more,
             ).entry
+
+
+def _contradiction(stated: ModuleKey, found: ModuleKey) -> str:
+    """How a module is another one than an upload says; "" if it may be that one."""
+    comparison = compare(stated, found)
+    if comparison.is_refused:
+        return comparison.reason
+    for name in ("os", "architecture"):
+        said, own = getattr(stated, name), getattr(found, name)
+        if said and own and said.lower() != own.lower():
+            return f"its {name} is {own}, not {said}"
+    return ""

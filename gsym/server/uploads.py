@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tempfile
 import time
 
@@ -19,9 +20,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gsym.errors import FormatError, GsymError, LimitError, SourceError
+from gsym.modules.key import ModuleKey, is_hex
 from gsym.net.limits import TransferLimits
 from gsym.net.transfer import Transfer
 from gsym.net.web_address import read_web_address
+from gsym.records import NamedTuple
 from gsym.server.bodies import spool_body, work_folder
 from gsym.server.confined_modules import (
     is_file_in,
@@ -36,10 +39,12 @@ from gsym.server.tokens import REPLACE, UPLOAD
 from gsym.server.upkeep import has_free_space
 from gsym.server.upload_tasks import member_key
 from gsym.store.directory import Store
+from gsym.store.layout import name_problem, normal_debug_id
 from gsym.writing.atomic_file import FULL_DISK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from starlette.requests import Request
@@ -51,6 +56,17 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("gsym.server")
 _UNPACKING_MEMORY = 512 << 20  # bytes of address space, to unpack an upload
 _RETRY_AFTER = 10
+# Parameters that say of which module the file is, and what they are.
+STATED = {
+    "os": "its operating system: Linux, mac, windows",
+    "architecture": "its architecture, as x86_64 or arm64",
+    "debug_file": "its name, or that of the file with its debug information",
+    "debug_id": "its debug id",
+    "code_file": "the name of its binary",
+    "code_id": "its build id; of a PE file time stamp and image size",
+    "build_id": "another name of code_id",
+}
+_WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _NEVER = 253402300799  # the end of year 9999, in seconds since 1970
 _STATUS_OF_ERROR = ((LimitError, 413), (ConfinedError, 422), (SourceError, 502))
 
@@ -135,17 +151,19 @@ class _Uploads:
         """
         if self._active >= self._settings.limits.max_uploads:
             raise ServerError(503, retry_after=_RETRY_AFTER, closes=True)
+        stated = _stated_module(request.query_params)
         self._active += 1
         try:
             async with work_folder(self._service, self._store) as folder:
                 path = os.path.join(folder, "body")
                 await self._spool(request, path)
-                content_type = request.headers.get("content-type", "")
-                name = request.query_params.get("name", "") or "upload"
-                publish = self._service.opening.run
-                return await publish(
-                    self._publish, holder, folder, path, content_type, name
+                sent = _Sent(
+                    request.headers.get("content-type", ""),
+                    request.query_params.get("name", "") or "upload",
+                    stated,
                 )
+                publish = self._service.opening.run
+                return await publish(self._publish, holder, folder, path, sent)
         except OSError as error:
             if error.errno in FULL_DISK:
                 _LOG.error("cannot write to the store: %s", error.strerror)
@@ -174,11 +192,11 @@ class _Uploads:
             raise ServerError(408, closes=True) from None
 
     def _publish(
-        self, holder: Holder, folder: str, path: str, content_type: str, name: str
+        self, holder: Holder, folder: str, path: str, sent: _Sent
     ) -> dict[str, Any]:
         source, size = "upload", os.path.getsize(path)
         try:
-            names, urls = self._unpack(folder, path, content_type, name)
+            names, urls = self._unpack(folder, path, sent.content_type, sent.name)
             if urls and not names:
                 folder = os.path.join(folder, "fetched")
                 path = os.path.join(folder, "body")
@@ -186,7 +204,7 @@ class _Uploads:
                 size, source = os.path.getsize(path), str(address)
                 name = source.rpartition("/")[2] or "upload"
                 names, _ = self._unpack(folder, path, "", name)
-            answer = self._convert(folder, names)
+            answer = self._convert(folder, names, sent.module)
             return {"size": size, **self._add(answer, holder, folder, names, source)}
         except GsymError as error:
             statuses = (
@@ -214,7 +232,12 @@ class _Uploads:
         answer = run_confined("unpack", arguments, folder, child, inputs=[body])
         return _texts(answer.get("names")), _texts(answer.get("urls"))
 
-    def _convert(self, folder: str, names: list[str]) -> dict[str, Any]:
+    def _convert(
+        self, folder: str, names: list[str], stated: ModuleKey
+    ) -> dict[str, Any]:
+        if any(stated) and len(names) > 1:
+            reason = "the parameters describe one module, the upload has several files"
+            raise FormatError(reason)
         members = _members(folder)
         paths = [os.path.join(members, str(number)) for number in range(len(names))]
         if not all(is_file_in(path, folder) for path in paths):
@@ -223,6 +246,7 @@ class _Uploads:
             "names": names,
             "folder": members,
             "store": os.path.join(folder, "store"),
+            "stated": list(stated),
             "keep_originals": self._settings.keep_originals,
             "most_inflated": self._settings.limits.max_inflated,
         }
@@ -307,6 +331,44 @@ class _Uploads:
         finally:
             transfer.close()
         return address
+
+
+class _Sent(NamedTuple):
+    """What a request says of its body: its type, a name, the module that it is."""
+
+    content_type: str
+    name: str
+    module: ModuleKey
+
+
+def _stated_module(query: Mapping[str, str]) -> ModuleKey:
+    """What the parameters of an upload say of its module.
+
+    Raises:
+        ServerError: One is invalid.
+    """
+    given = {name: query.get(name, "") for name in STATED}
+    code_id, build_id = given.pop("code_id"), given.pop("build_id")
+    problem = ""
+    if code_id and build_id and code_id.lower() != build_id.lower():
+        problem = "code_id and build_id are two names of one id"
+    stated = ModuleKey(**given, code_id=(code_id or build_id).upper())
+    if stated.code_id and not is_hex(stated.code_id):
+        problem = f"'{stated.code_id[:80]}' is not an id in hexadecimal digits"
+    for name in ("debug_file", "code_file"):
+        if name_problem(given[name]):
+            problem = f"{name}: {name_problem(given[name])}"
+    for name in ("os", "architecture"):
+        if given[name] and not _WORD.fullmatch(given[name]):
+            problem = f"{name} is not one word"
+    if not problem and stated.debug_id:
+        try:
+            stated = stated._replace(debug_id=normal_debug_id(stated.debug_id))
+        except ValueError as error:
+            problem = str(error)
+    if problem:
+        raise ServerError(400, problem)
+    return stated
 
 
 def _number(text: str) -> int:

@@ -140,7 +140,7 @@ def resolved(
         attempts: As in `Resolution`.
         is_cached: As in `Resolution`.
     """
-    comparison = compare(key, entry.identity)
+    comparison = entry.compare(key)
     if comparison.is_refused:
         refused = Attempt("store", "refused", comparison.reason)
         return Resolution(None, (*attempts, refused), is_cached)

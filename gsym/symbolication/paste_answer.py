@@ -56,6 +56,8 @@ class ModuleAnswer(msgspec.Struct):
         attempts: The result from each source.
         is_guess: The paste has no id for it, and this is the newest module of the name.
         candidates: For a guess: all modules of the name, the newest first.
+        unsure: Why it may be another build than that of the paste; "" if it is that
+            one.
     """
 
     name: str
@@ -66,6 +68,7 @@ class ModuleAnswer(msgspec.Struct):
     attempts: list[AttemptShown] = []
     is_guess: bool = False
     candidates: list[ModuleShown] = []
+    unsure: str = ""
 
 
 class ThreadAnswer(msgspec.Struct):
@@ -149,6 +152,7 @@ def paste_answer(
                 attempts_shown(module.attempts),
                 module.is_guess,
                 [module_shown(entry) for entry in each.candidates[:_MOST_CANDIDATES]],
+                shown(each.module.unsure) if each.module is not None else "",
             )
             for each, module in zip(work.modules, report.modules, strict=True)
         ],

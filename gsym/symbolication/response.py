@@ -90,7 +90,9 @@ def answer_v4(work: Symbolication, most: int = _ANY) -> bytes:
     next_of = [texts[id(module)].__next__ for module in modules]
     stacks = [[next_of[index]() for index in stack.modules] for stack in job.stacks]
     known = [module.is_found if module.is_wanted else None for module in modules[:-1]]
-    return msgspec.json.encode({"symbolicatedStacks": stacks, "knownModules": known})
+    answer = {"symbolicatedStacks": stacks, "knownModules": known}
+    unsure = _unsure({module.label: module for module in modules[:-1]})
+    return msgspec.json.encode(answer | ({"unsure": unsure} if unsure else {}))
 
 
 def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
@@ -99,8 +101,22 @@ def _modules_text(modules: list[ModuleWork], *, has_errors: bool) -> bytes:
     found = b",".join(
         [b'"%b":%b' % (label.encode(), _state(each)) for label, each in named.items()]
     )
-    errors = _errors_text(named) if has_errors else b""
-    return b'],"found_modules":{%b}%b}' % (found, errors)
+    unsure = _unsure(named)
+    more = b',"unsure":%b' % msgspec.json.encode(unsure) if unsure else b""
+    more += _errors_text(named) if has_errors else b""
+    return b'],"found_modules":{%b}%b}' % (found, more)
+
+
+def _unsure(modules: dict[str, ModuleWork]) -> dict[str, str]:
+    """Why modules may be other builds than those that were asked for, by their names.
+
+    Modules that are surely right are left out.
+    """
+    return {
+        label: clean_text(each.unsure)
+        for label, each in modules.items()
+        if each.is_wanted and each.unsure
+    }
 
 
 def _state(module: ModuleWork) -> bytes:

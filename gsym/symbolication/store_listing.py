@@ -90,6 +90,16 @@ class StoreListing:
             for _searched_text, entry in self._current()
         )
 
+    def has_several(self, debug_id: str) -> bool:
+        """Whether several modules have a debug id.
+
+        Raises:
+            OSError: The store cannot be read.
+            UnsupportedError: It was made by a newer version.
+        """
+        found = [each for _, each in self._current()]
+        return sum(each.identity.debug_id == debug_id for each in found) > 1
+
     def _current(self) -> Sequence[tuple[str, Entry]]:
         if self._lock.acquire(timeout=_PATIENCE):
             try:

@@ -168,18 +168,20 @@ def test_a_forged_answer_adds_nothing(
     assert Store(tmp_path / "store").get(key(1)) is None
 
 
-FACTS = ["ab", ["executable"], "", [0, 4], True]
+FACTS: list[Any] = [[[""] * 9], ["executable"], "", [0, 4]]
 
 
 @pytest.mark.parametrize(
     ("task", "answer"),
     [
         ("facts", {}),
-        ("facts", {"facts": FACTS[:4]}),
-        ("facts", {"facts": [*FACTS[:3], [0], True]}),
-        ("facts", {"facts": [*FACTS[:3], ["x", 4], True]}),
-        ("facts", {"facts": [*FACTS[:3], [0, 5], True]}),
-        ("facts", {"facts": [*FACTS[:3], [-1, 4], True]}),
+        ("facts", {"facts": FACTS[:3]}),
+        ("facts", {"facts": [*FACTS[:3], [0]]}),
+        ("facts", {"facts": [*FACTS[:3], ["x", 4]]}),
+        ("facts", {"facts": [*FACTS[:3], [0, 5]]}),
+        ("facts", {"facts": [*FACTS[:3], [-1, 4]]}),
+        ("facts", {"facts": [[["a"] * 10], *FACTS[1:]]}),
+        ("facts", {"facts": [3, *FACTS[1:]]}),
         ("index", {}),
         ("index", {"binaries": 3}),
         ("index", {"binaries": [[1]]}),

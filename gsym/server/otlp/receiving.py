@@ -123,7 +123,9 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     native = [each for each in profile.locations if each.mapping is not None]
     found = sum(bool(each.frames) for each in native)
     service.metrics.count_locations(found, len(native) - found)
-    return completed, {"symbolized": found, "left": len(native) - found}
+    unsure = sum(bool(each.module and each.module.unsure) for each in wanted)
+    counts = {"symbolized": found, "left": len(native) - found}
+    return completed, counts | ({"unsure_modules": unsure} if unsure else {})
 
 
 async def _forwarded(body: bytes, service: Service) -> bytes:

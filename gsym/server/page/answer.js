@@ -271,6 +271,7 @@ function moduleState(module, choose) {
   const state = element("div", {}, element("a", { href: `#/module/${module.debug_id}`, class: "good" }, "found"));
   if (module.candidates.length > 1) state.append(" ", choose);
   else if (module.is_guess) state.append(element("div", { class: "warn note" }, "by its name alone: it may be another build"));
+  else if (module.unsure) state.append(element("div", { class: "warn note" }, `it may be another build: ${module.unsure}`));
   return state;
 }
 

@@ -204,11 +204,14 @@ class JobAnswer(NamedTuple):
         stacks: The stacks of the job, with as many frames.
         found_modules: By "name/id": whether it was found; None if no frame needed it.
         error: Why the server refused the job, or "".
+        unsure: By "name/id": why it may be another build than the one that was asked
+            for. Modules that are surely right are left out.
     """
 
     stacks: tuple[tuple[StackFrame, ...], ...] = ()
     found_modules: dict[str, bool | None] = {}  # noqa: RUF012
     error: str = ""
+    unsure: dict[str, str] = {}  # noqa: RUF012
 
 
 class Assembly:
@@ -253,8 +256,9 @@ class Assembly:
         for name, is_found in result["found_modules"].items():
             if found.get(name) is None:
                 found[name] = is_found
-        if errors := result.get("module_errors"):
-            whole.setdefault("module_errors", {}).update(errors)
+        for name in ("unsure", "module_errors"):
+            if more := result.get(name):
+                whole.setdefault(name, {}).update(more)
 
     def results(self) -> list[dict[str, Any]]:
         """For each job a result of API version 5, or {"error": reason}."""
@@ -281,7 +285,8 @@ def from_version_4(piece: Piece, body: Any) -> dict[str, Any]:
         found = dict(zip(names, body["knownModules"], strict=True))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise mismatch() from None
-    return {"stacks": stacks, "found_modules": found}
+    answer = {"stacks": stacks, "found_modules": found}
+    return answer | ({"unsure": body["unsure"]} if "unsure" in body else {})
 
 
 def _version_4_frame(number: int, asked: list[int], text: str) -> dict[str, Any]:
@@ -297,7 +302,14 @@ def read_answer(result: dict[str, Any]) -> JobAnswer:
     if "error" in result:
         return JobAnswer(error=result["error"])
     stacks = tuple(tuple(map(_read_frame, stack)) for stack in result["stacks"])
-    return JobAnswer(stacks, result["found_modules"])
+    return JobAnswer(stacks, result["found_modules"], unsure=_unsure_in(result))
+
+
+def _unsure_in(result: dict[str, Any]) -> dict[str, str]:
+    found = result.get("unsure") or {}
+    if not isinstance(found, dict):
+        raise mismatch()
+    return {str(name): str(reason) for name, reason in found.items()}
 
 
 def _read_frame(frame: dict[str, Any]) -> StackFrame:

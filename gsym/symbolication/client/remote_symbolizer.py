@@ -88,7 +88,8 @@ class RemoteSymbolizer:
             return Symbolization(None, answer.error, OpenModule(None, None, attempts))
         is_found = any(answer.found_modules.values())
         attempts = (Attempt(self._name, "found" if is_found else "missing"),)
-        module = OpenModule(None, None, attempts)
+        unsure = next(iter(answer.unsure.values()), "")  # a job has one module
+        module = OpenModule(None, None, attempts, unsure=unsure)
         lookup = _lookup(answer.stacks[0][place])
         if lookup is not None:
             return Symbolization(lookup, "", module)
