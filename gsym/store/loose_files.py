@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from gsym.errors import GsymError, NotFoundError, SourceError
-from gsym.modules.key import compare, is_absent, is_windows, search_terms
+from gsym.modules.key import SAME, compare, is_absent, is_windows, search_terms
 from gsym.records import NamedTuple
 from gsym.store.choosing import difference, fitting_files
 from gsym.store.indexed_file import WITH_DWARF, IndexedFile, read_file, with_code
@@ -31,21 +31,31 @@ class _Index(NamedTuple):
 
     Attributes:
         files: By path.
-        found: Files by the terms of their modules: rank, path, module. Files of a
-            lower rank are better.
+        found: Files by the terms of their modules: kind, place, path, module. Files
+            of a lower kind are better, and of these those at a lower place.
         named: Paths of debug files by name.
     """
 
     files: dict[str, IndexedFile]
-    found: dict[str, list[tuple[int, str, ModuleKey]]]
+    found: dict[str, list[tuple[int, int, str, ModuleKey]]]
     named: dict[str, list[str]]
 
     def candidates(self, key: ModuleKey) -> list[tuple[str, ModuleKey]]:
-        """Files that may be of a module, the best first."""
+        """Files that may be of a module, the best first.
+
+        Of one kind, files of the name in *key* are better.
+        """
         found = {
             file for term in search_terms(key) for file in self.found.get(term, ())
         }
-        return [(path, module) for _, path, module in sorted(found)]
+        names = {key.debug_file, key.code_file} - {""}
+
+        def order(file: tuple[int, int, str, ModuleKey]) -> tuple[int, bool, int]:
+            kind, place, _, module = file
+            is_named = bool(names & {module.debug_file, module.code_file})
+            return kind, not is_named, place
+
+        return [(path, module) for _, _, path, module in sorted(found, key=order)]
 
 
 _LOG = logging.getLogger("gsym.store")
@@ -267,14 +277,19 @@ class LooseFiles:
 
         Code is read only of files whose names differ.
         """
-        for other, its_module in self._index.candidates(module):
+        nameless = module._replace(debug_file="", code_file="")
+        for other, its_module in self._index.candidates(nameless):
             if other == path:
                 return True
-            if compare(module, its_module).is_refused:
-                continue
-            is_named_so = its_module.debug_file == module.debug_file
-            files = (other, its_module), (path, module)
-            if is_named_so or difference(files, self._code_of) is None:
+            comparison = compare(module, its_module)
+            if its_module.debug_file == module.debug_file:
+                is_same = not comparison.is_refused
+            else:
+                files = (other, its_module), (path, module)
+                is_same = comparison.outcome == SAME and (
+                    difference(files, self._code_of) is None
+                )
+            if is_same:
                 return False
         return True
 
@@ -389,11 +404,13 @@ def _index_of(files: dict[str, IndexedFile]) -> _Index:
             files[path].stamp[1],
         ),
     )
-    found: dict[str, list[tuple[int, str, ModuleKey]]] = {}
-    for rank, path in enumerate(reversed(order)):
-        for key in files[path].keys:
+    found: dict[str, list[tuple[int, int, str, ModuleKey]]] = {}
+    for place, path in enumerate(reversed(order)):
+        file = files[path]
+        kind = -1 if file.kind == "gsym" else WITH_DWARF - file.rank
+        for key in file.keys:
             for term in search_terms(key):
-                found.setdefault(term, []).append((rank, path, key))
+                found.setdefault(term, []).append((kind, place, path, key))
     return _Index(files, found, named)
 
 

@@ -125,8 +125,20 @@ def test_an_age_is_a_part_of_an_id(age: int, tmp_path: Path) -> None:
     assert found == ([str(tmp_path / f"{age}.dll")] if age < 3 else [])
 
 
+@pytest.mark.parametrize("name", ["alpha", "bravo"])
+def test_of_files_that_do_not_differ_the_named_one_is_first(
+    name: str, tmp_path: Path
+) -> None:
+    for each in ("alpha", "bravo"):
+        program(tmp_path / each, "same", FIXED)
+    key = ModuleKey(name, code_id=FIXED.hex())
+    assert LooseFiles(str(tmp_path)).find(key, "").path == str(tmp_path / name)
+
+
 def test_an_age_that_a_file_does_not_say_is_unsure(tmp_path: Path) -> None:
+    (tmp_path / "app.dll").write_bytes(image(1))
     gsym_file(tmp_path / "app.dll.gsym", GUID)
+    assert len(LooseFiles(str(tmp_path)).entries()) == 2
     wanted = ModuleKey("app.pdb", f"{GUID_DIGITS}7")
     (found,) = LooseFiles(str(tmp_path)).fitting(wanted)
     assert found.comparison.reason == "the age of its debug id is not known"
