@@ -10,6 +10,7 @@
 #define PROGRAM_DYNAMIC 2
 #define PROGRAM_NOTE 4
 #define NOTE_GNU_BUILD_ID 3
+#define MAX_BUILD_ID 64 /* bytes of the longest that are in use, of SHA-512 */
 
 enum { SECTION_NAME_LIMIT = 256 }; /* no name that is looked for is as long */
 
@@ -301,7 +302,7 @@ static bool find_build_id(const elf_object *elf, const elf_section *notes, uint6
         bytes = c.at;
         if (c.failed || size > cursor_left(&c)) return false;
         if (type == NOTE_GNU_BUILD_ID && name_size == 4 && memcmp(name, "GNU", 4) == 0 &&
-            size > 0) {
+            size > 0 && size <= MAX_BUILD_ID) {
             *bytes_ret = bytes;
             *size_ret = size;
             return true;
@@ -311,23 +312,20 @@ static bool find_build_id(const elf_object *elf, const elf_section *notes, uint6
     return false;
 }
 
+/* The first of the file: of its sections in their order, or else of its segments, as
+ * elfutils and LLVM 22 take it. The kernel, which reads segments alone, takes the same,
+ * for linkers keep the order of sections. */
 static void identifier(const gsym_object *object, const uint8_t **bytes_ret,
                        size_t *size_ret) {
     const elf_object *elf = elf_of(object);
     uint64_t address, offset, size;
     uint32_t index = 0;
-    uint64_t left;
-    /* First where linkers put it, then in all other notes. */
-    for (int by_name = 1; by_name >= 0; --by_name) {
-        left = elf->object.size;
-        for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
-            elf_section section = elf_section_at(elf, i);
-            if (section.type != SHT_NOTE) continue;
-            if (by_name &&
-                strcmp(elf_section_name(elf, &section), ".note.gnu.build-id") != 0)
-                continue;
-            if (find_build_id(elf, &section, &left, bytes_ret, size_ret)) return;
-        }
+    uint64_t left = elf->object.size;
+    for (uint32_t i = 1; i < elf->object.header.section_count; ++i) {
+        elf_section section = elf_section_at(elf, i);
+        if (section.type == SHT_NOTE &&
+            find_build_id(elf, &section, &left, bytes_ret, size_ret))
+            return;
     }
     left = elf->object.size;
     while (find_segment(elf, PROGRAM_NOTE, &address, &offset, &size, &index)) {

@@ -185,10 +185,14 @@ class ObjectFile:
 
     @property
     def uuid(self) -> bytes:
-        """GNU build id, LC_UUID or CodeView GUID; empty if the file has none."""
+        """GNU build id, LC_UUID or CodeView GUID; empty if the file has none.
+
+        One of zeros is none: a linker that was to write it later did not.
+        """
         data, size = ffi.new("uint8_t **"), ffi.new("size_t *")
         self._call(lib.gsym_object_identifier, self.handle, data, size)
-        return bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+        found = bytes(ffi.buffer(data[0], size[0])) if size[0] else b""
+        return found if any(found) else b""
 
     @property
     def pdb_path(self) -> bytes:
@@ -206,18 +210,18 @@ class ObjectFile:
     @property
     def placements(self) -> tuple[tuple[str, int, int], ...]:
         """Name, start and end of the code sections of a relocatable file."""
-        return tuple(self._code_sections()) if self.is_relocatable else ()
+        return tuple(self.code_sections()) if self.is_relocatable else ()
 
     @property
     def code_extent(self) -> tuple[int, int] | None:
         """Start of the first section with code, end of the last one; None for none."""
-        sections = list(self._code_sections())
+        sections = list(self.code_sections())
         if not sections:
             return None
         _, starts, ends = zip(*sections, strict=True)
         return min(starts), max(ends)
 
-    def _code_sections(self) -> Iterator[tuple[str, int, int]]:
+    def code_sections(self) -> Iterator[tuple[str, int, int]]:
         """Name, start and end of each."""
         for name, section in self._sections():
             if section.holds_code:

@@ -125,6 +125,23 @@ def test_the_build_id_is_found(section: Section, tmp_path: Path) -> None:
     assert convert_bytes(tmp_path, image).report.uuid == ID
 
 
+def test_of_two_build_ids_the_first_of_the_file_counts(tmp_path: Path) -> None:
+    """As for elfutils, LLVM 22 and, by the segment of both, the kernel."""
+    own = Section(".note.gnu.build-id", note(b"GNU\0", 3, bytes(20), "little"), NOTE)
+    foreign = Section(".note.other", GNU_ID, NOTE, ALLOC)
+    for sections, expected in (((foreign, own), ID), ((own, foreign), b"")):
+        image = Elf([code_section(), *sections], symbols=[MAIN]).to_bytes()
+        assert convert_bytes(tmp_path, image).report.uuid == expected
+
+
+@pytest.mark.parametrize("size", [1, 20, 64, 0, 65])
+def test_a_build_id_has_up_to_64_bytes(size: int, tmp_path: Path) -> None:
+    build_id = b"\7" * size
+    image = Elf([code_section()], symbols=[MAIN], build_id=build_id).to_bytes()
+    expected = build_id if 0 < size <= 64 else b""
+    assert convert_bytes(tmp_path, image).report.uuid == expected
+
+
 @pytest.mark.slow
 def test_notes_that_many_sections_share_take_time_in_proportion(tmp_path: Path) -> None:
     count = 60_000

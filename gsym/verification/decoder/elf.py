@@ -204,12 +204,10 @@ class ReferenceElf(ReferenceFile):
         return None if segment is None else int(segment["p_vaddr"])
 
     def build_id(self) -> bytes:
-        """Descriptor of the GNU build-id note, empty if there is none."""
-        found = b""
-        for section in self._sections_of("SHT_NOTE"):
-            if section.name == ".note.gnu.build-id":
-                found = _build_id_note(section) or found
-        return found
+        """Descriptor of the first GNU build-id note; empty for none, or for zeros."""
+        notes = map(_build_id_note, self._sections_of("SHT_NOTE"))
+        found = next(filter(None, notes), b"")
+        return found if any(found) else b""
 
     def own_symbols(self) -> Iterator[Symbol]:
         """Symbols in executable sections, from .symtab or else .dynsym."""
