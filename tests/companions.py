@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.inputs.encoding import ByteOrder
 
 ID = bytes(range(0xA0, 0xB4))
-OTHER_ID = bytes(20)
+OTHER_ID = bytes(range(0xC0, 0xD4))
 ID_PATH = ".build-id/a0/a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3.debug"
 SHARED_NAME = "in_supplementary"
 SYMBOL = Symbol("in_binary", 0x1100, 0x10)

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gsym.errors import FormatError, UuidMismatchError
 from gsym.modules.key import (
+    SAME,
+    UNKNOWN,
+    Comparison,
     ModuleKey,
     codeview_debug_id,
+    compare,
     elf_debug_id,
     hash_of_code,
     is_absent,
+    key_of_uuid,
     macho_debug_id,
     pe_code_id,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from os import PathLike
+    from typing import TypeAlias
 
     from gsym.containers.object_file import ObjectFile
     from gsym.containers.pdb_file import PdbFile
 
+    # What a GSYM file says of its module, given that of a binary: `module_like` of its
+    # reader.
+    Saying: TypeAlias = Callable[[ModuleKey], ModuleKey]
 
 _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
@@ -100,19 +110,90 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
     """
     from os import fspath
 
-    from gsym.containers.object_file import ObjectFile
     from gsym.containers.recognition import recognise_file
-    from gsym.conversion.companions.macho import (
-        bundle_member,
-        check_uuid,
-        read_fitting,
-    )
+    from gsym.conversion.companions.macho import bundle_member
 
+    said = (lambda own: key_of_uuid(uuid, "little", own)) if uuid else None
     if recognise_file(bundle_member(fspath(path))) == "pdb":
-        return _identify_pdb(fspath(path), uuid)
-    with ObjectFile(*read_fitting(fspath(path), uuid)) as binary:
-        check_uuid(binary.uuid, uuid, binary.path)
+        return _identify_pdb(fspath(path), said)
+    binary, fit = open_fitting(fspath(path), said)
+    with binary:
+        if fit.outcome == UNKNOWN:
+            raise UuidMismatchError("its UUID is missing", path=binary.path)
         return key_of_binary(binary)
+
+
+def open_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison]:
+    """The binary at *path* that a GSYM file was made from, see `find_fitting`.
+
+    Raises:
+        UuidMismatchError: It is another binary.
+    """
+    binary, fit = find_fitting(path, said)
+    if fit.is_refused:
+        reason = f"the GSYM file is of another build: {fit.reason}"
+        raise UuidMismatchError(reason, path=binary.path)
+    return binary, fit
+
+
+def find_fitting(path: str, said: Saying | None) -> tuple[ObjectFile, Comparison]:
+    """The binary at *path*, of a fat file the slice that fits a GSYM file.
+
+    Args:
+        path: An ELF, Mach-O or PE file, or a dSYM bundle.
+        said: What the GSYM file says of its module; None: any binary will do.
+
+    Returns:
+        The binary, and whether the file was made from it.
+
+    Raises:
+        ArchitectureError: It is a fat file, and no slice fits.
+        FormatError: It is not a binary.
+    """
+    from gsym.containers.fat import choose_slice, list_slices
+    from gsym.containers.mapped_file import map_file
+    from gsym.containers.object_file import ObjectFile
+    from gsym.containers.recognition import HEAD_SIZE, recognise
+    from gsym.conversion.companions.macho import bundle_member
+
+    file = bundle_member(path)
+    data = map_file(file)
+    kind = recognise(bytes(data[:HEAD_SIZE]))
+    if kind not in {"object", "fat"}:
+        raise FormatError("not a binary", path=file, offset=0)
+    if kind == "fat":
+        for each in list_slices(data, file):
+            if said is None:
+                break
+            binary = ObjectFile(data[each.offset :][: each.size], file)
+            fit = compare_binary(binary, said)
+            if not fit.is_refused and fit.outcome != UNKNOWN:
+                return binary, fit
+        data = choose_slice(data, file, None)
+    binary = ObjectFile(data, file)
+    fit = Comparison(SAME) if said is None else compare_binary(binary, said)
+    return binary, fit
+
+
+def compare_binary(
+    binary: ObjectFile, said: Saying, hash_code: Callable[[], str] | None = None
+) -> Comparison:
+    """Whether a GSYM file was made from an open binary.
+
+    The code is read only where the file has a hash of it and no id differs.
+
+    Args:
+        binary: The binary.
+        said: What the GSYM file says of its module.
+        hash_code: Returns the `code_hash` of the binary; None: it is made of its code.
+    """
+    own = key_of_binary(binary)
+    module = said(own)
+    result = compare(own, module)
+    if result.is_refused or not module.code_hash:
+        return result
+    code_hash = hash_of_code(binary.code()) if hash_code is None else hash_code()
+    return compare(own._replace(code_hash=code_hash), module)
 
 
 def keys_in(
@@ -160,7 +241,7 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
             return ModuleKey(name, os="windows", architecture=architecture)
         found = _key_of_pe(binary)
         return found._replace(debug_file=found.debug_file or name, code_file=name)
-    uuid = b"" if is_absent(binary.uuid.hex()) else binary.uuid
+    uuid = binary.uuid
     found = ModuleKey(
         debug_file=name,
         code_id=uuid.hex().upper(),
@@ -214,11 +295,12 @@ def _key_of_pe(binary: ObjectFile) -> ModuleKey:
     return found._replace(debug_id=debug_id, debug_file=name)
 
 
-def _identify_pdb(path: str, uuid: bytes | None) -> ModuleKey:
+def _identify_pdb(path: str, said: Saying | None) -> ModuleKey:
     from gsym.containers.mapped_file import map_file
     from gsym.containers.pdb_file import PdbFile
-    from gsym.conversion.companions.macho import check_uuid
 
-    pdb = PdbFile(map_file(path), path)
-    check_uuid(pdb.guid, uuid, path)
-    return pdb_identity(pdb)
+    own = pdb_identity(PdbFile(map_file(path), path))
+    fit = Comparison(SAME) if said is None else compare(own, said(own))
+    if fit.is_refused:
+        raise UuidMismatchError(fit.reason, path=path)
+    return own

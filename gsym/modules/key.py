@@ -11,6 +11,7 @@ from gsym.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from hashlib import blake2b
 
 
 class ModuleKey(NamedTuple):
@@ -151,7 +152,7 @@ def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> Mo
 
     Args:
         uuid: See `uuid_debug_id`.
-        byteorder: See `uuid_debug_id`.
+        byteorder: "little" or "big", of the GSYM file, which most have as the binary.
         wanted: The module that it may be. Without an operating system in it, its ids
             tell which one the UUID is of; otherwise that is Linux.
     """
@@ -159,13 +160,17 @@ def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> Mo
     keys = [
         ModuleKey(
             os=each,
-            debug_id=uuid_debug_id(uuid, each, byteorder),
+            debug_id=uuid_debug_id(uuid, each, order),
             code_id=uuid_code_id(uuid, each),
         )
+        for order in (byteorder, *({"little", "big"} - {byteorder}))
         for each in systems
     ]
-    fitting = (each for each in keys if not compare(wanted, each).is_refused)
-    return next(fitting, keys[0])
+    for outcome in (SAME, PART, UNKNOWN):
+        for each in keys:
+            if compare(wanted, each).outcome == outcome:
+                return each
+    return keys[0]
 
 
 def fits_uuid(key: ModuleKey, uuid: bytes) -> bool:
@@ -504,10 +509,17 @@ def hash_of_code(parts: Iterable[bytes | memoryview]) -> str:
     Args:
         parts: The contents of the sections with code, in the order of their addresses.
     """
-    from hashlib import blake2b
-
-    digest, size = blake2b(digest_size=_GUID_SIZE), 0
+    digest, size = new_digest(), 0
     for part in parts:
         digest.update(part)
         size += len(part)
     return digest.hexdigest() if size else ""
+
+
+def new_digest() -> blake2b:
+    """An empty BLAKE2b of 16 bytes, by which contents are told apart."""
+    try:
+        from _blake2 import blake2b  # the import of hashlib takes as long as a lookup
+    except ImportError:
+        from hashlib import blake2b
+    return blake2b(digest_size=_GUID_SIZE)

@@ -11,7 +11,8 @@ from os import fspath
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.macho import bundle_member, open_fitting
+from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.identity import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError, UnsupportedError
 
@@ -100,7 +101,8 @@ def find_calls(reader: Reader, binary: str | PathLike[str]) -> Calls:
 
     Source: symblib of OpenTelemetry's eBPF profiler, which makes return pads.
     """
-    with open_fitting(fspath(binary), reader.uuid) as opened:
+    fitting, _ = open_fitting(fspath(binary), reader.module_like)
+    with fitting as opened:
         instruction_set = _INSTRUCTION_SETS.get(opened.architecture)
         if instruction_set is None:
             raise UnsupportedError(

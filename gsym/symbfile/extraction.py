@@ -16,7 +16,7 @@ from operator import attrgetter
 
 import gsym.reading.reader
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.macho import open_fitting
+from gsym.conversion.identity import open_fitting
 from gsym.engine.native import check, ffi, lib, new_error, new_object
 from gsym.engine.workers import core_count, run_workers
 from gsym.errors import GsymError, UnsupportedError
@@ -148,8 +148,7 @@ def extract(  # noqa: PLR0913 - keywords, each a choice of its own
     calls, missing = None, ""
     with _open_image(source, progress, **conversion) as (reader, converted):
         if binary is not None:
-            with open_fitting(os.fspath(binary), reader.uuid):
-                pass  # it is the one
+            open_fitting(os.fspath(binary), reader.module_like)
         if return_pads is not None:
             try:
                 calls = _calls_of(reader, binary)

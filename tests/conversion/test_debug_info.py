@@ -183,8 +183,11 @@ def test_a_warning_says_what_symbols_have_without_functions(
 
 FAULTS = {
     "CRC differs": (LINKED + b"\0", None),
-    "has build id none": (debug_file(), f"lib/{ID_PATH}"),
-    f"has build id {OTHER_ID.hex()}": (debug_file(OTHER_ID), f"lib/{ID_PATH}"),
+    "there is no id to compare": (debug_file(), f"lib/{ID_PATH}"),
+    f"is of another build: its build id is {OTHER_ID.hex()}": (
+        debug_file(OTHER_ID),
+        f"lib/{ID_PATH}",
+    ),
     "has no .debug_info": (stripped(build_id=ID), f"lib/{ID_PATH}"),
     "is for i386": (debug_file(ID, bits=32), f"lib/{ID_PATH}"),
     "is for powerpc64": (debug_file(ID, byteorder="big"), f"lib/{ID_PATH}"),
@@ -209,7 +212,8 @@ def test_the_build_id_decides_even_if_the_checksum_matches(tmp_path: Path) -> No
     path = place(tmp_path / "bin/app.dbg", linked)
     binary = stripped(debug_link("app.dbg", linked), build_id=ID)
     assert (
-        f"{path} (has build id {OTHER_ID.hex()})" in convert(tmp_path, binary).notes[0]
+        f"{path} (is of another build: its build id is {OTHER_ID.hex()}"
+        in convert(tmp_path, binary).notes[0]
     )
 
 

@@ -423,7 +423,35 @@ def test_bundles_in_folders_are_tried_in_their_order(tmp_path: Path) -> None:
     assert report.companions == (f"{tmp_path}/b/{member}",)
     report = gsym.convert(tmp_path / "app", debug_file_directories=folders[:1])
     (note,) = report.notes
-    assert f"{tmp_path}/{member} (not there), {tmp_path}/a/{member} (has UUID" in note
+    assert (
+        f"{tmp_path}/{member} (not there), {tmp_path}/a/{member} (is of another" in note
+    )
+
+
+@pytest.mark.parametrize("uuid", [None, bytes(16)], ids=["none", "zeros"])
+def test_a_bundle_without_an_id_is_used_if_nothing_contradicts(
+    uuid: bytes | None, tmp_path: Path
+) -> None:
+    binary = executable(uuid=uuid, symbols=[Symbol("_g", TEXT + 0x20)])
+    bundled = replace(DSYM_FILE, uuid=uuid)
+    put(tmp_path / "app.dSYM", bundled.to_bytes())
+    report, _ = convert(tmp_path, binary)
+    assert report.functions_debug_info
+    (note,) = report.notes
+    assert "may be of another build: neither it nor the binary has a UUID" in note
+    sizes = replace(bundled, sections=[code(TEXT, 0x80), *BUNDLED])
+    others = replace(bundled, symbols=[Symbol("_other", TEXT + 0x20)])
+    its_own = replace(bundled, uuid=ID)
+    for other, reason in (
+        (sizes, "its __text has 128 bytes, not 256"),
+        (others, f"has another function at {TEXT + 0x20:#x}"),
+        (its_own, "there is no id to compare"),
+    ):
+        (path,) = (tmp_path / "app.dSYM").rglob("app")
+        path.write_bytes(other.to_bytes())
+        report, found = convert(tmp_path, binary)
+        assert found == f"{TEXT + 0x20:x}-{TEXT + 0x100:x} g\n"
+        assert f"({reason})" in report.notes[0]
 
 
 def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
@@ -432,7 +460,8 @@ def test_a_bundle_of_another_build_is_refused(tmp_path: Path) -> None:
     report, found = convert(tmp_path, STRIPPED)
     assert found == f"{TEXT + 0x20:x}-{TEXT + 0x100:x} g\n"
     (note,) = report.notes
-    assert f"app.dSYM/Contents/Resources/DWARF/app (has UUID {ID[::-1].hex()})" in note
+    reason = f"is of another build: its build id is {ID[::-1].hex()}"
+    assert f"app.dSYM/Contents/Resources/DWARF/app ({reason}" in note
 
 
 def test_a_bundle_goes_before_object_files(tmp_path: Path) -> None:

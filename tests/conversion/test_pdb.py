@@ -556,7 +556,7 @@ def test_an_image_finds_its_pdb(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "pdb", [replace(ONE, age=2), replace(ONE, guid=bytes(16))], ids=["age", "guid"]
+    "pdb", [replace(ONE, age=2), replace(ONE, guid=b"\1" * 16)], ids=["age", "guid"]
 )
 def test_the_pdb_of_another_build_is_not_taken(tmp_path: Path, pdb: Pdb) -> None:
     program = tmp_path / "app.exe"

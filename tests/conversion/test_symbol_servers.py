@@ -101,7 +101,7 @@ def test_the_next_server_is_asked_for_what_does_not_fit(
             (empty, closed), ("not found", "HTTP status 403: not allowed"), strict=True
         ):
             assert f"{server.url} ({reason})" in error.value.reason
-        assert "is of another build, " in error.value.reason
+        assert "is of another build: " in error.value.reason
         assert "neither a binary" in error.value.reason
         with Server(Reply(PDB.to_bytes())) as right:
             assert convert(program, *servers, right).functions_debug_info == 1

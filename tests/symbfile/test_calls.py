@@ -267,7 +267,7 @@ def test_the_binary_has_to_be_that_of_the_file(tmp_path: Path) -> None:
     data = create([function], uuid=b"\x02" * 20)
     with (
         gsym.Reader(data) as reader,
-        pytest.raises(UuidMismatchError, match="its UUID is 0101"),
+        pytest.raises(UuidMismatchError, match="its build id is 0202"),
     ):
         find_calls(reader, path)
 

@@ -50,7 +50,7 @@ ID = FileId(bytes(range(16)))
 START = 0x1000
 # Two functions, each of which calls.
 CODE = 2 * bytes.fromhex("e8 00 00 00 00 c3")
-BUILD_ID = bytes(20)
+BUILD_ID = bytes(range(20))
 RANGE = Range(0x10, 4, "f")
 PAD = ReturnPad(0x11, (ReturnPadEntry("f", "", 0),))
 

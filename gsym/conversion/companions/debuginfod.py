@@ -10,7 +10,9 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions.debuginfod_cache import DebuginfodCache
 from gsym.conversion.companions.debuginfod_settings import read_settings
+from gsym.conversion.companions.search import other_build
 from gsym.errors import GsymError, NotFoundError, SourceError
+from gsym.modules.key import key_of_build_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -217,7 +219,7 @@ def _open_at_once(path: str, flags: int) -> int:
 def _difference(path: str, build_id: bytes) -> str:
     """Why the file at *path* is not of that build."""
     try:
-        uuid = ObjectFile(map_file(path), path).uuid
+        fetched = ObjectFile(map_file(path), path)
     except GsymError as error:
         return error.reason
-    return "" if uuid == build_id else f"has build id {uuid.hex() or 'none'}"
+    return other_build(fetched, key_of_build_id(build_id))

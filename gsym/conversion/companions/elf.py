@@ -15,9 +15,10 @@ import os
 from gsym.containers.inflation import believable_size, inflate_xz
 from gsym.containers.mapped_file import give_back
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.companions.search import CompanionSearch
+from gsym.conversion.companions.search import CompanionSearch, fault_of, other_build
 from gsym.engine.native import lib
 from gsym.errors import FormatError, GsymError
+from gsym.modules.key import ModuleKey, compare
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -87,9 +88,10 @@ def debug_files(
         UnsupportedError: The package for HTTP is not installed.
     """
     build_id, is_elf = search.binary.uuid, search.binary.is_elf
+    wanted = ModuleKey(code_id=build_id.hex())
 
     def mismatch(candidate: ObjectFile) -> str:
-        return _other_build(candidate, build_id) or _no_dwarf(candidate)
+        return other_build(candidate, wanted) or _no_dwarf(candidate)
 
     if is_elf:
         installed = build_id_paths(build_id, options.debug_file_directories)
@@ -117,23 +119,16 @@ def _linked_files(
         return
     if link is None:
         return
-    build_id, crc = search.binary.uuid, link.crc
+    wanted, crc = ModuleKey(code_id=search.binary.uuid.hex()), link.crc
 
     def mismatch(candidate: ObjectFile) -> str:
         if _crc32(candidate.data) != crc:
             return "CRC differs"
-        build_id_differs = candidate.uuid and _other_build(candidate, build_id)
-        return build_id_differs or _no_dwarf(candidate)
+        fit = compare(wanted, ModuleKey(code_id=candidate.uuid.hex()))
+        return (fault_of(fit) if fit.is_refused else "") or _no_dwarf(candidate)
 
     paths = debug_link_paths(link.name, search.binary.path, directories)
     yield from search.open_all(paths, mismatch)
-
-
-def _other_build(candidate: ObjectFile, build_id: bytes) -> str:
-    """Why *candidate* is not of this build; b"" matches any."""
-    if build_id and candidate.uuid != build_id:
-        return f"has build id {candidate.uuid.hex() or 'none'}"
-    return ""
 
 
 def _no_dwarf(candidate: ObjectFile) -> str:
@@ -196,9 +191,10 @@ def _supplementary_files(
     """The files of this name that have this build id, or else this checksum."""
 
     def mismatch(candidate: ObjectFile) -> str:
-        if checksum and _own_checksum(candidate, _SUP) != checksum:
-            return "has another checksum"
-        return _other_build(candidate, build_id)
+        if checksum:
+            is_other = _own_checksum(candidate, _SUP) != checksum
+            return "has another checksum" if is_other else ""
+        return other_build(candidate, ModuleKey(code_id=build_id.hex()))
 
     directories = options.debug_file_directories
     yield from search.open_all(

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from struct import Struct
 
 from gsym.containers.archive import list_members
-from gsym.containers.fat import choose_slice, list_slices
-from gsym.containers.mapped_file import map_file, map_one_of_many
+from gsym.containers.mapped_file import map_one_of_many
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
-from gsym.conversion.companions.search import CompanionSearch, Note, reason_of
+from gsym.conversion.companions.search import (
+    CompanionSearch,
+    Note,
+    other_build,
+    reason_of,
+)
 from gsym.conversion.debug_info import DebugInfo
+from gsym.conversion.identity import key_of_binary
 from gsym.engine.native import check, ffi, lib, new_error, new_object, to_str
-from gsym.errors import FormatError, GsymError, UuidMismatchError
+from gsym.errors import FormatError, GsymError
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -31,6 +37,13 @@ if TYPE_CHECKING:
 
 
 _MEMBERS = os.path.join("Contents", "Resources", "DWARF")
+# Of Mach-O files, by whether addresses have 64 bits: the header's size, and n_strx,
+# n_type and n_value of a symbol.
+_HEADER_SIZES = {False: 28, True: 32}
+_ENTRY = {False: "IB3xI", True: "IB3xQ"}
+_COMMAND_COUNT_AT, _LEAST_COMMAND, _SYMTAB = 16, 8, 2
+_STAB_OR_KIND, _IN_SECTION = 0xEE, 0xE  # bits of n_type
+_COMPARED_NAME = 1024  # bytes
 _HEAD_SIZE = 64
 
 
@@ -99,76 +112,24 @@ def _is_macho(path: str) -> bool:
         return recognise(file.read(_HEAD_SIZE)) in {"object", "fat"}
 
 
-_GUID_SIZE = 16  # also the bytes of a build id that a debug id has
-
-
-def read_fitting(path: str, uuid: bytes | None) -> tuple[memoryview, str]:
-    """The bytes of a binary, of a fat file those of one slice, and its path.
-
-    Args:
-        path: An ELF, Mach-O or PE file, or a dSYM bundle.
-        uuid: Of a fat file, it chooses the slice.
-
-    Raises:
-        ArchitectureError: It is a fat file, and *uuid* selects no slice.
-    """
-    file = bundle_member(path)
-    data = map_file(file)
-    kind = recognise(bytes(data[:_HEAD_SIZE]))
-    if kind not in {"object", "fat"}:
-        raise FormatError("not a binary", path=file, offset=0)
-    return (_fitting_slice(data, file, uuid) if kind == "fat" else data), file
-
-
-def check_uuid(found: bytes, wanted: bytes | None, path: str) -> None:
-    """Refuse a binary that is another one than a GSYM file was made from.
-
-    Args:
-        found: That of the binary.
-        wanted: That of the GSYM file; none: any binary will do.
-        path: The binary, for errors.
-    """
-    if not wanted or found == wanted:
-        return
-    if len(wanted) != _GUID_SIZE or not found.startswith(wanted):
-        raise UuidMismatchError(
-            f"its UUID is {found.hex() or 'missing'}, not {wanted.hex()}", path=path
-        )
-
-
-def open_fitting(path: str, uuid: bytes | None) -> ObjectFile:
-    """The binary at *path*, of a fat file the slice, that has a UUID.
-
-    Raises:
-        ArchitectureError: It is a fat file, and *uuid* selects no slice.
-    """
-    binary = ObjectFile(*read_fitting(path, uuid))
-    check_uuid(binary.uuid, uuid, binary.path)
-    return binary
-
-
-def _fitting_slice(data: memoryview, path: str, uuid: bytes | None) -> memoryview:
-    for each in list_slices(data, path) if uuid else ():
-        part = data[each.offset :][: each.size]
-        with ObjectFile(part, path) as binary:
-            if binary.uuid == uuid:
-                return part
-    return choose_slice(data, path, None)
-
-
 def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugInfo:
     """The files to read for *binary*, which has no DWARF of its own."""
     search = CompanionSearch(binary)
 
     def mismatch(candidate: ObjectFile) -> str:
-        if candidate.uuid != binary.uuid:
-            return f"has UUID {candidate.uuid.hex() or 'none'}"
+        if binary.uuid or candidate.uuid:
+            reason = other_build(candidate, key_of_binary(binary))
+        else:
+            reason = _contradiction(candidate, binary)
+        if reason:
+            return reason
         has_dwarf = candidate.debug_section_size(lib.GSYM_DEBUG_INFO)
         return "" if has_dwarf else "has no debug information"
 
     paths = bundle_paths(binary.path, options.debug_file_directories)
     for bundle in search.open_all(paths, mismatch):
-        return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), ())
+        notes = () if binary.uuid else (_unsure_note(bundle.path),)
+        return DebugInfo(bundle, None, (binary, bundle), (bundle.path,), notes)
     tried = f"tried {search.describe()}"
     debug_map = DebugMap(binary, options.object_prefix_map)
     if not debug_map.objects:
@@ -180,6 +141,53 @@ def find_macho_debug_info(binary: ObjectFile, options: SearchOptions) -> DebugIn
         return DebugInfo(binary, None, (binary,), (), (), missing=note)
     companions = tuple(debug_map.paths)
     return DebugInfo(binary, None, (binary,), companions, debug_map.notes, debug_map)
+
+
+def _unsure_note(path: str) -> Note:
+    reason = "neither it nor the binary has a UUID"
+    return Note(f"{path} may be of another build: {reason}", is_unsure=True)
+
+
+def _contradiction(candidate: ObjectFile, binary: ObjectFile) -> str:
+    """What tells that a file is of another build, where no UUID does."""
+    sizes = {name: end - start for name, start, end in binary.code_sections()}
+    for name, start, end in candidate.code_sections():
+        if sizes.get(name, end - start) != end - start:
+            return f"its {name} has {end - start} bytes, not {sizes[name]}"
+    own = _function_names(binary)
+    for address, names in _function_names(candidate).items():
+        if address in own and names.isdisjoint(own[address]):
+            return f"has another function at {address:#x}"
+    return ""
+
+
+def _function_names(file: ObjectFile) -> dict[int, set[int]]:
+    """Hashes of the names in the symbol table of a Mach-O file, by their addresses.
+
+    Of a name its first kilobyte counts; entries that are cut off are left out.
+    """
+    order, data = ">" if file.big_endian else "<", file.data
+    command, entry = Struct(order + "2I4I"), Struct(order + _ENTRY[file.is_64])
+    (count,) = Struct(order + "I").unpack_from(data, _COMMAND_COUNT_AT)
+    at, found = _HEADER_SIZES[file.is_64], dict[int, set[int]]()
+    for _ in range(count):
+        if at + command.size > len(data):
+            break
+        kind, size, table, entries, strings, strings_size = command.unpack_from(
+            data, at
+        )
+        at += max(size, _LEAST_COMMAND)
+        if kind != _SYMTAB:
+            continue
+        texts = bytes(data[strings : strings + strings_size])
+        symbols = data[table : table + entries * entry.size]
+        whole = len(symbols) // entry.size * entry.size
+        for name, sort, address in entry.iter_unpack(symbols[:whole]):
+            if sort & _STAB_OR_KIND == _IN_SECTION:
+                text = texts[name : name + _COMPARED_NAME].partition(b"\0")[0]
+                found.setdefault(address, set()).add(hash(text))
+        break
+    return found
 
 
 class LinkedObject(NamedTuple):

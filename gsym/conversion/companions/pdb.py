@@ -11,10 +11,11 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import HEAD_SIZE, recognise, refuse
 from gsym.conversion.companions import symbol_cache
-from gsym.conversion.companions.search import CompanionSearch, reason_of
+from gsym.conversion.companions.search import CompanionSearch, fault_of, reason_of
 from gsym.conversion.companions.symstore import fetch_from_servers, symstore_paths
+from gsym.conversion.identity import key_of_binary, pdb_identity
 from gsym.errors import FormatError, GsymError
-from gsym.modules.key import codeview_debug_id
+from gsym.modules.key import SAME, codeview_debug_id, compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +34,10 @@ def find_pdb(search: CompanionSearch, options: SearchOptions) -> PdbFile | None:
         except (OSError, GsymError) as error:
             search.refuse(path, reason_of(error))
             continue
-        record = _record(search.binary)
-        if record is not None and (pdb.guid, pdb.age) == (record.guid, record.age):
+        fit = compare(key_of_binary(search.binary), pdb_identity(pdb))
+        if fit.outcome == SAME:
             return pdb
-        debug_id = codeview_debug_id(pdb.guid, pdb.age)
-        search.refuse(path, f"is of another build, {debug_id}")
+        search.refuse(path, fault_of(fit))
     return None
 
 

@@ -7,7 +7,9 @@ import os
 from gsym.containers.fat import slice_if_fat
 from gsym.containers.mapped_file import map_file, map_one_of_many
 from gsym.containers.object_file import ObjectFile
+from gsym.conversion.identity import key_of_binary
 from gsym.errors import GsymError
+from gsym.modules.key import compare
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from typing_extensions import Self
+
+    from gsym.modules.key import Comparison, ModuleKey
 
 
 class Candidate(NamedTuple):
@@ -26,18 +30,23 @@ class Candidate(NamedTuple):
 
 
 class Note(str):  # noqa: SLOT000 - it has an attribute
-    """A message about files that were not found.
+    """A message about files that were not found, or may be others.
 
     Attributes:
         wanted: Paths at which they may appear.
+        is_unsure: Whether it says that a file which was used may be of another build.
     """
 
     wanted: tuple[str, ...] = ()
+    is_unsure = False
 
-    def __new__(cls, text: str, wanted: Iterable[str] = ()) -> Self:
+    def __new__(
+        cls, text: str, wanted: Iterable[str] = (), *, is_unsure: bool = False
+    ) -> Self:
         """The message *text*; relative paths are left out."""
         note = super().__new__(cls, text)
         note.wanted = tuple(filter(os.path.isabs, wanted))
+        note.is_unsure = is_unsure
         return note
 
 
@@ -106,6 +115,16 @@ class CompanionSearch:
         if candidate.architecture != self.binary.architecture:
             return f"is for {candidate.architecture}"
         return ""
+
+
+def other_build(candidate: ObjectFile, wanted: ModuleKey) -> str:
+    """Why it is not sure that *candidate* is of a build; "" if it is."""
+    return fault_of(compare(wanted, key_of_binary(candidate)))
+
+
+def fault_of(fit: Comparison) -> str:
+    """Why it is not sure that a candidate is of the build that is wanted."""
+    return f"is of another build: {fit.reason}" if fit.is_refused else fit.reason
 
 
 def reason_of(error: OSError | GsymError) -> str:
