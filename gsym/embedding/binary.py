@@ -8,10 +8,12 @@ creators.
 
 from __future__ import annotations
 
+from itertools import chain
 from struct import Struct
 
 from gsym.engine.native import check, ffi, lib, new_error
 from gsym.errors import FormatError, LimitError, UnsupportedError
+from gsym.modules.part import module_part
 from gsym.writing.creator_handle import finish_creator, iter_finished
 
 TYPE_CHECKING = False
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from gsym.modules.key import ModuleKey
     from gsym.writing.selection import ImageSource
 
     CData = Any  # a cffi object
 
 
 _BLOCK_SIZE = 1 << 20
+_SHARING_MULTIPLE = 8  # bytes of a file that shares strings
 
 
 class Payload:
@@ -111,37 +115,50 @@ def align(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def stand_alone_payload(source: ImageSource, data: memoryview) -> Payload:
+def stand_alone_payload(
+    source: ImageSource, data: memoryview, module: ModuleKey | None
+) -> Payload:
     """The file as one that needs no binary.
 
     Args:
         source: The file, open on *data*.
         data: A GSYM file, or a binary with one.
+        module: What the file says of its module.
     """
     header = source.header
     if not header.shared_size:
         start, end = header.file_offset, header.file_offset + header.file_size
         return Payload(header.file_size, [data[start:end]])
-    return _finished(_filled(source, source.creator()))
+    made = _finished(_filled(source, source.creator()))
+    return _with_part(made, module_part(module, made.size))
 
 
-def shared_payload(source: ImageSource, shared: SharedTable, path: str) -> Payload:
+def shared_payload(
+    source: ImageSource, shared: SharedTable, module: ModuleKey | None, path: str
+) -> Payload:
     """The file without the strings that *shared* has; errors carry *path*.
 
-    Of version 1 it has no index: what comes last in it are its strings.
+    Of version 1 it has no index: what comes last in it are its strings, and what it
+    says of its module.
 
     Raises:
         LimitError: The table is too far away for version 1.
     """
+    part = module_part(module, 0, multiple=_SHARING_MULTIPLE)
     creator, error = source.creator(), new_error()
     table = ffi.from_buffer("uint8_t[]", shared.table)
     everything = _filled(source, source.creator(index=False))
     status = lib.gsym_creator_share_strings(
-        creator, everything, table, len(table), shared.distance, error
+        *(creator, everything, table, len(table)),
+        *(shared.distance + len(part), error),
     )
     check(status, error, path)
     ffi.release(everything)
-    return _finished(_filled(source, creator), table)
+    return _with_part(_finished(_filled(source, creator), table), part)
+
+
+def _with_part(payload: Payload, part: bytes) -> Payload:
+    return Payload(payload.size + len(part), chain(payload.chunks, (part,)))
 
 
 def _filled(source: ImageSource, creator: CData) -> CData:

@@ -9,14 +9,20 @@ from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.containers.recognition import recognise
 from gsym.conversion.companions.macho import bundle_member
+from gsym.conversion.identity import compare_binary
 from gsym.embedding.binary import Binary, shared_payload, stand_alone_payload
 from gsym.embedding.elf import ElfBinary
 from gsym.embedding.macho import MachoBinary
 from gsym.errors import FormatError, UnsupportedError, UuidMismatchError
+from gsym.reading.reader import Reader
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import AtomicFile, is_same_file
 from gsym.writing.data_part import data_part_of
 from gsym.writing.selection import ImageSource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gsym.modules.key import ModuleKey
 
 
 class EmbeddingReport(NamedTuple):
@@ -38,6 +44,7 @@ class EmbeddingReport(NamedTuple):
             place in a file that shares strings.
         signature: "" where there is none; "ad hoc" where it is made anew as it
             was; "identity dropped" where it is made anew ad hoc and was not.
+        unsure: Why the file may be of another build, in words; "" if it is not.
     """
 
     gsym: str
@@ -52,6 +59,7 @@ class EmbeddingReport(NamedTuple):
     index_dropped: bool
     variables_dropped: bool
     signature: str
+    unsure: str = ""
 
 
 _ELF_CLASSES = {1, 2}
@@ -101,12 +109,13 @@ def embed(
         raise ValueError(f"{target}: the output would replace the GSYM file")
     data, file = map_file(name), map_file(source)
     container, image = container_of(data, name), ImageSource(file, source)
-    _check_owner(image, source, data, name)
-    complete = stand_alone_payload(image, file)
+    module, unsure = _module_for(file, source, data, name)
+    complete = stand_alone_payload(image, file, module)
     payload, table_size = complete, 0
     if share_strings:
         shared = container.shared_table()
-        payload, table_size = shared_payload(image, shared, source), len(shared.table)
+        payload = shared_payload(image, shared, module, source)
+        table_size = len(shared.table)
     with AtomicFile(target, mode=_permissions(name)) as out:
         for piece in container.with_section(payload):
             out.write(piece)
@@ -117,6 +126,7 @@ def embed(
         share_strings and image.header.index_size != 0 and image.header.version == 1,
         share_strings and bool(data_part_of(file)),
         container.signature,
+        unsure,
     )
 
 
@@ -151,7 +161,9 @@ def extract(
     image = ImageSource(data, name)
     if image.header.file_size == len(data):
         raise FormatError("a GSYM file, not a binary with one", path=name)
-    payload = stand_alone_payload(image, data)
+    with Reader(data, path=name) as reader:
+        module = reader.module
+    payload = stand_alone_payload(image, data, module)
     with AtomicFile(target) as out:
         for chunk in payload.chunks:
             out.write(chunk)
@@ -183,15 +195,20 @@ def container_of(data: memoryview, path: str) -> ElfBinary | MachoBinary:
     raise FormatError("neither an ELF nor a Mach-O file", path=path, offset=0)
 
 
-def _check_owner(image: ImageSource, source: str, data: memoryview, path: str) -> None:
-    """Refuse a GSYM file of another build, if both have identifiers."""
-    with ObjectFile(data, path) as binary:
-        build_id = binary.uuid
-    if image.uuid and build_id and image.uuid != build_id:
-        raise UuidMismatchError(
-            f"the UUID is {image.uuid.hex()}, but that of {path} {build_id.hex()}",
-            path=source,
-        )
+def _module_for(
+    file: memoryview, source: str, data: memoryview, path: str
+) -> tuple[ModuleKey | None, str]:
+    """What a GSYM file says of its module, and why that may not be a binary.
+
+    Raises:
+        UuidMismatchError: It is.
+    """
+    with Reader(file, path=source) as reader, ObjectFile(data, path) as binary:
+        fit, module = compare_binary(binary, reader.module_like), reader.module
+    if fit.is_refused:
+        reason = f"it is of another build than {path}: {fit.reason}"
+        raise UuidMismatchError(reason, path=source)
+    return module, fit.reason
 
 
 def _permissions(path: str) -> int:

@@ -282,8 +282,6 @@ def keys_of_text(text: str) -> list[ModuleKey]:
         text: A debug id, a build id, or NAME/ID, where the id may be a code id. Any
             other text has no key.
     """
-    from contextlib import suppress  # which lookups do not need
-
     name, _, identifier = text.rpartition("/")
     keys = []
     if build_id_digits(identifier):

@@ -6,7 +6,8 @@ It follows everything else in the file, where other readers do not look:
     8 bytes  "GSYMIDEN"
     u64      n, little-endian
 
-In version 1 the file then has a multiple of 512 bytes, as a file with an index.
+The file then has a multiple of 512 bytes, as one of version 1 with an index. One that
+shares strings with its binary has a multiple of 8; the part follows its own strings.
 """
 
 from __future__ import annotations
@@ -24,20 +25,25 @@ _MAGIC = b"GSYMIDEN"
 FOOTER_SIZE = _FOOTER.size
 # Limit: The part that names the module
 MOST_BYTES = 64 << 10  # of the text, with padding
-_MULTIPLE = 512
+FILE_MULTIPLE = 512
 
 
-def module_part(key: ModuleKey, start: int) -> bytes:
+def module_part(
+    key: ModuleKey | None, start: int, *, multiple: int = FILE_MULTIPLE
+) -> bytes:
     """The part for a module; b"" if nothing is known of it.
 
     Args:
         key: What is known of it.
         start: Offset in the file at which the part begins.
+        multiple: Of bytes, that the file then has.
     """
+    if key is None:
+        return b""
     text = key_text(key)
     if not text:
         return b""
-    text += bytes(-(start + len(text) + FOOTER_SIZE) % _MULTIPLE)
+    text += bytes(-(start + len(text) + FOOTER_SIZE) % multiple)
     return text + _FOOTER.pack(_MAGIC, len(text))
 
 

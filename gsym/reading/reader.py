@@ -180,7 +180,27 @@ class Reader:
         from gsym.modules.part import FOOTER_SIZE, MOST_BYTES, read_module_part
 
         named = read_module_part(self._tail(FOOTER_SIZE + MOST_BYTES))
-        return named if named is not None and fits_uuid(named, self.uuid) else None
+        fits = named is not None and fits_uuid(named, self.header.uuid)
+        return named if fits else None
+
+    @property
+    def module_part_size(self) -> int:
+        """Bytes of the part that names the module, or 0."""
+        from gsym.modules.part import FOOTER_SIZE, module_part_start
+
+        return self.size - module_part_start(self._tail(FOOTER_SIZE), self.size)
+
+    def module_like(self, wanted: ModuleKey) -> ModuleKey:
+        """What the file says of its module, to be compared with *wanted*.
+
+        If that is only `uuid`, it is what this says if the file is of *wanted*.
+        """
+        from gsym.modules.key import key_of_uuid
+
+        named = self.module
+        if named is not None:
+            return named
+        return key_of_uuid(self.header.uuid, self.header.byteorder, wanted)
 
     def _tail(self, size: int) -> memoryview:
         """The last bytes of the file, at most *size*."""

@@ -62,6 +62,7 @@ class Statistics(NamedTuple):
         string_table: Without strings that belong to the binary around the file.
         function_info: All records with the padding between them.
         function_index: Index of large functions.
+        module_names: The part that names the module.
         own: The parts of the records of the address table.
         merged: The parts of the records in `own.merged_functions`.
         merged_envelope: The bytes around those records.
@@ -82,6 +83,7 @@ class Statistics(NamedTuple):
     string_table: int
     function_info: int
     function_index: int
+    module_names: int
     unknown_sections: tuple[tuple[int, int], ...]
     padding: int
     own: InfoBytes
@@ -111,9 +113,10 @@ def measure(reader: Reader) -> Statistics:
         "address_table": header.num_addresses * header.addr_off_size,
         "address_info_offsets": header.num_addresses * offset_size,
         "file_table": 4 + header.num_files * 2 * offset_size,
-        "string_table": _strings_size(header),
+        "string_table": _strings_size(header, reader.module_part_size),
         "function_info": header.function_info_size,
         "function_index": header.index_size,
+        "module_names": reader.module_part_size,
     }
     claimed = sum(parts.values()) + sum(size for _, size in unknown)
     return Statistics(
@@ -184,12 +187,15 @@ def _directory_size(sections: int) -> int:
     return int((sections + 1) * lib.GSYM_V2_SECTION_ENTRY_SIZE)
 
 
-def _strings_size(header: Any) -> int:
-    """Size of the file's own strings and of the record of shared ones."""
+def _strings_size(header: Any, part_size: int) -> int:
+    """Size of the file's own strings and of the record of shared ones.
+
+    Where strings are shared, only the part that names the module follows them.
+    """
     if not header.shared_size:
         return int(header.strtab_size)
     start = header.strtab_offset - lib.GSYM_SHARING_SIZE
-    return int(header.file_size - start)
+    return int(header.file_size - start) - part_size
 
 
 def _unknown_sections(reader: Reader) -> Iterator[tuple[int, int]]:

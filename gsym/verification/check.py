@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import gsym.reading.reader
 from gsym.arguments import pairs_of
 from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.identity import compare_binary
 from gsym.engine.native import bytes_of, check, ffi, lib, new_error
 from gsym.errors import FormatError, GsymError
 from gsym.model import UINT64_END
@@ -94,7 +96,20 @@ def check_structure(path: str) -> list[Finding]:
         data = map_file(path)
     except FormatError as problem:
         return [Finding(0, problem.reason)]
-    return list(islice(_findings(_embedded(data, path), data), _KEPT))
+    file = _embedded(data, path)
+    findings = list(islice(_findings(file, data), _KEPT))
+    if not findings and len(file) < len(data):
+        findings += _owner_findings(data, path)
+    return findings
+
+
+def _owner_findings(data: memoryview, path: str) -> Iterator[Finding]:
+    """Whether an embedded file is of the binary around it."""
+    with ObjectFile(data, path) as binary, gsym.reading.reader.Reader(data) as reader:
+        fit = compare_binary(binary, reader.module_like)
+    if fit.is_refused:
+        reason = f"it is of another build than the binary around it: {fit.reason}"
+        yield Finding(0, reason)
 
 
 def check_answers(path: str) -> list[Unanswered]:
@@ -187,7 +202,7 @@ def compare(  # noqa: PLR0913 - independent keywords
         with gsym.reading.reader.open(path) as reader:
             reference = open_reference(
                 binary,
-                reader.header.uuid,
+                reader.module_like,
                 sample=sample,
                 path_map=rules,
                 search=search,

@@ -139,6 +139,9 @@ class Comparer:
         build_id, uuid = self._reference.build_id, reader.header.uuid
         if build_id and build_id != uuid:
             yield Difference(0, "UUID", build_id.hex(), uuid.hex() or NOTHING)
+        elif self._reference.fit.is_refused:
+            other = f"another build ({self._reference.fit.reason})"
+            yield Difference(0, "module", "one build", other)
         base, actual = self._reference.base_address, reader.header.base_address
         # Code may lie below the first segment; offsets from the base are not negative.
         base = None if base is None else min([base, *functions.starts[:1]])

@@ -12,12 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
+from gsym.containers.pdb_file import PdbFile
 from gsym.containers.recognition import recognise_file
-from gsym.conversion.companions.macho import bundle_member, read_fitting
+from gsym.conversion.companions.macho import bundle_member
 from gsym.conversion.companions.split_units import SplitUnitSearch
 from gsym.conversion.debug_info import SearchOptions, find_debug_info
+from gsym.conversion.identity import find_fitting, pdb_identity
 from gsym.errors import UnsupportedError
+from gsym.modules.key import compare
 from gsym.verification.binary import BinaryReference, Part
 from gsym.verification.breakpad import BreakpadReference
 from gsym.verification.decoder.elf import ReferenceElf
@@ -27,8 +29,11 @@ from gsym.verification.pdb import PdbReference
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from gsym.containers.object_file import ObjectFile
     from gsym.conversion.companions.macho import DebugMap
     from gsym.conversion.debug_info import DebugInfo
+    from gsym.conversion.identity import Saying
+    from gsym.modules.key import Comparison
     from gsym.verification.decoder.file import DebugSections, ReferenceFile
     from gsym.verification.reference import Reference
 
@@ -42,7 +47,7 @@ _COMPARED = (
 
 def open_reference(  # noqa: PLR0913 - independent keywords
     path: str,
-    uuid: bytes,
+    said: Saying,
     *,
     sample: int | None,
     path_map: Sequence[tuple[str, str]],
@@ -54,7 +59,7 @@ def open_reference(  # noqa: PLR0913 - independent keywords
 
     Args:
         path: A binary, a dSYM bundle, a PDB or a Breakpad file.
-        uuid: That of the GSYM file: of a fat file it chooses the slice.
+        said: What the GSYM file says of its module: of a fat file it chooses the slice.
         sample: The number of units to decode; None: all.
         path_map: (old, new) prefixes of paths that are rewritten.
         search: Where to look for files that belong to the binary.
@@ -70,16 +75,19 @@ def open_reference(  # noqa: PLR0913 - independent keywords
     if kind == "breakpad":
         return BreakpadReference(path, path_map)
     if kind == "pdb":
-        return PdbReference(map_file(path), path, 0, path_map)
+        data = map_file(path)
+        described = PdbReference(data, path, 0, path_map)
+        own = pdb_identity(PdbFile(data, path))
+        return _with_fit(described, compare(own, said(own)))
     if kind not in {"object", "fat"}:
         raise UnsupportedError(_COMPARED, path=path)
-    data, _ = read_fitting(path, uuid or None)
     with ExitStack() as stack:
-        binary = stack.enter_context(ObjectFile(data, path))
+        binary, fit = find_fitting(path, said)
+        stack.enter_context(binary)
         found = find_debug_info(binary, search or SearchOptions())
         if found.pdb is not None:
-            base = binary.base_address or 0
-            return PdbReference(found.pdb.data, found.pdb.path, base, path_map)
+            base, pdb = binary.base_address or 0, found.pdb
+            return _with_fit(PdbReference(pdb.data, pdb.path, base, path_map), fit)
         file = _open(binary)
         stack.callback(file.close)
         _add_companions(file, binary, found)
@@ -88,7 +96,14 @@ def open_reference(  # noqa: PLR0913 - independent keywords
         reference = BinaryReference(file, parts, sample, progress, like_llvm=like_llvm)
         missing = (found.missing,) if found.missing and not reference.functions else ()
         reference.notes += (*missing, *found.notes, *unread)
-        return reference
+        return _with_fit(reference, fit)
+
+
+def _with_fit(reference: Reference, fit: Comparison) -> Reference:
+    reference.fit = fit
+    if fit.reason and not fit.is_refused:
+        reference.notes += (f"the file may be of another build: {fit.reason}",)
+    return reference
 
 
 def _open(binary: ObjectFile) -> ReferenceFile:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from gsym.model import UINT64_END
+from gsym.modules.key import SAME, Comparison
 from gsym.verification.decoder.functions import is_better
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Reference:
 
     Attributes:
         build_id: What identifies the build; b"" for nothing.
+        fit: Whether the GSYM file was made from it, by all that both say of a module.
         base_address: Where the image starts; None where nothing says it.
         is_sample: Whether units were left out.
         functions: Functions by range; the first of several is the best one.
@@ -55,6 +57,7 @@ class Reference:
     has_sizes = False
     bounds_symbols = True
     build_id = b""
+    fit = Comparison(SAME)
     base_address: int | None = 0
     is_sample = False
     units = all_units = 0

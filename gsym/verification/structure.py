@@ -10,9 +10,10 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from gsym.engine.native import lib
+from gsym.engine.native import lib, to_bytes
 from gsym.model import UINT64_END
-from gsym.modules.part import module_part_start
+from gsym.modules.key import fits_uuid, is_hex, read_debug_id
+from gsym.modules.part import FOOTER_SIZE, module_part_start, read_module_part
 from gsym.writing.data_part import DATA_ALIGNMENT, data_part_start
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MAGIC_LITTLE = lib.GSYM_MAGIC.to_bytes(4, "little")
 _MAGIC_BIG = lib.GSYM_MAGIC.to_bytes(4, "big")
 _V1_HEADER = "4sHBBQIII20s"
+_V1_UUID_AT = 28
 _V2_HEADER = "4sHBBQI"
 _V2_ENTRY = "IQQ"
 _SHARING = "IIQQQ"
@@ -86,6 +88,7 @@ class Layout:
         extents: Extents of all parts but records.
         records: Base of record offsets, in the file.
         own_strings: The string table without the part shared with the binary.
+        uuid: Identifier of the binary that it was made from; b"" for none.
     """
 
     def __init__(self, data: memoryview, binary: memoryview) -> None:
@@ -109,9 +112,15 @@ class Layout:
         end = module_part_start(data, len(data))
         if end < len(data):
             self._add(_MODULE, end, len(data) - end)
+        self.uuid = self._read_uuid()
         start = data_part_start(data[:end], end)
         if start >= 0:
             self._add(_DATA, start, end - start)
+
+    def _read_uuid(self) -> bytes:
+        start = _V1_UUID_AT if self.version == lib.GSYM_VERSION_1 else 0
+        section = self.parts.get("UUID", Extent(start, start + self.uuid_size, "UUID"))
+        return bytes(self.data[section.start : section.end])
 
     def unpack(self, fields: str, offset: int, what: str) -> tuple[int, ...]:
         """The integers at *offset* in the `struct` format *fields*."""
@@ -174,7 +183,7 @@ class Layout:
                 self._add(what, record, lib.GSYM_SHARING_SIZE)
                 if strp + shared != size or start + strp < len(self.data):
                     raise BrokenError(record, f"{what} does not fit the string table")
-                end = len(self.data)
+                end = module_part_start(self.data, len(self.data))
         self._add(name, start, end - start)
         self.own_strings = self.parts[name]
         self.parts[name] = Extent(start, start + size, name)
@@ -262,14 +271,16 @@ def check_tables(layout: Layout) -> Iterator[Finding]:
     yield from _check_addresses(layout)
     yield from _check_strings(layout)
     yield from _check_files(layout)
+    yield from _check_module(layout)
 
 
 def _check_header(layout: Layout) -> Iterator[Finding]:
     if layout.version == lib.GSYM_VERSION_1:
         if layout.uuid_size > lib.GSYM_V1_MAX_UUID_SIZE:
             yield Finding(7, f"a UUID of {layout.uuid_size} bytes")
-        elif any(layout.data[28 + layout.uuid_size : lib.GSYM_V1_HEADER_SIZE]):
-            yield Finding(28 + layout.uuid_size, "bytes after the UUID are not zero")
+        after = _V1_UUID_AT + layout.uuid_size
+        if any(layout.data[after : lib.GSYM_V1_HEADER_SIZE]):
+            yield Finding(after, "bytes after the UUID are not zero")
         return
     widths = {
         "AddrOffsets": layout.addr_off_size,
@@ -332,6 +343,39 @@ def _check_files(layout: Layout) -> Iterator[Finding]:
             if strp >= size:
                 reason = f"file {index}: string {strp:#x} is past the string table"
                 yield Finding(where, reason)
+
+
+def _check_module(layout: Layout) -> Iterator[Finding]:
+    """Errors in the part that names the module."""
+    part = layout.parts.get(_MODULE)
+    if part is None:
+        return
+    text = bytes(layout.data[part.start : part.end - FOOTER_SIZE])
+    seen, at = set[str](), part.start
+    for field in text.rstrip(b"\0").decode("utf-8", "surrogateescape").split("\0"):
+        name, _, value = field.partition("=")
+        if not name.isidentifier() or not value:
+            yield Finding(at, f"{_MODULE}: a field without name or value")
+        elif name in seen:
+            yield Finding(at, f"{_MODULE}: two fields {name}")
+        elif not _IDS.get(name, bool)(value):
+            yield Finding(at, f"{_MODULE}: '{value}' is no {name.replace('_', ' ')}")
+        seen.add(name)
+        at += len(to_bytes(field)) + 1
+    module = read_module_part(layout.data)
+    if module is not None and not fits_uuid(module, layout.uuid):
+        yield Finding(part.start, f"{_MODULE} contradict the UUID")
+
+
+def _is_debug_id(text: str) -> bool:
+    try:
+        read_debug_id(text)
+    except ValueError:
+        return False
+    return True
+
+
+_IDS = {"debug_id": _is_debug_id, "code_id": is_hex, "code_hash": is_hex}
 
 
 def check_extents(layout: Layout, records: list[Extent]) -> Iterator[Finding]:

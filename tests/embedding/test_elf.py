@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import stat
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gsym
+from gsym.modules.key import ModuleKey
+from gsym.modules.part import module_part
+from gsym.reading.statistics import measure
+from gsym.verification.check import check_structure
 from tests.embeddings import (
     FUNCTIONS,
     SYMBOLS,
@@ -16,6 +21,7 @@ from tests.embeddings import (
     check_round_trip,
     elf,
     functions_of,
+    macho,
     write_gsym,
 )
 from tests.inputs.elf import (
@@ -196,20 +202,61 @@ def test_a_file_of_another_build_is_not_embedded(tmp_path: Path) -> None:
     other = write_gsym(tmp_path / "other.gsym", uuid=b"another")
     before = binary.read_bytes()
     with pytest.raises(
-        gsym.UuidMismatchError, match=r"other\.gsym: the UUID is 616e6f"
+        gsym.UuidMismatchError, match=r"other\.gsym: .* its build id is 616e6f"
     ):
         gsym.embed(other, binary)
     assert binary.read_bytes() == before
 
 
-@pytest.mark.parametrize("uuid", [b"", UUID])
-@pytest.mark.parametrize("build_id", [None, UUID])
+@pytest.mark.parametrize(
+    ("uuid", "build_id", "is_sure"),
+    [(UUID, UUID, True), (b"", UUID, False), (UUID, None, False), (b"", None, False)],
+)
 def test_a_file_without_an_id_goes_anywhere(
-    uuid: bytes, build_id: bytes | None, tmp_path: Path
+    uuid: bytes, build_id: bytes | None, *, is_sure: bool, tmp_path: Path
 ) -> None:
-    _, binary = made(tmp_path, elf(build_id=build_id))
-    gsym.embed(write_gsym(tmp_path / "any.gsym", uuid=uuid), binary)
-    assert functions_of(binary) == FUNCTIONS
+    beside, binary = made(tmp_path, elf(build_id=build_id))
+    beside.unlink()
+    report = gsym.embed(write_gsym(tmp_path / "any.gsym", uuid=uuid), binary)
+    assert report.unsure == ("" if is_sure else "there is no id to compare")
+    with nullcontext() if is_sure else pytest.warns(UserWarning, match="may be of"):
+        assert functions_of(binary) == FUNCTIONS
+
+
+KEY = ModuleKey(
+    debug_file="program", code_id=UUID.hex().upper(), os="Linux", go_id="a/b"
+)
+
+
+@pytest.mark.parametrize("image", [elf().to_bytes(), macho().to_bytes()])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("share", [True, False])
+def test_what_names_the_module_survives(
+    image: bytes, version: int, *, share: bool, tmp_path: Path
+) -> None:
+    _, binary = made(tmp_path, image)
+    source = write_gsym(tmp_path / "named.gsym", version)
+    data = source.read_bytes()
+    source.write_bytes(data + module_part(KEY, len(data)))
+    gsym.embed(source, binary, share_strings=share)
+    assert_answers(binary)
+    extracted = tmp_path / "again.gsym"
+    gsym.extract(binary, extracted)
+    for path in (binary, extracted):
+        assert check_structure(str(path)) == []
+        with gsym.open(path) as reader:
+            assert reader.module == KEY
+            measured = measure(reader)
+            assert measured.module_names == reader.module_part_size > 0
+        parts = sum(getattr(measured, name) for name in _PARTS)
+        assert measured.padding < 16
+        assert parts + measured.padding == measured.file_size
+
+
+_PARTS = (
+    *("header", "directory", "uuid_section", "address_table", "address_info_offsets"),
+    *("file_table", "string_table", "function_info", "function_index", "module_names"),
+)
 
 
 def test_without_symbols_there_is_nothing_to_share(tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ class Embedder(NamedTuple):
     def embed(self, binary: bytes, *, share: bool) -> bytes:
         container = container_of(memoryview(binary), "binary")
         if share:
-            payload = shared_payload(self.image, container.shared_table(), "binary")
+            payload = shared_payload(
+                self.image, container.shared_table(), None, "binary"
+            )
         else:
             payload = Payload(self.size, [self.data])
         return b"".join(map(bytes, container.with_section(payload)))

@@ -11,6 +11,8 @@ import pytest
 
 import gsym
 from gsym.cli.main import main
+from gsym.modules.key import ModuleKey
+from gsym.modules.part import module_part
 from gsym.remote import reader as remote_reader
 from gsym.remote.sparse_image import HEAD_SIZE
 from tests.creations import create
@@ -183,6 +185,7 @@ def test_answers_are_those_of_the_local_file(
     server: ObjectServer, options: dict[str, Any]
 ) -> None:
     data = program(150, 150, uuid=b"12345678", **options)
+    data += module_part(ModuleKey(code_id=b"12345678".hex(), os="Linux"), len(data))
     server.objects[PATH] = data
     local = gsym.Reader(data)
     with gsym.open(server.url + PATH, uuid=b"12345678") as reader:
@@ -194,6 +197,9 @@ def test_answers_are_those_of_the_local_file(
         assert reader.lookup(1 << 70) is None
         assert reader.is_partial
         assert server.counted()[1] < len(data)
+        assert local.module is not None
+        assert reader.module == local.module
+        assert reader.is_partial
 
 
 class HeldFile:

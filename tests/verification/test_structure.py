@@ -54,6 +54,48 @@ def test_an_empty_file_is_not_a_gsym_file(tmp_path: Path) -> None:
     assert findings(tmp_path, b"") == [(0, "the file is empty")]
 
 
+# ---- the part that names the module
+
+
+def with_part(text: bytes, version: int, byteorder: str) -> tuple[bytes, int]:
+    """A file with a part of this text, and where it begins."""
+    data = small_file(version, byteorder)
+    text += bytes(-(len(data) + len(text) + 16) % 512)
+    return data + text + b"GSYMIDEN" + struct.pack("<Q", len(text)), len(data)
+
+
+SOUND = b"os=Linux\0code_hash=00ff\0later=anything\0"
+PART_FAULTS = {
+    b"os=Linux\0code_hash\0": (9, "a field without name or value"),
+    b"os=\0": (0, "a field without name or value"),
+    b"=x\0": (0, "a field without name or value"),
+    b"os=Linux\0os=mac\0": (9, "two fields os"),
+    b"os=Linux\0debug_id=12\0": (9, "'12' is no debug id"),
+    b"code_hash=xyz\0": (0, "'xyz' is no code hash"),
+    b"os=Linux\0code_id=1234\0": (0, "contradict the UUID"),
+}
+
+
+@pytest.mark.parametrize(("version", "byteorder"), FORMS)
+def test_names_of_the_module_are_sound(
+    tmp_path: Path, version: int, byteorder: str
+) -> None:
+    data, _ = with_part(SOUND, version, byteorder)
+    assert findings(tmp_path, data) == []
+
+
+@pytest.mark.parametrize(("version", "byteorder"), BOTH_VERSIONS)
+@pytest.mark.parametrize("text", PART_FAULTS)
+def test_damaged_names_of_the_module_are_found(
+    tmp_path: Path, text: bytes, version: int, byteorder: str
+) -> None:
+    at, reason = PART_FAULTS[text]
+    data, start = with_part(text, version, byteorder)
+    found = findings(tmp_path, data)
+    assert found[0][0] == start + at
+    assert found[0][1].endswith(reason)
+
+
 # ---- records that make no sense
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gsym.cli.grammar import Values
     from gsym.model import CallSite, FunctionInfo, Header, InlineInfo
+    from gsym.modules.key import ModuleKey
 
 _CALL_SITE_FLAGS = {1: "internal", 2: "external"}
 
@@ -38,6 +39,7 @@ def dump(values: Values) -> int:
             _write_lines(_header_lines(reader.header))
             if reader.stored_index_size:
                 _write_lines(iter([f"index         {reader.stored_index_size} bytes"]))
+            _write_lines(_module_lines(reader.module))
             show = text_names(values)
             for info in reader.functions():
                 sys.stdout.write("\n")
@@ -56,6 +58,14 @@ def _header_lines(header: Header) -> Iterator[str]:
     yield f"functions     {header.num_addresses}"
     yield f"files         {header.num_files}"
     yield f"strings       {header.strtab_size} bytes"
+
+
+def _module_lines(module: ModuleKey | None) -> Iterator[str]:
+    """What the file says of its module; no lines where it has only a UUID."""
+    fields = {} if module is None else module._asdict()
+    for name, value in fields.items():
+        if value:
+            yield f"{name.replace('_', ' '):<13} {printable(value)}"
 
 
 def _function_lines(

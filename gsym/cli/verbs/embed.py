@@ -60,6 +60,12 @@ def embed_file(values: Values) -> int:
             "file with shared strings cannot have them; the binary's symbol table does",
             file=sys.stderr,
         )
+    if report.unsure:
+        print(
+            f"gsym embed: warning: {printable(report.gsym)} may be of another build: "
+            f"{printable(report.unsure)}",
+            file=sys.stderr,
+        )
     if report.signature == "identity dropped":
         print(
             f"gsym embed: warning: {printable(report.output)} is now signed ad hoc, "

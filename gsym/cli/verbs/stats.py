@@ -30,6 +30,7 @@ _SECTIONS = (
     ("string_table", "string table"),
     ("function_info", "function records"),
     ("function_index", "index"),
+    ("module_names", "names of the module"),
 )
 _INFO_TYPES = (
     ("size_and_name", "size and name"),

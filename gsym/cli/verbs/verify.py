@@ -16,8 +16,11 @@ from gsym.cli.gsym_input import open_gsym
 from gsym.cli.options import GSYM_FILE, JSON, QUIET, VERBOSE
 from gsym.cli.program import EXIT_FAILED
 from gsym.cli.terminal import print_json, printable, progress_for, warn
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.companions.macho import bundle_member
 from gsym.errors import GsymError
-from gsym.symbolication.binary_lookup import is_gsym
+from gsym.symbolication.binary_lookup import EMBEDDED_SECTIONS, is_gsym
 from gsym.verification.check import check_answers, check_structure, compare
 
 TYPE_CHECKING = False
@@ -70,7 +73,7 @@ def check(values: Values) -> int:
     path_map = convert_keywords(values, "path_map").get("path_map", ())
     if path_map and binary is None:
         raise UsageError("option '--path-map' needs '--against'")
-    if not is_gsym(path):
+    if not is_gsym(path) and not _holds_gsym(path):
         with open_gsym(path, values) as reader:
             path = reader.path or path
         if not os.path.exists(path):
@@ -86,6 +89,15 @@ def check(values: Values) -> int:
         is_json=values.flag("--json"),
     )
     return 0 if is_valid else EXIT_FAILED
+
+
+def _holds_gsym(path: str) -> bool:
+    """Whether a GSYM file is embedded in a binary; it may be damaged."""
+    try:
+        with ObjectFile(map_file(bundle_member(path)), path) as binary:
+            return any(map(binary.has_section, EMBEDDED_SECTIONS))
+    except GsymError:
+        return False
 
 
 def verify(  # noqa: PLR0913 - independent keywords
