@@ -16,16 +16,26 @@ if TYPE_CHECKING:
 _HEAD_SIZE = 64
 
 
-def open_gsym(
+def open_gsym(path: str, values: Values, *, read_ahead: bool = False) -> Reader:
+    """The reader of `find_for`, which describes the arguments and the exceptions."""
+    return find_for(path, values, read_ahead=read_ahead)[0]
+
+
+def find_for(
     path: str, values: Values, *, uuid: bytes | None = None, read_ahead: bool = False
-) -> Reader:
+) -> tuple[Reader, str]:
     """Open the GSYM file at *path*, or the one of the binary there.
+
+    Notes on it are printed to standard error.
 
     Args:
         path: As `gsym.symbolication.binary_lookup.open_module` takes it.
         values: Of a command that may have `VERBOSE`.
         uuid: See `gsym.open`.
         read_ahead: See `gsym.open`.
+
+    Returns:
+        Its reader, and why it may be of another build; "" if that is not so.
 
     Raises:
         GsymError: It cannot be used; of another family of files the text names the
@@ -36,7 +46,7 @@ def open_gsym(
         found = open_module(path, uuid, read_ahead=read_ahead)
     except FormatError as error:
         raise (_of_another_family(path) or error) from None
-    notes = found.notes
+    notes = tuple(filter(None, (*found.notes, found.unsure)))
     if found.origin != path and values.has("--verbose") and values.flag("--verbose"):
         notes = (*notes, f"using {found.origin}")
     for note in notes:
@@ -45,7 +55,7 @@ def open_gsym(
         print(f"gsym: {printable(note)}", file=sys.stderr)
     if found.reader is None:
         raise EmptyError("no debug information and no symbols", path=path)
-    return found.reader
+    return found.reader, found.unsure
 
 
 def _of_another_family(path: str) -> GsymError | None:

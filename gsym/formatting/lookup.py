@@ -71,14 +71,29 @@ def ascii_text(raw: bytes) -> bytes:
     return json.dumps(to_str(raw))[1:-1].encode()
 
 
-def json_style(*, demangle: bool | None, merged: bool) -> Style:
+def unsure_member(unsure: str) -> str:
+    """The member of an answer in JSON for a file that may be of another build.
+
+    Args:
+        unsure: Why it may be; "": it is not, and there is no member.
+    """
+    if not unsure:
+        return ""
+    import json
+
+    return f', "unsure": {json.dumps(unsure)}'
+
+
+def json_style(*, demangle: bool | None, merged: bool, unsure: str = "") -> Style:
     """The style for programs: a JSON object on a line for each address.
 
     Args:
         demangle: Demangle names of functions; None: in a field `demangled` after each
             name.
         merged: Also show merged functions.
+        unsure: See `unsure_member`.
     """
+    end = unsure_member(unsure).replace("<", "<<")
     answer = (
         '"function": {"name": "<function>", "start": <start>, "size": <size>}, '
         '"frames": [<*frames><?later>, </>{"name": "<name>", '
@@ -90,7 +105,7 @@ def json_style(*, demangle: bool | None, merged: bool) -> Style:
     others = f'<?merged>, "merged": [<*merged><?later>, </>{{{answer}}}</>]</>'
     return Style(
         f'{{"address": <address_decimal>, <?found>{answer}{others if merged else ""}'
-        f'<:>"function": null, "frames": [], "reason": "{_REASON}"</>}}\n',
+        f'<:>"function": null, "frames": [], "reason": "{_REASON}"</>{end}}}\n',
         numbers=PLAIN_NUMBERS,
         json=True,
         escape=ascii_text,
@@ -100,11 +115,9 @@ def json_style(*, demangle: bool | None, merged: bool) -> Style:
     )
 
 
-def outside_answer(address: int, style: Style) -> bytes:
+def outside_answer(address: int, style: Style, unsure: str = "") -> bytes:
     """The answer to a number of more than 64 bits, which the engine does not accept."""
     if style.json:
-        return b'{"address": %d, "function": null, "frames": [], "reason": "%b"}\n' % (
-            address,
-            _OUTSIDE.encode(),
-        )
+        answer = f'{{"address": {address}, "function": null, "frames": [], "reason": '
+        return f'{answer}"{_OUTSIDE}"{unsure_member(unsure)}}}\n'.encode()
     return b"%#x: ?? (%b)\n" % (address, _OUTSIDE.encode())

@@ -10,10 +10,9 @@ In this order:
    when the cache is too large. For a few addresses of a large binary, only the units
    that have code there are converted.
 
-A file beside a binary is used only if it has the binary's UUID; if neither has one,
-only if it is not older than the binary. The cache has a folder for each version of this
-package, so that improved conversions take effect. Its keys are the build id, or else
-path and time, and the other files that the conversion reads.
+A file of 1 to 3 is used if `compare` says that it is of the same build. Where nothing
+tells, it is used, with the mark that this is not sure, if the binary has no debug
+information itself.
 """
 
 from __future__ import annotations
@@ -25,23 +24,20 @@ from stat import S_ISDIR, S_ISREG
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError, UuidMismatchError
+from gsym.modules.key import SAME, ModuleKey, has_id
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
-from gsym.symbolication.conversion_cache import (
-    cache_path,
-    collect_cache,
-    is_writable,
-    path_in_cache,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gsym.containers.object_file import ObjectFile
     from gsym.conversion.debug_info import DebugInfo
+    from gsym.conversion.report import ConversionReport
     from gsym.model import Lookup
     from gsym.reading.reader import Reader
+    from gsym.symbolication.conversion_cache import Place, Stamp
 
 
 class BinarySearch(NamedTuple):
@@ -84,11 +80,13 @@ class FoundGsym(NamedTuple):
         reader: The GSYM file; None if the binary has no functions.
         notes: Sentences about files that were not used.
         origin: Where it is from, in words.
+        unsure: Why it may be of another build, in words; "" if it is not.
     """
 
     reader: Reader | None
     notes: tuple[str, ...] = ()
     origin: str = ""
+    unsure: str = ""
 
 
 EMBEDDED_SECTIONS = (b".gsym", b"__gsym")
@@ -109,7 +107,8 @@ def open(  # the name is the API
     The GSYM file of a binary is the one embedded in it, `PATH.gsym` beside it, that of
     the user's store or that of the cache; otherwise the binary is converted into the
     cache, which `GSYM_CACHE_DIR` names and `gsym store gc --cache` clears. A file that
-    belongs to another build is not used, with a `UserWarning`.
+    belongs to another build is not used, with a `UserWarning`; there is one as well for
+    a file that is used although nothing tells whether it does.
 
     Args:
         path: GSYM file of any version and byte order; binary with debug information
@@ -177,10 +176,10 @@ def _reader_of(found: FoundGsym, path: str) -> Reader:
     Raises:
         EmptyError: There is no function.
     """
-    if found.notes:
+    if found.notes or found.unsure:
         from warnings import warn
 
-        for note in found.notes:
+        for note in filter(None, (*found.notes, found.unsure)):
             warn(note, stacklevel=3)
     if found.reader is None:
         raise EmptyError("no debug information and no symbols", path=path)
@@ -231,17 +230,18 @@ def open_module(
         from gsym.remote.reader import open_remote
 
         return FoundGsym(open_remote(path, uuid, index_limit=index_limit), origin=path)
+    embedded = None
     try:
         reader = gsym.reading.reader.open(
-            path, uuid, index_limit=index_limit, read_ahead=read_ahead, copy=copy
+            path, index_limit=index_limit, read_ahead=read_ahead, copy=copy
         )
-    except UuidMismatchError:
-        raise
     except (GsymError, IsADirectoryError):
         if is_gsym(path):
             raise
     else:
-        return FoundGsym(reader, origin=path)
+        if not reader.offset:
+            return _checked(FoundGsym(reader, origin=path), path, uuid)
+        embedded = reader
     search = BinarySearch(
         store=True,
         index_limit=index_limit,
@@ -249,20 +249,36 @@ def open_module(
         copy=copy,
         partial=not copy,
     )
-    found = find_gsym(path, search)
-    if uuid is not None and found.reader is not None:
-        from gsym.engine.native import uuid_bytes
+    return _checked(find_gsym(path, search, embedded), path, uuid)
 
-        wanted, has = uuid_bytes(uuid), found.reader.uuid
-        if wanted != has:
-            found.reader.close()
-            reason = f"its UUID is {has.hex() or 'missing'}, not {wanted.hex()}"
-            raise UuidMismatchError(reason, path=path)
+
+def _checked(found: FoundGsym, path: str, uuid: bytes | str | None) -> FoundGsym:
+    """What was found, if it has the UUID that is wanted.
+
+    Raises:
+        UuidMismatchError: It has another one.
+    """
+    if uuid is None or found.reader is None:
+        return found
+    from gsym.engine.native import uuid_bytes
+
+    wanted, has = uuid_bytes(uuid), found.reader.uuid
+    if wanted != has:
+        found.reader.close()
+        reason = f"the UUID is {has.hex() or 'missing'}, not {wanted.hex()}"
+        raise UuidMismatchError(reason, path=path)
     return found
 
 
-def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
+def find_gsym(
+    path: str, search: BinarySearch | None = None, embedded: Reader | None = None
+) -> FoundGsym:
     """Open the GSYM file for the file at *path*, converting it if necessary.
+
+    Args:
+        path: Of the file.
+        search: Where to look, and how to make one.
+        embedded: The one that is embedded in it, if it is open.
 
     Raises:
         ArchitectureError: It is a fat file, and no slice is chosen.
@@ -278,15 +294,23 @@ def find_gsym(path: str, search: BinarySearch | None = None) -> FoundGsym:
     if kind == "gsym":
         return FoundGsym(_open(path, chosen), origin=path)
     if kind == "pdb":
-        kept = path_in_cache(path, chosen)
-        return _from_cache(kept, chosen) or _convert(path, chosen, kept)
+        place = _place_of_pdb(path, chosen)
+        return _from_cache(place, chosen) or _convert(path, chosen, place)
     if kind not in {"object", "fat", "bundle"}:
         return _convert(path, chosen, None)
     if is_bundle:
         from gsym.conversion.companions.macho import bundle_member
 
         path = bundle_member(path)
-    return _of_binary(path, chosen)
+    return _of_binary(path, chosen, embedded)
+
+
+def _place_of_pdb(path: str, search: BinarySearch) -> Place:
+    from gsym.containers.mapped_file import map_file
+    from gsym.symbolication.conversion_cache import Place, Stamp
+
+    stamp = Stamp(path, os.stat(path), search.cache)
+    return Place(stamp, map_file(path), b"", "pdb", (), ())
 
 
 def _open(path: str, search: BinarySearch) -> Reader:
@@ -298,43 +322,141 @@ def _open(path: str, search: BinarySearch) -> Reader:
     )
 
 
-def _of_binary(path: str, search: BinarySearch) -> FoundGsym:
+def _of_binary(path: str, search: BinarySearch, embedded: Reader | None) -> FoundGsym:
     from gsym.containers.fat import choose_slice
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
 
+    before = os.stat(path)
     data = choose_slice(map_file(path), path, search.architecture)
     notes: list[str] = []
     with ObjectFile(data, path) as binary:
-        if any(map(binary.has_section, EMBEDDED_SECTIONS)):
-            limit = search.index_limit
-            held_bytes = bytes(data) if search.copy else data
-            held = gsym.reading.reader.Reader(held_bytes, path=path, index_limit=limit)
-            return FoundGsym(held, origin=f"{path}, in which it is embedded")
-        for candidate in _candidates(path, search, binary.architecture):
-            reader = _open_fitting(candidate, binary, search, notes)
-            if reader is not None:
-                return FoundGsym(reader, tuple(notes), candidate)
-        stored = _in_store(binary, search)
-        if stored is not None:
-            return FoundGsym(stored, tuple(notes), f"{stored.path}, in the store")
-        kept = cache_path(binary, search)
+        ready = _ready(binary, search, before, notes, embedded)
+        if ready is not None:
+            return ready._replace(notes=tuple(notes))
+        stamp = _stamp(path, search, before)
+        place = _place(binary, search, stamp)
         has_debug_info = binary.has_section(b".debug_info")
-    found, debug_info = _from_cache(kept, search), None
+    found, debug_info = _from_cache(place, search), None
     if found is None and search.partial:
-        found, debug_info = _by_units(ObjectFile(data, path), search, kept)
+        units = ObjectFile(data, path)
+        found, debug_info = _by_units(units, search, place, stamp)
     if found is None:
-        found = _convert(path, search, kept, debug_info, has_debug_info=has_debug_info)
+        found = _convert(path, search, place, debug_info, has_debug_info=has_debug_info)
     return found._replace(notes=(*notes, *found.notes))
 
 
-def _stamp(path: str) -> tuple[int, ...]:
-    status = os.stat(path)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+def ready_gsym(binary: ObjectFile, search: BinarySearch) -> FoundGsym:
+    """The GSYM file of an open binary that need not be made.
+
+    The reader is None if there is none; the notes are about those of other builds.
+    """
+    notes: list[str] = []
+    found = _ready(binary, search, os.stat(binary.path), notes)
+    return (found or FoundGsym(None))._replace(notes=tuple(notes))
+
+
+def _stamp(path: str, search: BinarySearch, status: os.stat_result) -> Stamp:
+    from gsym.symbolication.conversion_cache import Stamp
+
+    return Stamp(path, status, search.cache)
+
+
+def _place(binary: ObjectFile, search: BinarySearch, stamp: Stamp) -> Place:
+    from gsym.symbolication.conversion_cache import Place, debug_file_paths
+
+    paths = debug_file_paths(binary, search)
+    options = search.debuginfod, search.dwp
+    uuid, architecture = binary.uuid, binary.architecture
+    return Place(stamp, binary.data, uuid, architecture, paths, options)
+
+
+def _ready(
+    binary: ObjectFile,
+    search: BinarySearch,
+    before: os.stat_result,
+    notes: list[str],
+    embedded: Reader | None = None,
+) -> FoundGsym | None:
+    """The first file that is of *binary* for sure, else the first that may be.
+
+    Args:
+        binary: The binary.
+        search: Where to look.
+        before: The status of the binary before it was opened.
+        notes: Gets a sentence about each file of another build.
+        embedded: See `find_gsym`.
+    """
+    from gsym.conversion.identity import compare_binary
+
+    def hash_code() -> str:
+        return _stamp(binary.path, search, before).code_hash(binary)
+
+    unsure = None
+    for reader, origin in _offered(binary, search, hash_code, embedded, notes):
+        fit = compare_binary(binary, reader.module_like, hash_code)
+        if fit.outcome == SAME:
+            return FoundGsym(reader, origin=origin)
+        if not fit.is_refused and unsure is None:
+            reason = f"{origin} may be of another build: {fit.reason}"
+            unsure = FoundGsym(reader, origin=origin, unsure=reason)
+            continue
+        if fit.is_refused:
+            notes.append(f"{origin} is not used: {fit.reason}")
+        reader.close()
+    if unsure is None or not _has_dwarf(binary):
+        return unsure
+    notes.append(f"{unsure.unsure}, so the debug information of the binary is used")
+    return None
+
+
+def _has_dwarf(binary: ObjectFile) -> bool:
+    from gsym.engine.native import lib
+
+    return binary.debug_section_size(lib.GSYM_DEBUG_INFO) > 0
+
+
+def _offered(
+    binary: ObjectFile,
+    search: BinarySearch,
+    hash_code: Callable[[], str],
+    embedded: Reader | None,
+    notes: list[str],
+) -> Iterator[tuple[Reader, str]]:
+    """Open files that may be of *binary*, and where each is from."""
+    path, limit = binary.path, search.index_limit
+    section = next(filter(binary.has_section, EMBEDDED_SECTIONS), b"")
+    if embedded is None and section:
+        data = bytes(binary.data) if search.copy else binary.data
+        embedded = gsym.reading.reader.Reader(data, path=path, index_limit=limit)
+    if embedded is not None:
+        yield embedded, f"{path}({section.decode()})"
+    for candidate in _candidates(path, search, binary.architecture):
+        reader = _open_candidate(candidate, search, notes)
+        if reader is not None:
+            yield reader, candidate
+    stored = _in_store(binary, search, hash_code) if search.store else None
+    if stored is None:
+        return
+    origin = f"{stored.path}, in the store"
+    if _has_dwarf(binary) and not _has_name(stored, path):
+        # Of two programs of one id and the same code, each has its own names.
+        name = stored.module_like(ModuleKey()).debug_file
+        notes.append(f"{origin}, is not used: it is called {name}")
+        stored.close()
+        return
+    yield stored, origin
+
+
+def _has_name(reader: Reader, path: str) -> bool:
+    """Whether a GSYM file may be of a binary of this name."""
+    module = reader.module_like(ModuleKey())
+    names = {module.debug_file, module.code_file} - {""}
+    return not names or os.path.basename(path) in names
 
 
 def _by_units(
-    binary: ObjectFile, search: BinarySearch, kept: str
+    binary: ObjectFile, search: BinarySearch, place: Place, stamp: Stamp
 ) -> tuple[FoundGsym | None, DebugInfo | None]:
     """A reader that converts what is asked for, and the files that a conversion reads.
 
@@ -348,15 +470,13 @@ def _by_units(
         search.debug_file_directories, search.debuginfod, search.dwp
     )
 
-    before = _stamp(binary.path)
-
     def convert() -> Reader | None:
-        if _stamp(binary.path) != before:
+        if not stamp.is_same():
             raise GsymError(
                 "the file was replaced after it was opened", path=binary.path
             )
         return _convert(
-            binary.path, search, kept, debug_info, has_debug_info=True
+            binary.path, search, place, debug_info, has_debug_info=True
         ).reader
 
     try:
@@ -369,19 +489,32 @@ def _by_units(
     return FoundGsym(reader, origin=f"{binary.path}, by units"), debug_info
 
 
-def _in_store(binary: ObjectFile, search: BinarySearch) -> Reader | None:
-    """The reader of the binary's module in the user's store, if available."""
-    if not search.store or not binary.uuid:
-        return None
+def _in_store(
+    binary: ObjectFile, search: BinarySearch, hash_code: Callable[[], str]
+) -> Reader | None:
+    """The reader of the binary's module in the user's store, if available.
+
+    Its code is read if the store has a module of its ids, and decides among several.
+    """
     from gsym.store.layout import default_store
 
     if not os.path.isdir(default_store()):
         return None
-    from gsym.modules.key import ModuleKey
+    from gsym.conversion.identity import key_of_binary
     from gsym.store.directory import Store
 
+    store, key = Store(default_store()), key_of_binary(binary)
+    if not has_id(key):
+        return None
     try:
-        entry = Store(default_store()).get(ModuleKey(code_id=binary.uuid.hex()))
+        if store.get(key, is_use=False) is None:
+            return None
+    except GsymError:
+        pass  # several modules have these ids
+    except OSError:
+        return None
+    try:
+        entry = store.get(key._replace(code_hash=hash_code()))
         return None if entry is None else _open(entry.path, search)
     except (GsymError, OSError):
         return None
@@ -399,12 +532,10 @@ def _candidates(path: str, search: BinarySearch, architecture: str) -> Iterator[
         yield f"{file}.{architecture}"
 
 
-def _open_fitting(
-    path: str, binary: ObjectFile, search: BinarySearch, notes: list[str]
-) -> Reader | None:
-    """The reader of *path* if it belongs to *binary*; else None, and a note."""
+def _open_candidate(path: str, search: BinarySearch, notes: list[str]) -> Reader | None:
+    """The reader of *path*; None, and a note, if it is there and cannot be read."""
     try:
-        reader = _open(path, search)
+        return _open(path, search)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -413,30 +544,12 @@ def _open_fitting(
     except GsymError as error:
         notes.append(f"{path} is not used: {error.reason}")
         return None
-    mismatch = _mismatch(reader, path, binary)
-    if not mismatch:
-        return reader
-    notes.append(f"{path} is not used: {mismatch}")
-    reader.close()
-    return None
-
-
-def _mismatch(reader: Reader, path: str, binary: ObjectFile) -> str:
-    """Why a file does not belong to *binary*; "" if it does."""
-    if reader.uuid != binary.uuid:
-        return (
-            f"its UUID is {reader.uuid.hex() or 'missing'}, that of {binary.path} "
-            f"{binary.uuid.hex() or 'is missing'}"
-        )
-    if not binary.uuid and os.stat(path).st_mtime < os.stat(binary.path).st_mtime:
-        return f"it is older than {binary.path}, and neither has a UUID"
-    return ""
 
 
 def _convert(
     path: str,
     search: BinarySearch,
-    kept: str | None,
+    place: Place | None,
     debug_info: DebugInfo | None = None,
     *,
     has_debug_info: bool = False,
@@ -446,43 +559,80 @@ def _convert(
     Args:
         path: The file.
         search: How to make it.
-        kept: The path in the cache; None: it is always converted.
+        place: In the cache; None: it is always converted.
         debug_info: What was found for it, if anything has looked for that.
         has_debug_info: Whether it has debug information, of which parts may be in
             other files.
     """
-    if kept is not None and is_writable(os.path.dirname(kept)):
-        made = _make(path, kept, search, debug_info, has_debug_info=has_debug_info)
+    from gsym.symbolication.conversion_cache import collect_cache, is_writable
+
+    if place is not None and is_writable(place.folder):
+        made = f"{place.path}.{os.getpid()}{_SUFFIX}"
+        report = _make(path, made, search, debug_info)
+        if report is None:
+            return FoundGsym(None)
+        # What belongs to its debug information and is missing may come soon.
+        is_partial = has_debug_info and bool(report.notes)
+        unsure = _unsure(path, report)
+        kept = place.keep(made, is_complete=not is_partial and not unsure)
+        notes = tuple(_notes(path, report)) if is_partial else ()
+        found = FoundGsym(_open(kept, search), notes, unsure=unsure)
         collect_cache(root=search.cache, kept=kept)
-        return made._replace(origin=f"{kept}, converted from {path}")
+        return found._replace(origin=f"{kept}, converted from {path}")
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="gsym-") as temporary:
         output = os.path.join(temporary, "out" + _SUFFIX)
-        made = _make(path, output, search, debug_info, has_debug_info=has_debug_info)
-        return made._replace(origin=f"{path}, converted")
+        report = _make(path, output, search, debug_info)
+        if report is None:
+            return FoundGsym(None)
+        notes = tuple(_notes(path, report)) if has_debug_info else ()
+        origin, unsure = f"{path}, converted", _unsure(path, report)
+        return FoundGsym(_open(output, search), notes, origin, unsure)
 
 
-def _from_cache(kept: str, search: BinarySearch) -> FoundGsym | None:
+def _notes(path: str, report: ConversionReport) -> Iterator[str]:
+    return (f"{path}: {note}" for note in report.notes if not _is_unsure(note))
+
+
+def _unsure(path: str, report: ConversionReport) -> str:
+    """What says that a file which was read may be of another build."""
+    return next((f"{path}: {note}" for note in report.notes if _is_unsure(note)), "")
+
+
+def _is_unsure(note: str) -> bool:
+    return bool(getattr(note, "is_unsure", False))
+
+
+def _from_cache(place: Place, search: BinarySearch) -> FoundGsym | None:
+    found = _kept(place.linked(), search)
+    if found is not None:
+        return found
+    found = _kept(place.candidate(), search)
+    if found is not None:
+        place.remember()
+    return found
+
+
+def _kept(path: str, search: BinarySearch) -> FoundGsym | None:
+    """The file at *path* in the cache, if it is there and sound."""
+    if not path:
+        return None
     try:
-        found = _open(kept, search)
+        found = _open(path, search)
     except (OSError, GsymError):
         return None  # missing or damaged: convert again
     try:  # noqa: SIM105 - importing contextlib takes as long as a lookup
-        os.utime(kept)  # the eviction order
+        os.utime(path)  # the eviction order
     except OSError:
         pass  # a cache that is read-only
-    return FoundGsym(found, origin=f"{kept}, from the cache")
+    return FoundGsym(found, origin=f"{path}, from the cache")
 
 
 def _make(
-    path: str,
-    output: str,
-    search: BinarySearch,
-    debug_info: DebugInfo | None,
-    *,
-    has_debug_info: bool,
-) -> FoundGsym:
+    path: str, output: str, search: BinarySearch, debug_info: DebugInfo | None
+) -> ConversionReport | None:
+    """The report of a conversion; None if there is no function."""
     from gsym.conversion.input_file import open_input
     from gsym.conversion.job import convert_file
     from gsym.conversion.options import ConvertOptions
@@ -494,13 +644,6 @@ def _make(
         dwp=search.dwp,
     )
     try:
-        report = convert_file(open_input(path), output, options, debug_info=debug_info)
+        return convert_file(open_input(path), output, options, debug_info=debug_info)
     except EmptyError:
-        return FoundGsym(None)
-    if not report.notes or not has_debug_info:
-        return FoundGsym(_open(output, search))
-    # Files that belong to its debug information are missing, perhaps not for long.
-    partial = f"{output}.incomplete{_SUFFIX}"
-    os.replace(output, partial)
-    notes = tuple(f"{path}: {note}" for note in report.notes)
-    return FoundGsym(_open(partial, search), notes)
+        return None

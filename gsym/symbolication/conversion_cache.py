@@ -1,81 +1,276 @@
-"""The user's cache of GSYM files that were converted from binaries."""
+"""The user's cache of GSYM files that were converted from binaries.
+
+It has two levels, in a folder for each version of this package:
+
+    stamps/DEVICE-INODE-SIZE-MTIME-CTIME-ARCHITECTURE-MARK    a symbolic link to
+    id/BU/ILDID/ARCHITECTURE-SIZE-MARK-HASH.gsym              a conversion
+    contents/ARCHITECTURE-SIZE-MARK-HASH.gsym                 one of a file without id
+
+MARK stands for the debug files that the conversion reads and its options, HASH for all
+bytes of the binary. The time of change in a stamp is none that users can set, so a
+binary that was rewritten in place, or replaced by one of the same size and time, has
+another stamp. Contents are read if the stamp is new and there is a conversion that they
+may have, or when there is a new one.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 
 from gsym.conversion.companions import cache_root, symbol_cache
 from gsym.errors import GsymError
+from gsym.modules.key import hash_of_code, new_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gsym.containers.object_file import ObjectFile
     from gsym.store.collection import Collection
     from gsym.symbolication.binary_lookup import BinarySearch
 
 MAX_CACHE_SIZE = 4 << 30  # bytes
+_SUFFIX = ".gsym"
+_INCOMPLETE = ".incomplete" + _SUFFIX
+_STAMPS = "stamps"
+_MOST_LINKS = 1 << 16
+_UP = os.path.join("..", "")
+_BLOCK = 4 << 20
+_LITTLE_CODE = 1 << 20  # bytes, which are read as fast as a link
+_SECOND = 10**9
+# Nanoseconds: more than the precision of times of change, where these have fractions of
+# a second, and where not.
+_TICK, _COARSE_TICK = 10**7, 2 * _SECOND
 
 
-def cache_path(binary: ObjectFile, search: BinarySearch) -> str:
-    """The path in the cache for *binary* and the files that its conversion reads."""
-    from zlib import crc32
+class Stamp:
+    """A file as it was, by which is remembered what its contents told.
 
-    from gsym import __version__
+    Args:
+        path: Of the file.
+        status: Of the file, before its contents were read.
+        root: Folder of the cache; None: the user's cache.
+    """
 
-    status = os.stat(binary.path)
-    read_too = (*_stamps(binary, search), search.debuginfod, search.dwp)
-    mark = crc32(repr(read_too).encode("utf-8", "surrogateescape"))
-    name = f"{status.st_size:x}-{binary.architecture}-{mark:08x}.gsym"
-    if binary.uuid:
-        folder = os.path.join(search.cache or cache_root(), __version__)
-        digits = binary.uuid.hex()
-        return os.path.join(folder, "id", digits[:2], digits[2:] or "-", name)
-    return path_in_cache(binary.path, search, name)
+    def __init__(self, path: str, status: os.stat_result, root: str | None) -> None:
+        from gsym import __version__
+
+        self.path = path
+        self.folder = os.path.join(root or cache_root(), __version__)
+        self._fields = _fields(status)
+        self._name = "-".join(f"{each:x}" for each in self._fields)
+
+    def read(self, what: str) -> str:
+        """What `write` remembered as *what*; "" for nothing."""
+        try:
+            return os.readlink(self._link(what))
+        except OSError:
+            return ""
+
+    def write(self, what: str, text: str) -> None:
+        """Remember a text for the file, unless it was changed or may be just now."""
+        if not self.is_current():
+            return
+        link = self._link(what)
+        temporary = f"{link}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)
+            os.symlink(text, temporary)
+            os.replace(temporary, link)
+        except OSError:
+            pass  # a cache that is read-only; others write it meanwhile
+
+    def settle(self) -> None:
+        """Wait until any later change of the file gives it another time.
+
+        That is a few milliseconds, for a file that has just been written.
+        """
+        left = _TICK - self._age()
+        if 0 < left <= _TICK:
+            time.sleep(left / _SECOND)
+
+    def is_current(self) -> bool:
+        """Whether the file is the same, and its contents are what was read."""
+        is_coarse = self._fields[-1] % _SECOND == 0
+        least = _COARSE_TICK if is_coarse else _TICK
+        return self._age() >= least and self.is_same()
+
+    def code_hash(self, binary: ObjectFile) -> str:
+        """The `code_hash` of the file, or of its slice *binary*.
+
+        Much code is read once.
+        """
+        if sum(map(len, binary.code())) < _LITTLE_CODE:
+            return hash_of_code(binary.code())
+        what = f"{binary.architecture}-code"
+        known = self.read(what)
+        if not known:
+            self.settle()
+            known = hash_of_code(binary.code())
+            self.write(what, known)
+        return known
+
+    def _age(self) -> int:
+        return time.time_ns() - self._fields[-1]
+
+    def is_same(self) -> bool:
+        """Whether the file is what it was."""
+        try:
+            return _fields(os.stat(self.path)) == self._fields
+        except OSError:
+            return False
+
+    def _link(self, what: str) -> str:
+        return os.path.join(self.folder, _STAMPS, f"{self._name}-{what}")
 
 
-def path_in_cache(path: str, search: BinarySearch, name: str = "") -> str:
-    """The path in the cache for a file as it is now, which has no other identity."""
-    from gsym import __version__
-
-    folder = os.path.join(search.cache or cache_root(), __version__, "path")
-    status, place = os.stat(path), os.path.realpath(path).lstrip(os.sep)
-    name = name or f"{status.st_size:x}.gsym"
-    return os.path.join(folder, place, f"{status.st_mtime_ns:x}-{name}")
+def _fields(status: os.stat_result) -> tuple[int, ...]:
+    size, changed = status.st_size, status.st_ctime_ns
+    return status.st_dev, status.st_ino, size, status.st_mtime_ns, changed
 
 
-def _stamps(binary: ObjectFile, search: BinarySearch) -> list[tuple[str, int, int]]:
-    """Path, time and size of the available debug files of a stripped binary."""
+class Place:
+    """The place in the cache of the conversion of a file, or of a slice of it.
+
+    Args:
+        stamp: The file, before it was opened.
+        data: The bytes of the file or the slice.
+        uuid: Its identifier; b"" for none.
+        architecture: Of the slice.
+        read_too: Paths of other files that the conversion reads if they are there.
+        options: Those of the conversion.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - all that a conversion depends on
+        self,
+        stamp: Stamp,
+        data: memoryview,
+        uuid: bytes,
+        architecture: str,
+        read_too: Iterable[str],
+        options: tuple[object, ...],
+    ) -> None:
+        self._stamp = stamp
+        self._data = data
+        self._read_too = tuple(read_too)
+        self._options = options
+        self._mark = self._make_mark()
+        self._what = f"{architecture}-{self._mark}"
+        digits = uuid.hex()
+        self.folder = os.path.join(stamp.folder, "contents")
+        if uuid:
+            id_folder = os.path.join(stamp.folder, "id")
+            self.folder = os.path.join(id_folder, digits[:2], digits[2:] or "-")
+        self._prefix = f"{architecture}-{len(data):x}-{self._mark}-"
+        self._path = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the conversion, for which all of the file is read."""
+        if not self._path:
+            self._stamp.settle()
+            name = self._prefix + _hash_of(self._data) + _SUFFIX
+            self._path = os.path.join(self.folder, name)
+        return self._path
+
+    def linked(self) -> str:
+        """The path that is remembered for the file; "" for none."""
+        target = self._stamp.read(self._what)
+        return target and os.path.join(self._stamp.folder, target.removeprefix(_UP))
+
+    def candidate(self) -> str:
+        """`path` if there may be a file already; else ""."""
+        may_be = (
+            name.startswith(self._prefix) and not name.endswith(_INCOMPLETE)
+            for name in _names(self.folder)
+        )
+        return self.path if any(may_be) else ""
+
+    def remember(self) -> None:
+        """Find `path` by the stamp of the file from now on."""
+        target = os.path.relpath(self.path, self._stamp.folder)
+        self._stamp.write(self._what, _UP + target)
+
+    def keep(self, made: str, *, is_complete: bool) -> str:
+        """Move a new conversion to its place; the path that it then has.
+
+        One that cannot be found again, and is removed with the least recently used, is
+        of a file that was changed meanwhile, or not complete.
+
+        Args:
+            made: Its path, in `folder`.
+            is_complete: Whether nothing that belongs to it is missing.
+
+        Raises:
+            OSError: It cannot be moved.
+        """
+        is_kept = is_complete and self._stamp.is_current()
+        is_kept = is_kept and self._make_mark() == self._mark
+        path = self.path if is_kept else self.path.removesuffix(_SUFFIX) + _INCOMPLETE
+        os.replace(made, path)
+        if is_kept:
+            self.remember()
+        return path
+
+    def _make_mark(self) -> str:
+        digest = new_digest()
+        text = repr((tuple(_stamps(self._read_too)), self._options))
+        digest.update(text.encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+
+def _hash_of(data: memoryview) -> str:
+    """The hash of a complete mapped file, whose pages are given back."""
+    from gsym.containers.mapped_file import give_back
+
+    digest = new_digest()
+    for start in range(0, len(data), _BLOCK):
+        digest.update(data[start : start + _BLOCK])
+        give_back(data, start, _BLOCK)
+    return digest.hexdigest()
+
+
+def _stamps(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
+    """Path, size and times of the files that are there."""
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        yield path, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def debug_file_paths(binary: ObjectFile, search: BinarySearch) -> Iterator[str]:
+    """The paths at which debug files of a stripped binary may be."""
+    if search.dwp is not None:
+        yield search.dwp
     if binary.has_section(b".debug_info"):
-        return []
+        return
+    directories = search.debug_file_directories
+    if binary.is_macho:
+        from gsym.conversion.companions.macho import bundle_paths
+
+        yield from bundle_paths(binary.path, directories)
+        return
     from gsym.conversion.companions.elf import (
         build_id_paths,
         debug_link_paths,
         read_debug_link,
     )
 
-    directories = search.debug_file_directories
-    paths = list(build_id_paths(binary.uuid, directories))
+    yield from build_id_paths(binary.uuid, directories)
     try:
         link = read_debug_link(binary)
     except GsymError:
         link = None
     if link is not None:
-        paths += debug_link_paths(link.name, binary.path, directories)
+        yield from debug_link_paths(link.name, binary.path, directories)
     if binary.pdb_path:
         from gsym.conversion.companions.pdb import pdb_paths, pdb_store_paths
 
-        paths += pdb_paths(binary, directories)
-        paths += pdb_store_paths(binary, directories)
-    stamps = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except OSError:
-            continue
-        stamps.append((path, status.st_mtime_ns, status.st_size))
-    return stamps
+        yield from pdb_paths(binary, directories)
+        yield from pdb_store_paths(binary, directories)
 
 
 def is_writable(folder: str) -> bool:
@@ -92,6 +287,8 @@ def collect_cache(
 ) -> Collection:
     """Evict least recently used files until the cache fits.
 
+    Links to files that are gone are removed as well, and do not count.
+
     Args:
         max_size: Bytes of all files.
         root: Its folder; None: the user's cache.
@@ -100,7 +297,7 @@ def collect_cache(
     from gsym.store.collection import Collection
 
     root = cache_root() if root is None else root
-    files = sorted((*_files(root, ".gsym"), *_files(symbol_cache(root))))
+    files = sorted((*_files(root, _SUFFIX), *_files(symbol_cache(root))))
     before = size = sum(each for _, each, _ in files)
     removed = 0
     for _, each, path in files:
@@ -114,7 +311,44 @@ def collect_cache(
             continue  # another process removed it, or it is not permitted
         size -= each
         removed += 1
+    _remove_links(root, _MOST_LINKS if max_size else 0)
     return Collection(before, size, removed)
+
+
+def _remove_links(root: str, most: int) -> None:
+    """Remove links to what is gone, and of the others all but the newest."""
+    found = []
+    for link in _links(root):
+        try:
+            text = os.readlink(link)
+            changed = os.lstat(link).st_mtime_ns
+        except OSError:
+            continue  # another process removed it
+        target = os.path.join(os.path.dirname(link), text)
+        is_broken = text.startswith(_UP) and not os.path.exists(target)
+        found.append((0 if is_broken else changed, link, is_broken))
+    found.sort()
+    for at, (_, link, is_broken) in enumerate(found, most - len(found)):
+        if is_broken or at < 0:
+            try:  # noqa: SIM105 - as in `Stamp.write`
+                os.unlink(link)
+            except OSError:
+                pass  # as above
+
+
+def _links(root: str) -> Iterator[str]:
+    """The links of all versions."""
+    for version in _names(root):
+        folder = os.path.join(root, version, _STAMPS)
+        for name in _names(folder):
+            yield os.path.join(folder, name)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _files(root: str, suffix: str = "") -> Iterator[tuple[int, int, str]]:

@@ -22,6 +22,7 @@ from gsym.symbolication.binary_lookup import (
     EMBEDDED_SECTIONS,
     BinarySearch,
     find_gsym,
+    ready_gsym,
 )
 
 TYPE_CHECKING = False
@@ -99,11 +100,14 @@ def diagnose(path: str, search: SearchOptions) -> Diagnosis:
     """
     source = open_input(path)
     found, debug_info = Diagnosis(path, source.kind), None
+    refused: tuple[str, ...] = ()
     if source.kind == "object":
         binary = ObjectFile(source.data, source.path)
         debug_info = find_debug_info(binary, search)
         found = _described(found, binary, debug_info)
+        refused = _refused(binary, search)
     found = _converted(found, source, search, debug_info)
+    found = found._replace(missing=(*found.missing, *refused))
     if not found.has_lines and INPUTS[source.kind].is_binary:
         found = _looked_up(found, search)
     return found._replace(advice=_advice(found, search))
@@ -186,19 +190,33 @@ def _converted(
     )
 
 
+def _refused(binary: ObjectFile, search: SearchOptions) -> tuple[str, ...]:
+    """Sentences about GSYM files that are, or may be, of another build."""
+    try:
+        ready = ready_gsym(binary, _lookup_search(search))
+    except GsymError as error:
+        return (error.reason,)
+    if ready.reader is not None:
+        ready.reader.close()
+    return tuple(filter(None, (*ready.notes, ready.unsure)))
+
+
+def _lookup_search(search: SearchOptions) -> BinarySearch:
+    return BinarySearch(
+        debug_file_directories=search.debug_file_directories, store=True
+    )
+
+
 def _looked_up(found: Diagnosis, search: SearchOptions) -> Diagnosis:
     """With what a GSYM file has that is in the binary, beside it or in the store."""
     with TemporaryDirectory(prefix="gsym-") as folder:
-        chosen = BinarySearch(
-            debug_file_directories=search.debug_file_directories,
-            store=True,
-            cache=folder,
-        )
+        chosen = _lookup_search(search)._replace(cache=folder)
         try:
             gsym = find_gsym(found.path, chosen)
         except GsymError as error:
             return found._replace(missing=(*found.missing, error.reason))
-        missing = tuple(dict.fromkeys((*found.missing, *gsym.notes)))
+        notes = filter(None, (*gsym.notes, gsym.unsure))
+        missing = tuple(dict.fromkeys((*found.missing, *notes)))
         if gsym.reader is None:
             return found._replace(missing=missing)
         with gsym.reader as reader:

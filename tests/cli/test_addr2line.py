@@ -242,7 +242,7 @@ def test_gsym_file_of_another_binary_is_not_used(tmp_path: Path) -> None:
     run = addr2line("-e", path, "1000", cache=tmp_path / "cache")
     assert run.output == b"??:0\n"
     assert re.match(
-        r"gsym-addr2line: .*app\.gsym is not used: its UUID", run.complaints
+        r"gsym-addr2line: .*app\.gsym is not used: its build id", run.complaints
     )
     assert run.status == 0
 

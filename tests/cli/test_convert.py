@@ -112,7 +112,7 @@ def test_the_version_of_the_format_can_be_chosen(binary: str, version: int) -> N
 def test_a_build_id_too_long_for_version_1_is_written_in_version_2(
     binary: str, capsys: Captured
 ) -> None:
-    Path(binary).write_bytes(with_build_id(bytes(32)))
+    Path(binary).write_bytes(with_build_id(b"\1" * 32))
     assert main(["convert", binary, "--output-version", "1"]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -128,7 +128,7 @@ def test_an_embedded_file_gives_the_lines_of_a_stripped_binary(
     assert status == 0
     assert found["is_embedded"]
     assert found["functions_with_lines"] == 0
-    assert found["gsym_file"] == "app, in which it is embedded"
+    assert found["gsym_file"] == "app(.gsym)"
 
 
 @pytest.mark.usefixtures("here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from gsym.symbolication.conversion_cache import collect_cache
 from tests.cli.test_convert import with_build_id
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     Captured = pytest.CaptureFixture[str]
 
 
@@ -109,7 +108,10 @@ def test_every_verb_of_a_gsym_file_takes_its_binary(
     verb: str, binary: str, capsys: Captured
 ) -> None:
     words = {"lookup": ["0x1000"], "find": ["main"]}.get(verb, [])
-    copy = shutil.copy(binary, f"{binary}-copy")
+    # A file beside the binary would be used.
+    folder = Path(binary).parent / "copies"
+    folder.mkdir()
+    copy = str(shutil.copy(binary, folder))
     assert main(["convert", "-q", copy, "-o", f"{binary}.out"]) == 0
     capsys.readouterr()
     assert main([verb, f"{binary}.out", *words]) == 0

@@ -165,7 +165,7 @@ def damaged(tmp_path: Path) -> Path:
     debug = [Section(name, data) for name, data in sections.items()]
     path = tmp_path / "app"
     code = Section(".text", b"\xe8\0\0\0\0" * 4, flags=CODE, address=0x1000)
-    path.write_bytes(Elf([code, *debug], build_id=bytes(20)).to_bytes())
+    path.write_bytes(Elf([code, *debug], build_id=b"\1" * 20).to_bytes())
     return path
 
 

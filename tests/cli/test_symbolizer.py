@@ -375,7 +375,7 @@ def test_stale_file_beside_a_binary_is_reported_on_standard_error(
         creator.save(f"{path}.gsym")
     done = run("-e", path, "0x1100")
     assert done.out == "in_binary\n??:0:0\n\n"
-    assert f"{path}.gsym is not used: its UUID is {OTHER_ID.hex()}" in done.err
+    assert f"{path}.gsym is not used: its build id is {OTHER_ID.hex()}" in done.err
 
 
 def test_a_file_beside_a_binary_answers_unless_forbidden(
@@ -407,8 +407,23 @@ def test_a_binary_is_found_by_its_build_id(run: Run, tmp_path: Path) -> None:
     expected = "in_debug\n"
     assert run(folder, f"BUILDID:{ID.hex()} 0x1000").out.startswith(expected)
     assert run(folder, f"--build-id={ID.hex()}", "0x1000").out.startswith(expected)
-    error = f"gsym-symbolizer: error: '{OTHER_ID.hex()}': could not find build ID\n"
+    error = (
+        f"gsym-symbolizer: error: '{OTHER_ID.hex().upper()}': could not find build ID\n"
+    )
     assert run(folder, f"BUILDID:{OTHER_ID.hex()} 1") == (0, UNKNOWN, error)
+
+
+def test_a_file_of_another_build_at_the_path_of_a_build_id_is_refused(
+    run: Run, tmp_path: Path
+) -> None:
+    place(tmp_path / f"lib/{ID_PATH}", debug_file(OTHER_ID))
+    done = run(f"--debug-file-directory={tmp_path}/lib", f"BUILDID:{ID.hex()} 0x1000")
+    assert done.out == UNKNOWN
+    assert f"is of another build: its build id is {OTHER_ID.hex()}" in done.err
+    place(tmp_path / f"lib/{ID_PATH}", debug_file())
+    done = run(f"--debug-file-directory={tmp_path}/lib", f"BUILDID:{ID.hex()} 0x1000")
+    assert done.out.startswith("in_debug\n")
+    assert "may be of another build: there is no id to compare" in done.err
 
 
 def test_a_gsym_file_is_found_by_its_build_id(
@@ -418,7 +433,8 @@ def test_a_gsym_file_is_found_by_its_build_id(
     place(path, b"")
     shutil.move(file, path)
     done = run(f"--gsym-file-directory={tmp_path}/lib", f"BUILDID:{ID.hex()} 0x1000")
-    assert done == (0, DIRECT, "")
+    assert done[:2] == (0, DIRECT)
+    assert "may be of another build: there is no id to compare" in done.err
 
 
 def test_relative_addresses_count_from_the_base_of_an_image(

@@ -58,8 +58,12 @@ def symbolizer(reader: gsym.Reader, output: SymbolizerOutput, shift: int) -> Str
 
 
 def lookup(reader: gsym.Reader, output: SymbolizerOutput) -> Stream:
-    chosen = {"demangle": output.demangle, "merged": output.inlines}
-    style = json_style(**chosen) if output.json else text_style(**chosen, escape=bytes)
+    demangle, merged = output.demangle, output.inlines
+    style = (
+        json_style(demangle=demangle, merged=merged)
+        if output.json
+        else text_style(demangle=demangle, merged=merged, escape=bytes)
+    )
     return Formatter(reader, style, shift=output.gnu - 1, wraps=False).answer
 
 

@@ -46,6 +46,7 @@ MASKS = [
     (re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([.]\d+)?Z?"), b"DATE"),
     (re.compile(rb"\b%s\b" % re.escape(gsym.__version__.encode())), b"VERSION"),
     (re.compile(rb"(?<=[0-9A-F]{32}[.])[0-9a-f]{16}\b"), b"RANDOM"),
+    (re.compile(rb"(?<=/stamps/)([0-9a-f]+-){5}"), b"STAMP-"),
 ]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 ENVIRONMENT |= {"COLUMNS": "80", "PYTHONHASHSEED": "0"}

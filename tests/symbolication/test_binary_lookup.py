@@ -81,7 +81,7 @@ def test_a_file_of_another_build_is_skipped_with_a_note(tmp_path: Path) -> None:
     found = find_gsym(path, SEARCH)
     assert names(found) == ["in_binary"]
     (note,) = found.notes
-    assert note.startswith(f"{stale} is not used: its UUID is {OTHER_ID.hex()}")
+    assert note.startswith(f"{stale} is not used: its build id is {OTHER_ID.hex()}")
     assert ID.hex() in note
 
 
@@ -91,16 +91,6 @@ def test_a_damaged_file_is_skipped_with_a_note(tmp_path: Path) -> None:
     found = find_gsym(path, SEARCH)
     assert names(found) == ["in_binary"]
     assert len(found.notes) == 1
-
-
-def test_without_build_id_an_older_file_is_stale(tmp_path: Path) -> None:
-    path = place(tmp_path / "app", stripped())
-    beside = file_beside(path, "beside", b"")
-    assert names(find_gsym(path, SEARCH)) == ["beside"]
-    os.utime(beside, (1, 1))
-    found = find_gsym(path, SEARCH)
-    assert names(found) == ["in_binary"]
-    assert "older" in found.notes[0]
 
 
 @pytest.mark.parametrize("build_id", [ID, None])
@@ -115,14 +105,6 @@ def test_a_converted_file_is_cached(
     assert len(made(cache)) == 1
     monkeypatch.setattr("gsym.conversion.job.convert", None)
     assert names(find_gsym(path, SEARCH)) == ["in_binary"]
-
-
-def test_without_build_id_a_changed_binary_is_converted_again(tmp_path: Path) -> None:
-    path = place(tmp_path / "app", stripped())
-    find_gsym(path, SEARCH)
-    place(tmp_path / "app", debug_file())
-    os.utime(path, (1, 1))
-    assert "in_debug" in names(find_gsym(path, SEARCH))
 
 
 def test_a_debug_file_that_came_later_is_read(tmp_path: Path) -> None:
@@ -207,7 +189,7 @@ def test_a_binary_is_opened_as_its_gsym_file_is(tmp_path: Path, cache: Path) -> 
 def test_a_file_of_another_build_is_a_warning(tmp_path: Path) -> None:
     path = place(tmp_path / "app", stripped(build_id=ID))
     file_beside(path, "stale", OTHER_ID)
-    with pytest.warns(UserWarning, match="is not used: its UUID"):
+    with pytest.warns(UserWarning, match="is not used: its build id"):
         gsym.open(path).close()
 
 

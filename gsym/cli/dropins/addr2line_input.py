@@ -19,7 +19,7 @@ class Input:
 
     Attributes:
         reader: Its reader; None if it contains no function.
-        notes: Messages about files that were not used.
+        notes: Messages about files that were not used, or may be of another build.
         is_64: Whether addresses have 64 bits.
         sections: Start and end of the sections that addresses are relative to; None for
             link-time addresses.
@@ -45,7 +45,8 @@ def open_input(path: str, section: str | None, *, read_ahead: bool) -> Input:
     """
     kind = _check(path)
     found = find_gsym(path, BinarySearch(read_ahead=read_ahead, partial=True))
-    opened = Input(found.reader, found.notes)
+    notes = tuple(filter(None, (*found.notes, found.unsure)))
+    opened = Input(found.reader, notes)
     if kind == "object":
         _read_binary(opened, path, section)
     elif section is not None:

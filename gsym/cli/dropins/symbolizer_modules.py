@@ -7,6 +7,7 @@ import os
 from gsym.cli.dropins.symbolizer_requests import RequestError, parse_request
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError
+from gsym.modules.key import compare, key_of_build_id
 from gsym.reading.reader import wants_read_ahead
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 
@@ -97,12 +98,14 @@ class Modules:
             path = self._path_of(build_id) if build_id else name
             self._keep(key, None)
             found, path = self._find(path, has_suffix=not build_id)
+            if build_id and found.reader is not None:
+                found = _of_build(found, found.reader, build_id)
             module = Module(found.reader, path, self._options)
         except OSError as error:
             raise ModuleError(error.strerror or str(error)) from error
         except GsymError as error:
             raise ModuleError(error.reason) from error
-        for note in found.notes:
+        for note in filter(None, (*found.notes, found.unsure)):
             self._warn(note)
         self._keep(key, module)
         return module
@@ -149,6 +152,21 @@ class Modules:
                 if os.path.exists(candidate):
                     return candidate
         raise ModuleError("could not find build ID")
+
+
+def _of_build(found: FoundGsym, reader: Reader, build_id: bytes) -> FoundGsym:
+    """A file that was found by the build id in its path.
+
+    Raises:
+        ModuleError: It has another one.
+    """
+    wanted = key_of_build_id(build_id)
+    fit = compare(wanted, reader.module_like(wanted))
+    if fit.is_refused:
+        reader.close()
+        raise ModuleError(f"{reader.path} is of another build: {fit.reason}")
+    reason = f"{reader.path} may be of another build: {fit.reason}"
+    return found._replace(unsure=reason) if fit.reason else found
 
 
 def _address_count(options: Options) -> int:

@@ -6,7 +6,7 @@ import sys
 
 import gsym.reading.reader
 from gsym.cli.grammar import Command, Operand, Option, UsageError
-from gsym.cli.gsym_input import open_gsym
+from gsym.cli.gsym_input import find_for
 from gsym.cli.options import (
     DEMANGLE,
     GSYM_FILE,
@@ -85,8 +85,9 @@ def lookup(values: Values) -> int:
     base = None
     if load_address is not None:
         base = parse_address(load_address, "option '--load-address'")
-    with open_gsym(path, values, uuid=uuid, read_ahead=read_ahead) as reader:
-        session = _Session(reader, values, base)
+    reader, unsure = find_for(path, values, uuid=uuid, read_ahead=read_ahead)
+    with reader:
+        session = _Session(reader, values, base, unsure)
         if addresses:
             session.answer(addresses)
         else:
@@ -98,25 +99,29 @@ class _Session:
     """Answers addresses in the chosen style and remembers how that went."""
 
     def __init__(
-        self, reader: Reader, values: Values, load_address: int | None
+        self, reader: Reader, values: Values, load_address: int | None, unsure: str
     ) -> None:
         self._reader = reader
+        self._unsure = unsure
         self._shift = 0
         if load_address is not None:
             self._shift = reader.header.base_address - load_address
         if values.flag("--return-addresses"):
             self._shift -= 1
         self._strict = values.flag("--strict")
-        self._style = _style(values)
+        self._style = _style(values, unsure)
         self._text = Formatter(reader, self._style, shift=self._shift, wraps=False)
         self._has_more_bits = self._refused = False
 
     @property
     def exit_code(self) -> int:
-        """1 for a damaged record or a bad line, 3 for a miss that counts, else 0."""
+        """1 for a damaged record or a bad line, 3 for what `--strict` counts, else 0.
+
+        That is a miss, and a file that may be of another build.
+        """
         if self._refused or self._text.damaged:
             return EXIT_FAILED
-        missed = self._text.missed or self._has_more_bits
+        missed = self._text.missed or self._has_more_bits or self._unsure
         return EXIT_INCOMPLETE if self._strict and missed else 0
 
     def answer(self, addresses: list[int]) -> None:
@@ -155,7 +160,7 @@ class _Session:
         if address < UINT64_END:
             return self._text.one(address)
         self._has_more_bits = True
-        return outside_answer(address, self._style)
+        return outside_answer(address, self._style, self._unsure)
 
     def _refuse(self, word: str, number: int) -> bytes:
         """The answer to a line that is not an address."""
@@ -175,14 +180,16 @@ class _Session:
             "line": word,
             "function": None,
             "frames": [],
+            "reason": reason,
         }
-        return to_bytes(json.dumps({**answer, "reason": reason}) + "\n")
+        unsure = {"unsure": self._unsure} if self._unsure else {}
+        return to_bytes(json.dumps(answer | unsure) + "\n")
 
 
-def _style(values: Values) -> Style:
+def _style(values: Values, unsure: str) -> Style:
     demangle, merged = demangles(values), values.flag("--merged-functions")
     if values.flag("--json"):
-        return json_style(demangle=demangle, merged=merged)
+        return json_style(demangle=demangle, merged=merged, unsure=unsure)
     style = line_style if values.flag("--oneline") else text_style
     return style(escape=printable_bytes, demangle=demangle is not False, merged=merged)
 
