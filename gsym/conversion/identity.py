@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _GUID_SIZE = 16
 _TEXT_HASHED = 4096  # bytes of .text hashed if there is no build id
 _GO_NOTE = b".note.go.buildid"
+_BREAKPAD_HEADER = 64 << 10  # where MODULE and INFO records are expected
+_NOTHING = ModuleKey()
 
 # From the names of LLVM's target triples; what is missing has the same name.
 _ARCHITECTURES = {
@@ -197,16 +199,20 @@ def compare_binary(
 
 
 def keys_in(
-    path: str | PathLike[str], *, with_code: bool = False
+    path: str | PathLike[str],
+    wanted: ModuleKey = _NOTHING,
+    *,
+    with_code: bool = False,
 ) -> Iterator[tuple[ModuleKey, str | None]]:
     """The modules in a file, each with its architecture if it is a slice of a fat file.
 
     Args:
-        path: As for `identify`.
+        path: As for `identify`, or a GSYM file, or one of Breakpad.
+        wanted: The module that it may be, for GSYM files that only have a UUID.
         with_code: Whether to read the code, for its hash.
 
     Raises:
-        FormatError: As for `identify`.
+        FormatError: As for `identify`, or it has no valid `MODULE` line.
         UnsupportedError: It is of a kind that is not read.
         OSError: It cannot be opened or mapped.
     """
@@ -221,13 +227,39 @@ def keys_in(
     file = bundle_member(fspath(path))
     kind = recognise_file(file)
     if kind not in {"object", "fat"}:
-        yield identify(file), None
+        yield _KEY_IN.get(kind, _key_in_other)(file, wanted), None
         return
     data = map_file(file)
     for each in list_slices(data, file):
         with ObjectFile(data[each.offset :][: each.size], file) as binary:
             key = module_of(binary) if with_code else key_of_binary(binary)
             yield key, each.architecture if kind == "fat" else None
+
+
+def _key_in_gsym(path: str, wanted: ModuleKey) -> ModuleKey:
+    from gsym.reading.reader import open as open_reader
+
+    with open_reader(path) as reader:
+        uuid, byteorder = reader.uuid, reader.header.byteorder
+        return reader.module or key_of_uuid(uuid, byteorder, wanted)
+
+
+def _key_in_breakpad(path: str, _wanted: ModuleKey) -> ModuleKey:
+    from gsym.conversion.inputs.breakpad import breakpad_identity
+
+    with open(path, "rb", buffering=0) as file:
+        lines = file.read(_BREAKPAD_HEADER).splitlines()
+    try:
+        return breakpad_identity(lines)
+    except ValueError as error:
+        raise FormatError(str(error), path=path) from None
+
+
+def _key_in_other(path: str, _wanted: ModuleKey) -> ModuleKey:
+    return identify(path)
+
+
+_KEY_IN = {"gsym": _key_in_gsym, "breakpad": _key_in_breakpad}
 
 
 def key_of_binary(binary: ObjectFile) -> ModuleKey:

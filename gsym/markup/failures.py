@@ -18,6 +18,17 @@ _MOST_MODULES = 4096
 _LONGEST_LINE = 4096
 
 
+def doubt(name: str, unsure: str, path: str) -> str:
+    """A sentence about a module whose file may be of another build.
+
+    Args:
+        name: Of the module in the log.
+        unsure: Why; see `OpenModule`.
+        path: The file; "" if it is on a server.
+    """
+    return f"'{name}': {unsure}: {path or 'it'} may be of another build"
+
+
 class Failures:
     """Reports errors at once, and counts unresolved addresses.
 

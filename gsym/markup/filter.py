@@ -83,7 +83,7 @@ class MarkupFilter:
         line_rules: type[LineFilter] = LlvmLines
         if chosen.style.keeps_context_text:
             line_rules = DocumentLines
-        found = _symbols(symbolizer, options)
+        self._symbols = found = _symbols(symbolizer, options)
 
         # The collector, which runs ahead of the filter, has a budget of its own.
         budget, budget_ahead = SpaceBudget(), SpaceBudget()
@@ -152,9 +152,10 @@ class MarkupFilter:
         lines = self._failures.summary()
         return lines if self._stacks is None else lines + self._stacks.summary()
 
-    def guesses(self) -> list[str]:
-        """A sentence about each module that was found by its name alone."""
-        return [] if self._stacks is None else self._stacks.guesses()
+    def doubts(self) -> list[str]:
+        """A sentence about each module whose file may be of another build."""
+        lines = self._symbols.doubts()
+        return lines if self._stacks is None else lines + self._stacks.doubts()
 
 
 def _symbols(symbolizer: Any, options: SymbolOptions) -> Symbols:

@@ -79,6 +79,7 @@ class RemoteSymbols(Symbols):
         self._answers: dict[tuple[bytes, int], Symbolization] = {}
         self._failure = ""
         self._silent_until = 0.0
+        self._doubts: dict[str, None] = {}
 
     def _open(self, module: LoadedModule) -> ModuleSymbols:
         return _RemoteModule(self, module.build_id)
@@ -123,7 +124,11 @@ class RemoteSymbols(Symbols):
         """The symbols at an address, or the reason why they are unknown."""
         if (build_id, address) not in self._answers:
             self.ask([(build_id, address)])
-        return self._answers.get((build_id, address), self._failure)
+        found = self._answers.get((build_id, address), self._failure)
+        if not isinstance(found, str):
+            name = self._places.get(build_id, (0, ""))[1]
+            self._note_doubt(name or build_id.hex(), found.module)
+        return found
 
 
 class _RemoteModule(ModuleSymbols):

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         def summary(self) -> list[str]:
             """A sentence about unresolved frames for each module."""
 
-        def guesses(self) -> list[str]:
-            """A sentence about each module that was found by its name alone."""
+        def doubts(self) -> list[str]:
+            """A sentence about each module whose file may be of another build."""
 
 
 class AnsweredStack(NamedTuple):

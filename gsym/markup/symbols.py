@@ -5,9 +5,10 @@ from __future__ import annotations
 from gsym.engine.demangling import demangle_bytes
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
+from gsym.markup.failures import doubt
 from gsym.markup.short_names import short_name
 from gsym.model import join_path
-from gsym.modules.key import key_of_build_id
+from gsym.modules.key import compare, key_of_build_id, key_of_uuid
 from gsym.records import NamedTuple
 from gsym.writing.data_part import open_data_part
 
@@ -64,6 +65,7 @@ BINARIES = "binaries"
 _DATA_SYMBOLS = "data_symbols"
 _KEPT = "data_part"
 _MAX_ANSWERS = 1 << 14  # of a module, in memory
+_MOST_DOUBTS = 4_096  # sentences about modules
 
 
 class ModuleSymbols:
@@ -92,6 +94,11 @@ class ModuleSymbols:
     def reason(self) -> str:
         """Why there are no symbols; "" if there are."""
         return self.module.reason
+
+    @property
+    def unsure(self) -> str:
+        """Why they may be of another build; "" if they are not."""
+        return self.module.unsure
 
     def frames(self, address: int) -> tuple[Location, ...]:
         """The frames at a link-time address, innermost first; empty if unknown."""
@@ -174,8 +181,9 @@ class ModuleSymbols:
         texts = self.module.texts
         if _DATA_SYMBOLS not in texts:
             reader = self.module.reader
-            uuid = b"" if reader is None else reader.uuid
-            tables = (_read_data_symbols(each, uuid) for each in _binaries(self.module))
+            tables = (
+                _read_data_symbols(each, reader) for each in _binaries(self.module)
+            )
             # A stripped binary has fewer symbols than its debug file.
             texts[_DATA_SYMBOLS] = max(filter(None, tables), key=len, default=None)
         found: DataSymbols | None = texts[_DATA_SYMBOLS]
@@ -224,6 +232,7 @@ class Symbols:
         self.options = options
         self._most = most
         self._modules: dict[tuple[bytes, bytes], ModuleSymbols] = {}
+        self._doubts: dict[str, None] = {}
 
     def of(self, module: LoadedModule) -> ModuleSymbols:
         """The symbols of a module; an unavailable one has none."""
@@ -235,18 +244,21 @@ class Symbols:
             symbols = self._modules[key] = self._open(module)
         return symbols
 
+    def doubts(self) -> list[str]:
+        """A sentence about each module whose symbols may be of another build."""
+        return list(self._doubts)
+
     def _open(self, module: LoadedModule) -> ModuleSymbols:
         key = key_of_build_id(module.build_id, to_str(module.name))
-        return ModuleSymbols(self._source.open(key), self.options)
+        opened = self._source.open(key)
+        self._note_doubt(to_str(module.name), opened)
+        return ModuleSymbols(opened, self.options)
 
-
-def has_uuid(build_id: bytes, uuid: bytes) -> bool:
-    """Whether the UUID of a GSYM file belongs to a build id.
-
-    It may be the first bytes of a long build id. A UUID from the debug id of a Breakpad
-    file has 16 bytes: a short build id is padded with zeros.
-    """
-    return build_id.ljust(len(uuid), b"\0").startswith(uuid)
+    def _note_doubt(self, name: str, module: OpenModule) -> None:
+        if module.unsure and len(self._doubts) < _MOST_DOUBTS:
+            found = [each for each in module.attempts if each.outcome == "found"]
+            path = found[-1].detail if found else ""
+            self._doubts[doubt(name, module.unsure, path)] = None
 
 
 def _binaries(module: OpenModule) -> list[str]:
@@ -258,15 +270,22 @@ def _binaries(module: OpenModule) -> list[str]:
     return paths
 
 
-def _read_data_symbols(path: str, uuid: bytes) -> DataSymbols | None:
-    """The symbols of a binary; None if it is unreadable or has another UUID."""
+def _read_data_symbols(path: str, reader: Reader | None) -> DataSymbols | None:
+    """The symbols of a binary; None if it is unreadable or of another build."""
     from gsym.containers.data_symbols import DataSymbols
     from gsym.containers.mapped_file import map_file
     from gsym.containers.object_file import ObjectFile
+    from gsym.conversion.identity import key_of_binary
 
     try:
         with ObjectFile(map_file(path), path) as binary:
-            return DataSymbols(binary) if has_uuid(binary.uuid, uuid) else None
+            found = key_of_binary(binary)
+            if reader is not None:
+                byteorder = reader.header.byteorder
+                own = reader.module or key_of_uuid(reader.uuid, byteorder, found)
+                if compare(own, found).is_refused:
+                    return None
+            return DataSymbols(binary)
     except (GsymError, OSError):
         return None
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from gsym.engine.native import to_bytes, to_str
 from gsym.errors import GsymError
+from gsym.markup.failures import doubt
 from gsym.markup.stack_lines import AnsweredStack
 from gsym.markup.symbols import function_name
 from gsym.model import join_path
+from gsym.symbolication.link_addresses import NO_NAMES
 from gsym.symbolication.report import indented
 
 TYPE_CHECKING = False
@@ -40,7 +42,7 @@ class LogStacks:
         self._options = options
         self._opened: dict[StackModule, FoundModule] = {}
         self._unknown: dict[tuple[str, str], int] = {}
-        self._guesses: dict[str, str] = {}
+        self._unsure: dict[str, None] = {}  # sentences
 
     def begin(
         self, before: bytes, prefix_of: Callable[[bytes], bytes]
@@ -82,12 +84,9 @@ class LogStacks:
             for (name, reason), count in self._unknown.items()
         ]
 
-    def guesses(self) -> list[str]:
-        """A sentence about each module that was found by its name alone."""
-        return [
-            f"no build id of '{name}' in the log: {path} may be of another build"
-            for name, path in self._guesses.items()
-        ]
+    def doubts(self) -> list[str]:
+        """A sentence about each module whose file may be of another build."""
+        return list(self._unsure)
 
     def _answer(
         self, parsed: ParsedReport, indent: Callable[[str], str]
@@ -113,12 +112,13 @@ class LogStacks:
 
     def _count(self, report: Report) -> None:
         for frame in report.frames():
-            if frame.calls or frame.symbol or frame.module < 0:
+            is_named = frame.symbol not in NO_NAMES
+            if frame.calls or is_named or frame.module < 0:
                 continue
             self._count_unknown(report.modules[frame.module].name, frame.reason)
         for module in report.modules:
-            if module.is_guess and len(self._guesses) < _MOST_COUNTS:
-                self._guesses[module.name] = module.path
+            if module.unsure and len(self._unsure) < _MOST_COUNTS:
+                self._unsure[doubt(module.name, module.unsure, module.path)] = None
 
     def _count_unknown(self, name: str, reason: str) -> None:
         key = name, reason
@@ -172,6 +172,8 @@ class LogStacks:
                 for call in frame.calls
             ],
         }
+        if module is not None and module.unsure:
+            record["unsure"] = module.unsure
         return record if frame.calls else record | {"reason": frame.reason}
 
 

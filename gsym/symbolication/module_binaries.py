@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from gsym.containers.fat import list_slices
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
-from gsym.conversion.identity import identify
+from gsym.conversion.identity import key_of_binary, module_of
 from gsym.errors import GsymError
+from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gsym.modules.key import ModuleKey
     from gsym.store.modules import Entry
 
 
@@ -84,17 +84,19 @@ def _open(path: str, key: ModuleKey, entry: Entry | None) -> ObjectFile | None:
     for each in list_slices(data, path):
         part = data[each.offset :][: each.size]
         binary = ObjectFile(part, path)
-        if _is_module(binary, path, key, entry):
+        if _is_module(binary, key, entry):
             return binary
         binary.__exit__(None, None, None)
     return None
 
 
-def _is_module(
-    binary: ObjectFile, path: str, key: ModuleKey, entry: Entry | None
-) -> bool:
-    found = identify(path, uuid=binary.uuid or None)
-    debug_id = key.debug_id or (entry.identity.debug_id if entry else "")
-    if debug_id:
-        return found.debug_id.upper() == debug_id.upper()
-    return bool(key.code_id) and found.code_id.upper() == key.code_id.upper()
+def _is_module(binary: ObjectFile, key: ModuleKey, entry: Entry | None) -> bool:
+    """Whether a binary is that of the module as requested, and as it was found."""
+    known = [key]
+    found = key_of_binary(binary)
+    if entry is not None:
+        known.append(entry.identity)
+        if entry.identity.code_hash and binary.path not in entry.originals.values():
+            found = module_of(binary)
+    outcomes = {compare(each, found).outcome for each in known}
+    return OTHER not in outcomes and outcomes != {UNKNOWN}

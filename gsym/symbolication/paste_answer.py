@@ -54,10 +54,9 @@ class ModuleAnswer(msgspec.Struct):
         state: "found", "missing", or "unused" (no frame is in it).
         reason: Why it is missing.
         attempts: The result from each source.
-        is_guess: The paste has no id for it, and this is the newest module of the name.
-        candidates: For a guess: all modules of the name, the newest first.
-        unsure: Why it may be another build than that of the paste; "" if it is that
-            one.
+        unsure: Why it may be of another build: without an id in the paste, the newest
+            module of the name is taken; "" if it is not.
+        candidates: Without an id: all modules of the name, the newest first.
     """
 
     name: str
@@ -66,9 +65,8 @@ class ModuleAnswer(msgspec.Struct):
     state: str = "unused"
     reason: str = ""
     attempts: list[AttemptShown] = []
-    is_guess: bool = False
-    candidates: list[ModuleShown] = []
     unsure: str = ""
+    candidates: list[ModuleShown] = []
 
 
 class ThreadAnswer(msgspec.Struct):
@@ -150,9 +148,8 @@ def paste_answer(
                 module.state,
                 shown(module.reason),
                 attempts_shown(module.attempts),
-                module.is_guess,
+                shown(module.unsure),
                 [module_shown(entry) for entry in each.candidates[:_MOST_CANDIDATES]],
-                shown(each.module.unsure) if each.module is not None else "",
             )
             for each, module in zip(work.modules, report.modules, strict=True)
         ],

@@ -69,7 +69,8 @@ class ReportModule(NamedTuple):
         code_id: Of the file that was found, else as in the report; or "".
         path: The file that its symbols are from; "" without one.
         state: "found", "missing", or "unused" (no frame is in it).
-        is_guess: The report has no id of it, and a file of its name is used.
+        unsure: Why the file may be of another build: "found by its name alone", "only
+            16 of 20 bytes of its build id are known"; "" if it is not.
         reason: Why it is missing.
         attempts: The result from each source.
     """
@@ -79,7 +80,7 @@ class ReportModule(NamedTuple):
     code_id: str
     path: str = ""
     state: str = "unused"
-    is_guess: bool = False
+    unsure: str = ""
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
 
@@ -117,6 +118,12 @@ class Report(NamedTuple):
         """The frames of all threads, in order."""
         for thread in self.threads:
             yield from thread.frames
+
+    def doubts(self) -> Iterator[str]:
+        """A sentence about each module whose file may be of another build."""
+        for module in self.modules:
+            if module.unsure:
+                yield f"{module.name}: {module.unsure}: it may be another build"
 
     def explanation(self) -> Iterator[str]:
         """Sentences about what was tried for each module, and for each frame."""

@@ -3,8 +3,9 @@
 In this order, for a module with an id in the report: folders that the user named and
 that of the report, by the ids in their files; the path that the report has, and
 installed debug files, if they have the id; the user's store; servers. Of one without an
-id, a file of its name in these folders, or at its path, is used, and marked as a guess;
-if it has no lines, they are searched for by its id.
+id, a file of its name in these folders, or at its path, is used, and marked as unsure;
+if it has no lines, they are searched for by its id. `match_file` decides whether a file
+is of a module.
 """
 
 from __future__ import annotations
@@ -15,35 +16,68 @@ from contextlib import ExitStack
 from functools import partial
 from stat import S_ISREG
 
+from gsym.containers.recognition import recognise_file
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.conversion.identity import identify
-from gsym.errors import GsymError, SourceError
-from gsym.modules.key import ModuleKey
+from gsym.conversion.identity import keys_in
+from gsym.errors import FormatError, GsymError, SourceError
+from gsym.modules.key import (
+    OTHER,
+    PART,
+    SAME,
+    UNKNOWN,
+    Comparison,
+    ModuleKey,
+    compare,
+    completed,
+    has_id,
+)
 from gsym.records import NamedTuple
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
 from gsym.store.loose_files import LooseFiles
-from gsym.store.modules import Attempt, Entry
+from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule, Symbolizer
-from gsym.symbolication.binary_lookup import open_module
+from gsym.symbolication.binary_lookup import BinarySearch, find_gsym, open_module
 from gsym.symbolication.function_names import FunctionNames
+from gsym.symbolication.report_work import NAME_ALONE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
 
     from typing_extensions import Self
 
     from gsym.reading.reader import Reader
-    from gsym.symbolication.stacks.parts import StackModule
+    from gsym.symbolication.binary_lookup import FoundGsym
+    from gsym.symbolication.stacks.parts import CompareCode, StackModule
+
+    _Opened = TypeVar("_Opened", Reader, FoundGsym)
 
 _MAX_DEPTH = 12  # of nested folders in a build folder
 _MAX_FILES = 200_000
 
 
+class FileMatch(NamedTuple):
+    """What a file is to a module.
+
+    Attributes:
+        refusal: Why it is not used for it; "" if it is.
+        unsure: Why it may be of another build; "" if it is not.
+        key: What the file says of itself.
+        architecture: The slice of a fat file; None of another file, or if more than
+            one fits.
+    """
+
+    refusal: str = ""
+    unsure: str = ""
+    key: ModuleKey = ModuleKey()
+    architecture: str | None = None
+
+
 class _File(NamedTuple):
     path: str
-    is_guess: bool
+    match: FileMatch
 
 
 class FoundModule(NamedTuple):
@@ -53,13 +87,13 @@ class FoundModule(NamedTuple):
         module: The module.
         names: Its functions by name; None without a reader.
         binary: Path of a file with its segments and symbols; "" if unknown.
-        is_guess: Whether it was found by its name alone.
+        unsure: Why it may be of another build; "" if it is not.
     """
 
     module: OpenModule
     names: FunctionNames | None
     binary: str = ""
-    is_guess: bool = False
+    unsure: str = ""
 
 
 class ReportModules:
@@ -130,68 +164,79 @@ class ReportModules:
         reader = found.module.reader
         if named.has_id or (reader is not None and _has_lines(reader)):
             return found
-        guess = next(self.paths(named), "")
-        key = _key_in(guess)
-        if not (key.code_id or key.debug_id):
+        path, match = next(self._files(named, []), _File("", FileMatch()))
+        if not has_id(match.key):
             return found
-        with_id = named._replace(path=guess, key=key)
-        return self._open(with_id, [*found.module.attempts])._replace(is_guess=True)
+        key = completed(match.key, ModuleKey(code_file=match.key.debug_file))
+        with_id = named._replace(path=path, key=key)
+        again = self._open(with_id, [*found.module.attempts])
+        return again._replace(unsure=match.unsure or again.unsure)
 
     def _open(self, named: StackModule, attempts: list[Attempt]) -> FoundModule:
-        best: _File | None = None
+        best = _File("", FileMatch())
         reader: Reader | None = None
+        unsure = ""
         for found in self._files(named, attempts):
-            tried = _tried(found.path, partial(_read, found.path), attempts)
-            if tried is not None and (reader is None or _has_lines(tried)):
+            if reader is not None and _has_lines(reader) and found.match.unsure:
+                continue  # no better than what is open
+            opened = _tried(found.path, partial(_open_file, *found), attempts)
+            tried = None if opened is None else opened.reader
+            if opened is None or tried is None:
+                continue
+            is_first = reader is None
+            if is_first or _rank(tried, found.match.unsure) > _rank(reader, unsure):
                 best, reader = found, tried
-            if reader is not None and _has_lines(reader):
+                unsure = found.match.unsure or getattr(opened, "unsure", "")
+            may_be_surer = unsure and (named.has_id or named.compare_code is not None)
+            if reader is not None and _has_lines(reader) and not may_be_surer:
                 break
         else:
-            stored = self._open_stored(named, attempts)
-            if stored is not None and (best is None or _has_lines(stored[1])):
-                module = OpenModule(*stored, tuple(attempts))
-                binary = best.path if best else ""
-                return FoundModule(module, FunctionNames(stored[1], binary), binary)
+            stored = self._open_stored(named, attempts, reader)
+            if stored is not None:
+                names = FunctionNames(stored.open_reader(), best.path)
+                module = OpenModule(stored.entry, stored.reader, tuple(attempts))
+                unsure = stored.unsure
+                return FoundModule(module, names, best.path, unsure)
         if reader is None and named.read is not None:
             reader = _tried(named.name, named.read, attempts)
         module = OpenModule(None, reader, tuple(attempts))
         if reader is None:
             return FoundModule(module, None)
-        path, is_guess = best or _File("", is_guess=False)
-        return FoundModule(module, FunctionNames(reader, path), path, is_guess)
+        return FoundModule(module, FunctionNames(reader, best.path), best.path, unsure)
 
     def _open_stored(
-        self, named: StackModule, attempts: list[Attempt]
-    ) -> tuple[Entry | None, Reader] | None:
-        """The module of the store or of a server, if it is there."""
+        self, named: StackModule, attempts: list[Attempt], known: Reader | None
+    ) -> OpenModule | None:
+        """The module of the store or of a server, if it is more than what is known."""
         if self._symbolizer is None or not named.has_id:
             return None
+        if known is not None and _has_lines(known):
+            return None  # not worth asking servers, although it may be unsure
         stored = self._symbolizer.open(named.key)
         attempts += stored.attempts
-        return None if stored.reader is None else (stored.entry, stored.reader)
+        if stored.reader is None or (
+            known is not None and not _has_lines(stored.reader)
+        ):
+            return None
+        return stored
 
     def paths(self, named: StackModule) -> Iterator[str]:
         """The places of files of a module, in the order in which they are tried."""
         return (each.path for each in self._files(named, []))
 
     def _files(self, named: StackModule, attempts: list[Attempt]) -> Iterator[_File]:
-        has_id = named.has_id
+        tried: set[str] = set()
         for folder in self._folders:
             try:
-                found = (
-                    folder.find_all(named.key) if has_id else folder.named(named.name)
-                )
+                found = folder.find_all(named.key) if named.has_id else []
+                # One of the name may be known by more of the id, or be another build.
+                found = found or folder.named(named.name)
             except SourceError:
                 continue
             if not found:
                 attempts.append(Attempt(folder.name, "missing", "not found"))
-            yield from (_File(path, not has_id) for path in found)
-        for path in self._installed(named):
-            reason = why_not(path, named.key)
-            if reason:
-                attempts.append(Attempt(path, "missing", reason))
-            else:
-                yield _File(path, not has_id)
+            yield from _fitting(found, named, attempts, tried)
+        yield from _fitting(self._installed(named), named, attempts, tried)
 
     def _installed(self, named: StackModule) -> Iterator[str]:
         if named.path:
@@ -203,18 +248,33 @@ class ReportModules:
                 yield f"{place}.debug"
 
 
-def _read(path: str) -> Reader | None:
-    return open_module(path).reader
+def _open_file(path: str, match: FileMatch) -> FoundGsym:
+    """Open a file, the slice of a fat one that fits.
+
+    Raises:
+        GsymError: It is damaged, or no slice of it is chosen.
+        OSError: It cannot be read.
+    """
+    if match.architecture is None:
+        return open_module(path)
+    search = BinarySearch(store=True, partial=True, architecture=match.architecture)
+    return find_gsym(path, search)
 
 
-def _key_in(path: str) -> ModuleKey:
-    """The ids in a file, as a key; empty if it has none."""
-    try:
-        found = identify(path)
-    except (GsymError, OSError, ValueError):
-        return ModuleKey()
-    names = found.debug_file, found.code_file or found.debug_file
-    return ModuleKey(names[0], found.debug_id, names[1], found.code_id)
+def _fitting(
+    paths: Iterable[str], named: StackModule, attempts: list[Attempt], tried: set[str]
+) -> Iterator[_File]:
+    """The files among these that may be of a module; the others become attempts."""
+    for path in paths:
+        if path in tried:
+            continue
+        tried.add(path)
+        match = match_file(path, named.key, named.compare_code)
+        if match.refusal:
+            outcome = "missing" if match.key == ModuleKey() else "refused"
+            attempts.append(Attempt(path, outcome, match.refusal))
+        else:
+            yield _File(path, match)
 
 
 def _has_lines(reader: Reader) -> bool:
@@ -222,41 +282,101 @@ def _has_lines(reader: Reader) -> bool:
     return reader.header.num_files > 1
 
 
+def _rank(reader: Reader | None, unsure: str) -> tuple[bool, bool]:
+    """Of two files of a module, the surer one is better, then that with lines."""
+    return not unsure, reader is not None and _has_lines(reader)
+
+
 def _tried(
-    place: str, read: Callable[[], Reader | None], attempts: list[Attempt]
-) -> Reader | None:
+    place: str, read: Callable[[], _Opened], attempts: list[Attempt]
+) -> _Opened | None:
     started = time.perf_counter()
+    opened: _Opened | None
     try:
-        reader = read()
+        opened = read()
         reason = "no debug information and no symbols"
     except (GsymError, OSError) as error:
-        reader, reason = None, str(error)
+        opened, reason = None, str(error)
     seconds = time.perf_counter() - started
-    if reader is None:
+    if opened is None or getattr(opened, "reader", opened) is None:
         attempts.append(Attempt(place, "refused", reason, seconds))
-    else:
-        attempts.append(Attempt(place, "found", place, seconds))
-    return reader
+        return None
+    attempts.append(Attempt(place, "found", place, seconds))
+    return opened
 
 
-def why_not(path: str, key: ModuleKey) -> str:
-    """Why the file at a path that a report has is not used for a module; "" if it is.
+def match_file(
+    path: str,
+    wanted: ModuleKey,
+    compare_code: CompareCode | None = None,
+    *,
+    is_named_by_id: bool = False,
+) -> FileMatch:
+    """What the file at *path* is to a module.
 
-    It must be a regular one, since those of /proc may block, and have the module's id.
+    It must be a regular one, since those of /proc may block.
+
+    Args:
+        path: Of any file.
+        wanted: What is known of the module.
+        compare_code: See `StackModule`.
+        is_named_by_id: Whether its path has the id, so that a binary needs none.
     """
     try:
         status = os.stat(path)
         if not S_ISREG(status.st_mode) or not status.st_size:
-            return "not a regular file with contents"
-        if not (key.code_id or key.debug_id):
-            return ""
-        found = identify(path)
+            return FileMatch("not a regular file with contents")
+        comparison, key, architecture = _best_module(path, wanted)
+        if is_named_by_id and not key.code_id and recognise_file(path) == "object":
+            comparison = Comparison(UNKNOWN)
     except OSError as error:
-        return error.strerror or str(error)
+        return FileMatch(error.strerror or str(error))
     except (GsymError, ValueError) as error:
-        return str(error)
-    wanted = key.code_id or key.debug_id
-    own = found.code_id if key.code_id else found.debug_id
-    if own.upper() == wanted.upper():
-        return ""
-    return f"another build, with the id {own.lower()}" if own else "it has no id"
+        if has_id(wanted):
+            return FileMatch(str(error))
+        comparison, key, architecture = Comparison(UNKNOWN), ModuleKey(), None
+    if compare_code is not None and not comparison.is_refused:
+        comparison = _with_code(comparison, compare_code(path))
+    outcome, reason = comparison
+    needs_id = has_id(wanted) and not is_named_by_id
+    if outcome == OTHER or (outcome == UNKNOWN and needs_id):
+        return FileMatch(reason, key=key)
+    if outcome == UNKNOWN:
+        reason = NAME_ALONE
+    return FileMatch("", "" if outcome == SAME else reason, key, architecture)
+
+
+_PREFERENCE = (SAME, PART, UNKNOWN, OTHER)
+
+
+def _best_module(
+    path: str, wanted: ModuleKey
+) -> tuple[Comparison, ModuleKey, str | None]:
+    """Of the modules in a file, the one that fits best.
+
+    Raises:
+        GsymError: There is none, or it is damaged.
+        OSError: It cannot be read.
+        ValueError: It has an invalid id.
+    """
+    several = [(compare(wanted, key), key, name) for key, name in keys_in(path, wanted)]
+    best = min((_PREFERENCE.index(each[0].outcome) for each in several), default=0)
+    equal = [each for each in several if each[0].outcome == _PREFERENCE[best]]
+    if not equal:
+        raise FormatError("no module in it", path=path)
+    chosen = [each for each in equal if each[1].architecture == wanted.architecture]
+    if len(equal) > 1 and len(chosen) != 1:
+        return equal[0][0], ModuleKey(), None
+    return chosen[0] if len(equal) > 1 else equal[0]
+
+
+def _with_code(ids: Comparison, code: Comparison) -> Comparison:
+    """The result for a file whose ids and whose code were compared."""
+    if code.outcome == OTHER and ids.outcome == SAME:
+        # A hook or a breakpoint changes code, too.
+        return Comparison(PART, f"its id fits, but {code.reason}")
+    if code.outcome in {OTHER, SAME}:
+        return code
+    if code.outcome == PART and ids.outcome == UNKNOWN:
+        return Comparison(PART, f"{NAME_ALONE}, but {code.reason}")
+    return ids

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 NO_PLACE = "not in a known module"
 """Why a frame is not looked up at all."""
 
+NAME_ALONE = "found by its name alone"
+"""Why a module may be of another build where a report has no id of it."""
+
 _MOST_CALLS = 200  # inlined calls of one frame, the innermost
 _MOST_TEXT = 16 << 20  # characters of all names and paths
 # Where the handler of a signal returns to.
@@ -67,7 +70,7 @@ class ModuleOfReport:
         module: The result of opening it; None before that, and without a key.
         names: Its functions by name, if they are kept for other reports.
         binary: Path of a file with its segments and sections; "" if unknown.
-        is_guess: Whether it was found by its name alone.
+        unsure: Why it may be of another build; "" if it is not.
         seconds: The time that opening took.
         reason: Why it is not opened.
         places: Its link-time addresses, while the report is answered.
@@ -81,7 +84,7 @@ class ModuleOfReport:
         self.key: ModuleKey | None = None
         self.module: OpenModule | None = None
         self.binary = ""
-        self.is_guess = False
+        self.unsure = ""
         self.names: FunctionNames | None = None
         self.seconds = 0.0
         self.reason = named.problem
@@ -130,7 +133,7 @@ class ModuleOfReport:
             self.key = key_of_debug_id(self.named.name, self.chosen)
         elif debug_ids:
             self.key = key_of_debug_id(self.named.name, debug_ids[0])
-            self.is_guess = True
+            self.unsure = NAME_ALONE
         else:
             self.reason = (
                 "the report has no id for it, and no module of its name is known"
@@ -154,7 +157,8 @@ class ModuleOfReport:
             return answer._replace(state="missing", reason=reason)
         is_stored = self.module is not None and self.module.entry is not None
         path = ("" if is_stored else self.binary) or self.reader.path or ""
-        return answer._replace(state="found", path=path, is_guess=self.is_guess)
+        unsure = self.unsure or (self.module.unsure if self.module is not None else "")
+        return answer._replace(state="found", path=path, unsure=unsure)
 
 
 class ReportWork:
@@ -190,8 +194,10 @@ class ReportWork:
     def same_as(self, module: StackModule) -> StackModule | None:
         """The module of the same name, if the report has an id of it elsewhere.
 
-        Two that are in different folders are two modules.
+        Two that are in different folders are two modules, and all in memory are.
         """
+        if module.compare_code is not None:
+            return None
         for named in self._with_ids.get(module.name, ()):
             has_folders = "/" in named.path and "/" in module.path
             if not has_folders or named.path == module.path:
@@ -218,7 +224,7 @@ class ReportWork:
                     named = self.same_as(named) or named
                 found = find(named)
                 module.module, module.names = found.module, found.names
-                module.binary, module.is_guess = found.binary, found.is_guess
+                module.binary, module.unsure = found.binary, found.unsure
                 module.seconds = perf_counter() - started
 
     def answer(self) -> Report:

@@ -767,4 +767,4 @@ def test_a_file_of_another_build_is_not_used(run: Run, folder: str) -> None:
     log = CONTEXT.replace(b"elf:abcdef", b"elf:abcdee") + FRAME
     done = run(log, "--context=elide")
     assert done.out == b"    #0    0x0000000000001011 (a.o+0x11)\n"
-    assert b"abcdee.gsym has UUID abcdef" in done.err
+    assert b"abcdee.gsym: its build id is abcdef, not abcdee" in done.err

@@ -132,7 +132,7 @@ def test_a_file_of_another_build_is_not_used(
     shown = capfd.readouterr()
     assert shown.out == log.read_text()
     assert "1 unresolved in 'app': " in shown.err
-    assert f"{app}: another build, with the id {ID}" in shown.err
+    assert f"{app}: its build id is {ID}, not {ID[::-1]}" in shown.err
 
 
 def test_a_module_without_build_id_is_reported_as_a_guess(
@@ -141,7 +141,7 @@ def test_a_module_without_build_id_is_reported_as_a_guess(
     log = tmp_path / "a.log"
     log.write_text(f"{app}(+{start_of(app) + 1:#x}) [0x55d1c0ffe000]\n")
     main(["filter", str(log)])
-    said = f"gsym: no build id of 'app' in the log: {app} may be of another build\n"
+    said = f"gsym: 'app': found by its name alone: {app} may be of another build\n"
     assert capfd.readouterr().err == said
 
 
@@ -263,11 +263,63 @@ def test_the_file_at_the_path_in_the_log_is_used_if_its_build_id_fits(
     assert "inner" not in llvm
 
 
+@pytest.mark.parametrize("form", ["markup", "stack"])
+def test_a_module_of_a_cut_build_id_is_said_once_and_in_json(
+    form: str, compiler: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    app = build(compiler, tmp_path, "ab" * 32)
+    at, cut = start_of(app), "ab" * 20
+    log = tmp_path / "a.log"
+    text = markup(str(app), at, cut) if form == "markup" else sanitizer(app, cut)
+    log.write_text(text if form == "markup" else text * 2)
+    unsure = "only 20 of 32 bytes of its build id are known"
+    name = str(app) if form == "markup" else "app"
+    for options in [], ["--no-summary"], ["--to", "html"]:
+        assert main(["filter", *options, str(log)]) == 0
+        printed = capfd.readouterr()
+        assert "outer" in printed.out
+        assert (
+            printed.err == f"gsym: '{name}': {unsure}: {app} may be of another build\n"
+        )
+        if "html" in options and form == "markup":
+            assert f"{unsure}: it may be another build" in printed.out
+    assert main(["filter", "--json", str(log)]) == 0
+    records = [json.loads(each) for each in capfd.readouterr().out.splitlines()]
+    frames = [each for each in records if each.get("frames")]
+    assert frames
+    assert {each["unsure"] for each in frames} == {unsure}
+    log.write_text(text.replace(cut, "ab" * 32))
+    assert main(["filter", "--json", str(log)]) == 0
+    printed = capfd.readouterr()
+    assert (printed.err, "unsure" in printed.out) == ("", False)
+
+
+def test_a_build_id_of_zeros_in_markup_finds_the_file_at_the_path_alone(
+    app: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    zeros = "00" * 20
+    with gsym.Creator(uuid=bytes(20)) as creator:
+        creator.add(gsym.FunctionInfo(0, 1 << 20, "wrong"))
+        wrong = creator.to_bytes()
+    for name in "other.gsym", f".build-id/00/{zeros[2:]}.gsym":
+        path = tmp_path / "symbols" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wrong)
+    log = tmp_path / "a.log"
+    for place, functions in (str(app), {"outer"}), ("/nowhere/app", set()):
+        log.write_text(markup(place, start_of(app), zeros))
+        main(["filter", "--gsym-dir", str(tmp_path / "symbols"), str(log)])
+        printed = capfd.readouterr()
+        assert {each for each in ("outer", "wrong") if each in printed.out} == functions
+        said = f"{app}': found by its name alone: {app} may be of another build\n"
+        assert (said in printed.err) is bool(functions)
+
+
 def test_a_path_without_a_fitting_file_is_among_the_reasons(
     app: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     log = tmp_path / "a.log"
     log.write_text(markup(str(app), 0x1000, ID[::-1]))
     main(["filter", str(log)])
-    said = f"; {app}: another build, with the id {ID}\n"
+    said = f"; {app}: its build id is {ID}, not {ID[::-1]}\n"
     assert said in capfd.readouterr().err

@@ -301,7 +301,7 @@ def test_what_was_tried_is_explained_on_request(
         assert main([*command, *option]) == 0
         explained = capsys.readouterr().err
         for line in (
-            f"near: {tmp_path}/near.gsym, by its name alone",
+            f"near: {tmp_path}/near.gsym: found",
             f"/nowhere/near(+0x14): near+0x4 in {tmp_path}/near.gsym",
             "app: /nowhere/app: No such file or directory",
             "/nowhere/app(+0x10): no symbols of app",

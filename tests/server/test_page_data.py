@@ -149,11 +149,11 @@ def test_a_bare_address_is_link_time_if_possible(
 def test_a_module_found_by_name_can_be_changed(page: RunningServer) -> None:
     answer = symbolized(page, "libfoo.so+0x1000")
     (module,) = answer["modules"]
-    assert module["is_guess"]
+    assert module["unsure"] == "found by its name alone"
     assert {each["debug_id"] for each in module["candidates"]} == {FOO_ID, OLD_FOO_ID}
     answer = symbolized(page, "libfoo.so+0x1000", choices={"0": OLD_FOO_ID})
     (module,) = answer["modules"]
-    assert not module["is_guess"]
+    assert not module["unsure"]
     assert module["debug_id"] == OLD_FOO_ID
 
 
@@ -162,7 +162,7 @@ def test_a_name_refers_to_a_module_with_an_id_in_the_paste(
 ) -> None:
     text = f"libfoo.so+0x1000\nlibfoo.so/{OLD_FOO_ID}+0x1000"
     alone, full = symbolized(page, text)["modules"]
-    assert not alone["is_guess"]
+    assert not alone["unsure"]
     assert alone["debug_id"] == full["debug_id"] == OLD_FOO_ID
 
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gsym import RemoteSymbolizer, SymbolicationClient
+from gsym import ClientSettings, RemoteSymbolizer, ServerError, SymbolicationClient
+from gsym.cli.main import main
+from gsym.markup.filter import MarkupFilter
+from gsym.markup.json_output import JsonOutput
 from gsym.modules.key import ModuleKey, key_of_build_id
 from gsym.store.directory import Store
 from gsym.store.symbolizer import Symbolizer
@@ -99,6 +102,84 @@ def test_a_build_id_is_enough(tmp_path: Path) -> None:
         key = key_of_build_id(build_id(1))
         found = RemoteSymbolizer(client).symbolize(key, offset=0)
     assert found.lookup is not None
+
+
+def unsure_server(*said: object) -> Server:
+    """A server that answers requests one after the other; why it is unsure."""
+    replies = iter(said)
+
+    def answer(request: Request) -> Reply:
+        stacks = json.loads(request.body)["jobs"][0]["stacks"]
+        frames = [
+            {"frame": at, "module": "m", "module_offset": hex(offset), "function": "f"}
+            for at, (_, offset) in enumerate(stacks[0])
+        ]
+        result: dict[str, object] = {"stacks": [frames], "found_modules": {"m/1": True}}
+        if (unsure := next(replies)) is not None:
+            result["unsure"] = unsure
+        return Reply(json.dumps({"results": [result]}).encode())
+
+    return Server(answer)
+
+
+def test_what_a_server_is_unsure_of_is_taken_over() -> None:
+    reason = "only 16 of 20 bytes of its build id are known"
+    with (
+        unsure_server({"m/1": reason}, None) as server,
+        SymbolicationClient(server.url) as client,
+    ):
+        found = [
+            RemoteSymbolizer(client).symbolize(ModuleKey("m", "1"), offset=0x14)
+            for _ in range(2)
+        ]
+    assert [each.module.unsure for each in found] == [reason, ""]
+
+
+def test_the_reasons_of_parts_of_a_job_are_joined() -> None:
+    settings = ClientSettings(most_frames=1)
+    job = {"memoryMap": [["m", "1"]], "stacks": [[[0, 1], [0, 2]]]}
+    with (
+        unsure_server(None, {"m/1": "why"}) as server,
+        SymbolicationClient(server.url, settings) as client,
+    ):
+        (answer,) = client.symbolicate(job)
+    assert len(answer.stacks[0]) == 2
+    assert answer.unsure == {"m/1": "why"}
+    with (
+        unsure_server(["m/1"]) as server,
+        SymbolicationClient(server.url) as client,
+        pytest.raises(ServerError),
+    ):
+        client.symbolicate(job | {"stacks": [[[0, 1]]]})
+
+
+def test_a_filter_says_what_the_server_is_unsure_of() -> None:
+    log = (
+        "{{{module:0:m:elf:abcdef}}}\n{{{mmap:0x1000:0x100:load:0:rx:0x0}}}\n"
+        "{{{bt:0:0x1010:pc}}}\n{{{bt:1:0x1020:pc}}}\n"
+    )
+    with (
+        unsure_server({"m/1": "why"}) as server,
+        SymbolicationClient(server.url) as client,
+    ):
+        log_filter = MarkupFilter(RemoteSymbolizer(client), output=JsonOutput())
+        printed = log_filter.feed(log) + log_filter.feed("")
+    records = map(json.loads, printed.splitlines())
+    assert [each.get("unsure") for each in records] == [None, None, "why", "why"]
+    assert log_filter.doubts() == ["'m': why: it may be of another build"]
+
+
+def test_the_command_says_what_the_server_is_unsure_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    job = tmp_path / "job.json"
+    job.write_text('{"memoryMap": [["m", "1"]], "stacks": [[[0, 1]]]}')
+    said = "gsym symbolicate: warning: m: why: it may be another build\n"
+    for unsure, printed, status in ({"m/1": "why"}, said, 3), (None, "", 0):
+        with unsure_server(unsure) as server:
+            command = ["symbolicate", "--strict", "--server", server.url, str(job)]
+            assert main(command) == status
+        assert capsys.readouterr().err == printed
 
 
 def test_inlined_calls_come_innermost_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import gsym
 from gsym.modules.key import ModuleKey
-from gsym.symbolication.report_modules import why_not
+from gsym.symbolication.report_modules import match_file
 from tests.http_server import Reply, Server
 from tests.inputs.elf import Elf
 
@@ -69,7 +69,10 @@ def test_the_id_of_a_stripped_file_that_has_only_a_path_finds_its_debug_file(
     report = gsym.symbolicate(text.partition(" (BuildId")[0], source=full.parent)
     assert report.threads[0].frames[0].calls[0].line == 1
     module = report.modules[0]
-    assert (module.path, module.is_guess) == (str(renamed), True)
+    assert (module.path, module.unsure) == (
+        str(renamed),
+        "found by its name alone",
+    )
 
 
 def test_a_stripped_file_is_better_than_none(stripped: tuple[Path, str]) -> None:
@@ -88,8 +91,8 @@ def test_the_reasons_name_each_path_that_was_looked_at(
     report = gsym.symbolicate(text.replace("abcdef01", "abcdef02"), source=full.parent)
     (frame,) = report.frames()
     assert frame.reason == (
-        f"no symbols of a.so: {full.parent}/*: not found; {full.parents[1]}/bin/a.so: "
-        "another build, with the id abcdef01; "
+        f"no symbols of a.so: {full}: its build id is abcdef01, not abcdef02; "
+        f"{full.parents[1]}/bin/a.so: its build id is abcdef01, not abcdef02; "
         "/usr/lib/debug/.build-id/ab/cdef02.debug: No such file or directory"
     )
 
@@ -101,25 +104,31 @@ def test_the_reasons_name_each_path_that_was_looked_at(
         ("ABCDEF01", "", ""),
         ("abcdef01", "0", ""),
         ("", "OWN", ""),
-        ("abcdef02", "", "another build, with the id abcdef01"),
-        ("abcdef02", "OWN", "another build, with the id abcdef01"),
-        ("", "0", "another build, with the id OWN"),
+        ("abcdef02", "", "its build id is abcdef01, not abcdef02"),
+        ("abcdef02", "OWN", "its build id is abcdef01, not abcdef02"),
+        (
+            "",
+            "1" * 32 + "0",
+            "its debug id is OWN, not 111111111111111111111111111111110",
+        ),
+        ("00000000", "", ""),
+        ("00000000", "0" * 33, ""),
     ],
 )
 def test_the_file_at_a_path_must_have_the_id(
     stripped: tuple[Path, str], code_id: str, debug_id: str, reason: str
 ) -> None:
     path = str(stripped[0])
-    own = gsym.identify(path).debug_id.lower()
+    own = gsym.identify(path).debug_id
     key = ModuleKey(debug_id=debug_id.replace("OWN", own), code_id=code_id)
-    assert why_not(path, key) == reason.replace("OWN", own)
+    assert match_file(path, key).refusal == reason.replace("OWN", own)
 
 
 @pytest.mark.parametrize(
     ("name", "code_id", "reason"),
     [
         ("without.o", "", ""),
-        ("without.o", "abcdef01", "it has no id"),
+        ("without.o", "abcdef01", "there is no id to compare"),
         ("text", "", ""),
         ("text", "abcdef01", "PATH: offset 0x0: not a binary"),
         ("empty", "", "not a regular file with contents"),
@@ -137,7 +146,7 @@ def test_the_file_at_a_path_must_be_regular_and_a_binary(
     os.mkfifo(tmp_path / "pipe")
     path = str(tmp_path / name)
     reason = reason.replace("PATH", path)
-    assert why_not(path, ModuleKey(code_id=code_id)) == reason
+    assert match_file(path, ModuleKey(code_id=code_id)).refusal == reason
 
 
 @pytest.mark.parametrize("is_debug_file", [False, True])

@@ -237,7 +237,7 @@ def filter_logs(values: Values) -> int:
 
 
 def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
-    """Print filtered logs, line by line.
+    """Print filtered logs, line by line, then which modules may be another build.
 
     Returns:
         Whether it was interrupted, which is how following a log ends.
@@ -258,6 +258,8 @@ def filter_log(log_filter: MarkupFilter, paths: Sequence[str]) -> bool:
     finally:  # print pending output even after an error
         put.write(log_filter.finish())
         put.flush()
+        for line in log_filter.doubts():
+            _print(line)
     return is_stopped
 
 
@@ -347,8 +349,6 @@ def _print_summary(log_filter: MarkupFilter, *, has_locations: bool) -> None:
         _print(
             "use --gsym-dir DIR to name folders of binaries, debug files or GSYM files"
         )
-    for line in log_filter.guesses():
-        _print(line)
 
 
 def _print(sentence: str) -> None:

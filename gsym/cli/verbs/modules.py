@@ -11,8 +11,8 @@ from gsym.cli.options import HEADER, SERVER, STORE_TO_READ, read_headers
 from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import GsymError, SourceError
-from gsym.markup.symbols import BINARIES, has_uuid
-from gsym.modules.key import elf_debug_id
+from gsym.markup.symbols import BINARIES
+from gsym.modules.key import elf_debug_id, has_id
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
@@ -80,24 +80,18 @@ class FolderModules:
         attempts: list[Attempt] = []
         if not self._at_paths or not key.path:
             return OpenModule(None, None)
-        failure = Attempt(key.path, "missing", self._why_not_at_path(key))
-        paths = [] if failure.detail else [key.path]
-        module = self._open_first(key.path, paths, key, attempts, failure)
+        module = self._open_first(key.path, [key.path], key, attempts)
         return module or OpenModule(None, None, tuple(attempts))
 
     def binaries(self, key: ModuleKey) -> list[str]:
         """The files of a module that may have a symbol table."""
         paths = [path for folder in self._folders for path in self._files(folder, key)]
-        if not self._why_not_at_path(key):
-            paths.append(key.path)
+        if self._at_paths and key.path:
+            from gsym.symbolication.report_modules import match_file
+
+            if not match_file(key.path, key).refusal:
+                paths.append(key.path)
         return [path for path in paths if not path.endswith(_GSYM)]
-
-    def _why_not_at_path(self, key: ModuleKey) -> str:
-        if not (self._at_paths and key.path):
-            return "not searched"
-        from gsym.symbolication.report_modules import why_not
-
-        return why_not(key.path, key)
 
     def _open_in(
         self, folder: str, key: ModuleKey, attempts: list[Attempt]
@@ -105,10 +99,7 @@ class FolderModules:
         if not os.path.isdir(folder):
             attempts.append(Attempt(folder, "missing", "is not a folder"))
             return None
-        failure = Attempt(folder, "missing", "has no file with this build id")
-        return self._open_first(
-            folder, self._files(folder, key), key, attempts, failure
-        )
+        return self._open_first(folder, self._files(folder, key), key, attempts)
 
     def _open_first(
         self,
@@ -116,22 +107,30 @@ class FolderModules:
         paths: Iterable[str],
         key: ModuleKey,
         attempts: list[Attempt],
-        failure: Attempt,
     ) -> OpenModule | None:
         """The first of these files with functions, else one with other symbols."""
+        from gsym.symbolication.report_modules import match_file
+
+        failure = Attempt(place, "missing", "has no file with this build id")
         without_functions = None
         for path in paths:
+            match = match_file(path, key, is_named_by_id=place != key.path)
+            if match.refusal:
+                outcome = "refused" if has_id(match.key) else "missing"
+                where = "" if path == place else f"{path}: "
+                failure = Attempt(place, outcome, f"{where}{match.refusal}")
+                continue
+            search = self._search._replace(architecture=match.architecture)
             try:
-                reader = find_gsym(path, self._search).reader
+                found = find_gsym(path, search)
             except (GsymError, OSError) as error:
                 failure = Attempt(place, "refused", describe(error))
                 continue
-            uuid = b"" if reader is None else reader.uuid
-            if not has_uuid(bytes.fromhex(key.code_id), uuid):
-                reason = f"{path} has UUID {uuid.hex() or 'none'}"
-                failure = Attempt(place, "refused", reason)
-                continue
-            module = OpenModule(None, reader, (Attempt(place, "found", path),))
+            reader = found.reader
+            unsure = match.unsure or getattr(found, "unsure", "")
+            module = OpenModule(
+                None, reader, (Attempt(place, "found", path),), unsure=unsure
+            )
             module.texts[BINARIES] = partial(self.binaries, key)
             if reader is not None:
                 return module
@@ -143,6 +142,8 @@ class FolderModules:
 
     def _files(self, folder: str, key: ModuleKey) -> Iterator[str]:
         """The files of a module in a folder, the best first."""
+        if not has_id(key):
+            return
         yield from filter(os.path.isfile, _paths(folder, key.code_id.lower()))
         if folder not in self._loose:
             return

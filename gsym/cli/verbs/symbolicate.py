@@ -246,17 +246,16 @@ def _print_report(report: Report, path: str, values: Values) -> int:
         warn(note, "gsym symbolicate")
     for module in _missing(report):
         warn(f"no symbols: {printable(module.name)}", "gsym symbolicate")
+    doubts = list(report.doubts())
+    for doubt in doubts:
+        warn(printable(doubt), "gsym symbolicate")
     if values.flag("--explain"):
-        for module in report.modules:
-            if module.is_guess:
-                used = f"{printable(module.path)}, by its name alone"
-                warn(f"{printable(module.name)}: {used}", "gsym symbolicate")
         for line in report.explanation():
             warn(printable(line), "gsym symbolicate")
     for hint in _hints(report, values):
         warn(hint, "gsym symbolicate")
-    missed = any(not frame.calls for frame in frames)
-    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+    is_complete = not doubts and all(frame.calls for frame in frames)
+    return 0 if is_complete or not values.flag("--strict") else EXIT_INCOMPLETE
 
 
 def _missing(report: Report) -> list[ReportModule]:

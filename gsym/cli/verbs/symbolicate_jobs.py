@@ -10,7 +10,7 @@ from threading import Timer
 
 from gsym.cli.options import read_headers
 from gsym.cli.program import EXIT_FAILED, EXIT_INCOMPLETE
-from gsym.cli.terminal import print_json, printable
+from gsym.cli.terminal import print_json, printable, warn
 from gsym.errors import FormatError, GsymError, UnsupportedError
 from gsym.store.directory import Store
 from gsym.store.layout import default_store
@@ -119,11 +119,18 @@ def _print(answer: dict[str, Any], values: Values) -> int:
                 f"gsym: job {number} refused: {printable(each.error)}",
                 file=sys.stderr,
             )
+    doubts = {
+        f"{name.partition('/')[0]}: {unsure}: it may be another build": None
+        for each in answers
+        for name, unsure in each.unsure.items()
+    }
+    for doubt in doubts:
+        warn(printable(doubt), "gsym symbolicate")
     if any(each.error for each in answers):
         return EXIT_FAILED
     frames = (frame for each in answers for stack in each.stacks for frame in stack)
     missed = any(frame.function is None for frame in frames)
-    return EXIT_INCOMPLETE if missed and values.flag("--strict") else 0
+    return EXIT_INCOMPLETE if (missed or doubts) and values.flag("--strict") else 0
 
 
 _ANY = 1 << 62

@@ -270,8 +270,7 @@ function moduleState(module, choose) {
   }
   const state = element("div", {}, element("a", { href: `#/module/${module.debug_id}`, class: "good" }, "found"));
   if (module.candidates.length > 1) state.append(" ", choose);
-  else if (module.is_guess) state.append(element("div", { class: "warn note" }, "by its name alone: it may be another build"));
-  else if (module.unsure) state.append(element("div", { class: "warn note" }, `it may be another build: ${module.unsure}`));
+  else if (module.unsure) state.append(element("div", { class: "warn note" }, `${module.unsure}: it may be another build`));
   return state;
 }
 
@@ -290,10 +289,10 @@ export function modulesElement(answer, chosen) {
       element("span", { class: "code" }, module.code_id || module.debug_id || "no id in the report"),
       moduleState(module, choose));
   });
-  const guesses = used.filter((module) => module.is_guess);
+  const unsure = used.filter((module) => module.unsure);
   const told = [plural(used.length, "module")];
   if (missing.length) told.push(`${missing.length} not found: ${missing.slice(0, 3).map((m) => m.name).join(", ")}`);
-  if (guesses.length) told.push(`${guesses.length} by name alone`);
+  if (unsure.length) told.push(`${unsure.length} unsure`);
   return element("details", { class: "named" },
     element("summary", { class: missing.length ? "warn" : null }, told.join(" · ")),
     element("div", { class: "wide" }, table("", ["Module", "Id", "State"], rows)));

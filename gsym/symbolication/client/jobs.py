@@ -343,6 +343,8 @@ def _check(piece: Piece, result: Any) -> None:
     stacks, found = result.get("stacks"), result.get("found_modules")
     if not isinstance(stacks, list) or not isinstance(found, dict):
         raise mismatch()
+    if not isinstance(result.get("unsure", {}), dict):
+        raise mismatch()
     if not all(isinstance(stack, list) for stack in stacks):
         raise mismatch()
     if not all(isinstance(frame, dict) for stack in stacks for frame in stack):

@@ -14,8 +14,7 @@ from gsym.records import NamedTuple
 from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.parts import (
     StackFrame,
-    module_of_debug_id,
-    module_of_path,
+    module_of_ids,
 )
 
 TYPE_CHECKING = False
@@ -168,9 +167,8 @@ def library_modules(profile: Mapping[str, Any], stack: StackBuilder) -> list[int
 
 
 def _module_number(library: Mapping[str, Any], stack: StackBuilder) -> int:
-    names = [library.get(key) for key in ("debugName", "name", "path")]
-    name = next((each for each in names if isinstance(each, str) and each), "unknown")
-    debug_id = library.get("breakpadId")
-    if isinstance(debug_id, str) and debug_id:
-        return stack.number(module_of_debug_id(name, debug_id))
-    return stack.number(module_of_path(name))
+    path, name, *ids = (
+        each if isinstance(each := library.get(key), str) else ""
+        for key in ("path", "name", "debugName", "breakpadId", "codeId")
+    )
+    return stack.number(module_of_ids(path or name or ids[0] or "unknown", *ids))

@@ -6,8 +6,7 @@ from gsym.symbolication.stacks.documents import as_list, as_object
 from gsym.symbolication.stacks.parts import (
     NO_MODULE,
     StackFrame,
-    module_of_debug_id,
-    module_of_path,
+    module_of_ids,
 )
 
 TYPE_CHECKING = False
@@ -77,10 +76,9 @@ def _add_frame(
 
 
 def _module_number(module: Mapping[str, Any], stack: StackBuilder) -> int:
-    debug_file, debug_id = module.get("debug_file"), module.get("debug_id")
-    if isinstance(debug_file, str) and isinstance(debug_id, str) and debug_id:
-        return stack.number(module_of_debug_id(debug_file, debug_id))
-    return stack.number(module_of_path(module["filename"]))
+    named = [module.get(key) for key in ("debug_file", "debug_id", "code_id")]
+    ids = [each if isinstance(each, str) else "" for each in named]
+    return stack.number(module_of_ids(module["filename"], *ids))
 
 
 def _number(text: Any) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.model import UINT64_END
-from gsym.modules.key import ModuleKey, read_debug_id
+from gsym.modules.key import ModuleKey, has_id, is_absent, read_debug_id
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
+    from gsym.modules.key import Comparison
     from gsym.reading.reader import Reader
+
+    CompareCode = Callable[[str], Comparison]
+    """Compares the code in the file at a path with that in memory."""
 
     Base = Literal["image", "link", "either", "file", "text", "executable", "symbol"]
     """The base that an address in a module counts from.
@@ -46,28 +50,55 @@ def module_of_path(path: str) -> StackModule:
 
 def module_of_debug_id(name: str, debug_id: str) -> StackModule:
     """A module as in symbolication requests."""
-    if not debug_id:
+    if is_absent(debug_id):
         return StackModule(name, ModuleKey(name))
     try:
         known = read_debug_id(debug_id).upper()
     except ValueError as problem:
         return StackModule(name, ModuleKey(name, debug_id), str(problem))
+    if is_absent(known[:_UUID_DIGITS]):
+        return StackModule(name, ModuleKey(name))
     return StackModule(name, ModuleKey(name, known))
 
 
+def module_of_ids(
+    path: str, debug_file: str, debug_id: str, code_id: str
+) -> StackModule:
+    """A module as in the JSON of stackwalk and of the Firefox Profiler.
+
+    Args:
+        path: Of its binary.
+        debug_file: Name of the file with its debug information, or "".
+        debug_id: In any form, or "".
+        code_id: Build id, LC_UUID, or time stamp and size of a PE file, or "".
+    """
+    code_file = base_name(path)
+    found = module_of_debug_id(debug_file or code_file, debug_id)
+    known = "" if is_absent(code_id) else code_id.replace("-", "").upper()
+    key = found.key._replace(code_file=code_file, code_id=known)
+    return found._replace(key=key, path=path, problem="" if known else found.problem)
+
+
 def module_of_build_id(path: str, build_id: str) -> StackModule:
-    """A module of an ELF system; *build_id* as hexadecimal digits, or ""."""
+    """A module of an ELF system; *build_id* with or without dashes, or ""."""
     name = base_name(path)
-    return StackModule(name, ModuleKey(name, "", name, build_id.upper()), path=path)
+    known = "" if is_absent(build_id) else build_id.replace("-", "").upper()
+    return StackModule(name, ModuleKey(name, "", name, known), path=path)
 
 
 def module_of_uuid(path: str, uuid: str) -> StackModule:
-    """A module of an Apple system; *uuid* with or without dashes, or ""."""
+    """A module of an Apple system; *uuid* with or without dashes, or "".
+
+    It is known by its debug id, which may be that of an ELF file as well: only its
+    build id is longer. LLDB prints this whole.
+    """
     digits = uuid.replace("-", "").upper()
     name = base_name(path)
-    if len(digits) != _UUID_DIGITS:
+    if len(digits) > _UUID_DIGITS and path.startswith("/"):
+        return module_of_build_id(path, digits)
+    if len(digits) != _UUID_DIGITS or is_absent(digits):
         return StackModule(name, ModuleKey(name, code_file=name), path=path)
-    return StackModule(name, ModuleKey(name, digits + "0", name, digits), path=path)
+    return StackModule(name, ModuleKey(name, digits + "0", name), path=path)
 
 
 class ReportLimits(NamedTuple):
@@ -102,6 +133,8 @@ class StackModule(NamedTuple):
         problem: Why it cannot be looked up, or "".
         path: As in the report; "" if that has only a name.
         read: Reads its symbols where no file of it is found: from memory.
+        compare_code: Compares the code of a file with that in memory; None where the
+            report is not of memory.
     """
 
     name: str
@@ -109,11 +142,12 @@ class StackModule(NamedTuple):
     problem: str = ""
     path: str = ""
     read: Callable[[], Reader] | None = None
+    compare_code: CompareCode | None = None
 
     @property
     def has_id(self) -> bool:
         """Whether the report has an id of it."""
-        return bool(self.key.debug_id or self.key.code_id)
+        return has_id(self.key)
 
 
 NO_MODULE = -1

@@ -587,9 +587,9 @@ def test_a_path_in_the_report_is_used_if_its_build_id_fits(
         text = f"    #0 0x1  ({path}+0x1101){suffix}\n"
         report = gsym.symbolicate(text, store=str(tmp_path))
         (module,) = report.modules
-        found[named] = (module.state, module.is_guess)
+        found[named] = (module.state, module.unsure)
     assert list(found.values()) == [
-        ("found", False),
-        ("missing", False),
-        ("found", True),
+        ("found", ""),
+        ("missing", ""),
+        ("found", "found by its name alone"),
     ]
