@@ -229,10 +229,15 @@ class ObjectFile:
 
     def code(self) -> Iterator[memoryview]:
         """The contents of each section with code; of a debug file there are none."""
+        return (contents for _, contents in self.placed_code())
+
+    def placed_code(self) -> Iterator[tuple[int, memoryview]]:
+        """As `code`, with the link-time addresses."""
         for _, section in self._sections():
             if section.holds_code and section.size:
                 size = min(section.size, section.memory_size)
-                yield self.data[section.offset : section.offset + size]
+                contents = self.data[section.offset : section.offset + size]
+                yield section.address, contents
 
     def compressed_sections(self) -> Iterator[str]:
         """Names of the sections that are stored compressed."""

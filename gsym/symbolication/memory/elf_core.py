@@ -12,30 +12,33 @@ from gsym.containers.headers import (
     program_headers,
 )
 from gsym.errors import FormatError
+from gsym.model import UINT64_MAX
+from gsym.records import NamedTuple
 from gsym.symbolication.memory.core_notes import CoreNotes
 from gsym.symbolication.memory.images import (
     ELF_MAGIC,
     Image,
-    image_in_file,
     image_in_memory,
     load_bias,
 )
 from gsym.symbolication.memory.loaded import Loaded, linked_region
-from gsym.symbolication.memory.module_files import ModuleFiles
+from gsym.symbolication.memory.module_files import ModuleFiles, SavedMemory
 from gsym.symbolication.memory.symbol_lists import read_converted
 from gsym.symbolication.memory.threads import Dump, dump_report
 from gsym.symbolication.memory.walking import Walker
 from gsym.symbolication.stacks.parts import (
+    StackModule,
     module_of_build_id,
 )
 from gsym.symbolication.stacks.regions import Region
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gsym.containers.headers import ProgramHeader
     from gsym.reading.reader import Reader
+    from gsym.symbolication.memory.core_notes import MappedFile
     from gsym.symbolication.memory.module_files import FindFiles
     from gsym.symbolication.stacks.parts import ParsedReport
 
@@ -43,6 +46,7 @@ _CLASS_AT, _ORDER_AT, _TYPE_AT, _MACHINE_AT = 4, 5, 16, 18
 _LITTLE_ENDIAN = 1
 _ET_CORE = 4
 _MOST_VDSO = 1 << 20
+_DELETED = " (deleted)"
 
 
 def is_core(head: bytes) -> bool:
@@ -66,6 +70,14 @@ def read_core(
     return _Core(data, path, find).stacks()
 
 
+class _LoadedImage(NamedTuple):
+    """An image of a file: the index of its module, and where it was loaded."""
+
+    module: int
+    image: Image = Image()
+    bias: int = 0
+
+
 class _Core:
     def __init__(self, data: memoryview, path: str, find: FindFiles) -> None:
         self._data = data
@@ -87,9 +99,13 @@ class _Core:
         self._parts = sorted(parts, key=lambda each: each.address)
         self._starts = [each.address for each in self._parts]
         self._loaded = Loaded()
+        self._saved = SavedMemory(
+            data, ((each.address, each.file_size, each.offset) for each in parts)
+        )
         machine = self._notes.machine
         self._files = ModuleFiles(self._loaded, machine, self._saved, find)
         self._loaded.set_regions(self._regions())
+        self._loaded.compare_code_by(self._files.compare_code)
 
     def stacks(self) -> ParsedReport:
         """The threads of the core file as a report."""
@@ -113,41 +129,50 @@ class _Core:
         region = self._loaded.region(address)
         return region is not None and region.is_executable
 
-    def _saved(self, address: int, size: int) -> bytes:
-        part = self._part(address)
-        if part is None:
-            return b""
-        inside = address - part.address
-        left = max(part.file_size - inside, 0)
-        return bytes(self._data[part.offset + inside :][: min(size, left)])
-
     def _regions(self) -> Iterator[Region]:
-        images: dict[str, tuple[int, Image]] = {}
-        for start, end, offset, path in self._notes.files:
-            if path not in images:
-                images[path] = self._image(path, 0 if offset else start)
-            module, image = images[path]
-            part = self._part(start)
-            # gdb leaves out what the file has: the code.
-            is_executable = part is None or part.is_executable
-            region = Region(
-                *(start, end, module, offset, offset, "file", is_executable)
-            )
-            yield linked_region(region, image.segments)
+        of_path: dict[str, list[MappedFile]] = {}
+        for each in self._notes.files:
+            of_path.setdefault(each.path, []).append(each)
+        for path, mapped in of_path.items():
+            images = list(self._images(path, mapped))
+            yield from (self._region(each, images) for each in mapped)
         files = {start for start, *_ in self._notes.files}
         for part in self._parts:
             if part.address not in files:
                 yield from self._unnamed(part)
 
-    def _image(self, path: str, start: int) -> tuple[int, Image]:
-        name = path.removesuffix(" (deleted)")
-        image = image_in_memory(self._files.memory, start) if start else Image()
-        module = module_of_build_id(name, image.build_id)
-        if not image.segments:  # the first page is not in the dump
-            image = image_in_file(name)
-        number = self._loaded.add_module(module)
-        self._files.know(number, image)
-        return number, image
+    def _images(
+        self, path: str, mapped: Sequence[MappedFile]
+    ) -> Iterator[_LoadedImage]:
+        """The images of a path, which different files may have one after the other."""
+        are_known = False
+        for start, _, offset, _ in mapped:
+            image = Image() if offset else image_in_memory(self._saved.read, start)
+            if image.segments:
+                number = self._loaded.add_module(_module(path, image.build_id))
+                self._files.know(number, image)
+                are_known = True
+                yield _LoadedImage(number, image, load_bias(start, image.segments))
+        if not are_known:  # the first page is not in the dump
+            yield _LoadedImage(self._loaded.add_module(_module(path, "")))
+
+    def _region(self, mapped: MappedFile, images: Sequence[_LoadedImage]) -> Region:
+        """The region of the image that the loader put there, else of the one before."""
+        start, end, offset, _ = mapped
+        part = self._part(start)
+        # gdb leaves out what the file has: the code.
+        is_executable = part is None or part.is_executable
+        region = Region(*(start, end, -1, offset, offset, "file", is_executable))
+        nearest: Region | None = None
+        for each in images:
+            found = linked_region(region, each.image.segments)
+            found = found._replace(module=each.module)
+            is_linked = found.base == "link"
+            if is_linked and (start - found.address - each.bias) & UINT64_MAX == 0:
+                return found
+            if nearest is None or each.bias <= start:
+                nearest = found
+        return nearest or region
 
     def _unnamed(self, part: ProgramHeader) -> Iterator[Region]:
         """The regions of an image that is no file, or not known as one."""
@@ -171,3 +196,11 @@ class _Core:
 
     def _convert(self, start: int, size: int) -> Reader:
         return read_converted(self._files.memory(start, size))
+
+
+def _module(path: str, build_id: str) -> StackModule:
+    """The module of a mapped file."""
+    module = module_of_build_id(path.removesuffix(_DELETED), build_id)
+    if path.endswith(_DELETED) and not module.has_id:
+        return module._replace(path="")  # another file is there, if any
+    return module

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from gsym.containers.mapped_file import map_file
 from gsym.containers.object_file import ObjectFile
 from gsym.errors import GsymError
+from gsym.modules.key import OTHER, UNKNOWN, ModuleKey, compare, is_absent
 from gsym.records import NamedTuple
 from gsym.store.archives import inflate_file
 from gsym.symbolication.memory.images import build_id_in, image_in_file
@@ -38,6 +39,12 @@ _CODE = frozenset(b"tTwW")  # types of symbols
 _WITH_MODULE = 4  # words of a line of kallsyms
 _PAGE = 4096
 _ANY_SIZE = 1 << 40  # of a symbol, which the next one limits
+
+
+def _may_be(build_id: str, found: str) -> bool:
+    """Whether a file of a build id may be what is loaded; "" is not known."""
+    outcome, _ = compare(ModuleKey(code_id=build_id), ModuleKey(code_id=found))
+    return outcome != OTHER and (outcome != UNKNOWN or is_absent(build_id))
 
 
 class _Part(NamedTuple):
@@ -144,10 +151,9 @@ class Kernel(LoadedSymbols):
         for path in self._places(named):
             image = image_in_file(path)
             code = [each for each in image.segments if each.is_executable]
-            if not code or (build_id and image.build_id != build_id):
+            if not code or not _may_be(build_id, image.build_id):
                 continue
-            named = module_of_build_id(_VMLINUX, image.build_id)._replace(path=path)
-            module = self.add_module(named)
+            module = self.add_module(named._replace(path=path))
             bias = start - code[0].address
             for each in code:
                 at = each.address + bias
@@ -224,9 +230,9 @@ class Kernel(LoadedSymbols):
                     own, sections = binary.uuid.hex(), binary.placements
             except (GsymError, OSError, ValueError):
                 continue
-            if build_id and own != build_id:
+            if not _may_be(build_id, own):
                 continue
-            module = module_of_build_id(part.name, own)
+            module = module_of_build_id(part.name, build_id)
             self.modules[number] = module._replace(path=file)
             for name, start, end in sections:
                 at = self._text(f"{folder}/sections/{name}").strip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gsym.model import UINT64_MAX, FunctionRange, Lookup
 from gsym.records import NamedTuple
 from gsym.symbolication.memory.images import mapped_segment
@@ -16,11 +18,12 @@ from gsym.symbolication.stacks.regions import Regions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Self
 
     from gsym.containers.headers import Segment
+    from gsym.modules.key import Comparison
     from gsym.reading.reader import Reader
     from gsym.symbolication.stacks.parts import ParsedReport, StackModule
     from gsym.symbolication.stacks.regions import Region
@@ -72,6 +75,17 @@ class Loaded(Regions):
         self._numbers.setdefault(module.name, len(self.modules))
         self.modules.append(module)
         return len(self.modules) - 1
+
+    def compare_code_by(self, compare: Callable[[int, str], Comparison]) -> None:
+        """Let the code of files be compared with that of the modules in memory.
+
+        Args:
+            compare: Takes the index of a module and the path of a file.
+        """
+        self.modules = [
+            each._replace(compare_code=partial(compare, number))
+            for number, each in enumerate(self.modules)
+        ]
 
     def set_regions(self, regions: Iterable[Region]) -> None:
         """Set the regions of all modules; where two overlap, the first one stays."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from struct import Struct, error as StructError  # noqa: N812 - an exception
 
 from gsym.errors import FormatError
-from gsym.modules.key import ModuleKey, codeview_debug_id, pe_code_id
+from gsym.modules.key import (
+    ModuleKey,
+    codeview_debug_id,
+    is_absent,
+    pe_code_id,
+    print_guid,
+)
 from gsym.records import NamedTuple
 from gsym.symbolication.memory.loaded import Loaded
 from gsym.symbolication.memory.maps import read_maps
-from gsym.symbolication.memory.module_files import ModuleFiles
+from gsym.symbolication.memory.module_files import ModuleFiles, SavedMemory
 from gsym.symbolication.memory.threads import SIGNALS, Dump, Thread, dump_report
 from gsym.symbolication.memory.walking import (
     AARCH64,
@@ -53,6 +58,7 @@ _THREAD_NAME = Struct("<IQ")
 _SYSTEM_INFO = Struct("<H18xI")  # processor, platform
 _CODEVIEW, _CODEVIEW_ELF = b"RSDS", b"LEpB"
 _CODEVIEW_AGE = Struct("<16sI")
+_GUID_SIZE = 16
 _MOST_TEXT = 1 << 12  # bytes of a name
 
 _LINUX = {0x8201, 0x8203}  # and Android
@@ -103,12 +109,6 @@ class _Exception(NamedTuple):
     context: memoryview
 
 
-class _Part(NamedTuple):
-    start: int
-    size: int
-    offset: int
-
-
 def read_minidump(
     data: memoryview, path: str, find: FindFiles = lambda _module: ()
 ) -> ParsedReport:
@@ -143,8 +143,7 @@ class _Minidump:
             raise FormatError(reason, path=path)
         self._layout = _LAYOUTS[processor]
         self._form = {4: Struct("<I"), 8: Struct("<Q")}[self._layout.machine.word]
-        self._parts = sorted(self._memory_parts())
-        self._starts = [each.start for each in self._parts]
+        self._saved = SavedMemory(data, self._memory_parts())
         self._loaded = Loaded()
         self._loaded.set_regions(self._modules())
 
@@ -155,7 +154,8 @@ class _Minidump:
         threads.sort(key=lambda each: not each.is_crashed)
         reason = "" if exception is None else exception.reason
         machine = self._layout.machine
-        files = ModuleFiles(self._loaded, machine, self._memory, find)
+        files = ModuleFiles(self._loaded, machine, self._saved, find)
+        self._loaded.compare_code_by(files.compare_code)
         walker = Walker(machine, files.memory, self._is_code, files.step, scans=True)
         words = bytes(self._stream(_COMMAND)).rstrip(b"\0").replace(b"\0", b" ")
         program = words.decode("utf-8", "replace")
@@ -190,13 +190,14 @@ class _Minidump:
         data = self._data[offset + _COUNT.size :][: min(size, _MOST_TEXT)]
         return bytes(data).decode("utf-16-le", "replace").partition("\0")[0]
 
-    def _memory_parts(self) -> Iterator[_Part]:
+    def _memory_parts(self) -> Iterator[tuple[int, int, int]]:
+        """Address, size, and offset in the dump of each."""
         for start, size, offset in self._entries(self._stream(_MEMORY), _MEMORY_PART):
-            yield _Part(start, size, offset)
+            yield start, size, offset
         for _, start, size, offset, _, _ in self._entries(
             self._stream(_THREADS), _THREAD
         ):
-            yield _Part(start, size, offset)
+            yield start, size, offset
         stream = self._stream(_MEMORY_64)
         if len(stream) < _COUNT_64.size:
             return
@@ -205,18 +206,8 @@ class _Minidump:
         for number in range(min(count, most)):
             at = _COUNT_64.size + number * _MEMORY_PART_64.size
             start, size = _MEMORY_PART_64.unpack_from(stream, at)
-            yield _Part(start, size, offset)
+            yield start, size, offset
             offset += size
-
-    def _memory(self, address: int, size: int) -> bytes:
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
-            return b""
-        start, held, offset = self._parts[at]
-        inside = address - start
-        if inside >= held:
-            return b""
-        return bytes(self._data[offset + inside :][: min(size, held - inside)])
 
     def _is_code(self, address: int) -> bool:
         region = self._loaded.region(address)
@@ -248,18 +239,19 @@ class _Minidump:
         magic, contents = codeview[:4], codeview[4:]
         if magic == _CODEVIEW_ELF:
             return module_of_build_id(path, contents.hex())
-        name = base_name(path)
-        if magic != _CODEVIEW or len(contents) < _CODEVIEW_AGE.size:
-            return StackModule(name, ModuleKey(name, code_file=name), path=path)
-        guid, age = _CODEVIEW_AGE.unpack_from(contents)
-        debug_id = codeview_debug_id(guid, age).upper()
+        guid, age, pdb = bytes(_GUID_SIZE), 0, b""
+        if magic == _CODEVIEW and len(contents) >= _CODEVIEW_AGE.size:
+            guid, age = _CODEVIEW_AGE.unpack_from(contents)
+            pdb = contents[_CODEVIEW_AGE.size :].partition(b"\0")[0]
         if self._platform in _APPLE:
-            return module_of_uuid(path, debug_id[:32])
-        pdb = contents[_CODEVIEW_AGE.size :].partition(b"\0")[0]
+            return module_of_uuid(path, print_guid(guid, is_little=True))
+        name = base_name(path)
+        debug_id = "" if is_absent(guid.hex()) else codeview_debug_id(guid, age).upper()
         debug_file = base_name(pdb.decode("utf-8", "replace")) or name
-        is_windows = self._platform not in _LINUX
-        code_id = pe_code_id(stamp, size) if is_windows else ""
-        return StackModule(name, ModuleKey(debug_file, debug_id, name, code_id))
+        key = ModuleKey(debug_file, debug_id, name)
+        if self._platform not in _LINUX:
+            key = key._replace(code_id=pe_code_id(stamp, size), os="windows")
+        return StackModule(name, key, path=path)
 
     def _exception(self) -> _Exception | None:
         stream = self._stream(_EXCEPTION)

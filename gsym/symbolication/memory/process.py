@@ -6,7 +6,11 @@ import os
 import stat
 from functools import partial
 
+from gsym.containers.mapped_file import map_file
+from gsym.containers.object_file import ObjectFile
+from gsym.conversion.identity import module_of
 from gsym.errors import GsymError
+from gsym.modules.key import SAME, UNKNOWN, Comparison, compare
 from gsym.symbolication.memory.images import (
     Image,
     image_in_file,
@@ -135,24 +139,27 @@ class Process(LoadedSymbols):
             return self.add_module(vdso), seen
         if not inode:
             return -1, Image()
-        file = self._file(first)
+        file, is_mapped = self._file(first)
         image = seen if seen.segments else image_in_file(file)
         if not image.segments:
             return -1, image
+        build_id = image.build_id if seen.segments or is_mapped else ""
         name = path.removesuffix(_DELETED)
-        module = module_of_build_id(name, image.build_id)._replace(path=file)
+        module = module_of_build_id(name, build_id)._replace(path=file)
+        if is_mapped and not module.has_id:
+            module = module._replace(compare_code=partial(_compare_files, file))
         return self.add_module(module), image
 
-    def _file(self, mapping: Mapping) -> str:
-        """A path of the mapped file, even if its name is of another one now."""
+    def _file(self, mapping: Mapping) -> tuple[str, bool]:
+        """A path of the mapped file, and whether it is not of another one now."""
         path = mapping.path
         seen = self._place("root") + path
         span = f"{mapping.start:x}-{mapping.end:x}"
         for place in (path, seen, self._place(f"map_files/{span}"), self._place("exe")):
             # The same file, and not one of the same number in another file system.
             if _inode(place) == mapping.inode and (place != path or self._shares(path)):
-                return place
-        return seen if _inode(seen) else path
+                return place, True
+        return (seen if _inode(seen) else path), False
 
     def _shares(self, path: str) -> bool:
         """Whether a path means the same here and for the process."""
@@ -178,6 +185,20 @@ def _inode(path: str) -> int:
         return os.stat(path).st_ino
     except OSError:
         return 0
+
+
+def _compare_files(mapped: str, path: str) -> Comparison:
+    """Compare the code of the file that is mapped with that of another one."""
+    if os.path.samefile(mapped, path):
+        return Comparison(SAME)
+    try:
+        keys = []
+        for each in mapped, path:
+            with ObjectFile(map_file(each), each) as file:
+                keys.append(module_of(file))
+    except (GsymError, OSError, ValueError):
+        return Comparison(UNKNOWN)
+    return compare(*keys)
 
 
 def _read_memory(descriptor: int, address: int, size: int) -> bytes:

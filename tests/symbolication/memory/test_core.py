@@ -243,6 +243,154 @@ def test_the_option_refuses_a_text_report(
     )
 
 
+# Opens each library from a file without a name, one after the other under one name,
+# and lets their functions call each other.
+_MEMFD_HOST = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef int function(void *next);
+
+static function *load(const char *path) {
+    char place[64], bytes[1 << 16];
+    int from = open(path, O_RDONLY), to = memfd_create("plugin.so", 0);
+    for (ssize_t size; (size = read(from, bytes, sizeof bytes)) > 0;)
+        if (write(to, bytes, size) != size) abort();
+    snprintf(place, sizeof place, "/proc/self/fd/%d", to);
+    function *entry = 0;
+    *(void **)&entry = dlsym(dlopen(place, RTLD_NOW), "entry");
+    return entry;
+}
+
+int main(int count, char **words) {
+    FILE *filter = fopen("/proc/self/coredump_filter", "w");
+    fputs(words[2], filter);
+    fclose(filter);
+    char list[1 << 10];
+    snprintf(list, sizeof list, "%s", words[1]);
+    char *second = list;
+    while (*second != ';') second++;
+    *second++ = 0;
+    function *inner = load(list), *outer = load(second);
+    return count + outer((void *)inner);
+}
+"""
+_PLUGIN = """\
+__attribute__((noinline)) static int NAME(int (*next)(void *)) {
+    if (!next) __builtin_trap();
+    return next(0) + 1;
+}
+int entry(void *next) { return NAME((int (*)(void *))next) + MORE; }
+"""
+_HEADERS, _ALL = "0x33", "0x7f"  # what cores hold: the usual, also code
+
+
+def compile_program(
+    compiler: str, path: Path, source: str, *flags: str, build_id: str = "none"
+) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.parent / "source.c"
+    text.write_text(source)
+    common = [compiler, "-g", "-O1", f"-Wl,--build-id={build_id}", *flags]
+    subprocess.run([*common, "-o", path, text], check=True)
+
+
+@on_linux
+@pytest.mark.parametrize("held", [_HEADERS, _ALL])
+@pytest.mark.parametrize("build_id", ["sha1", "none"])
+def test_two_images_of_one_name_are_two_modules(
+    build_id: str, held: str, tmp_path: Path, compiler: str
+) -> None:
+    folder = tmp_path / "build"
+    plugins = [folder / name / "memfd:plugin.so" for name in ("alpha", "bravo")]
+    for path, more in zip(plugins, (1, 2), strict=True):
+        flags = "-shared", "-fPIC", f"-DNAME={path.parent.name}", f"-DMORE={more}"
+        compile_program(compiler, path, _PLUGIN, *flags, build_id=build_id)
+    host = tmp_path / "host"
+    compile_program(compiler, host, _MEMFD_HOST, "-ldl", build_id="sha1")
+    # One may be in front of the other in the order of the search.
+    for first, second in (plugins, plugins[::-1]):
+        core = crashed_core(host, held, f"{first};{second}")
+        report = gsym.symbolicate(core, source=folder)
+        core.unlink()
+        frames = report.threads[0].frames
+        names = [each.calls[-1].name for each in frames[:4] if each.calls]
+        modules = [report.modules[each.module] for each in frames[:4]]
+        if build_id != "none" or held == _ALL:
+            inner, outer = first.parent.name, second.parent.name
+            assert names == [inner, "entry", outer, "entry"]
+            assert [each.unsure for each in modules] == [""] * 4
+            expected = [first, first, second, second]
+            assert [each.path for each in modules] == [str(each) for each in expected]
+        else:
+            assert {each.unsure for each in modules} == {"found by its name alone"}
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("held", "rebuilt", "outcome"),
+    [
+        (_HEADERS, "", ("found by its name alone", "")),
+        (_ALL, "", ("", "")),
+        (_HEADERS, "-DMORE=3", ("found by its name alone", "")),
+        (_ALL, "-DMORE=3", ("", "its code differs from that in the dump")),
+        (_HEADERS, "-O0", ("", "its segments differ from those in the dump")),
+    ],
+)
+def test_a_program_without_an_id_is_compared_with_the_core(
+    held: str, rebuilt: str, outcome: tuple[str, str], tmp_path: Path, compiler: str
+) -> None:
+    unsure, reason = outcome
+    program = tmp_path / "program"
+    compile_program(compiler, program, _CRASHING)
+    core = crashed_core(program, held)
+    if rebuilt:
+        compile_program(compiler, program, _CRASHING, rebuilt)
+    report = gsym.symbolicate(core)
+    (module,) = [each for each in report.modules if each.name == "program"]
+    assert module.unsure == unsure
+    assert module.state == ("missing" if reason else "found")
+    assert reason in module.reason
+    names = [each.calls[-1].name for each in report.threads[0].frames if each.calls]
+    assert (names[:2] == ["crash", "main"]) is not bool(reason)
+    said = "program: found by its name alone: it may be another build"
+    assert list(report.doubts()) == [said] * bool(unsure)
+
+
+_CRASHING = """\
+#include <stdio.h>
+#ifndef MORE
+#define MORE 2
+#endif
+__attribute__((noinline)) int crash(int *p) { return *p + MORE; }
+int main(int count, char **words) {
+    FILE *filter = fopen("/proc/self/coredump_filter", "w");
+    fputs(words[2], filter);
+    fclose(filter);
+    return crash((int *)(count - 3L)) + 1;
+}
+"""
+
+
+@on_linux
+def test_code_that_differs_although_the_id_fits_is_said(
+    tmp_path: Path, compiler: str
+) -> None:
+    program = tmp_path / "program"
+    flags = [compiler, program, _CRASHING]
+    compile_program(*flags, "-DMORE=2", build_id="0xabcdef01")  # type: ignore[arg-type]
+    core = crashed_core(program, _ALL)
+    compile_program(*flags, "-DMORE=3", build_id="0xabcdef01")  # type: ignore[arg-type]
+    report = gsym.symbolicate(core)
+    (module,) = [each for each in report.modules if each.name == "program"]
+    assert module.unsure == "its id fits, but its code differs from that in the dump"
+
+
 def test_a_core_is_a_report_of_its_threads(tmp_path: Path) -> None:
     path = tmp_path / "core"
     path.write_bytes(small_core())

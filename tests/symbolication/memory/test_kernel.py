@@ -161,6 +161,20 @@ def test_a_vmlinux_of_another_build_is_not_used(tree: Tree) -> None:
     assert str(found) == f"{tree.symbols['panic'] + 1:#x}: panic + 1"
 
 
+@pytest.mark.parametrize("notes", [b"", bytes(36)])
+def test_files_of_a_kernel_without_an_id_are_found_by_name_alone(
+    tree: Tree, notes: bytes
+) -> None:
+    write(tree.root / "sys/kernel/notes", notes)
+    tree.load("nf_tables.ko", tree.object.read_bytes())
+    text = "panic+0x1/0x2\n nft_eval+0x2/0x4 [nf_tables]\n"
+    with gsym.Kernel(root=tree.root) as kernel:
+        report = gsym.symbolicate(text, maps=kernel)
+    assert all(each.calls for each in report.frames())
+    by_name = "found by its name alone"
+    assert [each.unsure for each in report.modules] == [by_name, by_name]
+
+
 def test_vmlinux_is_found_in_a_folder_by_its_build_id(
     tree: Tree, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

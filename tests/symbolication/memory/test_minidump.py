@@ -122,13 +122,25 @@ def test_modules_have_the_ids_of_their_systems() -> None:
         return parse(Minidump((thread,), (module,), platform=platform)).modules[0].key
 
     assert key(WINDOWS, module) == ModuleKey(
-        "app.pdb", guid + "1A", "app.exe", "5F00AA002000"
+        *("app.pdb", guid + "1A", "app.exe", "5F00AA002000"), os="windows"
     )
     old = Module("/opt/app", 0x400000, 0x2000, codeview(GUID, 0, "app"))
     assert key(LINUX, old) == ModuleKey("app", guid + "0", "app", "")
     assert key(LINUX, APP) == ModuleKey("app", "", "app", "AB" * 20)
-    assert key(MAC, old) == ModuleKey("app", guid + "0", "app", guid)
+    assert key(MAC, old) == ModuleKey("app", guid + "0", "app")
     assert key(MAC, Module("/opt/app", 0x400000, 1)) == ModuleKey("app", "", "app", "")
+    without = Module("C:\\app.dll", 0x400000, 0x2000, stamp=0x5F00AA00)
+    assert key(WINDOWS, without) == ModuleKey(
+        *("app.dll", "", "app.dll", "5F00AA002000"), os="windows"
+    )
+
+
+@pytest.mark.parametrize("platform", [WINDOWS, MAC, LINUX])
+def test_ids_of_zeros_are_none(platform: int) -> None:
+    for record in codeview(bytes(16), 1, "app"), elf_codeview(bytes(20)):
+        module = Module("/opt/app", 0x400000, 0x2000, record)
+        dump = Minidump((Thread(1, 0x400001),), (module,), platform=platform)
+        assert not parse(dump).modules[0].has_id
 
 
 def test_maps_of_linux_say_where_code_is() -> None:
@@ -238,3 +250,89 @@ def test_a_dump_of_windows_is_answered_by_the_pdb_beside_it(tmp_path: Path) -> N
     assert [each.name for each in frame.calls] == [
         *("N::inner(int, char)", "outer(int, char)", "N::f(int, char)"),
     ]
+
+
+def library(compiler: str, path: Path, body: str, *flags: str) -> int:
+    """Compile a DLL; the address of its function."""
+    source = path.with_suffix(".c")
+    source.write_text(f"__declspec(dllexport) int f(int x) {{ {body} }}\n")
+    common = [compiler, "-g", "-O1", "-shared", "-nostdlib", "-e", "0", *flags]
+    subprocess.run([*common, "-o", path, source], check=True)
+    with gsym.open(path) as reader:
+        return reader.find("f")[0].start - reader.header.base_address
+
+
+def dump_of(path: Path, at: int, key: ModuleKey, code: bytes = b"") -> None:
+    """A dump of a thread in a DLL without a CodeView record."""
+    base, stamp, size = 0x180000000, key.code_id[:8], key.code_id[8:]
+    module = Module("C:\\a.dll", base, int(size, 16), stamp=int(stamp, 16))
+    # The memory of the second one is code.
+    threads = Thread(1, base + at), Thread(2, base + at, base + at, 0, code)
+    dump = Minidump(threads, (module,), platform=WINDOWS)
+    path.write_bytes(write_minidump(dump))
+
+
+@pytest.fixture
+def mingw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("GSYM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("GSYM_STORE", str(tmp_path / "store"))
+    return find_peer("x86_64-w64-mingw32-gcc")
+
+
+def test_a_module_without_codeview_is_known_by_its_time_stamp_and_size(
+    mingw: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.dll"
+    at = library(mingw, path, "return x + 1;")
+    own = gsym.identify(path)
+    stamp, size = int(own.code_id[:8], 16), int(own.code_id[8:], 16)
+    for code_id, is_found in (
+        (own.code_id, True),
+        (f"{stamp + 1:08X}{size:x}", False),
+        (f"{stamp:08X}{size + 0x1000:x}", False),
+    ):
+        dump_of(tmp_path / "a.dmp", at, ModuleKey(code_id=code_id))
+        report = gsym.symbolicate(tmp_path / "a.dmp")
+        (module,) = report.modules
+        assert module.unsure == ""
+        assert [bool(each.calls) for each in report.frames()] == [is_found] * 2
+        said = f"its code id is {own.code_id.lower()}, not {code_id.lower()}"
+        assert (said in module.reason) is not is_found
+
+
+def test_code_in_the_dump_tells_builds_without_ids_apart(
+    mingw: str, tmp_path: Path
+) -> None:
+    path, flags = tmp_path / "a.dll", ("-Wl,--no-insert-timestamp",)
+    at = library(mingw, path, "return x + 1;", *flags)
+    key = gsym.identify(path)
+    assert key.code_id.startswith("00000000")
+    data = path.read_bytes()
+    code = data[data.index(bytes.fromhex("8d41 01c3")) :][:4]  # lea, ret
+    dump_of(tmp_path / "a.dmp", at, key, code)
+    dump_of(tmp_path / "b.dmp", at, key)
+    for name, unsure in (
+        ("a", "found by its name alone, but the 4 bytes of its code in the dump are "),
+        ("b", "found by its name alone"),
+    ):
+        (module,) = gsym.symbolicate(tmp_path / f"{name}.dmp").modules
+        assert module.state == "found"
+        assert module.unsure.startswith(unsure)
+    library(mingw, path, "return x + 2;", *flags)
+    assert gsym.identify(path).code_id == key.code_id
+    (module,) = gsym.symbolicate(tmp_path / "a.dmp").modules
+    assert "its code differs from that in the dump" in module.reason
+    (module,) = gsym.symbolicate(tmp_path / "b.dmp").modules
+    assert (module.state, module.unsure) == ("found", "found by its name alone")
+
+
+def test_code_that_the_loader_of_windows_changes_is_not_compared(
+    mingw: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.dll"
+    body = '__asm__("movabsq $f, %%rax" ::: "rax"); return x;'
+    at = library(mingw, path, body, "-Wl,--no-insert-timestamp,--dynamicbase")
+    key = gsym.identify(path)
+    dump_of(tmp_path / "a.dmp", at, key, bytes(range(64)))
+    (module,) = gsym.symbolicate(tmp_path / "a.dmp").modules
+    assert (module.state, module.unsure) == ("found", "found by its name alone")

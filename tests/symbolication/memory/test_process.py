@@ -138,6 +138,48 @@ def test_a_file_that_was_replaced_is_not_used(
     assert found.function.name == "in_library"
 
 
+@pytest.mark.parametrize("first", ["", "other"])
+def test_a_file_without_an_id_is_told_from_others_by_its_code(
+    first: str, tmp_path: Path, compiler: str
+) -> None:
+    """A folder is searched first, for files of the name."""
+    program, library = build(tmp_path, compiler, "-Wl,--build-id=none")
+    other = tmp_path / "other"
+    other.mkdir()
+    if first:
+        build(other, compiler, "-Wl,--build-id=none", "-O0")
+    else:
+        shutil.copy(program, other)
+    with (
+        running(program, library) as (pid, printed),
+        gsym.Process(pid, source=other) as process,
+    ):
+        report = gsym.symbolicate(f"{printed['leaf'] + 1:#x}\n", maps=process)
+        found = process.lookup(printed["leaf"] + 1)
+    assert found is not None
+    assert found.function.name == "leaf"
+    (module,) = [each for each in report.modules if each.name == "program"]
+    assert module.unsure == ""
+    assert module.state == "found"
+    refused = [each for each in module.attempts if each.outcome == "refused"]
+    assert len(refused) == bool(first)
+
+
+def test_a_file_that_may_not_be_the_mapped_one_is_unsure_without_an_id(
+    tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems show another number of a file in the mappings."""
+    number_of = process._inode  # noqa: SLF001
+    monkeypatch.setattr(process, "_inode", lambda path: number_of(path) + 1)
+    for build_id, unsure in ("none", "found by its name alone"), ("sha1", ""):
+        flags = f"-Wl,--build-id={build_id}"
+        program, library = build(tmp_path, compiler, flags)
+        with running(program, library) as (pid, printed), gsym.Process(pid) as opened:
+            report = gsym.symbolicate(f"{printed['leaf'] + 1:#x}\n", maps=opened)
+        (module,) = [each for each in report.modules if each.state == "found"]
+        assert (module.name, module.unsure) == ("program", unsure)
+
+
 @pytest.fixture
 def perf_maps() -> Iterator[list[Path]]:
     """Files that programs with a JIT would write; removed after the test."""
