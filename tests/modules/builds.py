@@ -87,8 +87,9 @@ def write_pe(name: str, identifier: object, *, has_symbols: bool) -> bytes:
     if isinstance(identifier, tuple) and isinstance(identifier[0], bytes):
         debug.append((pe.CODEVIEW, pe.codeview(identifier[0], identifier[1], "a.pdb")))
     data = pe.Pe([text], symbols=symbols, debug=debug).to_bytes()
-    # Time stamp and size alone identify an image without a CodeView record.
-    stamp = identifier if isinstance(identifier, int) else 0x5F3759DF
+    # Time stamp and size alone identify an image without a CodeView record. Those of two
+    # builds differ, also where GUID and age are equal.
+    stamp = identifier if isinstance(identifier, int) else 0x60000000 + len(name)
     return data.replace(STAMP, struct.pack("<I", stamp), 1)
 
 
