@@ -216,6 +216,32 @@ def read_debug_id(text: str) -> str:
     return guid.upper() + (age.lower().lstrip("0") or _NO_AGE)
 
 
+_GO_HASH_SIZE, _MOST_GO_HASHES = 20, 4
+_MAX_GO_DIGITS = 2 * (_MOST_GO_HASHES * (_GO_HASH_SIZE + 1) - 1)
+
+
+def read_go_id(text: str) -> str:
+    """A build id of Go, from that or its bytes as hexadecimal digits.
+
+    It consists of hashes in base 64. Builds that set another text with `-buildid`, such
+    as Bazel's "redacted", give it to all of their programs.
+
+    Returns:
+        "" if *text* is neither.
+    """
+    if len(text) <= _MAX_GO_DIGITS and "/" not in text:
+        with suppress(ValueError):
+            text = bytes.fromhex(text).decode("ascii")
+    hashes = text.split("/")
+    is_sound = 1 < len(hashes) <= _MOST_GO_HASHES and all(
+        len(each) == _GO_HASH_SIZE
+        and each.isascii()
+        and each.replace("-", "_").replace("_", "0").isalnum()
+        for each in hashes
+    )
+    return text if is_sound else ""
+
+
 def is_absent(identifier: str) -> bool:
     """Whether an id says nothing: it is empty, or all of its digits are zeros.
 
@@ -364,7 +390,8 @@ def _compare_text(name: str, wanted: str, found: str) -> Comparison | None:
     if is_absent(wanted) or is_absent(found):
         return None
     if wanted == found:
-        return Comparison(SAME)
+        is_shared = name != "code" and not read_go_id(found)
+        return None if is_shared else Comparison(SAME)
     if name == "code":
         return Comparison(OTHER, "its code differs")
     return Comparison(OTHER, f"its {name} is {found}, not {wanted}")

@@ -10,12 +10,17 @@ import pytest
 import gsym
 from gsym.conversion.identity import elf_text_identifier, identify
 from gsym.modules.key import (
+    OTHER,
+    SAME,
+    UNKNOWN,
     ModuleKey,
     codeview_debug_id,
+    compare,
     elf_debug_id,
     macho_debug_id,
     pe_code_id,
     read_debug_id,
+    read_go_id,
     uuid_code_id,
     uuid_debug_id,
 )
@@ -315,3 +320,32 @@ def test_real_files_have_the_ids_that_symbolic_gives_them(fixtures: Path) -> Non
         assert found.code_id.lower() == (binary.code_id or ""), path
         seen += 1
     assert seen >= 100
+
+
+GO_ID = "/".join(("A-b_5" * 4,) * 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GO_ID, GO_ID),
+        (GO_ID.encode().hex(), GO_ID),
+        (GO_ID[:41], GO_ID[:41]),
+        (GO_ID[:20], ""),
+        (GO_ID + "/" + GO_ID[:20], ""),
+        (GO_ID.replace("_", "."), ""),
+        ("redacted", ""),
+        ("ab" * 20, ""),
+        ("", ""),
+    ],
+)
+def test_the_build_id_of_go_is_of_hashes(text: str, expected: str) -> None:
+    assert read_go_id(text) == expected
+
+
+def test_a_text_that_builds_share_is_no_build_id_of_go() -> None:
+    """Rules for Bazel link all programs with the build id "redacted"."""
+    bazel, other = ModuleKey(go_id="redacted"), ModuleKey(go_id=GO_ID)
+    assert compare(bazel, bazel).outcome == UNKNOWN
+    assert compare(other, other).outcome == SAME
+    assert compare(other, bazel).outcome == OTHER

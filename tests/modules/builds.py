@@ -89,7 +89,7 @@ def write_pe(name: str, identifier: object, *, has_symbols: bool) -> bytes:
     data = pe.Pe([text], symbols=symbols, debug=debug).to_bytes()
     # Time stamp and size alone identify an image without a CodeView record. Those of two
     # builds differ, also where GUID and age are equal.
-    stamp = identifier if isinstance(identifier, int) else 0x60000000 + len(name)
+    stamp = identifier if isinstance(identifier, int) else 0x60000000 + ord(name[0])
     return data.replace(STAMP, struct.pack("<I", stamp), 1)
 
 
