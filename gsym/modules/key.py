@@ -230,8 +230,10 @@ def read_go_id(text: str) -> str:
         "" if *text* is neither.
     """
     if len(text) <= _MAX_GO_DIGITS and "/" not in text:
-        with suppress(ValueError):
+        try:
             text = bytes.fromhex(text).decode("ascii")
+        except ValueError:
+            return ""
     hashes = text.split("/")
     is_sound = 1 < len(hashes) <= _MOST_GO_HASHES and all(
         len(each) == _GO_HASH_SIZE

@@ -81,13 +81,7 @@ class OpenModule:
     """
 
     __slots__ = (
-        "attempts",
-        "checked",
-        "entry",
-        "is_cached",
-        "reader",
-        "texts",
-        "unsure",
+        *("attempts", "checked", "entry", "is_cached", "reader", "texts", "unsure"),
     )
 
     def __init__(

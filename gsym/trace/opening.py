@@ -29,12 +29,13 @@ from gsym.trace.profiles.protobuf import LENGTH_DELIMITED, VARINT, each_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Any
 
     from typing_extensions import Self
 
+    from gsym.trace.profiles.binaries import BuildIds
     from gsym.trace.profiles.model import Profile
 
 STANDARD_INPUT = "-"
@@ -179,7 +180,7 @@ class ProfileOptions(NamedTuple):
         most_bytes: Maximum size of the file, inflated; None: the default of the format.
     """
 
-    build_ids: Mapping[str, str] | None = None
+    build_ids: BuildIds | None = None
     keep_symbols: bool = True
     return_addresses: bool = False
     build_id: str = ""

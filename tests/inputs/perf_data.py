@@ -84,13 +84,14 @@ class PerfFile:
         *,
         offset: int = 0,
         build_id: bytes = b"",
+        inode: int = 0,
         mode: int = 5,
     ) -> bytes:
         body = self.pack("iiQQQ", process, process, start, size, offset)
         if build_id:
             body += bytes([len(build_id), 0, 0, 0]) + build_id.ljust(20, b"\0")
         else:
-            body += bytes(24)
+            body += self.pack("IIQQ", 8, 1, inode, 0)
         body += self.pack("II", mode, 2) + _text(path) + self.ending(0)
         return self.record(MMAP2, body, USER_MODE | bool(build_id) * HAS_BUILD_ID)
 
@@ -105,9 +106,9 @@ class PerfFile:
     def chain(self, addresses: Sequence[int]) -> bytes:
         return self.pack(f"{len(addresses) + 1}Q", len(addresses), *addresses)
 
-    def build_id(self, path: str, build_id: bytes) -> bytes:
+    def build_id(self, path: str, build_id: bytes, misc: int = USER_MODE) -> bytes:
         body = self.pack("i", -1) + build_id.ljust(24, b"\0") + _text(path)
-        return self.record(BUILD_ID, body)
+        return self.record(BUILD_ID, body, misc)
 
     def attribute(self, event: Event) -> bytes:
         bit = _SAMPLE_ID_ALL if self.is_little else 63 - _SAMPLE_ID_ALL

@@ -275,6 +275,7 @@ def test_convert_reports_its_output_as_json(
         "samples": 4,
         "left_out": {},
         "losses": {},
+        "unsure": [],
     }
     path = tmp_path / "made.json"
     made = json.loads(output(capsys, "convert", trace, "--json", "-o", path))

@@ -10,14 +10,14 @@ from gsym.cli.grammar import Option, UsageError
 from gsym.cli.options import HEADER, SERVER, STORE_TO_READ, read_headers
 from gsym.cli.terminal import describe
 from gsym.conversion.companions import DEBUG_DIRECTORIES
-from gsym.errors import GsymError, SourceError
+from gsym.errors import AmbiguousModuleError, GsymError, SourceError
 from gsym.markup.symbols import BINARIES
-from gsym.modules.key import elf_debug_id, has_id
+from gsym.modules.key import build_id_digits, has_id
 from gsym.store.modules import Attempt
 from gsym.store.symbolizer import OpenModule
 from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.log_stacks import LogStacks
-from gsym.trace.profiles.binaries import Binaries
+from gsym.trace.profiles.binaries import Binaries, build_id_places, is_usable
 from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _GSYM = ".gsym"
 _INDEX_LIMIT = 1 << 24  # bytes of each open file, as in a `Symbolizer`
 _LEAST_DIGITS = 4  # two for a folder, and a name
-_MOST_DIGITS = 40  # of an identifier in a GSYM file of version 1
 
 
 class FolderModules:
@@ -85,7 +84,10 @@ class FolderModules:
 
     def binaries(self, key: ModuleKey) -> list[str]:
         """The files of a module that may have a symbol table."""
-        paths = [path for folder in self._folders for path in self._files(folder, key)]
+        paths: list[str] = []
+        for folder in self._folders:
+            with suppress(AmbiguousModuleError):
+                paths += self._files(folder, key)
         if self._at_paths and key.path:
             from gsym.symbolication.report_modules import match_file
 
@@ -99,7 +101,11 @@ class FolderModules:
         if not os.path.isdir(folder):
             attempts.append(Attempt(folder, "missing", "is not a folder"))
             return None
-        return self._open_first(folder, self._files(folder, key), key, attempts)
+        try:
+            return self._open_first(folder, self._files(folder, key), key, attempts)
+        except AmbiguousModuleError as error:
+            attempts.append(Attempt(folder, "refused", str(error)))
+            return None
 
     def _open_first(
         self,
@@ -127,7 +133,7 @@ class FolderModules:
                 failure = Attempt(place, "refused", describe(error))
                 continue
             reader = found.reader
-            unsure = match.unsure or getattr(found, "unsure", "")
+            unsure = match.unsure or found.unsure
             module = OpenModule(
                 None, reader, (Attempt(place, "found", path),), unsure=unsure
             )
@@ -144,13 +150,12 @@ class FolderModules:
         """The files of a module in a folder, the best first."""
         if not has_id(key):
             return
-        yield from filter(os.path.isfile, _paths(folder, key.code_id.lower()))
+        yield from filter(os.path.isfile, _paths(folder, key.code_id))
         if folder not in self._loose:
             return
         loose = self._loose_files(folder)
         with suppress(SourceError):
-            found = [path for each in _loose_keys(key) for path in loose.find_all(each)]
-            yield from dict.fromkeys(found)
+            yield from filter(is_usable, loose.find_all(key))
 
     def _loose_files(self, folder: str) -> LooseFiles:
         """The files of a folder, which is read at the first miss."""
@@ -191,24 +196,16 @@ class SeveralModules:
         return module
 
 
-def _paths(folder: str, digits: str) -> Iterator[str]:
+def _paths(folder: str, code_id: str) -> Iterator[str]:
     """The possible paths of a module in a folder, the best first."""
+    digits = build_id_digits(code_id)
     if len(digits) >= _LEAST_DIGITS:
         name = os.path.join(digits[:2], digits[2:])
-        for base in (os.path.join(folder, ".build-id"), folder):
-            yield os.path.join(base, f"{name}{_GSYM}")
-            yield os.path.join(base, f"{name}.debug")
-    yield os.path.join(folder, f"{digits}{_GSYM}")
-
-
-def _loose_keys(key: ModuleKey) -> Iterator[ModuleKey]:
-    """Keys of a module in files of any names; Breakpad files have only the debug id."""
-    yield key
-    if len(key.code_id) > _MOST_DIGITS:
-        yield key._replace(code_id=key.code_id[:_MOST_DIGITS])
-    build_id = bytes.fromhex(key.code_id)
-    for byteorder in ("little", "big"):
-        yield key._replace(code_id="", debug_id=elf_debug_id(build_id, byteorder))
+        for place in (*build_id_places(folder, digits), os.path.join(folder, name)):
+            yield f"{place}{_GSYM}"
+            yield f"{place}.debug"
+    if digits:
+        yield os.path.join(folder, f"{digits}{_GSYM}")
 
 
 # Options that name locations of files.

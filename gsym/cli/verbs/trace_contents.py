@@ -47,11 +47,11 @@ def profile_info(source: InputFile, values: Values) -> int:
         info = _describe(opened, profile)
         if values.flag("--json"):
             print_json(info)
-            return opened.exit_code
+            return opened.exit_code()
         for line in _info_lines(info):
             print(printable(line))
         report_losses(profile, {}, source.name, "a profile")
-    return opened.exit_code
+    return opened.exit_code()
 
 
 def _describe(source: ProfileInput, profile: Profile) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def profile_stats(source: InputFile, values: Values) -> int:
                     },
                 }
             )
-            return opened.exit_code
+            return opened.exit_code()
         mean = sum(depths) / len(depths) if depths else 0
         text = f"{len(depths)} samples, {mean:.1f} locations deep on average"
         print(printable(f"{source.name}: {text}, at most {max(depths, default=0)}"))
@@ -172,7 +172,7 @@ def profile_stats(source: InputFile, values: Values) -> int:
             print()
             _print_sums(profile, by, rows, whole, limit)
         report_losses(profile, {}, source.name, "a profile")
-    return opened.exit_code
+    return opened.exit_code()
 
 
 def _sums(profile: Profile, by: str) -> list[tuple[str, list[int]]]:
@@ -227,7 +227,7 @@ def dump_samples(source: InputFile, values: Values) -> int:
             else:
                 write(f"{printable(_sample_text(profile, sample))}  {stack}\n")
         report_losses(profile, {}, source.name, "a profile")
-    return opened.exit_code
+    return opened.exit_code()
 
 
 def _sample_text(profile: Profile, sample: Sample) -> str:

@@ -11,6 +11,7 @@ from gsym.cli.terminal import print_json, printable, warn
 from gsym.cli.verbs.modules import (
     SYMBOL_OPTIONS,
     open_profile_modules,
+    open_store,
     symbolize_profile,
 )
 from gsym.cli.verbs.trace_input import FILTER_HELP, FILTERS, OUTPUT, write_output
@@ -23,13 +24,14 @@ from gsym.cli.verbs.trace_profile import (
     ProfileInput,
     open_profile_input,
     report_losses,
+    unsure_rows,
 )
 from gsym.trace.chrome_json import ChromeJson
 from gsym.trace.fxt.reader import open_trace
 from gsym.trace.profiles.fxt_output import fxt_file
 from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.outputs import FORMS, form_of
-from gsym.trace.profiles.symbolizing import resolution
+from gsym.trace.profiles.symbolizing import resolution, set_debug_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,33 +92,37 @@ def convert(values: Values) -> int:
     chosen_roots(values)
     if values.flag(JSON.name) and values.text(OUTPUT.name) in {None, "-"}:
         raise UsageError("option '--json' needs '-o FILE': both go to standard output")
+    profile = None
     with open_profile_input(values) as source:
         if form == CHROME:
             made = _write_chrome(source, values)
         else:
-            made = _write_samples(source, values, form)
+            profile, made = _write_samples(source, values, form)
         if values.flag(JSON.name):
             path = values.text(OUTPUT.name)
             print_json({"file": source.name, "output": path, "form": form, **made})
-    return source.exit_code
+    return source.exit_code(profile)
 
 
 def _write_samples(
     source: ProfileInput, values: Values, form: str
-) -> dict[str, object]:
-    """Write the samples; returns a report."""
+) -> tuple[Profile, dict[str, object]]:
+    """Write the samples; returns them, and a report."""
     roots = chosen_roots(values)
     profile = source.read()
     source.require_samples(profile)
     made = ProfileForm(source, form)
     source.select(profile)
+    if form == "firefox" and (store := open_store(None, ())) is not None:
+        set_debug_ids(profile, store)
     pieces = made.pieces(profile, values, roots)
     write_output(values.text(OUTPUT.name), pieces, is_text=form in _TEXT_FORMS)
     made.report_losses(profile)
-    return {
+    return profile, {
         "samples": len(profile.samples),
         "left_out": made.left_out,
         "losses": profile.losses,
+        "unsure": unsure_rows(profile),
     }
 
 
@@ -206,8 +212,9 @@ _MAX_REASONS = 10
     ),
     f"""\
 {FILTER_HELP}
-Modules are found by build id: in the folders, in the store, at their own paths. pprof
-to pprof keeps everything else in the file.""",
+Modules are found by their ids: in the folders, in the store, at their own paths. One
+that may be of another build is reported as unsure. pprof to pprof keeps everything else
+in the file.""",
 )
 def symbolize(values: Values) -> int:
     """Symbolize one file."""
@@ -233,10 +240,12 @@ def symbolize(values: Values) -> int:
             write_output(path, pieces, is_text=form not in _BINARY_FORMS)
         if made is not None:
             made.report_losses(profile)
+        else:
+            report_losses(profile, {}, source.name, form)
         is_complete = _report(profile, values, source.name)
     if values.flag("--strict") and not is_complete:
         return EXIT_INCOMPLETE
-    return source.exit_code
+    return source.exit_code(profile)
 
 
 def _symbolize_in_place(source: ProfileInput, values: Values) -> tuple[bytes, Profile]:
@@ -259,7 +268,7 @@ def _report(profile: Profile, values: Values, name: str) -> bool:
     if values.flag("--json"):
         rows = [row._asdict() for row in missing]
         summary = {"file": name, "locations": total, "known": known}
-        print_json({**summary, "unknown": rows})
+        print_json({**summary, "unknown": rows, "unsure": unsure_rows(profile)})
         return not missing
     lines = [f"{name}: {known} of {total} addresses have functions"]
     lines += [

@@ -7,6 +7,8 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 from gsym.cli.grammar import Operand, Option, UsageError
+from gsym.cli.options import STRICT
+from gsym.cli.program import EXIT_INCOMPLETE
 from gsym.cli.terminal import warn
 from gsym.cli.verbs.trace_input import TraceInput, read_selection
 from gsym.errors import GsymError
@@ -24,6 +26,7 @@ from gsym.trace.profiles.fxt_profile import fxt_profile
 from gsym.trace.profiles.fxt_samples import PROFILER_KINDS
 from gsym.trace.profiles.model import TIME
 from gsym.trace.profiles.outputs import write_form
+from gsym.trace.profiles.symbolizing import note_assumed
 from gsym.trace.selection import Selection, select_samples
 
 TYPE_CHECKING = False
@@ -90,9 +93,10 @@ class ProfileInput:
         self.trace = TraceInput(source) if self.kind == "fxt" else None
         self.has_samples = True
 
-    @property
-    def exit_code(self) -> int:
-        """See `TraceInput.exit_code`."""
+    def exit_code(self, profile: Profile | None = None) -> int:
+        """See `TraceInput.exit_code`; also 3 if a module of *profile* is unsure."""
+        if profile is not None and profile.unsure and self._values.flag(STRICT.name):
+            return EXIT_INCOMPLETE
         return 0 if self.trace is None else self.trace.exit_code(self._values)
 
     @property
@@ -210,12 +214,19 @@ def chosen_value(profile: Profile, values: Values, default: int | None = None) -
 def report_losses(
     profile: Profile, left_out: dict[str, int], name: str, form: str
 ) -> None:
-    """Warn about data that an output does not have."""
+    """Warn about data that an output does not have, and modules that are unsure."""
+    for module, reason in profile.unsure:
+        warn(f"{name}: unsure: {module}: {reason}")
     for what, count in profile.losses.items():
         warn(f"{name}: left out: {what}: {count}")
     if left_out:
         parts = ", ".join(f"{kind} {count}" for kind, count in left_out.items())
         warn(f"{name}: left out, not supported by {form}: {parts}")
+
+
+def unsure_rows(profile: Profile) -> list[dict[str, str]]:
+    """The modules that are unsure, for JSON."""
+    return [each._asdict() for each in profile.unsure]
 
 
 TRACE_FORM = "fxt"
@@ -238,6 +249,7 @@ class ProfileForm:
         self._source = source
         self._form = form
         self._trace = source.trace if form == TRACE_FORM else None
+        self._has_ids = form in {"pprof", "firefox"}
         self.left_out = {} if self._trace else source.left_out()
         self._dropped: dict[str, int] = {}
 
@@ -246,6 +258,8 @@ class ProfileForm:
     ) -> Iterator[bytes]:
         """The bytes of the file."""
         source = self._source
+        if self._has_ids:
+            note_assumed(profile)
         if self._trace is None:
             yield write_form(
                 profile,

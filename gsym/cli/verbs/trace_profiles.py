@@ -20,6 +20,7 @@ from gsym.cli.verbs.trace_profile import (
     open_profile_input,
     profile_operand,
     report_losses,
+    unsure_rows,
 )
 from gsym.cli.verbs.trace_tables import (
     BY,
@@ -92,7 +93,8 @@ def flame(values: Values) -> int:
     samples, locations = len(profiles[-1].samples), len(profiles[-1].locations)
     if values.flag("--json"):
         made = {"file": shown, "output": path, "samples": samples}
-        print_json({**made, "locations": locations, "known": known})
+        unsure = unsure_rows(profiles[-1])
+        print_json({**made, "locations": locations, "known": known, "unsure": unsure})
     else:
         text = f"{path}: {samples} samples, {known} of {locations} addresses known"
         print(printable(text))
@@ -113,7 +115,7 @@ def read_symbolized(values: Values, operand: str) -> tuple[Profile, int]:
         symbolize_profile(profile, values)
         source.select(profile)
         report_losses(profile, {}, source.name, "a profile")
-    return profile, source.exit_code
+    return profile, source.exit_code(profile)
 
 
 _BARS = 16
@@ -157,7 +159,7 @@ def top(values: Values) -> int:
         if by == "line":
             _warn_of_missing_lines(profile, value, source.name)
         report_losses(profile, {}, source.name, "a profile")
-    return source.exit_code
+    return source.exit_code(profile)
 
 
 def _warn_of_missing_lines(profile: Profile, value: int, name: str) -> None:
@@ -206,6 +208,7 @@ def _object(
             row._asdict() for row in top_rows(profile, by, value=value, parts=_BARS)
         ],
         "threads": threads,
+        "unsure": unsure_rows(profile),
     }
 
 
@@ -315,7 +318,8 @@ def diff(values: Values) -> int:
     kind = after.value_types[numbers[1]]
     if values.flag("--json"):
         made = {"by": by, "value": kind._asdict(), "totals": wholes}
-        print_json({**made, "rows": [row._asdict() for row in rows]})
+        unsure = {"unsure": [*map(unsure_rows, (before, after))]}
+        print_json({**made, "rows": [row._asdict() for row in rows], **unsure})
         return code
     totals = " -> ".join(amount(whole, kind.unit) for whole in wholes)
     print(f"{kind.type}: {totals} in all")

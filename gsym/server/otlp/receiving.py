@@ -23,7 +23,7 @@ from gsym.server.tokens import PROFILES
 from gsym.store.symbolizer import OpenModule
 from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.otlp_completion import OtlpCompletion
-from gsym.trace.profiles.symbolizing import module_key, symbolize
+from gsym.trace.profiles.symbolizing import symbolize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def _symbolized(body: bytes, service: Service) -> tuple[bytes, dict[str, i
     profile, modules = completion.profile, completion.modules()
     if len(modules) > limits.max_modules:
         raise LimitError(f"a request may have {limits.max_modules} modules")
-    wanted = [Wanted(module_key(*each)) for each in modules]
+    wanted = list(map(Wanted, modules))
 
     def complete() -> bytes:
         # Paths in the message are those of another machine.

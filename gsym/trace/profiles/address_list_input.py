@@ -17,14 +17,15 @@ import re
 
 from gsym.errors import FormatError
 from gsym.model import UINT64_MAX
-from gsym.trace.profiles.binaries import build_id_of
+from gsym.trace.profiles.binaries import PathModule, module_at
 from gsym.trace.profiles.input_bytes import lines_of, read_pieces
 from gsym.trace.profiles.model import Mapping, ProfileBuilder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping as Dictionary
+    from collections.abc import Iterable
 
+    from gsym.trace.profiles.binaries import BuildIds
     from gsym.trace.profiles.model import Profile
 
 _ADDRESS = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})", re.ASCII)
@@ -50,7 +51,7 @@ def read_addresses(  # noqa: PLR0913 - keywords, each a choice of its own
     *,
     build_id: str = "",
     module: str = "",
-    build_ids: Dictionary[str, str] | None = None,
+    build_ids: BuildIds | None = None,
     return_addresses: bool = False,
     most_bytes: int | None = None,
 ) -> Profile:
@@ -85,7 +86,7 @@ def profile_of_addresses(
     lines: Iterable[str],
     own: Mapping | None = None,
     *,
-    build_ids: Dictionary[str, str] | None = None,
+    build_ids: BuildIds | None = None,
     return_addresses: bool = False,
 ) -> Profile:
     """The profile of lines that have an address each.
@@ -100,7 +101,7 @@ def profile_of_addresses(
         FormatError: A line is not an address.
     """
     builder = ProfileBuilder()
-    reader = _Reader(builder, own, dict(build_ids or {}))
+    reader = _Reader(builder, own, build_ids or {})
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -117,11 +118,12 @@ class _Reader:
     """Finds the address and the mapping of a line."""
 
     def __init__(
-        self, builder: ProfileBuilder, own: Mapping | None, build_ids: dict[str, str]
+        self, builder: ProfileBuilder, own: Mapping | None, build_ids: BuildIds
     ) -> None:
         self._builder = builder
         self._own = own
         self._build_ids = build_ids
+        self._modules: dict[str, PathModule] = {}
 
     def find(self, text: str) -> tuple[int, int | None] | None:
         """Parse a line; None if it is not an address."""
@@ -137,8 +139,9 @@ class _Reader:
         if found is None:
             return None
         module = found["module"]
-        build_id = self._build_ids.get(module)
-        if build_id is None:
-            build_id = self._build_ids[module] = build_id_of(module)
-        mapping = Mapping(0, UINT64_MAX, 0, 0, module, build_id, is_relative=True)
-        return int(found["offset"], 16), self._builder.mapping(mapping)
+        known = self._modules.get(module)
+        if known is None:
+            known = self._modules[module] = module_at(module, self._build_ids)
+        mapping = Mapping(0, UINT64_MAX, 0, 0, module, is_relative=True)
+        index = self._builder.mapping(mapping._replace(**known._asdict()))
+        return int(found["offset"], 16), index

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
+from stat import S_ISREG
 
 from gsym.arguments import paths_of
+from gsym.containers.fat import choose_slice
 from gsym.containers.headers import load_segments
 from gsym.containers.mapped_file import map_file
-from gsym.containers.object_file import ObjectFile
 from gsym.conversion.companions import DEBUG_DIRECTORIES
+from gsym.conversion.identity import fitting_module, keys_in
 from gsym.errors import GsymError
+from gsym.modules.key import (
+    OTHER,
+    UNKNOWN,
+    Comparison,
+    ModuleKey,
+    build_id_digits,
+    compare,
+    has_id,
+    is_windows,
+)
+from gsym.records import NamedTuple
+from gsym.trace.profiles.model import base_name, module_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping as Dictionary, Sequence
 
     from gsym.containers.headers import Segment
+    from gsym.conversion.identity import FittingModule
     from gsym.trace.profiles.model import Mapping
 
 
@@ -49,13 +65,18 @@ class AddressRanges:
         return self._owners[place] if place >= 0 else None
 
 
-_NONE: tuple[Segment, ...] = ()
+_NOTHING = ModuleKey()
+
+
+class _Found(NamedTuple):
+    segments: tuple[Segment, ...] = ()
+    unsure: str = ""
 
 
 class Binaries:
     """The binaries of this machine, and those in folders.
 
-    A file is used only if it has the build id of the mapping.
+    A file is used only if it is of the module of the mapping.
 
     Args:
         folders: Of binaries or debug files, by name or below `.build-id`.
@@ -74,46 +95,166 @@ class Binaries:
         self._is_local = is_local
         self._folders = paths_of("folders", folders)
         self._trees = (*self._folders, *paths_of("debug_folders", debug_folders))
-        self._known: dict[tuple[str, str], tuple[Segment, ...]] = {}
+        self._known: dict[ModuleKey, _Found] = {}
 
     def segments(self, mapping: Mapping) -> tuple[Segment, ...]:
         """The segments of the module of a mapping; empty if it is not found."""
-        key = mapping.build_id, mapping.path
-        if key not in self._known:
-            wanted = mapping.build_id
-            found = (_segments(path, wanted) for path in self._candidates(mapping))
-            self._known[key] = next(filter(None, found), _NONE) if wanted else _NONE
-        return self._known[key]
+        return self._find(module_key(mapping)).segments
 
-    def _candidates(self, mapping: Mapping) -> Iterator[str]:
-        name = os.path.basename(mapping.path)
-        if self._is_local and os.path.isabs(mapping.path):
-            yield mapping.path
+    def unsure(self, mapping: Mapping) -> str:
+        """Why these may be of another build, or ""."""
+        return self._find(module_key(mapping)).unsure
+
+    def _find(self, key: ModuleKey) -> _Found:
+        found = self._known.get(key)
+        if found is None:
+            tried = (_read(path, key) for path in self._candidates(key))
+            found = next((each for each in tried if each.segments), _Found())
+            self._known[key] = found
+        return found
+
+    def _candidates(self, key: ModuleKey) -> Iterator[str]:
+        if not has_id(key):
+            return
+        if self._is_local and os.path.isabs(key.path):
+            yield key.path
+        name = base_name(key.path)
         for folder in self._folders if name else ():
             yield os.path.join(folder, name)
             yield os.path.join(folder, f"{name}.debug")
-        digits = mapping.build_id
         for folder in self._trees:
-            place = os.path.join(folder, ".build-id", digits[:2], digits[2:])
-            yield place
-            yield f"{place}.debug"
+            for place in build_id_places(folder, key.code_id):
+                yield place
+                yield f"{place}.debug"
 
 
-def build_id_of(path: str) -> str:
-    """The build id of a binary, as hexadecimal digits, or ""."""
+_CUT_DIGITS = 40  # of a build id that perf and FXT may have cut
+
+
+def build_id_places(folder: str, code_id: str) -> Iterator[str]:
+    """Paths, without suffix, that files of a build id have in a folder.
+
+    Args:
+        folder: It has them below `.build-id`.
+        code_id: Of 20 bytes, it may be the beginning of a longer one.
+    """
+    digits = build_id_digits(code_id)
+    place = os.path.join(folder, ".build-id", digits[:2])
+    rest = digits[2:]
+    if not rest:
+        return
+    yield os.path.join(place, rest)
+    if len(digits) == _CUT_DIGITS:
+        with suppress(OSError):
+            stems = {each.partition(".")[0] for each in os.listdir(place)} - {rest}
+            longer = sorted(each for each in stems if each.startswith(rest))
+            yield from (os.path.join(place, each) for each in longer)
+
+
+def is_usable(path: str) -> bool:
+    """Whether a path that a profile has is a file; those of devices may block."""
     try:
-        with ObjectFile(map_file(path), path) as binary:
-            return binary.uuid.hex()
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return S_ISREG(status.st_mode) and status.st_size > 0
+
+
+class PathModule(NamedTuple):
+    """The module at a path, by `module_at`: attributes of a `Mapping`."""
+
+    build_id: str = ""
+    module: ModuleKey = _NOTHING
+    unsure: str = ""
+
+
+if TYPE_CHECKING:
+    BuildIds = Dictionary[str, str | tuple[str, ...]]
+
+
+def module_at(
+    path: str,
+    build_ids: BuildIds,
+    *,
+    recorded: float | None = None,
+    inode: int = 0,
+) -> PathModule:
+    """The module at a path, for a profile that does not tell it of each mapping.
+
+    Args:
+        path: Of a binary.
+        build_ids: Of modules by path; a path may have several. Without any, that of the
+            file that is there now is used.
+        recorded: When the profile was written, in seconds since 1970, if known.
+        inode: Of the file while the program ran; 0: not known.
+
+    Returns:
+        Nothing where there is no file, or it has no id.
+    """
+    known = build_ids.get(path, "")
+    if isinstance(known, tuple):
+        unsure = f"the profile has {len(known)} build ids for its path"
+        return PathModule(known[-1], unsure=unsure if len(known) > 1 else "")
+    if known or not is_usable(path):
+        return PathModule(known)
+    try:
+        status = os.stat(path)
+        (key, _), *others = keys_in(path)
     except (GsymError, OSError, ValueError):
-        return ""
+        return PathModule()
+    if others or not (key.code_id or key.go_id):
+        return PathModule()  # a debug id alone is of the first page of its code
+    unsure = "the profile has no id of it: the file that is at its path now is used"
+    if inode and inode != status.st_ino:
+        unsure += ", which is another one than in the profile"
+    elif recorded is not None and status.st_mtime > recorded:
+        unsure += ", which is newer than the profile"
+    if is_windows(key.os):
+        return PathModule("", key, unsure)
+    module = ModuleKey(debug_id=key.debug_id if key.code_id else "", go_id=key.go_id)
+    return PathModule(key.code_id.lower(), module, unsure)
 
 
-def _segments(path: str, build_id: str) -> tuple[Segment, ...]:
+def module_in(path: str, wanted: ModuleKey) -> FittingModule:
+    """As `fitting_module`, compared as by `compare_file`.
+
+    Raises:
+        FormatError: As for `fitting_module`.
+        UnsupportedError: As for `fitting_module`.
+        OSError: It cannot be opened or mapped.
+    """
+    found = fitting_module(path, wanted)
+    own = found.key
+    if wanted.code_id and not own.code_id and not is_windows(own.os):
+        own = own._replace(debug_id="")  # it is a hash of code
+    return found._replace(comparison=compare_file(path, wanted, own))
+
+
+def compare_file(path: str, wanted: ModuleKey, own: ModuleKey) -> Comparison:
+    """Whether a file is of a module; one without ids is if its name is the build id.
+
+    Args:
+        path: Of the file.
+        wanted: The module.
+        own: What the file says.
+    """
+    found = compare(wanted, own)
+    digits = build_id_digits(wanted.code_id)[2:]
+    stem = os.path.basename(path).partition(".")[0]
+    if found.outcome != UNKNOWN or (digits and stem.endswith(digits)):
+        return found
+    return Comparison(OTHER, found.reason)
+
+
+def _read(path: str, wanted: ModuleKey) -> _Found:
+    if not is_usable(path):
+        return _Found()
     try:
-        with ObjectFile(map_file(path), path) as binary:
-            if binary.uuid.hex() == build_id:
-                return load_segments(binary.data, path)
+        found = module_in(path, wanted)
+        if found.comparison.is_refused:
+            return _Found()
+        data = choose_slice(map_file(path), path, found.architecture)
+        return _Found(load_segments(data, path), found.comparison.reason)
     except (GsymError, OSError, ValueError):
         # Not a binary, or not readable: there may be another one.
-        pass
-    return _NONE
+        return _Found()

@@ -11,7 +11,8 @@ from itertools import pairwise
 from statistics import median
 
 from gsym.model import UINT64_MAX
-from gsym.modules.key import elf_debug_id
+from gsym.modules.key import ModuleKey, elf_debug_id
+from gsym.trace.profiles.model import base_name, id_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,9 +194,9 @@ class _Libraries:
         self.entries: list[dict[str, Any]] = []
         self._of_mapping: list[int] = []
         self._bases: list[int] = []
-        indexes: dict[tuple[str, str], int] = {}
+        indexes: dict[tuple[str, str, ModuleKey], int] = {}
         for mapping in profile.mappings:
-            key = (mapping.build_id, mapping.path)
+            key = (mapping.build_id, mapping.path, mapping.module)
             base = _link_start(mapping) - mapping.file_offset
             if key not in indexes:
                 indexes[key] = len(self.entries)
@@ -234,16 +235,20 @@ def _link_start(mapping: Mapping) -> int:
 
 
 def _library(mapping: Mapping) -> dict[str, Any]:
-    name = mapping.path.rpartition("/")[2] or mapping.build_id or "unknown"
-    build_id = bytes.fromhex(mapping.build_id)
+    module, path = mapping.module, mapping.path
+    name = base_name(path) or id_text(mapping) or "unknown"
+    debug_file = module.debug_file or name
+    debug_id = module.debug_id
+    if mapping.build_id and not debug_id:  # that of most machines
+        debug_id = elf_debug_id(bytes.fromhex(mapping.build_id), "little")
     return {
-        "arch": "",
+        "arch": module.architecture,
         "name": name,
-        "path": mapping.path,
-        "debugName": name,
-        "debugPath": mapping.path,
-        "breakpadId": elf_debug_id(build_id, "little") if build_id else "",
-        "codeId": mapping.build_id or None,
+        "path": path,
+        "debugName": debug_file,
+        "debugPath": path.removesuffix(name) + debug_file,
+        "breakpadId": debug_id,
+        "codeId": mapping.build_id or module.code_id or None,
     }
 
 

@@ -10,9 +10,19 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
 from gsym.errors import UnsupportedError
 from gsym.model import UINT64_MAX
+from gsym.modules.key import (
+    ModuleKey,
+    build_id_digits,
+    has_id,
+    is_absent,
+    is_apple,
+    is_windows,
+    read_debug_id,
+)
 from gsym.symbolication.stacks.browser_profile import HAS_ADDRESS, IS_INLINED
 from gsym.trace.profiles.json_input import (
     Node,
@@ -29,7 +39,9 @@ from gsym.trace.profiles.model import (
     ProfileBuilder,
     Thread,
     ValueType,
+    base_name,
     line_of,
+    module_key,
 )
 from gsym.trace.profiles.stack_tree import ROOT, StackTree
 
@@ -49,10 +61,16 @@ _WEIGHTS = {
     "tracing-ms": (TIME, _MILLISECOND),
     "bytes": (ValueType("space", "bytes"), 1),
 }
-_HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){4,64}")
-_DEBUG_ID = re.compile(r"([0-9a-f]{32})[0-9a-f]{1,8}")
 _UNRESOLVED = re.compile(r"(?:[^!]*!)?0x[0-9a-f]{1,16}")
 _MOST_INLINED = 256
+_GUID_DIGITS = 32
+# What says the operating system, and the words by which it does.
+_SYSTEM_FIELDS = ("oscpu", "toolkit", "platform")
+_SYSTEMS = {
+    "windows": "windows",
+    **dict.fromkeys(("mac", "cocoa"), "mac"),
+    **dict.fromkeys(("linux", "gtk", "android"), "Linux"),
+}
 _HAS_SOURCE = 8  # a flag of functions since version 75
 
 
@@ -84,7 +102,8 @@ def read_firefox(
     types = tuple(dict.fromkeys(kind for kind, _ in kinds)) or (SAMPLES,)
     builder = ProfileBuilder(types)
     builder.profile.start_time = _scaled(meta.get("startTime").value, _MILLISECOND) or 0
-    mappings = [_mapping(each) for each in whole.get("libs").items()]
+    system = _system(meta)
+    mappings = [_mapping(each, system) for each in whole.get("libs").items()]
     tree = StackTree(builder)
     for number, (thread, (kind, factor)) in enumerate(zip(threads, kinds, strict=True)):
         tables = _Tables(thread, whole.get("shared"), mappings, builder, tree)
@@ -100,13 +119,37 @@ def _weight_kind(thread: Node) -> tuple[ValueType, int]:
     return found
 
 
-def _mapping(library: Node) -> Mapping:
-    code_id = library.get("codeId").text().lower()
-    debug_id = _DEBUG_ID.fullmatch(library.get("breakpadId").text().lower())
-    if not _HEXADECIMAL.fullmatch(code_id):
-        code_id = "" if debug_id is None else debug_id[1]
-    path = library.get("path").text() or library.get("name").text()
-    return Mapping(0, UINT64_MAX, 0, 0, path, code_id, is_relative=True)
+def _system(meta: Node) -> str:
+    """The operating system of the profile, as Breakpad writes it; "" if unknown."""
+    said = " ".join(meta.get(name).text() for name in _SYSTEM_FIELDS).lower()
+    return next((system for word, system in _SYSTEMS.items() if word in said), "")
+
+
+def _mapping(library: Node, system: str) -> Mapping:
+    """The mapping of a library, whose ids are those of its operating system."""
+    name, code_id = library.get("name").text(), library.get("codeId").text()
+    path = library.get("path").text() or name
+    debug_id, build_id = "", ""
+    with suppress(ValueError):
+        debug_id = read_debug_id(library.get("breakpadId").text()).upper()
+    if is_absent(debug_id[:_GUID_DIGITS]):
+        debug_id = ""
+    if "\\" in path:
+        system = "windows"
+    if not is_windows(system):
+        build_id = build_id_digits(code_id)
+        code_id = ""
+    if is_apple(system) and not build_id:
+        build_id = debug_id[:_GUID_DIGITS].lower()
+    module = ModuleKey(
+        debug_file=base_name(library.get("debugName").text()),
+        debug_id=debug_id,
+        code_file=base_name(name),
+        code_id=code_id,
+        os=system,
+        architecture=library.get("arch").text(),
+    )
+    return Mapping(0, UINT64_MAX, 0, 0, path, build_id, is_relative=True, module=module)
 
 
 def _thread(thread: Node, number: int) -> Thread:
@@ -303,7 +346,7 @@ class _Tables:
         profile = self._builder.profile
         if all(_UNRESOLVED.fullmatch(function.name) for function in functions):
             return self._builder.location(address, mapping)
-        is_named_only = bool(profile.mappings[mapping].build_id)
+        is_named_only = has_id(module_key(profile.mappings[mapping]))
         profile.locations.append(
             Location(address, mapping, frames=functions, is_named_only=is_named_only)
         )

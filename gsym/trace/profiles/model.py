@@ -7,7 +7,15 @@ location is an address in a mapping, and has frames.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
+from gsym.modules.key import (
+    ModuleKey,
+    build_id_digits,
+    completed,
+    read_debug_id,
+    read_go_id,
+)
 from gsym.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -23,6 +31,10 @@ class ValueType(NamedTuple):
     unit: str
 
 
+_NOTHING = ModuleKey()
+_GUID_DIGITS = 32
+
+
 class Mapping(NamedTuple):
     """A range of addresses that a part of a module was loaded at.
 
@@ -33,8 +45,12 @@ class Mapping(NamedTuple):
             offset is known. From the base address of the module if *is_relative*.
         file_offset: The file offset of *start*.
         path: Of the file; "" if unknown.
-        build_id: Hexadecimal digits, lower-case; "" if unknown.
+        build_id: Of an ELF or Mach-O file: hexadecimal digits, lower-case; "" if
+            unknown.
         is_relative: Whether *link_start* counts from the base address.
+        module: What else is known of the module, such as its debug id.
+        unsure: Why its ids may be of another build: "" if the source has them, not
+            the file that is at *path* now.
     """
 
     start: int
@@ -44,6 +60,45 @@ class Mapping(NamedTuple):
     path: str = ""
     build_id: str = ""
     is_relative: bool = False
+    module: ModuleKey = _NOTHING
+    unsure: str = ""
+
+
+def module_key(mapping: Mapping) -> ModuleKey:
+    """The module of a mapping, with all that the profile knows of it."""
+    own = ModuleKey(
+        code_file=base_name(mapping.path),
+        code_id=mapping.build_id.upper(),
+        path=mapping.path,
+    )
+    return completed(mapping.module, own)
+
+
+def read_module_id(text: str) -> tuple[str, ModuleKey]:
+    """`Mapping.build_id` and `Mapping.module` from the one id that a profile has.
+
+    Args:
+        text: A build id; the one of Go's linker, as it is or its bytes as hexadecimal
+            digits; or a debug id, of an odd number of digits. Others are dropped.
+    """
+    go_id = read_go_id(text)
+    if go_id:
+        return "", ModuleKey(go_id=go_id)
+    if len(text) % 2 and len(text) > _GUID_DIGITS:
+        with suppress(ValueError):
+            return "", ModuleKey(debug_id=read_debug_id(text).upper())
+    return build_id_digits(text), ModuleKey()
+
+
+def id_text(mapping: Mapping) -> str:
+    """The one id of a module for a format that has no more, for `read_module_id`."""
+    module = mapping.module
+    return mapping.build_id or module.go_id or module.debug_id.lower()
+
+
+def base_name(path: str) -> str:
+    """The name in a path of any operating system."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 class Frame(NamedTuple):
@@ -140,6 +195,13 @@ MOST_FRAMES = 1 << 16
 """Locations of a stack; a file with more is damaged."""
 
 
+class Unsure(NamedTuple):
+    """A module whose functions may be those of another build, and the reason."""
+
+    module: str
+    reason: str
+
+
 class Profile:
     """Samples and the tables that they refer to.
 
@@ -156,12 +218,11 @@ class Profile:
         duration: Of the recording, in nanoseconds; 0 if unknown.
         comments: Of the source.
         losses: How often each kind of data could not be taken over.
-        assumed_build_ids: Those that are not in the source, but were read from the
-            files that are at the paths of mappings now.
+        unsure: Modules whose functions may be those of another build, each with the
+            reason.
     """
 
     __slots__ = (
-        "assumed_build_ids",
         "comments",
         "duration",
         "locations",
@@ -173,6 +234,7 @@ class Profile:
         "stacks",
         "start_time",
         "threads",
+        "unsure",
         "value_types",
     )
 
@@ -189,7 +251,7 @@ class Profile:
         self.duration = 0
         self.comments: list[str] = []
         self.losses: dict[str, int] = {}
-        self.assumed_build_ids: set[str] = set()
+        self.unsure: dict[Unsure, None] = {}
 
     def frames_of(self, stack: int) -> tuple[Frame, ...]:
         """All functions of a stack, inlined ones as well, innermost first.
@@ -218,7 +280,7 @@ class Profile:
         address = f"{location.address:#x}"
         if location.mapping is None:
             return Frame(address)
-        module = self.mappings[location.mapping].path.rpartition("/")[2]
+        module = base_name(self.mappings[location.mapping].path)
         return Frame(f"{module}!{address}" if module else address)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.errors import FormatError, UnsupportedError
+from gsym.modules.key import read_go_id
 from gsym.trace.profiles.input_bytes import read_inflated
 from gsym.trace.profiles.model import (
     Frame,
@@ -28,13 +29,13 @@ from gsym.trace.profiles.model import (
     ProfileBuilder,
     Thread,
     ValueType,
+    read_module_id,
 )
 from gsym.trace.profiles.protobuf import (
     LENGTH_DELIMITED,
     VARINT,
     MessageTables,
     decode_message,
-    is_hexadecimal,
     message_types,
     unknown_fields,
 )
@@ -219,7 +220,7 @@ def _types(layout: str) -> dict[str, Any]:
 
 # In the order in which they are preferred: a symbol store knows the first one.
 _BUILD_IDS = tuple(f"process.executable.build_id.{kind}" for kind in ("gnu", "htlhash"))
-_MAX_DIGITS = 128  # of a build id
+_GO_ID = "process.executable.build_id.go"
 # No program but one that was linked there has its code below this in memory, so that
 # such addresses are those of the link.
 _LINKED_BELOW = 1 << 40
@@ -314,7 +315,8 @@ class Dictionary(MessageTables):
         attributes = filter(None, map(self.attribute, message.attribute_indices))
         known = {key: str(value) for key, value, _ in attributes}
         found = next(filter(None, map(known.get, _BUILD_IDS)), "")
-        build_id = found.lower() if len(found) <= _MAX_DIGITS else ""
+        build_id, module = read_module_id(found)
+        go_id = read_go_id(known.get(_GO_ID, ""))
         start = message.memory_start
         return Mapping(
             start,
@@ -322,7 +324,8 @@ class Dictionary(MessageTables):
             start if start < _LINKED_BELOW else None,
             message.file_offset,
             self.text(message.filename_strindex),
-            build_id if is_hexadecimal(build_id) else "",
+            build_id,
+            module=module._replace(go_id=go_id or module.go_id),
         )
 
     def location(self, index: int) -> int:

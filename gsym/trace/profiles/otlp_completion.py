@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gsym.errors import LimitError
-from gsym.trace.profiles.model import Profile
+from gsym.modules.key import has_id
+from gsym.trace.profiles.model import Profile, module_key
 from gsym.trace.profiles.otlp import read_dictionary
 from gsym.trace.profiles.protobuf import decode_message, message_types
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gsym.modules.key import ModuleKey
     from gsym.trace.profiles.model import Frame
 
 _MESSAGES = {
@@ -99,12 +101,12 @@ class OtlpCompletion:
             for each in self.profile.mappings
         ]
 
-    def modules(self) -> list[tuple[str, str]]:
-        """Build ids and paths of the modules of the locations."""
+    def modules(self) -> list[ModuleKey]:
+        """The modules of the locations that have an id."""
         mappings = self.profile.mappings
         used = {each.mapping for each in self.profile.locations}
-        found = [mappings[index] for index in used if index is not None]
-        return sorted({(each.build_id, each.path) for each in found if each.build_id})
+        keys = {module_key(mappings[index]) for index in used if index is not None}
+        return sorted(filter(has_id, keys))
 
     def complete(self, path_map: Callable[[str], str] | None = None) -> bytes:
         """The message with the frames that the locations of `profile` have now.

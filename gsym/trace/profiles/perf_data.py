@@ -17,51 +17,23 @@ from itertools import islice
 from gsym.cache import BoundedCache
 from gsym.containers.inflation import believable_size, inflate_zstd
 from gsym.errors import FormatError
-from gsym.records import NamedTuple
-from gsym.trace.profiles.perf_script import PerfFrame, PerfMapping, PerfSample
+from gsym.trace.profiles.perf_script import (
+    PerfCommand,
+    PerfFork,
+    PerfFrame,
+    PerfMapping,
+    PerfSample,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gsym.trace.profiles.perf_script import PerfRecord
+
 PERF_DATA_MAGICS = {b"PERFILE2": "<", b"2ELIFREP": ">"}
 """The first bytes, and the byte order that they stand for."""
 
-
-class PerfFork(NamedTuple):
-    """A new thread; of a new process if the numbers of processes differ.
-
-    Attributes:
-        process: Of the thread.
-        parent: The process that made it.
-        thread: Its number.
-        parent_thread: The thread that made it.
-        has_maps: Whether a new process begins with the memory of its parent.
-    """
-
-    process: int
-    parent: int
-    thread: int
-    parent_thread: int
-    has_maps: bool
-
-
-class PerfCommand(NamedTuple):
-    """A thread has a name from now on.
-
-    Attributes:
-        process: Of the thread.
-        thread: Its number.
-        name: Of the thread.
-    """
-
-    process: int
-    thread: int
-    name: str
-
-
-if TYPE_CHECKING:
-    PerfRecord = PerfSample | PerfMapping | PerfFork | PerfCommand
 
 (_MMAP, _LOST, _COMM, _FORK, _SAMPLE, _MMAP2, _LOST_SAMPLES) = (1, 2, 3, 7, 9, 10, 13)
 # Records of perf itself, which have no time.
@@ -74,14 +46,13 @@ _BUILD_ID_FEATURE, _EVENT_DESC_FEATURE = 2, 12
 _NAME_UPDATE = 2
 
 # Bits of the field misc.
-_MODE, _GUEST_KERNEL, _GUEST_USER = 7, 4, 5
+_MODE, _KERNEL, _GUEST_KERNEL, _GUEST_USER = 7, 1, 4, 5
 _IS_DATA = _IS_EXEC = 1 << 13
 _HAS_BUILD_ID, _HAS_BUILD_ID_SIZE = 1 << 14, 1 << 15
 
 _EXECUTABLE = 4  # of PROT_EXEC
 _HEADER_SIZE, _PIPE_HEADER_SIZE, _LEAST_ATTR_SIZE = 104, 16, 64
 _FEATURES_AT, _MOST_FEATURES = 72, 256
-_NAME_OF_MMAP2 = 72
 _SHA1_SIZE = 20
 _LIMIT = 1 << 64
 _FIRST_MARKER = _LIMIT - 4095  # in a stack, of what the next addresses are in
@@ -137,7 +108,9 @@ class PerfData:
         most_bytes: How many its compressed records may inflate to.
 
     Attributes:
-        build_ids: Of modules by their paths.
+        build_ids: Those of modules by path, in the order of the file.
+        kernels: Paths of those that are of the kernel and its modules.
+        byteorder: Of the machine: "little" or "big".
         losses: How often each kind of data is missing.
 
     Raises:
@@ -145,10 +118,12 @@ class PerfData:
     """
 
     def __init__(self, data: memoryview, most_bytes: int) -> None:
-        self.build_ids: dict[str, str] = {}
+        self.build_ids: dict[str, list[str]] = {}
+        self.kernels: list[str] = []
         self.losses: dict[str, int] = {}
         self._data = data
         self._order = PERF_DATA_MAGICS[bytes(data[:8])]
+        self.byteorder = "little" if self._order == "<" else "big"
         self._header = struct.Struct(f"{self._order}IHH")
         self._events: list[_Event] = []
         self._by_id: dict[int, _Event] = {}
@@ -266,12 +241,15 @@ class PerfData:
         if size < last - place:
             raise _damaged("a build id is truncated", place)
         length = data[first + _SHA1_SIZE] if misc & _HAS_BUILD_ID_SIZE else _SHA1_SIZE
-        build_id = bytes(data[first : first + min(length, _SHA1_SIZE)])
-        self._keep_build_id(_text(data, last, place + size), build_id)
-
-    def _keep_build_id(self, path: str, build_id: bytes) -> None:
-        if path and any(build_id):
-            self.build_ids[path] = build_id.hex()
+        build_id = _build_id(data, first, length)
+        mode, path = misc & _MODE, _text(data, last, place + size)
+        if not path or not build_id or mode in {_GUEST_KERNEL, _GUEST_USER}:
+            return
+        found = self.build_ids.setdefault(path, [])
+        if build_id not in found:
+            found.append(build_id)
+        if mode == _KERNEL:
+            self.kernels.append(path)
 
     def _survey(
         self, data: memoryview, record: tuple[int, int, int, int], shift: int = 0
@@ -279,10 +257,6 @@ class PerfData:
         """Keep the place of a record, or what is in it if that has no time."""
         place, kind, misc, size = record
         if kind in _TIMED:
-            if kind == _MMAP2 and misc & _HAS_BUILD_ID and size > _NAME_OF_MMAP2:
-                length = min(data[place + 40], _SHA1_SIZE)
-                path = _text(data, place + _NAME_OF_MMAP2, place + size)
-                self._keep_build_id(path, bytes(data[place + 44 : place + 44 + length]))
             self._times.append(self._time(data, place, kind, size))
             self._places.append(place + shift)
         elif kind in {_LOST, _LOST_SAMPLES}:
@@ -386,21 +360,27 @@ class PerfData:
             process, parent, thread, parent_thread = numbers
             has_maps = not misc & _IS_EXEC
             return PerfFork(process, parent, thread, parent_thread, has_maps)
-        return None if misc & _IS_DATA else self._mapping(body, has_mode=kind == _MMAP2)
+        if misc & _IS_DATA:
+            return None
+        return self._mapping(body) if kind == _MMAP else self._mapping2(body, misc)
 
-    def _mapping(self, body: memoryview, *, has_mode: bool) -> PerfMapping | None:
+    def _mapping(self, body: memoryview, name_at: int = 32) -> PerfMapping:
         layout = f"{self._order}i4x3Q"
         process, start, size, offset = struct.unpack_from(layout, body)
-        name_at = 32
-        if has_mode:
-            name_at = 64
-            (mode,) = struct.unpack_from(f"{self._order}I", body, 56)
-            if mode and not mode & _EXECUTABLE:
-                return None
         size = min(size, _LIMIT - 1 - start)
         return PerfMapping(
             process, start, size, offset, _text(body, name_at, len(body))
         )
+
+    def _mapping2(self, body: memoryview, misc: int) -> PerfMapping | None:
+        """A mapping with its mode, and the build id or the inode of its file."""
+        inode, mode = struct.unpack_from(f"{self._order}Q8xI", body, 40)
+        if mode and not mode & _EXECUTABLE:
+            return None
+        found = self._mapping(body, 64)
+        if misc & _HAS_BUILD_ID:
+            return found._replace(build_id=_build_id(body, 36, body[32]))
+        return found._replace(inode=inode)
 
     def _sample(self, event: _Event, body: memoryview) -> PerfSample:
         values = struct.unpack_from(f"{self._order}{event.fixed_size // 8}Q", body)
@@ -479,7 +459,13 @@ def _records(
 
 
 def _frame(address: int) -> PerfFrame:
-    return PerfFrame(address, "", None, None, is_inlined=False, path="", line=0)
+    return PerfFrame(address, "", "", None, is_inlined=False, path="", line=0)
+
+
+def _build_id(data: memoryview, start: int, size: int) -> str:
+    """Hexadecimal digits; "" if all bytes are zeros."""
+    build_id = bytes(data[start : start + min(size, _SHA1_SIZE)])
+    return build_id.hex() if any(build_id) else ""
 
 
 def _text(data: memoryview, start: int, end: int) -> str:

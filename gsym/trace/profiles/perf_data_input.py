@@ -12,16 +12,13 @@ from gsym.containers.inflation import inflater_of
 from gsym.containers.mapped_file import map_file
 from gsym.errors import FormatError
 from gsym.trace.profiles.input_bytes import Bound, read_inflated
-from gsym.trace.profiles.perf_data import PerfCommand, PerfData
-from gsym.trace.profiles.perf_script import PerfMapping, PerfSample
-from gsym.trace.profiles.perf_script_input import PerfReader
+from gsym.trace.profiles.perf_data import PerfData
+from gsym.trace.profiles.perf_script_input import PerfFacts, PerfReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping as Dictionary
-
+    from gsym.trace.profiles.binaries import BuildIds
     from gsym.trace.profiles.model import Profile
-    from gsym.trace.profiles.perf_data import PerfFork
 
 # Limit: Profile of `perf record`
 MOST_RECORD_BYTES = Bound(1 << 30, 64)
@@ -31,15 +28,16 @@ MOST_RECORD_BYTES = Bound(1 << 30, 64)
 def read_perf_data(
     path: str | os.PathLike[str],
     *,
-    build_ids: Dictionary[str, str] | None = None,
+    build_ids: BuildIds | None = None,
     most_bytes: int | None = None,
 ) -> Profile:
     """The profile in a file that `perf record` wrote.
 
     Args:
         path: The file, compressed by gzip or zstd, or not.
-        build_ids: Of modules by path, in place of those in the file. Those of modules
-            without any are read from their files.
+        build_ids: Of modules by path, in place of those of paths in the file; not of
+            those that mappings have. Those of modules without any are read from their
+            files.
         most_bytes: How large it may be, inflated, and its compressed records; None:
             see `MOST_RECORD_BYTES`.
 
@@ -56,38 +54,26 @@ def read_perf_data(
     if len(data) > most_bytes:
         raise FormatError(f"more than {most_bytes} bytes of data", path=name)
     try:
-        return _profile_of(PerfData(data, most_bytes), build_ids)
+        file = PerfData(data, most_bytes)
+        return _profile_of(file, build_ids, os.stat(name).st_mtime)
     except FormatError as error:
         raise FormatError(error.reason, path=name, offset=error.offset) from None
 
 
-def _profile_of(file: PerfData, build_ids: Dictionary[str, str] | None) -> Profile:
-    reader = PerfReader({**file.build_ids, **(build_ids or {})}, keep_symbols=False)
-    commands = {0: "swapper"}  # of threads
+def _profile_of(
+    file: PerfData,
+    build_ids: BuildIds | None,
+    recorded: float,
+) -> Profile:
+    known = {path: tuple(each) for path, each in file.build_ids.items()}
+    facts = PerfFacts(
+        {**known, **(build_ids or {})}, file.kernels, file.byteorder, recorded
+    )
+    reader = PerfReader(facts, keep_symbols=False)
     for record in file.records():
-        if isinstance(record, PerfSample):
-            # As perf names a thread whose name is unknown.
-            command = commands.get(record.thread, f":{record.thread}")
-            reader.take(record._replace(command=command))
-        elif isinstance(record, PerfMapping):
-            reader.load(record)
-        else:
-            _follow(record, reader, commands)
+        reader.add(record)
     if not reader.events:
         raise FormatError("no perf sample found")
     for kind, count in file.losses.items():
         reader.builder.lose(kind, count)
     return reader.finish()
-
-
-def _follow(
-    record: PerfCommand | PerfFork, reader: PerfReader, commands: dict[int, str]
-) -> None:
-    """Keep what changes for a thread and its process."""
-    if isinstance(record, PerfCommand):
-        commands[record.thread] = record.name
-        return
-    if record.parent_thread in commands:
-        commands[record.thread] = commands[record.parent_thread]
-    if record.process != record.parent:
-        reader.begin(record.process, record.parent if record.has_maps else None)

@@ -31,7 +31,7 @@ class PerfFrame(NamedTuple):
     Attributes:
         address: As it is printed: in memory, or in the file of the module.
         symbol: Without its offset.
-        module: Path of the file, or a name in brackets, as of the kernel; None: what is
+        module: Path of the file, or a name in brackets, as of the kernel; "": what is
             mapped at the address.
         module_offset: Where it is in that file, if that is printed as well.
         is_inlined: Whether it is inlined into the frame of the next line, if that has
@@ -42,7 +42,7 @@ class PerfFrame(NamedTuple):
 
     address: int
     symbol: str
-    module: str | None
+    module: str
     module_offset: int | None
     is_inlined: bool
     path: str
@@ -82,6 +82,8 @@ class PerfMapping(NamedTuple):
         size: In bytes.
         file_offset: Of the first byte.
         path: Of the file.
+        build_id: In hexadecimal digits; "" if perf does not know it.
+        inode: Of the file; 0 if perf does not know it.
     """
 
     process: int
@@ -89,6 +91,44 @@ class PerfMapping(NamedTuple):
     size: int
     file_offset: int
     path: str
+    build_id: str = ""
+    inode: int = 0
+
+
+class PerfFork(NamedTuple):
+    """A new thread; of a new process if the numbers of processes differ.
+
+    Attributes:
+        process: Of the thread.
+        parent: The process that made it.
+        thread: Its number.
+        parent_thread: The thread that made it.
+        has_maps: Whether a new process begins with the memory of its parent.
+    """
+
+    process: int
+    parent: int
+    thread: int
+    parent_thread: int
+    has_maps: bool
+
+
+class PerfCommand(NamedTuple):
+    """A thread has a name from now on.
+
+    Attributes:
+        process: Of the thread.
+        thread: Its number.
+        name: Of the thread.
+    """
+
+    process: int
+    thread: int
+    name: str
+
+
+if TYPE_CHECKING:
+    PerfRecord = PerfSample | PerfMapping | PerfFork | PerfCommand
 
 
 # Every repetition is bounded, so that no line takes long. A name of a thread has 15
@@ -111,10 +151,24 @@ _NO_SOURCE = re.compile(
 _MAPPING = re.compile(
     r"PERF_RECORD_MMAP2? (?P<process>-?\d{1,10})/-?\d{1,10}: "
     r"\[0x(?P<start>[0-9a-f]{1,16})\(0x(?P<size>[0-9a-f]{1,16})\) "
-    r"@ (?P<offset>0x[0-9a-f]{1,16}|0)[^\]]{0,256}\]: "
+    r"@ (?P<offset>0x[0-9a-f]{1,16}|0)"
+    r"(?: <(?P<build_id>(?:[0-9a-f]{2}){1,64})>"
+    r"| [0-9a-f]{1,8}:[0-9a-f]{1,8} (?P<inode>\d{1,20}) \d{1,20})?[^\]]{0,256}\]: "
     r"(?P<mode>\S{1,8}) (?P<path>.*)$",
     re.ASCII,
 )
+_FORK = re.compile(
+    r"PERF_RECORD_FORK\((?P<process>-?\d{1,10}):(?P<thread>-?\d{1,10})\):"
+    r"\((?P<parent>-?\d{1,10}):(?P<parent_thread>-?\d{1,10})\)$",
+    re.ASCII,
+)
+_COMMAND = re.compile(
+    r"PERF_RECORD_COMM(?: exec)?: (?P<name>.{0,64}):"
+    r"(?P<process>-?\d{1,10})/(?P<thread>-?\d{1,10})$",
+    re.ASCII,
+)
+# Of what perf found when it started, of which processes have their own mappings.
+_EARLY = re.compile(r"\s0\.0{6,9}: PERF_RECORD_", re.ASCII)
 _SYMBOL = re.compile(r"(?P<name>.*)\+0x(?P<offset>[0-9a-f]{1,16})$", re.ASCII)
 _MODULE_STARTS = (" (/", " ([", " (")
 _UNKNOWN = "[unknown]"
@@ -133,15 +187,15 @@ def is_perf_script(lines: Iterable[str]) -> bool:
 
 def parse_perf_script(
     lines: Iterable[str], unknown: UnknownLines | None = None
-) -> Iterator[PerfSample | PerfMapping]:
-    """The samples and mappings in a text, as its lines come.
+) -> Iterator[PerfRecord]:
+    """The samples in a text, and what it says of memory and threads, as lines come.
 
     Args:
         lines: Of the text, with or without their ends.
         unknown: Counts the lines that are not understood.
 
     Yields:
-        Samples at the line after their last, mappings at once.
+        Samples at the line after their last, others at once.
 
     Raises:
         FormatError: A stack has more frames than any can have.
@@ -183,8 +237,8 @@ class _Parser:
         self._is_whole = False
         self._known: BoundedCache[str, PerfFrame] = BoundedCache(_MOST_KNOWN)
 
-    def take(self, number: int, text: str) -> PerfSample | PerfMapping | None:
-        """Take a line; return its mapping, or the sample that it ends."""
+    def take(self, number: int, text: str) -> PerfRecord | None:
+        """Take a line; return its record, or the sample that it ends."""
         if not text.strip():
             return self.end()
         # A name of a thread may look like an address: `add`, `face`.
@@ -194,10 +248,7 @@ class _Parser:
                 raise FormatError(f"line {number}: a stack has too many frames")
             return None
         if _OTHER_EVENT in text:
-            mapping = _MAPPING.search(text)
-            if mapping is None or "x" not in mapping["mode"]:
-                return None
-            return _mapping(mapping)
+            return _record(text)
         found = _SAMPLE.match(text)
         if found is not None:
             last = self.end()
@@ -314,6 +365,29 @@ def _sample(head: re.Match[str], frames: list[PerfFrame]) -> PerfSample:
     )
 
 
+def _record(text: str) -> PerfRecord | None:
+    """The record of memory or threads in a line."""
+    mapping = _MAPPING.search(text)
+    if mapping is not None:
+        mode = mapping["mode"].strip("-ps")  # none of the kernel, which is code
+        return _mapping(mapping) if not mode or "x" in mode else None
+    command = _COMMAND.search(text)
+    if command is not None:
+        return PerfCommand(
+            int(command["process"]), int(command["thread"]), command["name"]
+        )
+    fork = _FORK.search(text)
+    if fork is None:
+        return None
+    return PerfFork(
+        int(fork["process"]),
+        int(fork["parent"]),
+        int(fork["thread"]),
+        int(fork["parent_thread"]),
+        has_maps=_EARLY.search(text) is None,
+    )
+
+
 def _mapping(found: re.Match[str]) -> PerfMapping:
     return PerfMapping(
         int(found["process"]),
@@ -321,4 +395,6 @@ def _mapping(found: re.Match[str]) -> PerfMapping:
         int(found["size"], 16),
         int(found["offset"], 16),
         found["path"],
+        found["build_id"] or "",
+        int(found["inode"] or 0),
     )

@@ -15,11 +15,14 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from itertools import zip_longest
+from types import MappingProxyType
 
 from gsym.cache import BoundedCache
 from gsym.engine.demangling import demangle
 from gsym.errors import FormatError
-from gsym.trace.profiles.binaries import build_id_of
+from gsym.modules.key import elf_debug_id
+from gsym.records import NamedTuple
+from gsym.trace.profiles.binaries import PathModule, module_at
 from gsym.trace.profiles.input_bytes import lines_of, read_pieces
 from gsym.trace.profiles.model import (
     SAMPLES,
@@ -30,18 +33,26 @@ from gsym.trace.profiles.model import (
     Thread,
     ValueType,
 )
-from gsym.trace.profiles.perf_script import PerfMapping, UnknownLines, parse_perf_script
+from gsym.trace.profiles.perf_script import (
+    PerfCommand,
+    PerfMapping,
+    PerfSample,
+    UnknownLines,
+    parse_perf_script,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping as Dictionary
+    from collections.abc import Iterable, Sequence
 
+    from gsym.trace.profiles.binaries import BuildIds
     from gsym.trace.profiles.model import Profile
-    from gsym.trace.profiles.perf_script import PerfFrame, PerfSample
+    from gsym.trace.profiles.perf_script import PerfFork, PerfFrame, PerfRecord
 
-    _Key = tuple[int, int | None, bool, tuple[Frame, ...] | None]
+    _Key = tuple[int, int | None, bool, tuple[Frame, ...]]
 
 
+_NONE: BuildIds = MappingProxyType({})
 _KERNEL_START = 1 << 63
 _KERNEL = "[kernel.kallsyms]"
 _MOST_FILE_SIZE = 1 << 36
@@ -57,14 +68,17 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 _MOST_LIST_BYTES = 64 << 20
 
 
-def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str | tuple[str, ...]]:
     """The build ids of modules by their paths, as `perf buildid-list` prints them.
+
+    Returns:
+        All of a path that has several.
 
     Raises:
         FormatError: A line is not a build id followed by a path.
         OSError: The file cannot be read.
     """
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, None]] = {}
     name = os.fspath(path)
     with open(name, "rb") as file:
         data = file.read(_MOST_LIST_BYTES + 1)
@@ -77,8 +91,28 @@ def read_build_ids(path: str | os.PathLike[str]) -> dict[str, str]:
         if not module or not _HEXADECIMAL.issuperset(build_id.lower()):
             reason = f"line {number} is not a build id followed by a path"
             raise FormatError(reason, path=name)
-        found[module.strip()] = build_id.lower()
-    return found
+        found.setdefault(module.strip(), {})[build_id.lower()] = None
+    return {
+        module: next(iter(ids)) if len(ids) == 1 else tuple(ids)
+        for module, ids in found.items()
+    }
+
+
+class PerfFacts(NamedTuple):
+    """What a profile of perf says of its modules, apart from its records.
+
+    Attributes:
+        build_ids: Of modules by path; a path may have several. Those of modules without
+            any are read from their files.
+        kernels: Paths of those that are of the kernel and its modules.
+        byteorder: Of the machine: "little" or "big"; "" if it is not known.
+        recorded: When the file was written, in seconds since 1970; None: not known.
+    """
+
+    build_ids: BuildIds = _NONE
+    kernels: Sequence[str] = ()
+    byteorder: str = ""
+    recorded: float | None = None
 
 
 class ModulePlaces:
@@ -86,14 +120,13 @@ class ModulePlaces:
 
     Args:
         builder: Receives the mappings.
-        build_ids: Of modules by path; those of others are read from their files.
+        facts: What is known of modules.
     """
 
-    def __init__(
-        self, builder: ProfileBuilder, build_ids: Dictionary[str, str] | None
-    ) -> None:
+    def __init__(self, builder: ProfileBuilder, facts: PerfFacts | None = None) -> None:
         self._builder = builder
-        self._build_ids = dict(build_ids or {})
+        self._facts = facts or PerfFacts()
+        self._modules: dict[tuple[str, str, int], PathModule] = {}
         self._sizes: dict[str, int] = {}
         self._loaded: dict[int, _Loaded] = {}
         self._kernel = _Loaded()
@@ -152,14 +185,18 @@ class ModulePlaces:
         address, module = frame.address, frame.module
         if frame.module_offset is not None:
             place = frame.module_offset
-            return place, self._whole_file(module or "", place)
+            return place, self._whole_file(module, place, process)
         is_kernel = self.is_kernel(frame)
         loaded = self._kernel if is_kernel else self._loaded.get(process)
         part = loaded.find(address) if loaded is not None else None
-        if part is not None and module is None:
+        if part is not None and not module:
             module = part.path
-        is_module = is_kernel and module != _KERNEL
-        if part is not None and part.path == module and not is_module:
+        if is_kernel and part is not None and not _is_kernel_module(module):
+            is_in_part = not _is_kernel_module(part.path)
+            module = self._kernel_path(module)
+        else:
+            is_in_part = part is not None and part.path == module and not is_kernel
+        if part is not None and is_in_part:
             return address, self._builder.mapping(
                 Mapping(
                     part.start,
@@ -167,14 +204,13 @@ class ModulePlaces:
                     None,
                     part.file_offset,
                     module,
-                    self._build_id(module),
-                )
+                )._replace(**self._module(module, part)._asdict())
             )
         if not module:
             return address, None
         if is_kernel or address >= self._size(module):
             return address, self._builder.mapping(Mapping(0, 0, path=module))
-        return address, self._whole_file(module, address)
+        return address, self._whole_file(module, address, process)
 
     @staticmethod
     def is_kernel(frame: PerfFrame) -> bool:
@@ -188,20 +224,49 @@ class ModulePlaces:
             limit = -(-end // _PAGE) * _PAGE
             mappings[index] = mappings[index]._replace(limit=limit)
 
-    def _whole_file(self, module: str, offset: int) -> int:
+    def _whole_file(self, module: str, offset: int, process: int) -> int:
         """The mapping in which addresses are offsets in the file."""
-        mapping = Mapping(0, 0, None, 0, module, self._build_id(module))
-        index = self._builder.mapping(mapping)
+        loaded = self._loaded.get(process)
+        part = loaded.of(module, offset) if loaded is not None else None
+        found = self._module(module, part)._asdict()
+        index = self._builder.mapping(Mapping(0, 0, None, 0, module)._replace(**found))
         self._ends[index] = max(self._ends.get(index, 0), offset + 1)
         return index
 
-    def _build_id(self, module: str) -> str:
-        found = self._build_ids.get(module)
+    def _kernel_path(self, module: str) -> str:
+        """The path of the kernel that the profile has a build id of, if it has one."""
+        build_ids, kernels = self._facts.build_ids, self._facts.kernels
+        others = [each for each in kernels if not _is_kernel_module(each)]
+        names = (module, _KERNEL, *others)
+        return next(filter(build_ids.__contains__, names), module)
+
+    def _module(self, path: str, part: PerfMapping | None) -> PathModule:
+        """What is known of the module at a path, in a part of memory if that is known.
+
+        Two processes may have different files at one path.
+        """
+        build_id = part.build_id if part is not None else ""
+        inode = part.inode if part is not None else 0
+        key = path, build_id, inode
+        found = self._modules.get(key)
         if found is None:
-            found = build_id_of(module) if os.path.isabs(module) else ""
-            self._build_ids[module] = found
-            self._builder.profile.assumed_build_ids.add(found)
+            found = self._modules[key] = self._find_module(*key)
         return found
+
+    def _find_module(self, path: str, build_id: str, inode: int) -> PathModule:
+        facts = self._facts
+        if build_id:
+            found = PathModule(build_id)
+        elif os.path.isabs(path) or path in facts.build_ids:
+            found = module_at(
+                path, facts.build_ids, recorded=facts.recorded, inode=inode
+            )
+        else:
+            found = PathModule()
+        if facts.byteorder != "big" or not found.build_id:
+            return found
+        debug_id = elf_debug_id(bytes.fromhex(found.build_id), "big")
+        return found._replace(module=found.module._replace(debug_id=debug_id))
 
     def _size(self, module: str) -> int:
         """The size of the file, or the maximum if it is unavailable."""
@@ -249,11 +314,29 @@ class _Loaded:
         self._parts[first:last] = rests
         self._starts[first:last] = [rest.start for rest in rests]
 
+    def of(self, path: str, offset: int) -> PerfMapping | None:
+        """The last part that has an offset of a file."""
+        for part in reversed(self._parts):
+            first = part.file_offset
+            if part.path == path and first <= offset < first + part.size:
+                return part
+        return None
+
     def find(self, address: int) -> PerfMapping | None:
         place = bisect_right(self._starts, address) - 1
         if place < 0 or address >= _end(self._parts[place]):
             return None
         return self._parts[place]
+
+
+def _is_kernel_module(path: str) -> bool:
+    """Whether a part of the kernel, as perf names it, is one of its modules.
+
+    The kernel itself is `[kernel.kallsyms]` or the path of a file.
+    """
+    return ".ko" in path.rpartition("/")[2] or not (
+        path == _KERNEL or path.startswith("/")
+    )
 
 
 def _end(part: PerfMapping) -> int:
@@ -272,7 +355,7 @@ _EVENT, _CPU = "event", "cpu"
 def read_perf_script(
     path: str | os.PathLike[str],
     *,
-    build_ids: Dictionary[str, str] | None = None,
+    build_ids: BuildIds | None = None,
     keep_symbols: bool = True,
     most_bytes: int = MOST_TEXT_BYTES,
 ) -> Profile:
@@ -295,30 +378,40 @@ def read_perf_script(
     name = os.fspath(path)
     lines = lines_of(read_pieces(name, most_bytes), name)
     return profile_of_lines(
-        lines, build_ids=build_ids, keep_symbols=keep_symbols, path=name
+        lines,
+        build_ids=build_ids,
+        keep_symbols=keep_symbols,
+        path=name,
+        recorded=os.stat(name).st_mtime,
     )
 
 
 def profile_of_lines(
     lines: Iterable[str],
     *,
-    build_ids: Dictionary[str, str] | None = None,
+    build_ids: BuildIds | None = None,
     keep_symbols: bool = True,
     path: str | None = None,
+    recorded: float | None = None,
 ) -> Profile:
     """The profile of lines as `perf script` prints them.
+
+    Args:
+        lines: Of the text.
+        build_ids: See `read_perf_script`.
+        keep_symbols: See `read_perf_script`.
+        path: What the text is called, for errors.
+        recorded: See `PerfFacts`.
 
     Raises:
         FormatError: They have no sample.
     """
-    reader = PerfReader(build_ids, keep_symbols=keep_symbols)
+    facts = PerfFacts(build_ids or _NONE, recorded=recorded)
+    reader = PerfReader(facts, keep_symbols=keep_symbols)
     unknown = UnknownLines()
     try:
         for record in parse_perf_script(lines, unknown):
-            if isinstance(record, PerfMapping):
-                reader.load(record)
-            else:
-                reader.take(record)
+            reader.add(record)
     except FormatError as error:
         raise FormatError(error.reason, path=path) from None
     if not reader.events:
@@ -330,7 +423,7 @@ def profile_of_lines(
 
 
 class PerfReader:
-    """Adds samples to a profile.
+    """Makes a profile of records in the order of their times.
 
     Attributes:
         builder: Makes the profile.
@@ -338,35 +431,54 @@ class PerfReader:
         events: The counted events, in the order of the text.
     """
 
-    def __init__(
-        self, build_ids: Dictionary[str, str] | None, *, keep_symbols: bool
-    ) -> None:
+    def __init__(self, facts: PerfFacts | None, *, keep_symbols: bool) -> None:
         self.builder = ProfileBuilder()
-        self.places = ModulePlaces(self.builder, build_ids)
+        self.places = ModulePlaces(self.builder, facts)
         self.events: dict[str, None] = {}
         self._keep_symbols = keep_symbols
         self._has_periods = False
         self._locations: dict[_Key, int] = {}
         self._stacks: BoundedCache[tuple[int, tuple[PerfFrame, ...]], int]
         self._stacks = BoundedCache(_MOST_KNOWN)
+        # Of threads.
+        self._commands = {0: "swapper"}
+        self._processes: dict[int, int] = {}
 
-    def load(self, mapping: PerfMapping) -> None:
-        """A part of a file is in the memory of a process from now on."""
-        self.places.load(mapping)
-        self._stacks.clear()
+    def add(self, record: PerfRecord) -> None:
+        """Add a sample, or what is true of memory and threads from now on."""
+        if isinstance(record, PerfSample):
+            self._take(record)
+        elif isinstance(record, PerfMapping):
+            self.places.load(record)
+            self._stacks.clear()
+        elif isinstance(record, PerfCommand):
+            self._commands[record.thread] = record.name
+            self._processes[record.thread] = record.process
+        else:
+            self._fork(record)
 
-    def begin(self, process: int, parent: int | None) -> None:
-        """A new process has the mappings of its parent, or none."""
-        self.places.begin(process, parent)
-        self._stacks.clear()
+    def _fork(self, record: PerfFork) -> None:
+        self._processes[record.thread] = record.process
+        if record.parent_thread in self._commands:
+            self._commands[record.thread] = self._commands[record.parent_thread]
+        if record.process != record.parent:
+            parent = record.parent if record.has_maps else None
+            self.places.begin(record.process, parent)
+            self._stacks.clear()
 
-    def take(self, sample: PerfSample) -> None:
-        """Add a sample."""
+    def _take(self, sample: PerfSample) -> None:
         builder = self.builder
+        if sample.process == sample.thread:  # a text may have only the thread
+            known = self._processes.get(sample.thread, sample.thread)
+            sample = sample._replace(process=known)
         process = sample.process
+        # As perf names a thread whose name is unknown.
+        command = sample.command or self._commands.get(
+            sample.thread, f":{sample.thread}"
+        )
         # The first thread has the name of the process.
-        name = sample.command if process == sample.thread else ""
-        thread = builder.thread(Thread(process, sample.thread, name, sample.command))
+        name = command if process == sample.thread else self._commands.get(process, "")
+        thread = builder.thread(Thread(process, sample.thread, name, command))
         labels: list[tuple[str, str | int, str]] = [(_EVENT, sample.event, "")]
         if sample.cpu is not None:
             labels.append((_CPU, sample.cpu, ""))
@@ -434,8 +546,9 @@ class PerfReader:
         frames: tuple[Frame, ...] = ()
         if is_kept and all(line.symbol for line in group):
             frames = tuple(_frames(group))
-        # Without a file, an address does not identify a location: its frames do.
-        key = address, mapping, is_exact, None if mapping is not None else frames
+        # An address and a path do not identify a location: processes may have
+        # different files there, and code that is made as they run.
+        key = address, mapping, is_exact, frames
         found = self._locations.get(key)
         if found is None:
             locations = self.builder.profile.locations

@@ -23,11 +23,11 @@ from gsym.trace.profiles.model import (
     ProfileBuilder,
     Thread,
     ValueType,
+    read_module_id,
 )
 from gsym.trace.profiles.protobuf import (
     MessageTables,
     decode_message,
-    is_hexadecimal,
     message_types,
 )
 
@@ -177,10 +177,10 @@ class Places(MessageTables):
         return found
 
     def _mapping(self, message: Any) -> Mapping:
-        build_id = self.text(message.build_id).lower()
-        if not is_hexadecimal(build_id):
-            self.lose("build ids that are not hexadecimal digits")
-            build_id = ""
+        text = self.text(message.build_id)
+        build_id, module = read_module_id(text)
+        if text and not (build_id or any(module)):
+            self.lose("build ids of no known form")
         return Mapping(
             message.memory_start,
             message.memory_limit,
@@ -188,6 +188,7 @@ class Places(MessageTables):
             message.file_offset,
             self.text(message.filename),
             build_id,
+            module=module,
         )
 
     def _function(self, message: Any) -> tuple[str, str, str]:

@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 
 from gsym.errors import GsymError
-from gsym.trace.profiles.model import Profile
+from gsym.trace.profiles.model import Profile, id_text
 from gsym.trace.profiles.pprof import (
     COMM,
     PID,
@@ -223,7 +223,7 @@ class _Writer:
         message.memory_limit = mapping.limit
         message.file_offset = mapping.file_offset
         message.filename = self._texts.number(mapping.path)
-        message.build_id = self._texts.number(mapping.build_id)
+        message.build_id = self._texts.number(id_text(mapping))
 
     def _location(self, message: Any, location: Location) -> None:
         if location.mapping is not None:

@@ -191,9 +191,6 @@ def _is_taken(kind: Any, data: bytes) -> bool:
     return True
 
 
-_HEXADECIMAL = frozenset("0123456789abcdef")
-
-
 class MessageTables:
     """The tables of the message of a profile, whose indexes are checked.
 
@@ -254,8 +251,3 @@ class MessageTables:
     def error(self, reason: str) -> FormatError:
         """An error that names the file."""
         return FormatError(reason, path=self.path)
-
-
-def is_hexadecimal(text: str) -> bool:
-    """Whether a text has only lower-case hexadecimal digits."""
-    return _HEXADECIMAL.issuperset(text)

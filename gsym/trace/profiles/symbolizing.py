@@ -7,10 +7,10 @@ from array import array
 from gsym.containers.headers import file_address
 from gsym.engine.demangling import demangle
 from gsym.model import UINT64_MAX
-from gsym.modules.key import ModuleKey
+from gsym.modules.key import PART, SAME, compare, has_id, key_of_uuid
 from gsym.records import NamedTuple
 from gsym.trace.profiles.binaries import Binaries
-from gsym.trace.profiles.model import Frame
+from gsym.trace.profiles.model import Frame, Unsure, id_text, module_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gsym.containers.headers import Segment
+    from gsym.modules.key import ModuleKey
     from gsym.reading.frames import Frames
+    from gsym.reading.reader import Reader
     from gsym.store.symbolizer import OpenModule
     from gsym.trace.profiles.model import Location, Mapping, Profile
 
@@ -48,7 +50,7 @@ def resolution(profile: Profile) -> tuple[int, list[Unresolved]]:
         module = ""
         if location.mapping is not None:
             mapping = profile.mappings[location.mapping]
-            module = mapping.path or mapping.build_id
+            module = _name(mapping)
         key = (module, location.reason)
         missing[key] = missing.get(key, 0) + 1
     rows = [Unresolved(*key, count) for key, count in missing.items()]
@@ -68,12 +70,12 @@ def symbolize(
     """Set the frames of locations without frames, or the reason for their absence.
 
     Frames that are only symbols of the profiler are replaced by those of the module if
-    these have a line or inlined calls. If the build id is assumed, the file may not be
-    the one that ran: then both must name the same function.
+    these have a line or inlined calls. If that may be of another build, both must name
+    the same function. Such modules are noted in the profile, and the debug ids of all.
 
     Args:
         profile: What to complete.
-        modules: Finds modules by the build ids of the mappings.
+        modules: Finds modules by the ids and names of the mappings.
         binaries: Finds the segments of modules of which only file offsets are known; by
             default on this machine. Modules without are counted among the losses.
         guesses: Whether file offsets in them are taken for addresses. Otherwise their
@@ -81,36 +83,104 @@ def symbolize(
     """
     binaries = binaries or Binaries()
     locations = profile.locations
-    waiting: dict[tuple[str, str], list[int]] = {}
-    for index, location in enumerate(locations):
+    for (key, assumed), indexes in _waiting(profile).items():
+        module = modules.open(key)
+        chosen = [locations[index] for index in indexes]
+        used = sorted({each.mapping for each in chosen if each.mapping is not None})
+        doubts = {assumed, module.unsure}
+        if module.reader is not None:
+            mappings = [profile.mappings[index] for index in used]
+            by_offset = list(filter(_has_file_offsets, mappings))
+            doubts.update(map(binaries.unsure, by_offset))
+            if guesses and not all(map(binaries.segments, by_offset)):
+                profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
+            _set_debug_id(profile, used, key, module)
+        doubts.discard("")
+        found = _frames(module, chosen, profile, binaries, guesses=guesses)
+        if _take(locations, indexes, found, is_sure=not doubts):
+            name = _name(profile.mappings[used[0]])
+            profile.unsure |= {Unsure(name, each): None for each in sorted(doubts)}
+
+
+def _waiting(profile: Profile) -> dict[tuple[ModuleKey, str], list[int]]:
+    """The locations to look up, by their module and why that is not sure."""
+    found: dict[tuple[ModuleKey, str], list[int]] = {}
+    for index, location in enumerate(profile.locations):
         if location.frames and not location.is_named_only:
             continue
-        if location.mapping is None:
-            locations[index] = location._replace(reason="no mapping covers it")
-            continue
-        mapping = profile.mappings[location.mapping]
-        if not mapping.build_id:
+        reason = "no mapping covers it"
+        if location.mapping is not None:
+            mapping = profile.mappings[location.mapping]
+            key = module_key(mapping)
+            if has_id(key):
+                found.setdefault((key, mapping.unsure), []).append(index)
+                continue
             reason = "the build id of its module is unknown"
-            locations[index] = location._replace(reason=reason)
+        profile.locations[index] = location._replace(reason=reason)
+    return found
+
+
+def _take(
+    locations: list[Location],
+    indexes: list[int],
+    found: Iterable[tuple[tuple[Frame, ...], str]],
+    *,
+    is_sure: bool,
+) -> bool:
+    """Set the frames of locations, or why there are none; return whether some are."""
+    has_any = False
+    for index, (frames, reason) in zip(indexes, found, strict=True):
+        location = locations[index]
+        if not location.frames:
+            locations[index] = location._replace(frames=frames, reason=reason)
+        elif _is_better(frames, location.frames) and (
+            is_sure or _are_of_one_function(frames, location.frames)
+        ):
+            locations[index] = location._replace(frames=frames, is_named_only=False)
+        else:
             continue
-        waiting.setdefault((mapping.build_id, mapping.path), []).append(index)
-    for (build_id, path), indexes in waiting.items():
-        module = modules.open(module_key(build_id, path))
-        chosen = [locations[index] for index in indexes]
-        mappings = {location.mapping for location in chosen}
-        may_guess = guesses and module.reader is not None
-        if may_guess and any(_is_guessed(profile, each, binaries) for each in mappings):
-            profile.losses[GUESSED] = profile.losses.get(GUESSED, 0) + 1
-        found = _frames(module, chosen, profile, binaries, guesses=guesses)
-        for index, (frames, reason) in zip(indexes, found, strict=True):
-            location = locations[index]
-            if not location.frames:
-                locations[index] = location._replace(frames=frames, reason=reason)
-            elif _is_better(frames, location.frames) and (
-                build_id not in profile.assumed_build_ids
-                or _are_of_one_function(frames, location.frames)
-            ):
-                locations[index] = location._replace(frames=frames, is_named_only=False)
+        has_any = has_any or bool(frames)
+    return has_any
+
+
+def note_assumed(profile: Profile) -> None:
+    """Note the modules whose ids are not in the source, for outputs that have ids."""
+    for mapping in profile.mappings:
+        if mapping.unsure and has_id(module_key(mapping)):
+            profile.unsure[Unsure(_name(mapping), mapping.unsure)] = None
+
+
+def _name(mapping: Mapping) -> str:
+    return mapping.path or id_text(mapping)
+
+
+def set_debug_ids(profile: Profile, modules: Opening) -> None:
+    """Complete the mappings by the debug ids of the modules that are available."""
+    places: dict[ModuleKey, list[int]] = {}
+    for index, mapping in enumerate(profile.mappings):
+        places.setdefault(module_key(mapping), []).append(index)
+    for key, indexes in places.items():
+        if has_id(key) and not key.debug_id:
+            _set_debug_id(profile, indexes, key, modules.open(key))
+
+
+def _set_debug_id(
+    profile: Profile, mappings: list[int], wanted: ModuleKey, module: OpenModule
+) -> None:
+    """Complete mappings by the debug id of their module.
+
+    The order of bytes in it is the module's, so that a build id is not enough.
+    """
+    if wanted.debug_id or module.reader is None:
+        return
+    entry = module.entry
+    own = entry.identity if entry else key_of_reader(module.reader, wanted)
+    if not own.debug_id or compare(wanted, own).outcome not in {SAME, PART}:
+        return
+    for index in mappings:
+        mapping = profile.mappings[index]
+        known = mapping.module._replace(debug_id=own.debug_id)
+        profile.mappings[index] = mapping._replace(module=known)
 
 
 def link_address(
@@ -145,12 +215,20 @@ def _is_kernel(mapping: Mapping) -> bool:
     return mapping.file_offset == mapping.start != 0
 
 
-def _is_guessed(profile: Profile, index: int | None, binaries: Binaries) -> bool:
+def key_of_reader(reader: Reader, wanted: ModuleKey) -> ModuleKey:
+    """What a GSYM file says of its module, which may be only a UUID."""
+    byteorder = reader.header.byteorder
+    return reader.module or key_of_uuid(reader.uuid, byteorder, wanted)
+
+
+def _has_file_offsets(mapping: Mapping) -> bool:
+    """Whether addresses in a mapping need the segments of its binary."""
+    return mapping.link_start is None and not _is_kernel(mapping)
+
+
+def _is_guessed(mapping: Mapping, binaries: Binaries) -> bool:
     """Whether only file offsets are known of the addresses of a mapping."""
-    mapping = None if index is None else profile.mappings[index]
-    if mapping is None or mapping.link_start is not None or _is_kernel(mapping):
-        return False
-    return not binaries.segments(mapping)
+    return _has_file_offsets(mapping) and not binaries.segments(mapping)
 
 
 def _is_better(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> bool:
@@ -167,12 +245,6 @@ def _are_of_one_function(found: tuple[Frame, ...], named: tuple[Frame, ...]) -> 
     symbols = {named[-1].name, named[-1].system_name} - {""}
     is_short = any(f" {symbol}(" in f" {name}" for symbol in symbols)
     return is_short or not symbols.isdisjoint((name, system_name))
-
-
-def module_key(build_id: str, path: str) -> ModuleKey:
-    """The module of a mapping."""
-    name = path.rpartition("/")[2]
-    return ModuleKey(code_file=name, code_id=build_id.upper(), path=path)
 
 
 def _frames(
@@ -193,7 +265,7 @@ def _frames(
         assert location.mapping is not None  # noqa: S101 - they were chosen by it
         mapping = profile.mappings[location.mapping]
         segments = () if mapping.link_start is not None else binaries.segments(mapping)
-        is_known = guesses or not _is_guessed(profile, location.mapping, binaries)
+        is_known = guesses or not _is_guessed(mapping, binaries)
         places.append(
             link_address(location, mapping, base, segments) if is_known else None
         )

@@ -41,14 +41,14 @@ def test_addresses_are_looked_up_in_their_module(tmp_path: Path) -> None:
     profile = read_addresses(
         path, build_id=BUILD_ID.upper(), build_ids={"my+module": BUILD_ID}
     )
-    symbolize(profile, modules)
-    names = [[frame.name for frame in each.frames] for each in profile.locations]
-    assert names == [["next()"], ["next()"], []]
-    assert [each.stack for each in profile.samples] == [0, 0, 1, 2]
     assert profile.mappings == [
         Mapping(0, ALL, 0, 0, "", BUILD_ID),
         Mapping(0, ALL, 0, 0, "my+module", BUILD_ID, is_relative=True),
     ]
+    symbolize(profile, modules)
+    names = [[frame.name for frame in each.frames] for each in profile.locations]
+    assert names == [["next()"], ["next()"], []]
+    assert [each.stack for each in profile.samples] == [0, 0, 1, 2]
 
 
 def test_addresses_may_be_return_addresses(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from gsym.containers.headers import Segment, file_address
 from gsym.trace.profiles.binaries import (
     AddressRanges,
     Binaries,
-    build_id_of,
+    PathModule,
+    module_at,
 )
 from gsym.trace.profiles.symbolizing import GUESSED, symbolize
 from tests.conftest import find_peer
@@ -93,7 +94,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen_by(program: Path, path: str | None = None) -> Profile:
     return profile_of(
-        run(program), str(program) if path is None else path, build_id_of(str(program))
+        run(program),
+        str(program) if path is None else path,
+        module_at(str(program), {}).build_id,
     )
 
 
@@ -116,7 +119,7 @@ def test_file_offsets_alone_are_guessed(program: Path) -> None:
 def test_a_binary_is_found_in_a_folder(
     program: Path, tmp_path: Path, place: str
 ) -> None:
-    digits = build_id_of(str(program))
+    digits = module_at(str(program), {}).build_id
     kept = tmp_path / place.format(digits[:2], digits[2:])
     kept.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(program, kept)
@@ -163,6 +166,5 @@ def test_an_address_outside_of_all_segments_has_a_reason(program: Path) -> None:
 
 def test_other_files_have_no_build_id(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no binary")
-    assert build_id_of(str(tmp_path / "text")) == ""
-    assert build_id_of(str(tmp_path / "missing")) == ""
-    assert build_id_of(str(tmp_path)) == ""
+    for path in (tmp_path / "text", tmp_path / "missing", tmp_path):
+        assert module_at(str(path), {}) == PathModule()

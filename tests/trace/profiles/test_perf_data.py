@@ -269,3 +269,64 @@ def test_changed_and_truncated_files_are_read_or_refused(
     # Nothing else is raised.
     with suppress(FormatError):
         read(folder, bytes(made[: data.draw(st.integers(9, len(made)))]))
+
+
+def build_ids(profile: Profile) -> list[tuple[str, str]]:
+    """Build id of the module of each sample, and why it is not sure."""
+    found = []
+    for sample in profile.samples:
+        number = profile.locations[profile.stacks[sample.stack][0]].mapping
+        assert number is not None
+        mapping = profile.mappings[number]
+        found.append((mapping.build_id, mapping.unsure))
+    return found
+
+
+@both_orders
+def test_a_mapping_has_its_own_build_id(
+    tmp_path: Path, byteorder: Literal["little", "big"]
+) -> None:
+    """Two processes have different files at one path."""
+    perf = p.PerfFile(byteorder)
+    other = bytes(range(2, 22))
+    records = (
+        perf.mapping2(7, 0x400000, 0x1000, "/opt/app", build_id=ID),
+        perf.mapping2(8, 0x400000, 0x1000, "/opt/app", build_id=other),
+        *(
+            perf.sample(10, (p.USER_MARKER, 0x400010), process=process)
+            for process in (7, 8)
+        ),
+    )
+    table = perf.build_id("/opt/app", bytes(20 * [3]))
+    profile = read(tmp_path, perf.file(b"".join(records), build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), ""), (other.hex(), "")]
+
+
+def test_several_build_ids_of_a_path_are_unsure(tmp_path: Path) -> None:
+    table = LITTLE.build_id("/opt/app", ID) + LITTLE.build_id("/opt/app", ID[::-1])
+    profile = read(tmp_path, LITTLE.file(MAPPING + SAMPLE, build_ids=table))
+    reason = "the profile has 2 build ids for its path"
+    assert build_ids(profile) == [(ID[::-1].hex(), reason)]
+    table = 2 * LITTLE.build_id("/opt/app", ID)
+    table += LITTLE.build_id("/opt/app", ID[::-1], misc=5)  # of a virtual machine
+    profile = read(tmp_path, LITTLE.file(MAPPING + SAMPLE, build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), "")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["[kernel.kallsyms]", "/usr/lib/debug/boot/vmlinux-6.1", "/boot/vmlinux"],
+)
+def test_the_kernel_may_be_known_by_the_path_of_its_file(
+    tmp_path: Path, path: str
+) -> None:
+    mapping = LITTLE.mapping(
+        -1, KERNEL, 0x1000000, "[kernel.kallsyms]_text", offset=KERNEL, misc=1
+    )
+    sample = LITTLE.sample(10, (KERNEL + 0x10,))
+    module = "/lib/modules/6.1/kernel/fs/ext4.ko.xz"
+    table = LITTLE.build_id(module, ID[::-1], misc=1)
+    table += LITTLE.build_id(path, ID, misc=1)
+    profile = read(tmp_path, LITTLE.file(mapping + sample, build_ids=table))
+    assert build_ids(profile) == [(ID.hex(), "")]
+    assert profile.mappings[0].path == path

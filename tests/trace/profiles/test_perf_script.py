@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from gsym.errors import FormatError
 from gsym.trace.profiles.perf_script import (
+    PerfCommand,
+    PerfFork,
     PerfFrame,
     PerfMapping,
     PerfSample,
@@ -13,6 +17,9 @@ from gsym.trace.profiles.perf_script import (
     is_perf_script,
     parse_perf_script,
 )
+
+if TYPE_CHECKING:
+    from gsym.trace.profiles.perf_script import PerfRecord
 
 pytestmark = pytest.mark.no_engine
 
@@ -25,7 +32,7 @@ def frame(
     return PerfFrame(address, symbol, module, None, is_inlined, "", 0)
 
 
-def records(text: str) -> list[PerfSample | PerfMapping]:
+def records(text: str) -> list[PerfRecord]:
     unknown = UnknownLines()
     found = list(parse_perf_script(text.splitlines(), unknown))
     assert unknown.count == unknown.first == 0
@@ -158,11 +165,33 @@ def test_mappings_of_code_come_between_samples() -> None:
         "p 1 1.0: PERF_RECORD_EXIT(15:15):(15:15)\n"
         "p 1 cycles:\n"
     )
-    assert found[:2] == [
-        PerfMapping(15, 0x55EDC2EDF000, 0x1000, 0x2000, "/opt/my p"),
+    assert found[:3] == [
+        PerfMapping(15, 0x55EDC2EDF000, 0x1000, 0x2000, "/opt/my p", inode=23),
         PerfMapping(15, 0x1000, 0x800, 0, "/opt/q"),
+        PerfCommand(15, 15, "p"),
     ]
-    assert len(found) == 3
+    assert len(found) == 4
+
+
+def test_a_mapping_has_the_build_id_that_is_printed() -> None:
+    (found,) = records(
+        f"p 1 1.0: PERF_RECORD_MMAP2 15/16: [0x1000(0x1000) @ 0 <{'ab' * 20}>]: "
+        "r-xp /opt/p\n"
+    )
+    assert found == PerfMapping(15, 0x1000, 0x1000, 0, "/opt/p", "ab" * 20)
+
+
+def test_lines_of_threads_are_records() -> None:
+    found = records(
+        "perf 0 0.000000: PERF_RECORD_FORK(8:8):(1:1)\n"
+        "app 7 12.000001: PERF_RECORD_COMM exec: my app: 2:7/7\n"
+        "app 7 12.000002: PERF_RECORD_FORK(7:9):(7:7)\n"
+    )
+    assert found == [
+        PerfFork(8, 1, 8, 1, has_maps=False),
+        PerfCommand(7, 7, "my app: 2"),
+        PerfFork(7, 7, 9, 7, has_maps=True),
+    ]
 
 
 def test_samples_are_returned_as_soon_as_they_end() -> None:

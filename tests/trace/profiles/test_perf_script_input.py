@@ -26,6 +26,7 @@ from gsym.trace.profiles.perf_script import PerfFrame, PerfMapping
 from gsym.trace.profiles.perf_script_input import (
     MOST_MAPPINGS,
     ModulePlaces,
+    PerfFacts,
     _Loaded,
     profile_of_lines,
     read_build_ids,
@@ -191,7 +192,7 @@ def test_a_mapping_locates_the_kernel() -> None:
 
 def test_the_number_of_mappings_of_a_process_is_limited() -> None:
     builder = ProfileBuilder()
-    places = ModulePlaces(builder, {"/x": ID})
+    places = ModulePlaces(builder, PerfFacts({"/x": ID}))
     for number in range(MOST_MAPPINGS):
         places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
     assert not builder.profile.losses
@@ -207,7 +208,7 @@ def test_the_number_of_mappings_that_processes_inherit_is_limited(
     """A process that changes one of 10 mappings has all of them for itself."""
     monkeypatch.setattr(perf_script_input, "_MOST_COPIED", 30 - beyond)
     builder = ProfileBuilder()
-    places = ModulePlaces(builder, {"/x": ID})
+    places = ModulePlaces(builder, PerfFacts({"/x": ID}))
     for number in range(10):
         places.load(PerfMapping(1, 0x1000 * number, 0x1000, 0, "/x"))
     for process in (2, 3, 4):
@@ -217,9 +218,9 @@ def test_the_number_of_mappings_that_processes_inherit_is_limited(
 
 
 def test_a_new_process_has_nothing_of_an_earlier_one_of_its_number() -> None:
-    places = ModulePlaces(ProfileBuilder(), {"/x": ID})
+    places = ModulePlaces(ProfileBuilder(), PerfFacts({"/x": ID}))
     places.load(PerfMapping(7, 0x1000, 0x1000, 0x5000, "/x"))
-    frame = PerfFrame(0x1234, "", None, None, is_inlined=False, path="", line=0)
+    frame = PerfFrame(0x1234, "", "", None, is_inlined=False, path="", line=0)
     assert places.find(frame, 7) == (0x1234, 0)
     places.begin(7, None)
     assert places.find(frame, 7) == (0x1234, None)
@@ -344,3 +345,73 @@ def test_highly_compressible_text_is_read(
     path.write_bytes(gzip.compress(sample * count))
     assert path.stat().st_size * 100 < count * len(sample) - (16 << 20)
     assert sum(each.values[0] for each in read_perf_script(path).samples) == count
+
+
+MAPPED = "p 7 1.0: PERF_RECORD_MMAP2 {0}/{0}: [0x1000(0x1000) @ 0 {1}]: r-xp /opt/x\n"
+
+
+def test_one_address_of_two_programs_has_the_function_of_each() -> None:
+    profile = profile_of(
+        "one 7/7 1.0: cycles:\n\t 1136 alpha+0x6 (/app/server)\n\n"
+        "two 8/8 1.0: cycles:\n\t 1136 beta+0x26 (/app/server)\n\n"
+        "jit 9/9 1.0: cycles:\n\t 9c51fd34 first ([JIT app cache])\n\n"
+        "jit 10/10 1.0: cycles:\n\t 9c51fd34 second ([JIT app cache])\n\n"
+    )
+    assert [each.frames[0].name for each in profile.locations] == [
+        *("alpha", "beta", "first", "second"),
+    ]
+
+
+@pytest.mark.parametrize("address", ["1010", "  10"])
+def test_files_at_one_path_are_told_by_the_mappings_of_their_processes(
+    address: str,
+) -> None:
+    """Addresses are those in memory, or offsets in the file."""
+    profile = profile_of(
+        MAPPED.format(7, f"<{ID}>")
+        + MAPPED.format(8, f"<{BUILD_ID}>")
+        + "".join(
+            f"p {process}/{process} 2.0: cycles:\n\t {address} [unknown] (/opt/x)\n\n"
+            for process in (7, 8)
+        )
+    )
+    assert [each.build_id for each in profile.mappings] == [ID, BUILD_ID]
+    assert [each.mapping for each in profile.locations] == [0, 1]
+
+
+def test_threads_belong_to_the_process_that_made_them() -> None:
+    profile = profile_of(
+        MAPPED.format(7, f"<{ID}>") + "app 7 1.0: PERF_RECORD_COMM exec: app:7/7\n"
+        "app 7 1.1: PERF_RECORD_FORK(7:8):(7:7)\n"
+        "app 7 1.1: PERF_RECORD_FORK(9:9):(7:7)\n"
+        "app 8 1.2: PERF_RECORD_COMM: worker:7/8\n"
+        "worker 8 2.0: cycles: \n\t 1010 [unknown] ([unknown])\n\n"
+        "app 9 2.0: cycles: \n\t 1010 [unknown] ([unknown])\n\n"
+    )
+    assert profile.threads == [
+        Thread(7, 8, "app", "worker"),
+        Thread(9, 9, "app", "app"),
+    ]
+    assert [each.mapping for each in profile.locations] == [0]
+
+
+def test_a_kernel_that_is_printed_as_a_path_is_the_kernel() -> None:
+    start = 0xFFFFFFFF81000000
+    text = (
+        f"p 0 0.0: PERF_RECORD_MMAP2 -1/0: [{start:#x}(0x2000) @ {start:#x} <{ID}>]: "
+        "---p [kernel.kallsyms]_text\n"
+        f"p 7/7 2.0: cycles:\n\t {start + 0x10:x} f (/usr/lib/debug/boot/vmlinux)\n\n"
+        f"p 7/7 2.0: cycles:\n\t {start + 0x10:x} f (/lib/modules/fs/ext4.ko)\n\n"
+    )
+    profile = profile_of(text)
+    assert [(each.path, each.build_id) for each in profile.mappings] == [
+        ("/usr/lib/debug/boot/vmlinux", ID),
+        ("/lib/modules/fs/ext4.ko", ""),
+    ]
+
+
+def test_a_list_may_have_two_build_ids_of_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "ids"
+    path.write_text(f"{ID} /x\n{BUILD_ID} /x\n{ID} /y\n{ID} /y\n")
+    found = read_build_ids(path)
+    assert found == {"/x": (ID, BUILD_ID), "/y": ID}

@@ -112,7 +112,7 @@ def test_an_invalid_build_id_is_dropped_and_counted() -> None:
     made.string_table[6] = b"go:abc"
     profile = profile_of(made)
     assert profile.mappings[0].build_id == ""
-    assert profile.losses["build ids that are not hexadecimal digits"] == 1
+    assert profile.losses["build ids of no known form"] == 1
 
 
 def _twice(made: Any) -> None:

@@ -132,13 +132,12 @@ def test_a_symbol_of_the_profiler_is_replaced_if_the_binary_matches(
     modules: Modules, symbol: str, names: list[str], *, is_assumed: bool
 ) -> None:
     builder = ProfileBuilder()
-    builder.location(LOADED + 0x10, builder.mapping(code()))
+    mapping = code(unsure="it is assumed" if is_assumed else "")
+    builder.location(LOADED + 0x10, builder.mapping(mapping))
     profile = builder.profile
     profile.locations[0] = profile.locations[0]._replace(
         frames=(Frame(symbol, symbol),), is_named_only=True
     )
-    if is_assumed:
-        profile.assumed_build_ids.add(BUILD_ID)
     symbolize(profile, modules)
     assert [frame.name for frame in profile.locations[0].frames] == names
 
