@@ -93,6 +93,7 @@ def write_pe(name: str, identifier: object, *, has_symbols: bool) -> bytes:
     return data.replace(STAMP, struct.pack("<I", stamp), 1)
 
 
+GO_IDS = [f"{each * 20}/{'c' * 20}/{'d' * 20}/{'e' * 20}" for each in "ba"]
 A, B = bytes(range(1, 33)), bytes(range(101, 133))
 KINDS = (
     Kind(
@@ -110,7 +111,7 @@ KINDS = (
     Kind(
         "build id, 8 bytes", "", Ids(B[:8], A[:8], B[:4] + A[:4], bytes(8)), write_elf
     ),
-    Kind("Go build id", "", Ids("b/c/d", "a/c/d", None, None), write_elf),
+    Kind("Go build id", "", Ids(GO_IDS[0], GO_IDS[1], None, None), write_elf),
     Kind("no id (ELF)", "", Ids(None, None, None, None), write_elf),
     Kind("LC_UUID", "", Ids(B[:16], A[:16], B[:8] + A[:8], bytes(16)), write_macho),
     Kind(

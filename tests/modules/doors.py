@@ -25,8 +25,7 @@ from gsym.symbolication.binary_lookup import BinarySearch, find_gsym
 from gsym.symbolication.report_modules import ReportModules
 from gsym.symbolication.stacks.parts import StackModule
 from gsym.trace.profiles.binaries import Binaries
-from gsym.trace.profiles.model import Mapping
-from gsym.trace.profiles.symbolizing import module_key
+from gsym.trace.profiles.model import Mapping, module_key, read_module_id
 from tests.modules.builds import CASES, KINDS, TWINS, Cell, Kind, cell
 
 if TYPE_CHECKING:
@@ -200,11 +199,19 @@ def _report(cell: Cell, folder: Path, place: ModuleKey, source: str = "") -> str
 def in_profile(cell: Cell, folder: Path) -> str:
     """Profile of perf or pprof: build id and path."""
     path = f"/opt/bravo{cell.kind.suffix}"
-    build_id = cell.wanted.go_id or cell.wanted.code_id.lower()
-    mapping = Mapping(0, 1 << 40, 0, 0, path, build_id)
     symbolizer = _stored(cell, folder)
-    found = symbolizer.open(module_key(mapping))
+    found = symbolizer.open(module_key(_mapping(cell, path)))
     return outcome(found.reader, getattr(found, "unsure", ""), found.reason)
+
+
+def _mapping(cell: Cell, path: str) -> Mapping:
+    """What the profile has of a module: one id, of Windows the debug id."""
+    wanted = cell.wanted
+    if wanted.os == "windows":
+        known = ModuleKey(debug_id=wanted.debug_id, code_id=wanted.code_id)
+        return Mapping(0, 1 << 40, 0, 0, path, module=known)
+    build_id, module = read_module_id(wanted.go_id or wanted.code_id.lower())
+    return Mapping(0, 1 << 40, 0, 0, path, build_id, module=module)
 
 
 def segments(cell: Cell, folder: Path) -> str:
@@ -212,8 +219,7 @@ def segments(cell: Cell, folder: Path) -> str:
     place = folder / "files"
     place.mkdir()
     path = _write(place, cell, 0, f"app{cell.kind.suffix}")
-    build_id = cell.wanted.go_id or cell.wanted.code_id.lower()
-    mapping = Mapping(0, 1 << 40, 0, 0, str(path), build_id)
+    mapping = _mapping(cell, str(path))
     binaries = Binaries()
     if not binaries.segments(mapping):
         return NOTHING
@@ -232,14 +238,18 @@ DOORS: tuple[Callable[[Cell, Path], str], ...] = (
     in_folder,
     at_path,
     in_profile,
+    segments,
 )
+
+
+_OF_ONE_FILE = frozenset({beside, beside_old, at_path, segments})
 
 
 def outcomes(kind: Kind, door: Callable[[Cell, Path], str]) -> Iterator[str]:
     """What a door answers in each of the cases; "-": there is no such case."""
     for case in CASES:
         made = cell(kind, case, key_of)
-        if made is None or (case == TWINS and door in {beside, beside_old, at_path}):
+        if made is None or (case == TWINS and door in _OF_ONE_FILE):
             yield "-"
             continue
         with TemporaryDirectory() as folder, warnings.catch_warnings():
