@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Input: TypeAlias = "str | os.PathLike[str] | Buffer | BinaryIO | InputFile"
 
-_NO_NAME = "<input>"
+NO_NAME = "<input>"
 
 
 class InputFile(NamedTuple):
@@ -82,7 +82,7 @@ def _bytes_of(given: Buffer | BinaryIO) -> memoryview:
 
 def _name_of(given: Buffer | BinaryIO) -> str:
     name = getattr(given, "name", None)  # of a pipe it is a number
-    return name if isinstance(name, str) else _NO_NAME
+    return name if isinstance(name, str) else NO_NAME
 
 
 def _kind_of(data: memoryview) -> str:

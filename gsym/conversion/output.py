@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
 from gsym.containers.archive import member_label
 from gsym.conversion.debug_info import SearchOptions
+from gsym.conversion.input_file import NO_NAME
 from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
@@ -251,10 +251,10 @@ class ConversionOutput:
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
         """What the output says of its module, which has the UUID that was asked for."""
-        if not self._request.source.given:  # bytes have no name
-            module = module._replace(code_file="")
-            if module.debug_file == os.path.basename(self._request.input):
-                module = module._replace(debug_file="")
+        if self._request.input == NO_NAME:
+            names = {"debug_file": module.debug_file, "code_file": module.code_file}
+            unknown = {each: "" for each, name in names.items() if name == NO_NAME}
+            module = module._replace(**unknown)
         if self._uuid == build_id:
             return module
         byteorder = "big" if self._big_endian else "little"

@@ -166,7 +166,7 @@ def key_of_uuid(uuid: bytes, byteorder: str, wanted: ModuleKey = _NOTHING) -> Mo
         for order in (byteorder, *({"little", "big"} - {byteorder}))
         for each in systems
     ]
-    for outcome in (SAME, PART, UNKNOWN):
+    for outcome in (SAME, PART):
         for each in keys:
             if compare(wanted, each).outcome == outcome:
                 return each

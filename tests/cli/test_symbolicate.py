@@ -270,7 +270,12 @@ def test_stacks_are_answered_from_a_store(
         f"job 1, stack 0\n  0  lib1.so  f1_1\n  1  no.so  0x5\nno symbols: no.so/{ID}\n"
     )
     refusal = "job 0 is invalid: no stacks specified"
-    assert printed.err == f"gsym: job 0 refused: {refusal}\n"
+    # The debug id in the request is a part of the build id.
+    part = "only 16 of 20 bytes of its build id are known"
+    assert printed.err == (
+        f"gsym: job 0 refused: {refusal}\n"
+        f"gsym symbolicate: warning: lib1.so: {part}: it may be another build\n"
+    )
 
 
 def test_what_to_do_about_addresses_without_an_answer_is_said(

@@ -67,7 +67,8 @@ def write_elf(name: str, identifier: object, *, has_symbols: bool) -> bytes:
         sections.append(elf.Section(".note.go.buildid", go, kind=elf.NOTE, flags=2))
     symbols = [elf.Symbol(name, ADDRESS, 16)] if has_symbols else []
     build_id = identifier if isinstance(identifier, bytes) and identifier else None
-    return elf.Elf(sections, symbols=symbols, build_id=build_id).to_bytes()
+    segments = [elf.Segment(IMAGE, len(code(name)))]
+    return elf.Elf(sections, segments, symbols, build_id=build_id).to_bytes()
 
 
 def write_macho(name: str, identifier: object, *, has_symbols: bool) -> bytes:
@@ -85,10 +86,10 @@ def write_pe(name: str, identifier: object, *, has_symbols: bool) -> bytes:
     symbols = [pe.Symbol(name, ADDRESS - IMAGE)] if has_symbols else []
     debug = []
     if isinstance(identifier, tuple) and isinstance(identifier[0], bytes):
-        debug.append((pe.CODEVIEW, pe.codeview(identifier[0], identifier[1], "a.pdb")))
+        debug.append((pe.CODEVIEW, pe.codeview(*identifier, "a.pdb")))
     data = pe.Pe([text], symbols=symbols, debug=debug).to_bytes()
-    # Time stamp and size alone identify an image without a CodeView record. Those of two
-    # builds differ, also where GUID and age are equal.
+    # Time stamp and size alone identify an image without a CodeView record. Those of
+    # two builds differ, also where GUID and age are equal.
     stamp = identifier if isinstance(identifier, int) else 0x60000000 + ord(name[0])
     return data.replace(STAMP, struct.pack("<I", stamp), 1)
 

@@ -1,12 +1,11 @@
 """The ways in which a module is asked for, and what each answers for two builds.
 
-Run as a program, this prints the table of docs/identity.md.
+Run as a program, this writes the table in docs/identity.md.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from gsym.symbolication.report_modules import ReportModules
 from gsym.symbolication.stacks.parts import StackModule
 from gsym.trace.profiles.binaries import Binaries
 from gsym.trace.profiles.model import Mapping, module_key, read_module_id
+from tests.conftest import REPOSITORY
 from tests.modules.builds import CASES, KINDS, TWINS, Cell, Kind, cell
 
 if TYPE_CHECKING:
@@ -280,5 +280,16 @@ def table(kinds: Iterable[Kind] = KINDS) -> Iterator[str]:
         yield ""
 
 
+PAGE = REPOSITORY / "docs/identity.md"
+_BEGIN = "| - | there is no such case |\n"
+
+
+def page() -> tuple[str, str]:
+    """The page up to the table, and the table in it."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, begin, shown = text.partition(_BEGIN)
+    return before + begin, shown
+
+
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in table())
+    PAGE.write_text(page()[0] + "\n" + "\n".join(table()).rstrip("\n") + "\n", "utf-8")

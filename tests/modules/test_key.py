@@ -30,6 +30,7 @@ FLIPPED = BUILD_ID[:-1] + "6"  # the last bit, as llvm-bolt does it
 LONG = BUILD_ID + "00112233445566778899aabb"
 DEBUG_ID = elf_debug_id(bytes.fromhex(BUILD_ID), "little")
 GUID = "0905AE80CEE75A33E3CAB61C274274DE"
+GO_IDS = [f"{'a' * 20}/{each * 20}" for each in "bc"]
 
 
 def elf(build_id: str = "", **fields: str) -> ModuleKey:
@@ -81,12 +82,14 @@ def mac(uuid: str) -> ModuleKey:
         (elf(debug_id=GUID + "0"), elf(debug_id=GUID + "0"), PART),
         (elf(debug_id=GUID + "0"), elf(debug_id=GUID[::-1] + "0"), OTHER),
         # Go
-        (elf(go_id="a/b"), elf(go_id="a/b"), SAME),
+        (elf(go_id=GO_IDS[0]), elf(go_id=GO_IDS[0]), SAME),
         (
-            elf(debug_id=GUID + "0", go_id="a/b"),
-            elf(debug_id=GUID + "0", go_id="a/c"),
+            elf(debug_id=GUID + "0", go_id=GO_IDS[0]),
+            elf(debug_id=GUID + "0", go_id=GO_IDS[1]),
             OTHER,
         ),
+        # what Bazel gives to all programs
+        (elf(go_id="redacted"), elf(go_id="redacted"), UNKNOWN),
         # code
         (elf(code_hash="ab"), elf(code_hash="ab"), SAME),
         (elf(BUILD_ID, code_hash="ab"), elf(BUILD_ID, code_hash="cd"), OTHER),
@@ -127,7 +130,7 @@ KEYS = st.builds(
     debug_id=st.sampled_from(["", DEBUG_ID, GUID, GUID + "0", GUID + "1", "0" * 33]),
     code_id=st.one_of(HEX, st.sampled_from([BUILD_ID, FLIPPED, LONG, "000000001000"])),
     os=st.sampled_from(["", "Linux", "mac", "windows"]),
-    go_id=st.sampled_from(["", "a/b", "a/c"]),
+    go_id=st.sampled_from(["", GO_IDS[0], GO_IDS[1]]),
     code_hash=st.sampled_from(["", "ab", "cd"]),
 )
 
@@ -199,6 +202,10 @@ def test_a_uuid_alone_is_what_is_asked_for() -> None:
     assert key_of_uuid(uuid, "little", mac(GUID)).os == "mac"
     assert key_of_uuid(uuid, "little").os == "Linux"
     assert key_of_uuid(bytes(16), "little").debug_id == ""
+    # It is not taken for one of another system, of which nothing could be compared.
+    assert compare(elf(BUILD_ID), key_of_uuid(uuid, "little", elf(BUILD_ID))).is_refused
+    short = key_of_uuid(b"\xab\xcd\xef", "little", ModuleKey(code_id="ABCDEE"))
+    assert compare(ModuleKey(code_id="ABCDEE"), short).is_refused
 
 
 def test_a_part_must_fit_the_uuid() -> None:

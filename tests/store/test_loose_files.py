@@ -34,17 +34,16 @@ def test_a_file_is_found_by_its_contents(tmp_path: Path) -> None:
 
 
 def test_a_gsym_file_is_found_by_every_id_of_its_uuid(tmp_path: Path) -> None:
-    path = tmp_path / "x.gsym"
-    with gsym.Creator(uuid=BUILD_ID, base_address=0) as creator:
-        creator.add(gsym.FunctionInfo(0x100, 0x10, "f"))
-        creator.save(path)
+    for name, uuid in (("elf", BUILD_ID), ("pe", BUILD_ID[:16])):
+        with gsym.Creator(uuid=uuid, base_address=0) as creator:
+            creator.add(gsym.FunctionInfo(0x100, 0x10, "f"))
+            creator.save(tmp_path / f"{name}.gsym")
     source = LooseFiles(str(tmp_path))
-    for found in (
-        key_of_build_id(BUILD_ID),
-        ModuleKey("x", ELF_ID),
-        ModuleKey("x", ELF_ID[:32] + "a3"),  # of PE, with an age
+    for name, found in (
+        ("elf", key_of_build_id(BUILD_ID)),
+        ("pe", ModuleKey("x", ELF_ID[:32] + "a3")),  # with an age
     ):
-        assert source.find(found, "").path == str(path)
+        assert source.find(found, "").path == str(tmp_path / f"{name}.gsym"), found
 
 
 def test_file_added_later_is_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gsym.trace.fxt.objects import PROCESS, THREAD, Objects
 from gsym.trace.fxt.records import Backtrace, Mmap, Module, begins_trace
 from gsym.trace.profiles.binaries import AddressRanges
-from gsym.trace.profiles.model import Mapping, ProfileBuilder, Thread
+from gsym.trace.profiles.model import Mapping, ProfileBuilder, Thread, read_module_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,8 +170,9 @@ def _mappings(
         # The trace has no offset in the file; this is correct for a file that is laid
         # out as it is loaded.
         offset = mmap.vaddr - lowest[module]
+        build_id, known = read_module_id(_hex(module.build_id))
         mapping = Mapping(
-            start, end, mmap.vaddr, offset, module.name, _hex(module.build_id)
+            start, end, mmap.vaddr, offset, module.name, build_id, module=known
         )
         made.append((_time(mmap), start, end, builder.mapping(mapping)))
     return made

@@ -126,6 +126,9 @@ class ModulePlaces:
     def __init__(self, builder: ProfileBuilder, facts: PerfFacts | None = None) -> None:
         self._builder = builder
         self._facts = facts or PerfFacts()
+        # Of the kernel itself, in the order in which perf looks for it.
+        kernels = (_KERNEL, *self._facts.kernels)
+        self._kernels = [each for each in kernels if not _is_kernel_module(each)][:2]
         self._modules: dict[tuple[str, str, int], PathModule] = {}
         self._sizes: dict[str, int] = {}
         self._loaded: dict[int, _Loaded] = {}
@@ -227,7 +230,7 @@ class ModulePlaces:
     def _whole_file(self, module: str, offset: int, process: int) -> int:
         """The mapping in which addresses are offsets in the file."""
         loaded = self._loaded.get(process)
-        part = loaded.of(module, offset) if loaded is not None else None
+        part = loaded.of(module) if loaded is not None else None
         found = self._module(module, part)._asdict()
         index = self._builder.mapping(Mapping(0, 0, None, 0, module)._replace(**found))
         self._ends[index] = max(self._ends.get(index, 0), offset + 1)
@@ -235,10 +238,8 @@ class ModulePlaces:
 
     def _kernel_path(self, module: str) -> str:
         """The path of the kernel that the profile has a build id of, if it has one."""
-        build_ids, kernels = self._facts.build_ids, self._facts.kernels
-        others = [each for each in kernels if not _is_kernel_module(each)]
-        names = (module, _KERNEL, *others)
-        return next(filter(build_ids.__contains__, names), module)
+        names = (module, *self._kernels)
+        return next(filter(self._facts.build_ids.__contains__, names), module)
 
     def _module(self, path: str, part: PerfMapping | None) -> PathModule:
         """What is known of the module at a path, in a part of memory if that is known.
@@ -286,6 +287,7 @@ class _Loaded:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._parts: list[PerfMapping] = []
+        self._of_path: dict[str, PerfMapping] = {}
 
     def __len__(self) -> int:
         return len(self._parts)
@@ -293,9 +295,11 @@ class _Loaded:
     def copy(self) -> _Loaded:
         made = _Loaded()
         made._starts, made._parts = self._starts.copy(), self._parts.copy()
+        made._of_path = {part.path: part for part in self._parts}
         return made
 
     def add(self, part: PerfMapping) -> None:
+        self._of_path[part.path] = part
         end = part.start + part.size
         first = bisect_right(self._starts, part.start)
         if first and _end(self._parts[first - 1]) > part.start:
@@ -314,13 +318,9 @@ class _Loaded:
         self._parts[first:last] = rests
         self._starts[first:last] = [rest.start for rest in rests]
 
-    def of(self, path: str, offset: int) -> PerfMapping | None:
-        """The last part that has an offset of a file."""
-        for part in reversed(self._parts):
-            first = part.file_offset
-            if part.path == path and first <= offset < first + part.size:
-                return part
-        return None
+    def of(self, path: str) -> PerfMapping | None:
+        """The part of a file that was loaded last."""
+        return self._of_path.get(path)
 
     def find(self, address: int) -> PerfMapping | None:
         place = bisect_right(self._starts, address) - 1
