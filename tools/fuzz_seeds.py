@@ -139,7 +139,7 @@ def images() -> Iterator[tuple[str, bytes]]:
         for make, count in ((depth_of_inlined_calls, 40), (rows_of_a_function, 600)):
             program.write_bytes(make(count))
             for index in (True, False):
-                gsym.convert(program, index=index)
+                gsym.convert(program, index=index, identity=False)
                 data = Path(f"{program}.gsym").read_bytes()
                 yield f"{make.__name__}-{index}", data
 

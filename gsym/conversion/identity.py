@@ -303,9 +303,6 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
 
     name, architecture = basename(binary.path), binary.architecture
     if not (binary.is_elf or binary.is_macho):
-        if binary.is_relocatable:  # COFF, which has no headers of an image
-            architecture = _PE_MACHINES.get(binary.machine, "")
-            return ModuleKey(name, os="windows", architecture=architecture)
         found = _key_of_pe(binary)
         return found._replace(debug_file=found.debug_file or name, code_file=name)
     uuid = binary.uuid
@@ -319,19 +316,27 @@ def key_of_binary(binary: ObjectFile) -> ModuleKey:
         return found._replace(os="mac", debug_id=debug_id)
     identifier = uuid
     if not uuid:
-        text = binary.stored_section(b".text")
+        text = _section(binary, b".text")
         identifier = b"" if text is None else elf_text_identifier(text)
     byteorder = "big" if binary.big_endian else "little"
     return found._replace(
         os="Linux",
         debug_id=elf_debug_id(identifier, byteorder) if identifier.strip(b"\0") else "",
-        go_id=_go_id(binary.stored_section(_GO_NOTE), byteorder),
+        go_id=_go_id(_section(binary, _GO_NOTE), byteorder),
     )
 
 
 def module_of(binary: ObjectFile) -> ModuleKey:
     """All that an open binary says of its module, with the hash of its code."""
     return key_of_binary(binary)._replace(code_hash=hash_of_code(binary.code()))
+
+
+def _section(binary: ObjectFile, name: bytes) -> memoryview | None:
+    """A section as stored; None if there is none, or its header is damaged."""
+    try:
+        return binary.stored_section(name)
+    except FormatError:
+        return None
 
 
 def _go_id(note: memoryview | None, byteorder: str) -> str:
@@ -348,12 +353,15 @@ def _key_of_pe(binary: ObjectFile) -> ModuleKey:
     from gsym.containers.headers import read_pe_headers
     from gsym.engine.native import to_str
 
-    headers = read_pe_headers(binary.data, binary.path)
-    found = ModuleKey(
-        os="windows",
-        architecture=_PE_MACHINES.get(headers.machine, ""),
-        code_id=pe_code_id(headers.time_stamp, headers.size_of_image),
-    )
+    found = ModuleKey(os="windows", architecture=_PE_MACHINES.get(binary.machine, ""))
+    if binary.is_relocatable:  # COFF, which has no headers of an image
+        return found
+    try:
+        headers = read_pe_headers(binary.data, binary.path)
+    except FormatError:
+        return found  # they are damaged behind what a conversion reads
+    code_id = pe_code_id(headers.time_stamp, headers.size_of_image)
+    found = found._replace(code_id=code_id)
     if headers.codeview is None:
         return found
     guid, age, pdb = headers.codeview

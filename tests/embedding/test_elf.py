@@ -134,6 +134,7 @@ def test_many_sections_are_counted_where_there_is_room(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*may be of another build")  # it has no id
 @pytest.mark.parametrize("count", [0xFEFF, 0xFF00])
 def test_one_more_section_may_need_the_large_counts(count: int, tmp_path: Path) -> None:
     """The null section, the code, the section names and what is added make four."""

@@ -155,6 +155,7 @@ def converted(path: Path, number: int) -> Iterator[str]:
         output_version=1 + number % 2,
         merged_functions=number % 4 > 1,
         call_sites=number % 4 > 1,
+        identity=False,
         verbose=True,
         debug_file_directories=(),
     )

@@ -85,8 +85,9 @@ def write_pe(name: str, identifier: object, *, has_symbols: bool) -> bytes:
     text = pe.Section(".text", code(name), IMAGE, pe.CODE)
     symbols = [pe.Symbol(name, ADDRESS - IMAGE)] if has_symbols else []
     debug = []
-    if isinstance(identifier, tuple) and isinstance(identifier[0], bytes):
-        debug.append((pe.CODEVIEW, pe.codeview(*identifier, "a.pdb")))
+    if isinstance(identifier, tuple):
+        guid, age = identifier
+        debug.append((pe.CODEVIEW, pe.codeview(guid, age, "a.pdb")))
     data = pe.Pe([text], symbols=symbols, debug=debug).to_bytes()
     # Time stamp and size alone identify an image without a CodeView record. Those of
     # two builds differ, also where GUID and age are equal.
