@@ -67,6 +67,8 @@ def convert_named(folder: Path, *links: Section) -> gsym.ConversionReport:
         ("/usr/lib/debug/.dwz/x/shared.debug", "lib/.dwz/x/shared.debug"),
         ("../../elsewhere/.dwz/shared.debug", "lib/.dwz/shared.debug"),
         ("/nowhere/shared.debug", f"lib/{ID_PATH}"),
+        ("/nowhere/.dwz/shared.debug", "bin/shared.debug"),
+        ("../.dwz/shared.debug", "bin/shared.debug"),
     ],
 )
 def test_it_is_found_in_every_folder_that_is_searched(

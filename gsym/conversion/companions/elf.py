@@ -210,9 +210,15 @@ def _supplementary_files(
 def _supplementary_paths(
     path: str, name: str, directories: Sequence[str]
 ) -> Iterator[str]:
-    """Paths of a file of this name that the one at *path* refers to."""
-    folders = map(os.path.dirname, (path, os.path.realpath(path)))
-    yield from dict.fromkeys(os.path.join(folder, name) for folder in folders)
+    """Paths of a file of this name that the one at *path* refers to.
+
+    Files that were copied into one folder lie beside it, whatever the path in the name.
+    """
+    folders = [os.path.dirname(each) for each in (path, os.path.realpath(path))]
+    names = name, os.path.basename(name)
+    yield from dict.fromkeys(
+        os.path.join(folder, each) for each in names for folder in folders
+    )
     _, _, shared = name.rpartition(_SHARED)
     for directory in directories if shared and _SHARED in name else ():
         yield os.path.join(directory, ".dwz", shared)
