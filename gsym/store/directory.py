@@ -17,6 +17,7 @@ from gsym.modules.key import (
     debug_ids_of_build_id,
     is_absent,
     normal_id,
+    read_go_id,
 )
 from gsym.store.aliases import parse_target
 from gsym.store.layout import (
@@ -29,6 +30,7 @@ from gsym.store.layout import (
     debug_id_of_slot,
     is_store,
     link_of_code_id,
+    link_of_go_id,
     link_of_slot,
     links_of_build_id,
     lock_name,
@@ -91,10 +93,10 @@ class Store:
     def get(self, key: ModuleKey, *, is_use: bool = True) -> Entry | None:
         """The module; counts as a use of it if *is_use*.
 
-        A module is found by its debug id and by its code id; what another id in *key*
-        contradicts is left out. Names choose between several modules, and code ids of
-        Windows need the name of the binary. `Entry.compare` tells how certain it is
-        that the module is the one of *key*.
+        A module is found by its debug id, code id and Go build id; what another id in
+        *key* contradicts is left out. Names choose between several modules, and code
+        ids of Windows need the name of the binary. `Entry.compare` tells how certain it
+        is that the module is the one of *key*.
 
         The file may be replaced or removed later: a caller that fails to open it has to
         call `get` again, as `open` does.
@@ -335,6 +337,8 @@ class Store:
         except ValueError:
             return  # no module has such an id
         slots = [*named]
+        if go_id := read_go_id(key.go_id):
+            slots += self._slots_of(link_of_go_id(go_id))
         for debug_id in dict.fromkeys(debug_ids):
             slots += slots_of(self.path, debug_id)
         for slot in dict.fromkeys(slots):
@@ -371,12 +375,15 @@ class Store:
         code_id = normal_id(key.code_id)
         if not key.code_file or not code_id or name_problem(key.code_file):
             return
-        alias = link_of_code_id(key.code_file, code_id)
+        for slot in self._slots_of(link_of_code_id(key.code_file, code_id)):
+            yield slot, code_id
+
+    def _slots_of(self, alias: str) -> Iterator[str]:
+        """The slots of the modules that have an alias, or a replacement for it."""
         folder, name = os.path.split(alias)
         for each in names_in(os.path.join(self.path, folder)):
             if each == name or each.startswith(f"{name}-"):
-                for slot in self._targets(f"{folder}/{each}"):
-                    yield slot, code_id
+                yield from self._targets(f"{folder}/{each}")
 
     def _targets(self, alias: str) -> Iterator[str]:
         """The slot of the module that an alias points to, if any."""

@@ -9,6 +9,7 @@
     .build-id/80/ae05....gsym               as in GDB's tree; .debug
     80ae05.../gsym                          as in debuginfod's cache; debuginfo
     .code-id/NAME/CODEID                    code ids of Windows
+    .code-id/.go-GOID/id                    Go build ids
     .locks/ .tmp/                           locks; unfinished files
 
 The links after these are aliases, which point through the link that publishes the
@@ -34,6 +35,7 @@ from gsym.modules.key import (
     is_windows,
     normal_id,
     read_debug_id,
+    read_go_id,
 )
 from gsym.store.locking import owned_folder
 
@@ -228,6 +230,11 @@ def links_of_build_id(build_id: str, suffix: str) -> tuple[str, str]:
     )
 
 
+def link_of_go_id(go_id: str) -> str:
+    """The alias of a module by its Go build id."""
+    return f"{CODE_IDS}/.go-{escape_name(go_id)}/id"
+
+
 def link_of_code_id(code_file: str, code_id: str) -> str:
     """The alias of a Windows module by code id; its name is case-insensitive."""
     return f"{CODE_IDS}/{escape_name(code_file.lower())}/{code_id.upper()}"
@@ -287,6 +294,8 @@ def aliases_of(entry: Entry, key: ModuleKey | None = None) -> dict[str, str]:
             if code_file and is_name and normal_id(code_id):
                 found[link] = GSYM_FILE
         return found
+    if go_id := read_go_id(identity.go_id):
+        found[link_of_go_id(go_id)] = GSYM_FILE
     build_ids = {build_id_digits(each) for each in (identity.code_id, uuid.hex())}
     for build_id in build_ids - {""}:
         found |= dict.fromkeys(links_of_build_id(build_id, "gsym"), GSYM_FILE)
