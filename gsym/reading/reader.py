@@ -190,17 +190,18 @@ class Reader:
 
         return self.size - module_part_start(self._tail(FOOTER_SIZE), self.size)
 
-    def module_like(self, wanted: ModuleKey) -> ModuleKey:
+    def module_like(self, wanted: ModuleKey | None = None) -> ModuleKey:
         """What the file says of its module, to be compared with *wanted*.
 
         If that is only `uuid`, it is what this says if the file is of *wanted*.
         """
-        from gsym.modules.key import key_of_uuid
+        from gsym.modules.key import ModuleKey, key_of_uuid
 
         named = self.module
         if named is not None:
             return named
-        return key_of_uuid(self.header.uuid, self.header.byteorder, wanted)
+        header = self.header
+        return key_of_uuid(header.uuid, header.byteorder, wanted or ModuleKey())
 
     def _tail(self, size: int) -> memoryview:
         """The last bytes of the file, at most *size*."""

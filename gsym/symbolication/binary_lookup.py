@@ -24,7 +24,6 @@ from stat import S_ISDIR, S_ISREG
 import gsym.reading.reader
 from gsym.conversion.companions import DEBUG_DIRECTORIES
 from gsym.errors import EmptyError, GsymError, UuidMismatchError
-from gsym.modules.key import SAME, ModuleKey, has_id
 from gsym.records import NamedTuple
 from gsym.remote import REMOTE
 
@@ -388,6 +387,7 @@ def _ready(
         embedded: See `find_gsym`.
     """
     from gsym.conversion.identity import compare_binary
+    from gsym.modules.key import SAME
 
     def hash_code() -> str:
         return _stamp(binary.path, search, before).code_hash(binary)
@@ -441,7 +441,7 @@ def _offered(
     origin = f"{stored.path}, in the store"
     if _has_dwarf(binary) and not _has_name(stored, path):
         # Of two programs of one id and the same code, each has its own names.
-        name = stored.module_like(ModuleKey()).debug_file
+        name = stored.module_like().debug_file
         notes.append(f"{origin}, is not used: it is called {name}")
         stored.close()
         return
@@ -450,7 +450,7 @@ def _offered(
 
 def _has_name(reader: Reader, path: str) -> bool:
     """Whether a GSYM file may be of a binary of this name."""
-    module = reader.module_like(ModuleKey())
+    module = reader.module_like()
     names = {module.debug_file, module.code_file} - {""}
     return not names or os.path.basename(path) in names
 
@@ -501,6 +501,7 @@ def _in_store(
     if not os.path.isdir(default_store()):
         return None
     from gsym.conversion.identity import key_of_binary
+    from gsym.modules.key import has_id
     from gsym.store.directory import Store
 
     store, key = Store(default_store()), key_of_binary(binary)

@@ -7,7 +7,6 @@ import pickle
 import threading
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 from gsym.arrow import Modules, symbolize
@@ -112,6 +111,7 @@ def test_bad_arguments_are_named(
 
 
 def test_answers_of_modules_that_may_be_another_build_say_so(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     write_gsym(tmp_path / "some.gsym", 4)
     modules = Modules(tmp_path)
     debug_id = elf_debug_id(build_id(4), "little")
