@@ -18,6 +18,7 @@ from gsym.modules.key import (
     codeview_debug_id,
     compare,
     elf_debug_id,
+    has_id,
     hash_of_code,
     is_absent,
     key_of_uuid,
@@ -114,15 +115,25 @@ def identify(path: str | PathLike[str], *, uuid: bytes | None = None) -> ModuleK
     """
     from os import fspath
 
+    said = (lambda own: key_of_uuid(uuid, "little", own)) if uuid else None
+    return identify_fitting(fspath(path), said)
+
+
+def identify_fitting(path: str, said: Saying | None) -> ModuleKey:
+    """The identity of the module that a GSYM file was made from, see `identify`.
+
+    Args:
+        path: See `identify`.
+        said: What the GSYM file says of its module; None: any binary will do.
+    """
     from gsym.containers.recognition import recognise_file
     from gsym.conversion.companions.macho import bundle_member
 
-    said = (lambda own: key_of_uuid(uuid, "little", own)) if uuid else None
-    if recognise_file(bundle_member(fspath(path))) == "pdb":
-        return _identify_pdb(fspath(path), said)
-    binary, fit = open_fitting(fspath(path), said)
+    if recognise_file(bundle_member(path)) == "pdb":
+        return _identify_pdb(path, said)
+    binary, fit = open_fitting(path, said)
     with binary:
-        if fit.outcome == UNKNOWN:
+        if fit.outcome == UNKNOWN and said is not None and has_id(said(_NOTHING)):
             raise UuidMismatchError("its UUID is missing", path=binary.path)
         return key_of_binary(binary)
 

@@ -15,7 +15,7 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.output import ConversionOutput, ConversionRequest
 from gsym.engine.native import ffi, lib
 from gsym.errors import FormatError, UuidMismatchError
-from gsym.modules.key import ModuleKey, completed
+from gsym.modules.key import ModuleKey, compare, completed
 from gsym.modules.part import read_module_part
 from gsym.records import NamedTuple
 from gsym.writing.atomic_file import is_same_file
@@ -91,8 +91,8 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     Args:
         inputs: GSYM files of one binary.
         output: File to write, complete or absent.
-        force: Also merge files with different UUIDs or base addresses; the output has
-            the first UUID and the lowest base address.
+        force: Also merge files of different builds, and those with different base
+            addresses; the output has the first UUID and the lowest base address.
         output_version: Version of the format; by default the highest one of the inputs.
         byteorder: "little" or "big"; by default that of the first input.
         segment_size: Split into files of about this many bytes.
@@ -116,7 +116,7 @@ def merge_files(  # noqa: PLR0913 - independent keywords
     files = [map_file(path) for path in paths]
     sources = [ImageSource(*each) for each in zip(files, paths, strict=True)]
     if not force:
-        _check_alike(sources, paths)
+        _check_alike(sources, files, paths)
     request = ConversionRequest(
         started=started,
         source=InputFile(target, target, memoryview(b""), "gsym"),
@@ -166,21 +166,41 @@ def _parts(sources: list[ImageSource], files: list[memoryview]) -> Iterator[memo
 
 
 def _module_of(sources: list[ImageSource], files: list[memoryview]) -> ModuleKey:
-    """What the files say together of their module."""
+    """What the files say together of their module.
+
+    The hash of its code is kept only where it is that of all of them.
+    """
+    modules = _modules(sources, files)
     found = ModuleKey()
-    for part in _parts(sources, files):
-        found = completed(found, read_module_part(part) or ModuleKey())
+    for module in modules:
+        found = completed(found, module)
+    if len({module.code_hash for module in modules}) > 1:
+        found = found._replace(code_hash="")
     return found
 
 
-def _check_alike(sources: list[ImageSource], paths: tuple[str, ...]) -> None:
+def _modules(sources: list[ImageSource], files: list[memoryview]) -> list[ModuleKey]:
+    """What each file says of its module."""
+    return [read_module_part(part) or ModuleKey() for part in _parts(sources, files)]
+
+
+def _check_alike(
+    sources: list[ImageSource], files: list[memoryview], paths: tuple[str, ...]
+) -> None:
     """Whether all files are of the binary that the first one is of."""
-    first = sources[0]
-    for source, path in zip(sources, paths, strict=True):
+    first, *_ = sources
+    module, *_ = modules = _modules(sources, files)
+    for source, other, path in zip(sources, modules, paths, strict=True):
         if source.uuid != first.uuid:
             raise UuidMismatchError(
                 f"the UUID is {source.uuid.hex() or 'missing'}, that of {paths[0]} is "
                 f"{first.uuid.hex() or 'missing'} ({_WAY_OUT})",
+                path=path,
+            )
+        fit = compare(module, other)
+        if fit.is_refused:
+            raise UuidMismatchError(
+                f"it is of another build than {paths[0]}: {fit.reason} ({_WAY_OUT})",
                 path=path,
             )
         if source.header.base_address != first.header.base_address:

@@ -510,11 +510,14 @@ def completed(key: ModuleKey, more: ModuleKey) -> ModuleKey:
 def key_text(key: ModuleKey) -> bytes:
     """A key as `NAME=VALUE` lines, each with a zero byte at its end.
 
-    Fields without a value, and the path of a request, are left out.
+    Fields without a value, and the path of a request, are left out. A value ends at a
+    zero byte.
     """
     fields = key._replace(path="")._asdict()
     return "".join(
-        f"{name}={value}\0" for name, value in fields.items() if value
+        f"{name}={value}\0"
+        for name, whole in fields.items()
+        if (value := whole.partition("\0")[0])
     ).encode("utf-8", "surrogateescape")
 
 

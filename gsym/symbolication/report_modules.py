@@ -269,6 +269,9 @@ def _fitting(
         if path in tried:
             continue
         tried.add(path)
+        if "\0" in path:
+            attempts.append(Attempt(path, "missing", "a zero byte in a file name"))
+            continue
         match = match_file(path, named.key, named.compare_code)
         if match.refusal:
             outcome = "missing" if match.key == ModuleKey() else "refused"

@@ -9,7 +9,7 @@ import pytest
 import gsym
 from gsym.cli.main import main
 from tests.creations import create
-from tests.inputs.elf import Elf, Symbol, code_section
+from tests.inputs.elf import CODE, Elf, Section, Symbol, code_section
 from tests.inputs.pe import Pe
 
 if TYPE_CHECKING:
@@ -107,6 +107,25 @@ def test_another_binary_is_refused(
     complaint = f"{binary}: the GSYM file is of another build: its build id is"
     assert complaint in capsys.readouterr().err
     assert export(source, "--binary", str(binary), "--debug-id", DEBUG_ID) == 0
+
+
+def test_another_binary_of_the_same_build_id_is_refused(
+    tmp_path: Path, binary: Path, capsys: Captured
+) -> None:
+    def write(code: bytes) -> None:
+        section = Section(".text", code, flags=CODE, address=0x1000)
+        symbols = [Symbol("f", 0x1000, 8)]
+        elf = Elf([section], symbols=symbols, build_id=BUILD_ID, machine=183)
+        binary.write_bytes(elf.to_bytes())
+
+    source = tmp_path / "app.gsym"
+    write(b"one")
+    gsym.convert(binary, source)
+    assert export(source, "--binary", str(binary)) == 0
+    write(b"two")
+    assert export(source, "--binary", str(binary)) == 1
+    complaint = "the GSYM file is of another build: its code differs"
+    assert complaint in capsys.readouterr().err
 
 
 def test_binary_without_an_id_gives_no_identity(

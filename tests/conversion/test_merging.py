@@ -15,6 +15,7 @@ from tests import oracle, strategies
 from tests.conversions import read_functions
 from tests.creations import create, decoded
 from tests.hostile import FUNCTIONS, small_file
+from tests.inputs.elf import CODE, Elf, Section, Symbol
 from tests.views import boundaries, to_oracle
 
 pytestmark = pytest.mark.long
@@ -149,6 +150,30 @@ def test_files_without_a_uuid_are_alike(tmp_path: Path) -> None:
     assert (
         oracle.decode_file(merged(tmp_path, with_uuid(b""), with_uuid(b""))).uuid == b""
     )
+
+
+def test_files_of_the_same_uuid_and_other_code_are_merged_with_force_only(
+    tmp_path: Path,
+) -> None:
+    files = []
+    for name in "one", "two":
+        path = tmp_path / name
+        code = Section(".text", name.encode(), flags=CODE, address=0x1000)
+        elf = Elf([code], symbols=[Symbol(name, 0x1000, 8)], build_id=bytes(20 * [7]))
+        path.write_bytes(elf.to_bytes())
+        output = path.with_suffix(".gsym")
+        gsym.convert(path, output)
+        files.append(output.read_bytes())
+    with pytest.raises(gsym.UuidMismatchError, match="its code differs"):
+        merged(tmp_path, *files)
+    merged(tmp_path, *files, force=True)
+    with gsym.open(tmp_path / "out.gsym") as reader:
+        assert reader.module is not None
+        assert reader.module.code_hash == ""
+    merged(tmp_path, files[0], files[0])
+    with gsym.open(tmp_path / "out.gsym") as reader:
+        assert reader.module is not None
+        assert reader.module.code_hash != ""
 
 
 def test_different_base_addresses_are_merged_with_force_only(tmp_path: Path) -> None:

@@ -220,3 +220,9 @@ def test_a_part_must_fit_the_uuid() -> None:
 def test_what_is_missing_is_filled_in() -> None:
     more = elf(BUILD_ID, architecture="x86_64", debug_file="b")
     assert completed(ModuleKey("a"), more) == more._replace(debug_file="a")
+
+
+def test_a_value_in_a_file_ends_at_a_zero_byte() -> None:
+    named = ModuleKey(debug_file="\0a.pdb", architecture="x\0y", os="windows")
+    kept = ModuleKey(architecture="x", os="windows")
+    assert read_key(key_text(named)) == kept

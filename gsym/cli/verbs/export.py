@@ -17,7 +17,7 @@ from gsym.cli.options import (
 )
 from gsym.cli.terminal import printable, progress_for
 from gsym.conversion.export import IdentityError, export_breakpad
-from gsym.conversion.identity import identify
+from gsym.conversion.identity import identify_fitting
 from gsym.errors import GsymError
 from gsym.modules.key import ModuleKey
 from gsym.symbfile.to_lidia import export_lidia
@@ -135,9 +135,9 @@ def _merge(given: dict[str, str], binary: str | None, reader: Reader) -> ModuleK
     """The module as options describe it, else as the binary does."""
     if binary is None:
         return ModuleKey(**given)
-    # Who gives a debug id knows better than the UUID of the file.
-    uuid = None if "debug_id" in given else reader.uuid
-    return identify(binary, uuid=uuid)._replace(**given)
+    # Who gives a debug id knows better than the ids in the file.
+    said = None if "debug_id" in given else reader.module_like
+    return identify_fitting(binary, said)._replace(**given)
 
 
 def _name_options(error: IdentityError, values: Values) -> GsymError:
