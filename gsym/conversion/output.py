@@ -12,7 +12,7 @@ from gsym.conversion.options import ConvertOptions
 from gsym.conversion.report import LIMIT_REACHED, ConversionReport
 from gsym.engine.native import check, lib, new_error
 from gsym.errors import EmptyError
-from gsym.modules.key import uuid_code_id, uuid_debug_id
+from gsym.modules.key import fits_uuid, is_hex, uuid_code_id, uuid_debug_id
 from gsym.modules.part import module_part
 from gsym.records import NamedTuple
 from gsym.writing.creator_handle import finish_creator, iter_finished, new_creator
@@ -210,7 +210,7 @@ class ConversionOutput:
 
                     part = bytes(-size % DATA_ALIGNMENT) + part
                 if request.options.identity:
-                    part += module_part(self._named(module, build_id), size + len(part))
+                    part += module_part(self._sound(module, build_id), size + len(part))
                 file.write(part)
                 counts["file_size"] = size + len(part)
             outputs: tuple[str, ...] = (request.output,)
@@ -248,6 +248,14 @@ class ConversionOutput:
             peak_memory=peak_memory(),
             is_written=is_written,
         )
+
+    def _sound(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
+        """What the output says of its module, without ids that cannot be of it."""
+        named = self._named(module, build_id)
+        for field in "code_id", "debug_id":
+            if not fits_uuid(named, self._uuid) or not is_hex(named.code_id or "0"):
+                named = named._replace(**{field: ""})
+        return named
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
         """What the output says of its module, which has the UUID that was asked for."""
