@@ -252,9 +252,10 @@ class ConversionOutput:
     def _sound(self, module: ModuleKey, build_id: bytes) -> ModuleKey:
         """What the output says of its module, without ids that cannot be of it."""
         named = self._named(module, build_id)
-        for field in "code_id", "debug_id":
-            if not fits_uuid(named, self._uuid) or not is_hex(named.code_id or "0"):
-                named = named._replace(**{field: ""})
+        if not is_hex(named.code_id) or not fits_uuid(named, self._uuid):
+            named = named._replace(code_id="")
+        if not fits_uuid(named, self._uuid):
+            named = named._replace(debug_id="")
         return named
 
     def _named(self, module: ModuleKey, build_id: bytes) -> ModuleKey:

@@ -410,7 +410,7 @@ def _compare_code_ids(wanted: ModuleKey, found: ModuleKey) -> Comparison | None:
         reason = f"only {_CUT_DIGITS // 2} of {len(long) // 2} bytes of its build id"
         return Comparison(PART, f"{reason} are known")
     if _are_images(wanted, found) and wanted.debug_id and found.debug_id:
-        return None  # `_weighed` says it
+        return None  # the debug ids decide; `_weighed` lowers an equal one to PART
     name = "code id" if is_windows(found.os) else "build id"
     return Comparison(
         OTHER, f"its {name} is {found.code_id.lower()}, not {wanted.code_id.lower()}"

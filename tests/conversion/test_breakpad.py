@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 import gsym
+from gsym.cli.main import main
 from gsym.conversion.inputs import breakpad as breakpad_conversion
 from gsym.conversion.inputs.breakpad import _CATEGORIES, read_module
 from gsym.engine.native import lib
@@ -1061,3 +1062,20 @@ def test_build_id(records: list[str], build_id: str) -> None:
 def test_architecture(system: str, architecture: str, triple: str) -> None:
     module = read_module([f"MODULE {system} {architecture} {GUID}0 my app".encode()])
     assert (module.os, module.architecture, module.name) == (system, triple, "my app")
+
+
+@pytest.mark.parametrize(
+    ("head", "code_id"),
+    [
+        (b"MODULE Linux x86_64 EFCDAB000000000000000000000000000 a.o", b"ABCD\x01F"),
+        (b"MODULE windows x86_64 88FD491257B2E0F54C4C44205044422E1 a.pdb", b"5E\x0100"),
+        (b"MODULE Linux x86\0 88FD491257B2E0F54C4C44205044422E1 a\0.so", b"00"),
+    ],
+)
+def test_a_damaged_head_gives_an_output_that_is_valid(
+    head: bytes, code_id: bytes, tmp_path: Path
+) -> None:
+    source, output = tmp_path / "a.sym", tmp_path / "a.gsym"
+    source.write_bytes(head + b"\nINFO CODE_ID " + code_id + b" a.dll\nFUNC 10 4 0 f\n")
+    gsym.convert(source, output)
+    assert main(["verify", str(output)]) == 0
