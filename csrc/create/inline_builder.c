@@ -27,6 +27,7 @@ void inline_builder_deinit(inline_builder *builder) {
     free(builder->newest.items);
     free(builder->spare.items);
     free(builder->nodes.items);
+    free(builder->node_records.items);
     free(builder->ranges.items);
 }
 
@@ -195,13 +196,15 @@ static void link_children(inline_builder *builder) {
 static bool put_nodes(inline_builder *builder) {
     const inline_draft *drafts = builder->drafts.items;
     uint32_t at = 0, depth = 0;
-    if (!ARRAY_RESERVE(builder->nodes, builder->drafts.count)) return false;
+    if (!ARRAY_RESERVE(builder->nodes, builder->drafts.count) ||
+        !ARRAY_RESERVE(builder->node_records, builder->drafts.count))
+        return false;
     for (;;) {
+        builder->node_records.items[builder->nodes.count] = drafts[at].record;
         builder->nodes.items[builder->nodes.count++] =
             (gsym_inline_node){.depth = depth,
                                .range_first = drafts[at].range_first,
-                               .range_count = drafts[at].range_count,
-                               .reserved = drafts[at].record};
+                               .range_count = drafts[at].range_count};
         if (drafts[at].first_child != NONE) {
             at = drafts[at].first_child;
             depth++;

@@ -26,13 +26,14 @@ typedef struct inline_span {
     uint32_t node;
 } inline_span;
 
-/* Scratch, and the result: nodes in pre-order whose `reserved` is the record. */
+/* Scratch, and the result: nodes in pre-order. */
 typedef struct inline_builder {
     LIST(inline_draft) drafts;
     LIST(inline_span) spans;
     LIST(uint32_t) newest; /* draft by record */
     inline_piece_list spare;
     node_list nodes;
+    LIST(uint32_t) node_records; /* the record of each node; none of the root */
     range_list ranges;
     /* what went wrong, in pieces */
     uint64_t overlapping, uncovered, beyond_limit;

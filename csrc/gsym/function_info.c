@@ -362,8 +362,7 @@ gsym_status function_info_decode(cursor *record, unsigned strp_size, uint64_t st
             case GSYM_INFO_INLINE_INFO:
                 parts->nodes.count = nodes;
                 parts->ranges.count = ranges;
-                GSYM_TRY(inline_info_decode(&info.payload, strp_size, start,
-                                            &parts->nodes, &parts->ranges, error));
+                GSYM_TRY(inline_info_decode(&info.payload, strp_size, start, parts, error));
                 break;
             case GSYM_INFO_MERGED_FUNCTIONS: *merged_ret = info; break;
             case GSYM_INFO_CALL_SITES:

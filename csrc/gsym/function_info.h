@@ -91,6 +91,7 @@ typedef LIST(gsym_extra) extra_list;
 typedef struct function_parts {
     row_list rows;
     node_list nodes;
+    LIST(uint32_t) parents; /* scratch: the open nodes of a tree, from its root on */
     range_list ranges;
     call_site_list call_sites;
     regex_list regexes;
@@ -151,9 +152,10 @@ void line_sweep_advance(line_sweep *sweep, uint64_t address);
 /* Compare the row addresses of two tables with the same start: -1, 0, 1. */
 int line_table_compare_addresses(const cursor *left, const cursor *right);
 
-/* Append all nodes; their range_first counts from the current end of `ranges`. */
+/* Append all nodes and their ranges; range_first of a node counts from the ranges that were
+ * there before. */
 gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
-                               node_list *nodes, range_list *ranges, gsym_error *error);
+                               function_parts *parts, gsym_error *error);
 
 /* The nodes that cover one address, from the root inwards. */
 typedef struct inline_walk {

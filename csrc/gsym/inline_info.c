@@ -175,7 +175,6 @@ gsym_status inline_info_encode(buffer *out, unsigned strp_size, uint64_t start,
 
 /* ---- decode ----------------------------------------------------------------- */
 
-#define NO_PARENT UINT32_MAX
 
 static gsym_status missing(const cursor *c, const uint8_t *at, const char *what,
                            gsym_error *error) {
@@ -212,44 +211,35 @@ static gsym_status decode_fields(cursor *c, unsigned strp_size, gsym_inline_node
     return GSYM_OK;
 }
 
-/* While the tree is read, `reserved` of a node holds the index of its parent. */
-static gsym_status decode_tree(cursor *c, unsigned strp_size, uint64_t start,
-                               node_list *nodes, size_t first_node, range_list *ranges,
-                               size_t first_range, gsym_error *error) {
-    uint32_t parent = NO_PARENT;
+gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
+                               function_parts *parts, gsym_error *error) {
+    size_t first_node = parts->nodes.count, first_range = parts->ranges.count;
+    parts->parents.count = 0;
     do {
-        const uint8_t *at = c->at;
-        uint64_t base = start, range_count = cursor_short_uleb(c);
+        const uint8_t *at = payload->at;
+        uint64_t base = start, range_count = cursor_short_uleb(payload);
         bool has_children;
-        gsym_inline_node node = {0};
-        if (c->failed) return missing(c, at, "InlineInfo address ranges data", error);
-        if (range_count == 0) {
-            if (parent != NO_PARENT) parent = nodes->items[first_node + parent].reserved;
+        gsym_inline_node node = {.depth = (uint32_t)parts->parents.count};
+        if (payload->failed)
+            return missing(payload, at, "InlineInfo address ranges data", error);
+        if (range_count == 0) { /* the end of a list of children */
+            if (node.depth != 0) parts->parents.count--;
             continue;
         }
-        if (parent != NO_PARENT) {
-            const gsym_inline_node *above = &nodes->items[first_node + parent];
-            base = ranges->items[first_range + above->range_first].start;
-            node.depth = above->depth + 1;
+        if (node.depth != 0) {
+            uint32_t parent = parts->parents.items[node.depth - 1];
+            uint32_t range = parts->nodes.items[first_node + parent].range_first;
+            base = parts->ranges.items[first_range + range].start;
         }
-        node.reserved = parent;
-        node.range_first = (uint32_t)(ranges->count - first_range);
+        node.range_first = (uint32_t)(parts->ranges.count - first_range);
         node.range_count = (uint32_t)range_count;
-        GSYM_TRY(decode_ranges(c, base, range_count, ranges, error));
-        GSYM_TRY(decode_fields(c, strp_size, &node, &has_children, error));
-        if (!ARRAY_RESERVE(*nodes, 1)) return gsym_fail_memory(error);
-        if (has_children) parent = (uint32_t)(nodes->count - first_node);
-        nodes->items[nodes->count++] = node;
-    } while (parent != NO_PARENT);
-    return GSYM_OK;
-}
-
-gsym_status inline_info_decode(cursor *payload, unsigned strp_size, uint64_t start,
-                               node_list *nodes, range_list *ranges, gsym_error *error) {
-    size_t first = nodes->count;
-    GSYM_TRY(decode_tree(payload, strp_size, start, nodes, first, ranges, ranges->count,
-                         error));
-    for (size_t i = first; i < nodes->count; ++i) nodes->items[i].reserved = 0;
+        GSYM_TRY(decode_ranges(payload, base, range_count, &parts->ranges, error));
+        GSYM_TRY(decode_fields(payload, strp_size, &node, &has_children, error));
+        if (has_children &&
+            !LIST_ADD(parts->parents, (uint32_t)(parts->nodes.count - first_node)))
+            return gsym_fail_memory(error);
+        if (!LIST_ADD(parts->nodes, node)) return gsym_fail_memory(error);
+    } while (parts->parents.count != 0);
     return GSYM_OK;
 }
 

@@ -23,6 +23,7 @@ uint64_t record_size(const gsym_record *record) { return record->size; }
 void function_set_deinit(function_set *set) {
     free(set->parts.rows.items);
     free(set->parts.nodes.items);
+    free(set->parts.parents.items);
     free(set->parts.ranges.items);
     free(set->parts.call_sites.items);
     free(set->parts.regexes.items);

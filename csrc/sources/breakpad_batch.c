@@ -110,14 +110,13 @@ static gsym_status make_nodes(gsym_breakpad_batch *batch, const breakpad_functio
     if (builder->nodes.count == 1) builder->nodes.count = 0; /* nothing but the root */
     nodes = builder->nodes.items;
     for (size_t i = 0; i < builder->nodes.count; ++i) {
-        uint32_t record = nodes[i].reserved;
         const breakpad_inline *call;
-        nodes[i].reserved = 0;
         if (i == 0) {
             nodes[i].name = function->name;
             continue;
         }
-        call = batch->parts.inlines.items + function->inline_first + record;
+        call = batch->parts.inlines.items + function->inline_first +
+               builder->node_records.items[i];
         nodes[i].name = call->origin;
         nodes[i].call_file = call->call_file;
         nodes[i].call_line = call->call_line;

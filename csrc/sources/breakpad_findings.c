@@ -43,11 +43,11 @@ uint64_t gsym_breakpad_fault_count(const gsym_breakpad *breakpad,
     return breakpad->findings.counts[fault] + breakpad->encoder_findings.counts[fault];
 }
 
-/* Of two findings at one line the one that was made first comes first. */
+/* Order of lines; findings of one line in the order of gsym_breakpad_fault. */
 static int compare_findings(const void *left, const void *right) {
     const gsym_breakpad_finding *a = left, *b = right;
     if (a->line != b->line) return a->line < b->line ? -1 : 1;
-    return a->reserved < b->reserved ? -1 : a->reserved > b->reserved;
+    return a->fault < b->fault ? -1 : a->fault > b->fault;
 }
 
 const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
@@ -66,9 +66,7 @@ const gsym_breakpad_finding *gsym_breakpad_findings(gsym_breakpad *breakpad,
         *count_ret = 0;
         return items;
     }
-    for (size_t i = 0; i < count; ++i) items[i].reserved = (uint32_t)i;
     qsort(items, count, sizeof *items, compare_findings);
-    for (size_t i = 0; i < count; ++i) items[i].reserved = 0;
     if (count > GSYM_BREAKPAD_FINDING_LIMIT) count = GSYM_BREAKPAD_FINDING_LIMIT;
     breakpad->findings.kept.count = count;
     *count_ret = count;

@@ -22,6 +22,7 @@ typedef struct unit_encoder {
     LIST(creator_record *) blocks; /* of RECORDS_PER_BLOCK records */
     size_t record_count;
     LIST(gsym_line_row) rows;
+    node_list nodes;
     LIST(gsym_call_site) call_sites;
     LIST(uint64_t) regexes;
 } unit_encoder;

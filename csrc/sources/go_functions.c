@@ -275,12 +275,11 @@ static gsym_status make_pieces(go_reader *reader, gsym_error *error) {
 static gsym_status name_nodes(go_reader *reader, const go_function *function, uint64_t name,
                               gsym_error *error) {
     gsym_inline_node *nodes = reader->builder.nodes.items;
+    const uint32_t *calls = reader->builder.node_records.items;
     nodes[0].name = name;
-    nodes[0].reserved = 0;
     for (size_t i = 1; i < reader->builder.nodes.count; ++i) {
-        const go_call *call = &reader->calls.items[nodes[i].reserved];
+        const go_call *call = &reader->calls.items[calls[i]];
         bool is_known;
-        nodes[i].reserved = 0;
         nodes[i].call_file = call->call_file;
         nodes[i].call_line = call->call_line;
         GSYM_TRY(

@@ -344,20 +344,21 @@ static bool make_nodes(pdb_reader *reader, unit_function *function) {
         return true;
     function->node_first = (uint32_t)result->nodes.count;
     for (size_t i = 0; i < builder->nodes.count; ++i) {
-        gsym_inline_node node = builder->nodes.items[i];
-        uint32_t name = function->name, code = FILE_NONE;
+        const gsym_inline_node *made = &builder->nodes.items[i];
+        unit_node node = {.name = function->name,
+                          .file_code = FILE_NONE,
+                          .depth = made->depth,
+                          .range_first = made->range_first + (uint32_t)first_range,
+                          .range_count = made->range_count};
         if (i > 0) {
-            const pdb_site_record *record = &reader->records.items[node.reserved];
-            code = result->file_codes.items[record->call_file];
+            const pdb_site_record *record =
+                &reader->records.items[builder->node_records.items[i]];
+            node.file_code = result->file_codes.items[record->call_file];
             node.call_line = record->call_line;
             if (!pdb_name_of_id(reader, reader->sites.items[record->site - 1].inlinee,
-                                &name))
+                                &node.name))
                 return false;
         }
-        node.reserved = 0;
-        node.name = name == NO_INDEX ? 0 : (uint64_t)name + 1;
-        node.call_file = code;
-        node.range_first += (uint32_t)first_range;
         if (!LIST_ADD(result->nodes, node)) return false;
     }
     function->node_count = (uint32_t)builder->nodes.count;

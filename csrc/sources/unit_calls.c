@@ -20,7 +20,7 @@ static bool was_given(const gsym_range *ranges, size_t count, const gsym_range *
 /* Add the parts of a range that are in those of its parent, which are sorted and disjoint,
  * and their sum to *size_ret. */
 static bool add_clipped(unit_functions *result, unit_joiner *joiner, const walk_node *node,
-                        const gsym_inline_node *parent, gsym_range range,
+                        const unit_node *parent, gsym_range range,
                         uint64_t *size_ret) {
     size_t at = parent->range_first, end = at + parent->range_count;
     const gsym_range *only = &result->ranges.items[at];
@@ -58,7 +58,7 @@ static bool is_in_caller(const unit_walk *walk, const walk_node *node,
  * all else is empty or in another range of the function. */
 static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_node *node,
                         const gsym_range *raw, uint32_t raw_count,
-                        const gsym_inline_node *parent, bool *is_elsewhere) {
+                        const unit_node *parent, bool *is_elsewhere) {
     size_t first = result->ranges.count;
     uint32_t empty = 0;
     for (uint32_t i = 0; i < raw_count; ++i) {
@@ -83,9 +83,9 @@ static bool keep_ranges(unit_functions *result, unit_joiner *joiner, const walk_
 static bool add_node(unit_functions *result, uint32_t name, uint32_t file_code,
                      uint32_t line, uint32_t depth, size_t range_first) {
     if (result->nodes.count >= NO_INDEX || !ARRAY_RESERVE(result->nodes, 1)) return false;
-    result->nodes.items[result->nodes.count++] = (gsym_inline_node){
-        name == NO_INDEX ? 0 : (uint64_t)name + 1, file_code, line, depth,
-        (uint32_t)range_first, (uint32_t)(result->ranges.count - range_first), 0};
+    result->nodes.items[result->nodes.count++] = (unit_node){
+        name, file_code, line, depth, (uint32_t)range_first,
+        (uint32_t)(result->ranges.count - range_first)};
     return true;
 }
 

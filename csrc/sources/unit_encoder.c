@@ -16,6 +16,7 @@ void unit_encoder_deinit(unit_encoder *encoder) {
     for (size_t i = 0; i < encoder->blocks.count; ++i) free(encoder->blocks.items[i]);
     free(encoder->blocks.items);
     free(encoder->rows.items);
+    free(encoder->nodes.items);
     free(encoder->call_sites.items);
     free(encoder->regexes.items);
     buffer_deinit(&encoder->chunk);
@@ -71,17 +72,25 @@ static bool put_rows(unit_encoder *encoder, const unit_functions *unit,
     return true;
 }
 
-static void put_nodes(unit_functions *unit, const unit_function *function,
-                      gsym_function *ret) {
-    gsym_inline_node *nodes = unit->nodes.items + function->node_first;
-    for (uint32_t i = 0; i < function->node_count; ++i) {
-        nodes[i].name = nodes[i].name == 0 ? 0 : unit->strps.items[nodes[i].name - 1];
-        nodes[i].call_file = file_of_code(unit, nodes[i].call_file);
-    }
+static bool put_nodes(unit_encoder *encoder, const unit_functions *unit,
+                      const unit_function *function, gsym_function *ret) {
+    const unit_node *node = LIST_FROM(unit->nodes, function->node_first);
+    gsym_inline_node *nodes;
+    if (!ARRAY_RESERVE(encoder->nodes, function->node_count)) return false;
+    nodes = encoder->nodes.items;
+    for (uint32_t i = 0; i < function->node_count; ++i, ++node)
+        nodes[i] = (gsym_inline_node){
+            .name = node->name == NO_INDEX ? 0 : unit->strps.items[node->name],
+            .call_file = file_of_code(unit, node->file_code),
+            .call_line = node->call_line,
+            .depth = node->depth,
+            .range_first = node->range_first,
+            .range_count = node->range_count};
     ret->nodes = nodes;
     ret->node_count = function->node_count;
     ret->ranges = unit->ranges.items;
     ret->range_count = unit->ranges.count;
+    return true;
 }
 
 static bool put_call_sites(unit_encoder *encoder, const unit_functions *unit,
@@ -151,10 +160,9 @@ static gsym_status add_function(unit_encoder *encoder, unit_functions *unit,
     index_source *source = encoder->has_index ? &encoder->index.source : NULL;
     bool has_blob;
     if (!put_rows(encoder, unit, function, &encoded) ||
-        !put_call_sites(encoder, unit, function, &encoded) ||
-        !reserve_record(encoder))
+        !put_nodes(encoder, unit, function, &encoded) ||
+        !put_call_sites(encoder, unit, function, &encoded) || !reserve_record(encoder))
         return gsym_fail_memory(error);
-    put_nodes(unit, function, &encoded);
     has_blob = !function->is_bare &&
                (encoder->merges || is_nameless ||
                 encoded.row_count + encoded.node_count + encoded.call_site_count > 0);
@@ -218,13 +226,13 @@ static uint64_t mark_of_name(const unit_functions *result, uint32_t name) {
 }
 
 static void mark_nodes(const unit_functions *result, unit_function *function) {
-    const gsym_inline_node *node = result->nodes.items + function->node_first;
-    const gsym_inline_node *end = node + function->node_count;
+    const unit_node *node = result->nodes.items + function->node_first;
+    const unit_node *end = node + function->node_count;
     uint64_t fingerprint = mix(function->fingerprint, function->node_count);
     for (; node < end; ++node) {
         const gsym_range *range = result->ranges.items + node->range_first;
-        fingerprint = mix(fingerprint, mark_of_name(result, (uint32_t)(node->name - 1)));
-        fingerprint = mix(fingerprint, fingerprint_of_file(result, node->call_file));
+        fingerprint = mix(fingerprint, mark_of_name(result, node->name));
+        fingerprint = mix(fingerprint, fingerprint_of_file(result, node->file_code));
         fingerprint = mix(fingerprint, (uint64_t)node->call_line << 32 | node->depth);
         for (uint32_t i = 0; i < node->range_count; ++i)
             fingerprint = mix(mix(fingerprint, range[i].start), range[i].end);

@@ -46,6 +46,16 @@ typedef struct unit_call_site {
     uint32_t name; /* index, or NO_INDEX */
 } unit_call_site;
 
+/* A node of InlineInfo, as gsym_inline_node, with numbers of the unit. */
+typedef struct unit_node {
+    uint32_t name;      /* index, or NO_INDEX */
+    uint32_t file_code; /* of the call */
+    uint32_t call_line;
+    uint32_t depth;
+    uint32_t range_first;
+    uint32_t range_count;
+} unit_node;
+
 /* Everything of one unit, or of a part of a large one, that outlives its walk. */
 typedef struct unit_functions {
     size_t unit_index;
@@ -63,8 +73,7 @@ typedef struct unit_functions {
     LIST(unit_name) names;
     LIST(unit_path) paths;
     LIST(unit_function) functions;
-    /* name: index + 1; call_file: file code */
-    LIST(gsym_inline_node) nodes;
+    LIST(unit_node) nodes;
     LIST(unit_call_site) call_sites;
     range_list ranges;
     buffer arena;

@@ -87,11 +87,11 @@ static gsym_status put_rows_of(gsym_symbfile_functions *functions,
 static gsym_status name_nodes(gsym_symbfile_functions *functions, gsym_error *error) {
     for (size_t i = 0; i < functions->nodes.count; ++i) {
         gsym_inline_node *node = &functions->nodes.items[i];
-        const gathered_range *range = &functions->ranges.items[node->reserved];
-        node->reserved = 0;
+        const chain_call *call = &functions->node_calls.items[i];
+        const gathered_range *range = &functions->ranges.items[call->range];
         GSYM_TRY(symbfile_texts_name(&functions->texts, range->func, &node->name, error));
         if (i == 0) continue; /* the function has no caller */
-        GSYM_TRY(symbfile_texts_file(&functions->texts, node->call_file, &node->call_file,
+        GSYM_TRY(symbfile_texts_file(&functions->texts, call->call_file, &node->call_file,
                                      error));
         node->call_line = range->call_line;
     }
@@ -100,7 +100,8 @@ static gsym_status name_nodes(gsym_symbfile_functions *functions, gsym_error *er
 
 static gsym_status begin_function(gsym_symbfile_functions *functions, gsym_error *error) {
     uint32_t func = functions->ranges.items[functions->next.calls[0].range].func;
-    functions->line_rows.count = functions->nodes.count = functions->spans.count = 0;
+    functions->line_rows.count = 0;
+    functions->nodes.count = functions->node_calls.count = functions->spans.count = 0;
     functions->has_row = functions->says_lines = false;
     return symbfile_texts_name(&functions->texts, func, &functions->name, error);
 }
@@ -191,7 +192,7 @@ static uint32_t count_same_calls(const gsym_symbfile_functions *functions) {
 
 /* ---- the sweep -------------------------------------------------------------------- */
 
-/* Until the function ends, `reserved` of a node is its range, and its file is a text. */
+/* name_nodes() sets the names, call files and call lines. */
 static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                             uint64_t start, gsym_error *error) {
     chain_call *call = &functions->next.calls[depth];
@@ -200,16 +201,14 @@ static gsym_status put_node(gsym_symbfile_functions *functions, uint32_t depth,
                          "crossing ranges would be split into more than %d inlined calls "
                          "each",
                          NODES_FACTOR);
-    if (!ARRAY_RESERVE(functions->nodes, 1) || !ARRAY_RESERVE(functions->spans, 1))
-        return gsym_fail_memory(error);
     call->node = (uint32_t)functions->nodes.count;
-    functions->nodes.items[functions->nodes.count++] =
-        (gsym_inline_node){.depth = depth,
-                           .range_first = (uint32_t)functions->spans.count,
-                           .range_count = 1,
-                           .call_file = call->call_file,
-                           .reserved = call->range};
-    functions->spans.items[functions->spans.count++] = (gsym_range){start, start};
+    if (!LIST_ADD(functions->nodes,
+                  (gsym_inline_node){.depth = depth,
+                                     .range_first = (uint32_t)functions->spans.count,
+                                     .range_count = 1}) ||
+        !LIST_ADD(functions->node_calls, *call) ||
+        !LIST_ADD(functions->spans, (gsym_range){start, start}))
+        return gsym_fail_memory(error);
     return GSYM_OK;
 }
 

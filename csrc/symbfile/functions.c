@@ -36,6 +36,7 @@ void gsym_symbfile_functions_destroy(gsym_symbfile_functions *functions) {
     free(functions->made.items);
     free(functions->line_rows.items);
     free(functions->nodes.items);
+    free(functions->node_calls.items);
     free(functions->spans.items);
     free(functions);
 }

@@ -108,7 +108,8 @@ struct gsym_symbfile_functions {
     bool has_row;
     bool says_lines; /* any row has a line */
     node_list nodes;
-    range_list spans; /* of the nodes, one each */
+    LIST(chain_call) node_calls; /* the call of each node */
+    range_list spans;            /* of the nodes, one each */
 };
 
 /* Whether `next` continues a function from `start` to the end of `last` with lines of
